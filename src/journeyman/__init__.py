@@ -1,0 +1,21 @@
+"""Journeyman gives tool-using agents experience.
+
+`from journeyman import Journeyman` is the one public entry point; it is loaded on first use, so
+that importing the package costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from journeyman.journeyman import Journeyman
+
+__version__ = "0.1.0"
+__all__ = ["Journeyman", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Journeyman":
+        from journeyman.journeyman import Journeyman  # noqa: PLC0415 - loaded on first use
+
+        return Journeyman
+    raise AttributeError(f"module 'journeyman' has no attribute {name!r}")

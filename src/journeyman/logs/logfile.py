@@ -1,0 +1,119 @@
+"""A file that may be a log: its first bytes, its size and age, and how to open it.
+
+Readers decide from `head`, `first_lines` and `keys` whether they know it, so that recognising
+costs one small read however many readers there are.
+"""
+
+import gzip
+import io
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import ijson
+import msgspec
+
+from journeyman.records.errors import LogUnreadable
+
+HEAD_BYTES = 256 * 1024
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class LogFile:
+    """One file, looked at but not yet read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        try:
+            stat = self.path.stat()
+            self.size = stat.st_size
+            self.mtime_ns = stat.st_mtime_ns
+            # A database in WAL mode grows beside itself: without this, new rows would go unseen.
+            wal = self.path.with_name(self.path.name + "-wal")
+            if wal.exists():
+                beside = wal.stat()
+                self.size += beside.st_size
+                self.mtime_ns = max(self.mtime_ns, beside.st_mtime_ns)
+        except OSError as error:
+            raise LogUnreadable(f"{self.path}: {error.strerror or error}.") from error
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, unpacked if the file is compressed."""
+        try:
+            with self.open() as file:
+                return file.read(HEAD_BYTES)
+        except (OSError, EOFError) as error:
+            raise LogUnreadable(f"{self.path}: {error}.") from error
+
+    @cached_property
+    def is_gzip(self) -> bool:
+        with self.path.open("rb") as file:
+            return file.read(2) == _GZIP_MAGIC
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.head.startswith(_SQLITE_MAGIC)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the first bytes could be text at all."""
+        return b"\x00" not in self.head
+
+    def open(self) -> BinaryIO:
+        """The content as bytes, unpacked if the file is compressed."""
+        if self.is_gzip:
+            return cast("BinaryIO", gzip.open(self.path, "rb"))
+        return self.path.open("rb", buffering=1024 * 1024)
+
+    @cached_property
+    def first_lines(self) -> list[Any]:
+        """The first complete lines as JSON values; lines that are none are left out."""
+        values = []
+        lines = self.head.split(b"\n")
+        if len(self.head) == HEAD_BYTES:
+            lines.pop()
+        for line in lines[:50]:
+            try:
+                values.append(msgspec.json.decode(line))
+            except msgspec.DecodeError:
+                continue
+        return values
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The JSON keys in the first bytes, two levels deep, as dotted paths; `item` stands for
+        any element of a list. Works on a document whose end was not read.
+        """
+        found = set()
+        try:
+            for prefix, event, value in ijson.parse(io.BytesIO(self.head)):
+                if event == "map_key" and prefix.count(".") < 2:
+                    found.add(f"{prefix}.{value}" if prefix else str(value))
+        except (ijson.JSONError, UnicodeDecodeError, ValueError):
+            pass  # the head ends in mid-document, or is no JSON: what was seen so far decides
+        return frozenset(found)
+
+    @property
+    def is_jsonl(self) -> bool:
+        """Whether this is one JSON value a line, rather than one document."""
+        lines = [line for line in self.head.split(b"\n", 3) if line.strip()]
+        if not lines or not lines[0].lstrip().startswith((b"{", b"[")):
+            return False
+        if self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+            return True
+        return len(self.first_lines) > 1 and isinstance(self.first_lines[0], dict | list)
+
+    def stem(self) -> str:
+        """The file's name without the endings that only say its format."""
+        name = self.path.name
+        for ending in (".gz", ".jsonl", ".ndjson", ".json", ".traj"):
+            name = name.removesuffix(ending)
+        return name or self.path.name
+
+
+def same_file_name(path: Path) -> str:
+    """The path in the one spelling under which a log is remembered."""
+    return os.path.realpath(path)

@@ -1,0 +1,83 @@
+"""Small conversions that several formats share: times, message content, identifiers."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from journeyman.logs.logfile import LogFile
+
+
+def seconds(value: Any) -> float | None:
+    """A recorded time as seconds since 1970: ISO text, seconds or milliseconds. A time without a
+    zone is taken as UTC. None for what is no time.
+    """
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return value / 1000 if value > 1e11 else float(value)
+    return None
+
+
+def as_text(content: Any) -> str:
+    """Message content as text: a string as it is, parts joined by line breaks, pictures and other
+    attachments as a short note of what was there.
+    """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_part_text(part) for part in content)))
+    if isinstance(content, dict):
+        return _part_text(content)
+    return as_json(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return as_json(part)
+    for field in ("text", "thinking", "refusal"):
+        if isinstance(part.get(field), str):
+            return str(part[field])
+    if "content" in part:
+        return as_text(part["content"])
+    kind = str(part.get("type", "part"))
+    return f"[{kind}]"
+
+
+def as_json(value: Any) -> str:
+    """Any decoded value as JSON text; text that is already there stays as it is."""
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def whole_number(value: Any) -> int | None:
+    """A count as recorded, or None when there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value)
+
+
+def first_line(text: str, limit: int = 120) -> str:
+    """The first line that says something, cut to a title's length."""
+    for line in text.splitlines():
+        if words := " ".join(line.split()):
+            return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+    return ""
+
+
+def path_id(log: LogFile, part: str = "") -> str:
+    """An id for a session whose recorder gave it none: the file's name, which a person
+    recognises, and a digest of its path, which keeps files of one name apart.
+    """
+    digest = hashlib.blake2b(str(log.path).encode(), digest_size=4).hexdigest()
+    return f"{log.stem()}-{digest}" + (f"-{part}" if part else "")

@@ -1,0 +1,43 @@
+"""The words of Journeyman as frozen values: sessions, messages, calls, usage, lineage.
+
+No I/O here, and no room above is known.
+"""
+
+from journeyman.records.call import Call, join_calls
+from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
+from journeyman.records.message import Message, MessageKind, Recorded, Role, ToolCall
+from journeyman.records.session import (
+    Lineage,
+    LineageKind,
+    SearchHit,
+    Session,
+    SessionId,
+    SessionOverview,
+    SourceTotals,
+)
+from journeyman.records.usage import Tokens, Usage
+
+__all__ = [
+    "Call",
+    "Fragment",
+    "Lineage",
+    "LineageKind",
+    "LogEvent",
+    "LogState",
+    "Mark",
+    "Message",
+    "MessageKind",
+    "Recorded",
+    "Role",
+    "SearchHit",
+    "Session",
+    "SessionChange",
+    "SessionId",
+    "SessionOverview",
+    "Skip",
+    "SourceTotals",
+    "Tokens",
+    "ToolCall",
+    "Usage",
+    "join_calls",
+]

@@ -1,0 +1,56 @@
+"""Every error Journeyman raises, in one tree, branched by who must act.
+
+    JourneymanError
+    ├── WrongInput                 the caller: what was asked for is wrong
+    │   ├── UnknownSession
+    │   ├── AmbiguousSession
+    │   ├── UnknownReader
+    │   ├── NotALog
+    │   └── BadSetting
+    └── OutsideProblem             the world: something has to be mended first
+        ├── LogUnreadable
+        └── StoreUnavailable
+
+Each message says what was being done, what was found and what to do next; surfaces print it as
+it is.
+"""
+
+
+class JourneymanError(Exception):
+    """Something Journeyman can explain; its text is meant for the person who reads it."""
+
+
+class WrongInput(JourneymanError):
+    """The caller asked for something that cannot be done as asked."""
+
+
+class UnknownSession(WrongInput):
+    """No session has this id or an id that begins so."""
+
+
+class AmbiguousSession(WrongInput):
+    """More than one session's id begins so."""
+
+
+class UnknownReader(WrongInput):
+    """No reader has this name."""
+
+
+class NotALog(WrongInput):
+    """No reader knows this file."""
+
+
+class BadSetting(WrongInput):
+    """A setting has a value that cannot be used."""
+
+
+class OutsideProblem(JourneymanError):
+    """A file, a database or a service outside did not do its part."""
+
+
+class LogUnreadable(OutsideProblem):
+    """A log is there but cannot be read."""
+
+
+class StoreUnavailable(OutsideProblem):
+    """The database cannot be opened, is locked, or is newer than this program."""

@@ -1,0 +1,58 @@
+"""Messages and what hangs on them: the tool calls an assistant asks for, and the flags that the
+recorder itself put on a result. Text is kept as it was recorded; nothing here interprets it.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+MessageKind = Literal["plain", "summary", "harness"]
+"""`summary`: what a context compression left behind. `harness`: put there by the program around
+the agent (reminders, command echoes, cron prompts), said by nobody."""
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool call as it was asked for. `arguments` is the JSON text as recorded, which may be
+    malformed: that is a fact about the call, not about the log.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the recorder itself said about a result. None means that it said nothing."""
+
+    is_error: bool | None = None
+    exit_code: int | None = None
+    status: str | None = None
+    interrupted: bool | None = None
+    details: dict[str, str | int | float | bool] = {}
+
+
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a session.
+
+    `key` names the message inside its session and is the same whenever the log is read again;
+    `position` orders messages and grows with the log (a byte offset, a row id, an index).
+    `generation` counts the context compressions before it. A message with role `tool` is the
+    result of the call `tool_call_id`.
+    """
+
+    key: str
+    position: int
+    role: Role
+    text: str = ""
+    kind: MessageKind = "plain"
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    tool_name: str = ""
+    recorded: Recorded | None = None
+    at: float | None = None
+    model: str = ""
+    finish_reason: str = ""
+    generation: int = 0
