@@ -133,6 +133,8 @@ class LineDecoder(Generic[T]):
             return self._decode(line.data)
         except msgspec.ValidationError as error:
             raise BadLine(f"not the expected shape: {error}") from error
+        except RecursionError as error:
+            raise BadLine("nested too deeply to be read") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return self._decode_leniently(line, error)
 

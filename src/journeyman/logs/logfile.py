@@ -78,7 +78,7 @@ class LogFile:
         for line in lines[:50]:
             try:
                 values.append(msgspec.json.decode(line))
-            except msgspec.DecodeError:
+            except (ValueError, RecursionError):
                 continue
         return values
 

@@ -19,7 +19,7 @@ def seconds(value: Any) -> float | None:
         except ValueError:
             return None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15:
         return value / 1000 if value > 1e11 else float(value)
     return None
 
@@ -60,9 +60,19 @@ def as_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def only_text(value: Any) -> str:
+    """The value if it is text, otherwise nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def only_object(value: Any) -> dict[str, Any]:
+    """The value if it is an object, otherwise an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def whole_number(value: Any) -> int | None:
-    """A count as recorded, or None when there is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A count as recorded, or None when there is none that a database could hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
         return None
     return int(value)
 
@@ -76,8 +86,9 @@ def first_line(text: str, limit: int = 120) -> str:
 
 
 def path_id(log: LogFile, part: str = "") -> str:
-    """An id for a session whose recorder gave it none: the file's name, which a person
-    recognises, and a digest of its path, which keeps files of one name apart.
+    """An id for a session whose recorder gave it none: a digest of the log's path, which keeps
+    logs of one name apart and is enough to name the session by, and then what tells a person
+    which one it is.
     """
     digest = hashlib.blake2b(str(log.path).encode(), digest_size=4).hexdigest()
-    return f"{log.stem()}-{digest}" + (f"-{part}" if part else "")
+    return f"{digest}-{part or log.stem()}"

@@ -1,0 +1,93 @@
+"""The command line. Commands are loaded when they are called, so that help comes at once."""
+
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from journeyman import __version__
+from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader
+
+
+class _Command(NamedTuple):
+    place: str
+    about: str
+
+
+_COMMANDS = {
+    "tour": _Command("tour:tour", "The whole story on this machine in about a minute."),
+    "doctor": _Command("doctor:doctor", "What is found, what works, what to fix."),
+    "import": _Command("importing:import_", "Import the sessions that agents have recorded."),
+    "sessions": _Command("sessions:sessions", "List, show, search, export and delete sessions."),
+}
+
+_WRONG_USAGE = (BadSetting, UnknownReader)
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and loads one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name].place.split(":")
+        command: click.Command = getattr(import_module(f"journeyman.cli.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.about) for name, command in _COMMANDS.items()])
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: journeyman tour",
+)
+@click.option(
+    "--home",
+    envvar="JOURNEYMAN_HOME",
+    metavar="FOLDER",
+    help="Where Journeyman keeps its data (default ~/.journeyman; variable JOURNEYMAN_HOME).",
+)
+@click.option(
+    "--database",
+    metavar="URL",
+    help="The database, sqlite:///… or postgresql://… (variable JOURNEYMAN_DATABASE).",
+)
+@click.version_option(__version__, prog_name="journeyman")
+@click.pass_context
+def command_line(ctx: click.Context, home: str | None, database: str | None) -> None:
+    """Journeyman gives tool-using agents experience.
+
+    It reads the sessions that your agents (Hermes, Claude Code, Codex and others) have recorded,
+    and keeps them in one place to look at, search and learn from.
+    """
+    ctx.obj = {"home": home, "database": database}
+
+
+def main() -> None:
+    """Run the command line; errors that have an explanation are shown as that."""
+    try:
+        command_line.main(prog_name="journeyman", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(
+            "Interrupted. What was finished is kept; run the command again to go on.", err=True
+        )
+        sys.exit(1)
+    except JourneymanError as error:
+        click.echo(f"journeyman: {error}", err=True)
+        sys.exit(2 if isinstance(error, _WRONG_USAGE) else 1)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; there is nobody left to tell.
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,34 @@
+"""`journeyman doctor`."""
+
+import click
+
+from journeyman.cli import shown
+
+_MARKS = {"ok": "[green]✓[/]", "note": "[yellow]![/]", "problem": "[red]✗[/]"}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  journeyman doctor
+  journeyman doctor --json"""
+)
+@shown.json_option
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> None:
+    """Say what is found, what works and what to fix. Changes nothing."""
+    findings = shown.opened(ctx).diagnose()
+    if as_json:
+        shown.print_json(findings)
+    else:
+        console = shown.console()
+        table = shown.table("", "what", "found")
+        table.columns[1].no_wrap = True
+        for finding in findings:
+            found = shown.cell(finding.found)
+            if finding.advice:
+                found.append(f"\n→ {finding.advice}", style="cyan")
+            table.add_row(_MARKS[finding.status], finding.what, found)
+        console.print(table)
+    if any(finding.status == "problem" for finding in findings):
+        ctx.exit(1)

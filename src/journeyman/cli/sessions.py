@@ -1,0 +1,347 @@
+"""`journeyman sessions`: list, show, search, export, delete."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from journeyman.cli import shown
+from journeyman.journeyman import Journeyman
+from journeyman.records import Call, Message, Recorded, SessionOverview
+from journeyman.records.chat import openai_messages
+
+_ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
+
+
+@click.group()
+def sessions() -> None:
+    """List, show, search, export and delete sessions.
+
+    A session is named by its id or by any beginning of it that only one session has.
+    """
+
+
+def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        day = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not a day like 2026-11-15") from error
+    return (day if day.tzinfo else day.astimezone()).astimezone(UTC).timestamp()
+
+
+@sessions.command(
+    "list",
+    epilog="""\b
+Examples:
+  journeyman sessions list
+  journeyman sessions list --source codex --since 2026-11-01
+  journeyman sessions list --min-messages 100 --json""",
+)
+@click.option("--source", help="Only sessions of this recorder.")
+@click.option("--model", help="Only sessions of this model.")
+@click.option("--tag", help="Only sessions with this tag.")
+@click.option("--since", callback=_day, metavar="DAY", help="Only sessions begun on or after.")
+@click.option("--until", callback=_day, metavar="DAY", help="Only sessions begun before.")
+@click.option("--min-messages", type=click.IntRange(0), default=0, help="Only sessions this long.")
+@click.option("--no-subagents", is_flag=True, help="Leave out the sessions of subagents.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=30, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
+@shown.json_option
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    *,
+    source: str | None,
+    model: str | None,
+    tag: str | None,
+    since: float | None,
+    until: float | None,
+    min_messages: int,
+    no_subagents: bool,
+    limit: int,
+    offset: int,
+    as_json: bool,
+) -> None:
+    """List sessions, newest first."""
+    found = shown.opened(ctx).sessions.list(
+        source=source,
+        model=model,
+        tag=tag,
+        since=since,
+        until=until,
+        min_messages=min_messages,
+        subagents=not no_subagents,
+        limit=limit,
+        offset=offset,
+    )
+    if as_json:
+        shown.print_json(found)
+        return
+    console = shown.console()
+    if not found:
+        console.print("No session is stored that fits. `journeyman import` brings some in.")
+        return
+    console.print(_sessions_table(found, console.width))
+    if len(found) == limit:
+        console.print(f"The newest {limit}; more with --limit or --offset.", style="dim")
+
+
+def _sessions_table(found: list[SessionOverview], width: int) -> Table:
+    numbers = ("msgs", "calls", "tokens")
+    judged = any(one.session.outcome is not None for one in found)
+    names = ("id", "source", "started", *numbers, *(["outcome"] if judged else []), "title")
+    table = shown.table(*names, numbers=numbers)
+    table.columns[0].overflow = "fold"
+    table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    title = table.columns[-1]
+    title.no_wrap, title.overflow, title.ratio = True, "ellipsis", 1
+    table.expand = True
+    for one in found:
+        session = one.session
+        started = shown.moment(session.started_at)
+        outcome = shown.UNKNOWN if session.outcome is None else f"{session.outcome:g}"
+        table.add_row(
+            shown.cell(shown.short_id(session.id)),
+            session.source,
+            # The time of day is the first thing that a narrow window can do without.
+            started if width >= 100 else started[:10],
+            shown.count(one.messages),
+            shown.count(one.calls),
+            shown.short_count(one.tokens.total),
+            *([outcome] if judged else []),
+            shown.cell(session.title),
+        )
+    return table
+
+
+@sessions.command(
+    epilog="""\b
+Examples:
+  journeyman sessions show 0442a060
+  journeyman sessions show 0442a060 --calls
+  journeyman sessions show 0442a060 --full | less"""
+)
+@click.argument("session_id", metavar="ID")
+@click.option("--calls", "only_calls", is_flag=True, help="Show the tool calls with their results.")
+@click.option("--full", is_flag=True, help="Show all of every message.")
+@shown.json_option
+@click.pass_context
+def show(
+    ctx: click.Context, session_id: str, *, only_calls: bool, full: bool, as_json: bool
+) -> None:
+    """Show a session: what is known of it, and what was said."""
+    journeyman = shown.opened(ctx)
+    overview = journeyman.sessions.get(session_id)
+    if as_json:
+        calls = journeyman.sessions.calls(overview.session.id)
+        messages = [*journeyman.sessions.messages(overview.session.id)]
+        shown.print_json({"overview": overview, "messages": messages, "calls": calls})
+        return
+    console = shown.console()
+    _show_facts(console, journeyman, overview)
+    console.print()
+    if only_calls:
+        for call in journeyman.sessions.calls(overview.session.id):
+            _show_call(console, call, full=full)
+        return
+    for message in journeyman.sessions.messages(overview.session.id):
+        _show_message(console, message, full=full)
+
+
+def _show_facts(console: Console, journeyman: Journeyman, overview: SessionOverview) -> None:
+    session, tokens = overview.session, overview.tokens
+    began, ended = shown.moment(session.started_at), shown.moment(session.ended_at)
+    lineage = ""
+    if session.lineage is not None:
+        lineage = f"{session.lineage.kind} of {session.lineage.parent}"
+    children = journeyman.sessions.children(session.id)
+    facts = {
+        "session": session.id,
+        "title": session.title,
+        "recorded by": f"{session.source} ({session.agent})" if session.agent else session.source,
+        "model": session.model,
+        "time": f"{began} to {ended}",
+        "end": session.end_reason,
+        "outcome": "" if session.outcome is None else f"{session.outcome:g}",
+        "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
+        "lineage": lineage,
+        "children": ", ".join(
+            f"{shown.short_id(child.id)} ({child.lineage.kind})"
+            for child in children
+            if child.lineage
+        ),
+        "messages": f"{overview.messages:,} in {overview.generations} generation(s)",
+        "calls": f"{overview.calls:,}, {overview.answered:,} with result",
+        "tokens": f"{shown.count(tokens.total)} ({shown.count(tokens.output_tokens)} written)",
+        "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
+        "log": session.log,
+    }
+    for name, value in facts.items():
+        if value:
+            console.print(Text.assemble((f"{name:12s}", "dim"), shown.plain(value)), soft_wrap=True)
+
+
+def _show_message(console: Console, message: Message, *, full: bool) -> None:
+    head = Text(f"{message.role:9s} ", style=_ROLE_STYLES[message.role])
+    if message.kind != "plain":
+        head.append(f"({message.kind}) ", style="dim")
+    flags = _flags(message.recorded)
+    if flags:
+        head.append(f"{flags} ", style="magenta")
+    room = max(console.width - head.cell_len, 20)
+    if full:
+        console.print(head.append(shown.plain(message.text)), soft_wrap=True)
+    elif message.text or not message.tool_calls:
+        console.print(head.append(shown.one_line(message.text, room), style=""), soft_wrap=True)
+    for call in message.tool_calls:
+        line = Text("  → ", style="cyan").append(shown.plain(call.name), style="bold")
+        room = max(console.width - line.cell_len - 1, 20)
+        arguments = call.arguments if full else shown.one_line(call.arguments, room)
+        console.print(line.append(f" {shown.plain(arguments)}", style="dim"), soft_wrap=True)
+
+
+def _show_call(console: Console, call: Call, *, full: bool) -> None:
+    line = Text(f"{call.index + 1:4d} ", style="dim").append(shown.plain(call.tool), style="bold")
+    room = max(console.width - line.cell_len - 1, 20)
+    arguments = call.arguments if full else shown.one_line(call.arguments, room)
+    console.print(line.append(f" {shown.plain(arguments)}", style="not bold"), soft_wrap=True)
+    if call.result is None:
+        console.print(Text("     no result was recorded", style="dim"))
+        return
+    flags = _flags(call.recorded)
+    head = Text("     ").append(f"{flags} " if flags else "", style="magenta")
+    room = max(console.width - head.cell_len, 20)
+    result = call.result if full else shown.one_line(call.result, room)
+    console.print(head.append(shown.plain(result) or "(empty)", style=""), soft_wrap=True)
+
+
+def _flags(recorded: Recorded | None) -> str:
+    if recorded is None:
+        return ""
+    flags = []
+    if recorded.is_error is not None:
+        flags.append("error" if recorded.is_error else "ok")
+    if recorded.exit_code is not None:
+        flags.append(f"exit {recorded.exit_code}")
+    if recorded.interrupted:
+        flags.append("interrupted")
+    return f"[{', '.join(flags)}]" if flags else ""
+
+
+@sessions.command(
+    epilog="""\b
+Examples:
+  journeyman sessions search permission denied
+  journeyman sessions search '"no such file"' --source codex"""
+)
+@click.argument("query", nargs=-1, required=True, metavar="WORDS...")
+@click.option("--source", help="Only sessions of this recorder.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True)
+@shown.json_option
+@click.pass_context
+def search(
+    ctx: click.Context, query: tuple[str, ...], *, source: str | None, limit: int, as_json: bool
+) -> None:
+    """Find messages that contain all the WORDS, newest first.
+
+    Words in double quotes must stand together. Of a tool's result the head is searched.
+    """
+    words = " ".join(query)
+    hits = shown.opened(ctx).sessions.search(words, source=source, limit=limit)
+    if as_json:
+        shown.print_json(hits)
+    elif not hits:
+        shown.console().print(Text(f"No message contains {words}."))
+    else:
+        console = shown.console()
+        table = shown.table("id", "when", "role", "message")
+        table.columns[0].overflow = "fold"
+        table.columns[1].no_wrap = True
+        for hit in hits:
+            name = shown.cell(shown.short_id(hit.session))
+            table.add_row(name, shown.moment(hit.at), hit.role, shown.cell(hit.snippet))
+        console.print(table)
+    if not hits:
+        ctx.exit(1)
+
+
+@sessions.command(
+    epilog="""\b
+Examples:
+  journeyman sessions export 0442a060 > session.jsonl
+  journeyman sessions export 0442a060 --format openai -o chat.json"""
+)
+@click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["journeyman", "openai"]),
+    default="journeyman",
+    show_default=True,
+    help="journeyman keeps everything and can be imported again; openai is chat messages.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
+@click.pass_context
+def export(
+    ctx: click.Context, session_ids: tuple[str, ...], *, form: str, output: Path | None, force: bool
+) -> None:
+    """Write sessions as JSON, one a line."""
+    journeyman = shown.opened(ctx)
+    lines = []
+    for session_id in session_ids:
+        exported = journeyman.sessions.export(session_id)
+        if form == "openai":
+            session = exported.session
+            chat = {"id": session.id, "model": session.model}
+            chat_messages = openai_messages(exported.messages)
+            lines.append(msgspec.json.encode({**chat, "messages": chat_messages}))
+        else:
+            lines.append(msgspec.json.encode(exported))
+    if output is None:
+        sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+        return
+    if output.exists() and not force:
+        raise click.UsageError(f"{output} is there already. Use --force to overwrite it.")
+    partial = output.with_name(output.name + ".partial")
+    partial.touch(mode=0o600)
+    partial.write_bytes(b"\n".join(lines) + b"\n")
+    partial.replace(output)
+    click.echo(f"{len(lines)} session(s) written to {output}", err=True)
+
+
+@sessions.command(
+    epilog="""\b
+Examples:
+  journeyman sessions delete 0442a060
+  journeyman sessions delete 0442a060 1284c080 --yes"""
+)
+@click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@shown.json_option
+@click.pass_context
+def delete(ctx: click.Context, session_ids: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
+    """Delete sessions with all their messages. The logs they came from are not touched."""
+    journeyman = shown.opened(ctx)
+    found = [journeyman.sessions.get(session_id) for session_id in session_ids]
+    if not yes:
+        for one in found:
+            title = shown.one_line(one.session.title, 60)
+            click.echo(f"{one.session.id}  {one.messages:,} messages  {title}", err=True)
+        click.confirm(f"Delete {len(found)} session(s)?", abort=True, err=True)
+    deleted = [journeyman.sessions.delete(one.session.id) for one in found]
+    if as_json:
+        shown.print_json(deleted)
+        return
+    for one in deleted:
+        click.echo(f"Deleted {one.session.id} ({one.messages:,} messages).")
+    logs = sorted({one.session.log for one in deleted if one.session.log})
+    if logs:
+        click.echo("To get back what the log still holds: journeyman import --reread " + logs[0])

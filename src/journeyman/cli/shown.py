@@ -1,0 +1,164 @@
+"""How things look in the terminal: the console, tables, numbers, times, JSON."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from journeyman.journeyman import Journeyman
+from journeyman.logs.importing import Progress
+from journeyman.records import SourceTotals
+
+UNKNOWN = "·"
+"""What is shown for what is not known; an empty cell would read as nothing."""
+
+# Ids that are told apart by how they begin, and how much of them it takes.
+_SHORT_IDS = (
+    re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
+    re.compile(r"(agent-[^-]{4,12})-.+"),
+    re.compile(r"([0-9a-f]{8}-.{1,14}).*"),
+)
+# Recorded text may hold anything: colours, cursor movements, bells. None of it reaches the screen.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def opened(ctx: click.Context) -> Journeyman:
+    """The Journeyman of this command, closed when the command ends."""
+    chosen = ctx.find_root().obj
+    journeyman = Journeyman(home=chosen["home"], database=chosen["database"])
+    return ctx.with_resource(journeyman)
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, indented for people who look at it too."""
+    text = msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2)
+    click.echo(text.decode())
+
+
+def plain(text: str) -> str:
+    """Recorded text made harmless for a terminal."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Recorded text on one line, cut to a length."""
+    words = plain(" ".join(text.split()))
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def cell(text: str) -> Text:
+    """A table cell with recorded text, which must never be read as markup."""
+    return Text(plain(text))
+
+
+def short_id(session_id: str) -> str:
+    """As much of an id as a person needs to name the session again."""
+    for pattern in _SHORT_IDS:
+        if match := pattern.fullmatch(session_id):
+            return match[1]
+    return session_id
+
+
+def count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def short_count(number: int | None) -> str:
+    """A large number in four or five characters: 950, 12.3k, 4.56M."""
+    if number is None:
+        return UNKNOWN
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return str(number)
+
+
+def size(number: float) -> str:
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= one:
+            return f"{number / one:,.1f} {unit}"
+    return f"{number:.0f} bytes"
+
+
+def moment(at: float | None) -> str:
+    """A time as this machine's clock shows it."""
+    if at is None:
+        return UNKNOWN
+    try:
+        return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+
+
+def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """A plain table; the columns in `numbers` are set to the right."""
+    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for name in columns:
+        right = name in numbers
+        made.add_column(name, justify="right" if right else "left", no_wrap=right)
+    return made
+
+
+def totals_table(totals: Sequence[SourceTotals]) -> Table:
+    """Sessions by source with message, call and token counts, and their sum."""
+    names = ("sessions", "messages", "calls", "with result", "tokens")
+    shown = table("source", *names, numbers=names)
+    for one in totals:
+        shown.add_row(
+            one.source,
+            count(one.sessions) + (f" +{one.subagents} sub" if one.subagents else ""),
+            count(one.messages),
+            count(one.calls),
+            count(one.answered),
+            short_count(one.tokens.total),
+        )
+    if len(totals) > 1:
+        tokens = [one.tokens.total for one in totals if one.tokens.total is not None]
+        shown.add_row(
+            "all",
+            count(sum(one.sessions + one.subagents for one in totals)),
+            count(sum(one.messages for one in totals)),
+            count(sum(one.calls for one in totals)),
+            count(sum(one.answered for one in totals)),
+            short_count(sum(tokens) if tokens else None),
+            style="bold",
+        )
+    return shown
+
+
+@contextmanager
+def progress_bar(doing: str, *, quiet: bool) -> Iterator[Any]:
+    """Calls to what this yields move a bar on a terminal; in a pipe nothing is shown."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def show(progress: Progress) -> None:
+            bar.update(task, completed=progress.done_bytes, total=progress.total_bytes)
+
+        yield show

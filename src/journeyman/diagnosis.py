@@ -1,0 +1,112 @@
+"""A look at this installation: what is found, what works, what to mend."""
+
+import importlib.util
+import os
+import platform
+import stat
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from journeyman.logs.registry import Readers
+from journeyman.records.errors import JourneymanError
+from journeyman.records.report import Place
+from journeyman.settings import Settings
+from journeyman.store import Store
+
+Status = Literal["ok", "note", "problem"]
+
+_EXTRAS = (("postgres", "psycopg", "a PostgreSQL database for a team"),)
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that was looked at. `advice` is empty when there is nothing to do."""
+
+    what: str
+    status: Status
+    found: str
+    advice: str = ""
+
+
+def diagnose(
+    settings: Settings, readers: Readers, places: list[Place], version: str
+) -> list[Finding]:
+    """All findings, in the order a person would ask."""
+    return [
+        Finding(
+            what="program",
+            status="ok",
+            found=f"Journeyman {version}, Python {platform.python_version()}",
+        ),
+        _home(settings.home),
+        *_database(settings),
+        *_readers(readers),
+        *(_place(place) for place in places),
+        *(_extra(*extra) for extra in _EXTRAS),
+    ]
+
+
+def _home(home: Path) -> Finding:
+    if not home.exists():
+        found = f"{home} does not exist yet; the first import makes it"
+        return Finding(what="home", status="ok", found=found)
+    if not os.access(home, os.W_OK):
+        advice = f"Give yourself the right to write to {home}, or set JOURNEYMAN_HOME."
+        return Finding(what="home", status="problem", found=f"{home} is read-only", advice=advice)
+    if stat.S_IMODE(home.stat().st_mode) & 0o077:
+        found = f"{home} can be read by other users of this machine"
+        return Finding(what="home", status="note", found=found, advice=f"chmod 700 {home}")
+    return Finding(what="home", status="ok", found=str(home))
+
+
+def _database(settings: Settings) -> list[Finding]:
+    path = Path(settings.database.removeprefix("sqlite:///"))
+    if settings.database.startswith("sqlite") and not path.exists():
+        found = f"{settings.database} does not exist yet; the first import makes it"
+        return [Finding(what="database", status="ok", found=found)]
+    try:
+        with Store(settings.database, busy_timeout_s=settings.busy_timeout_s) as store:
+            sessions = sum(one.sessions + one.subagents for one in store.sessions.totals())
+            faults = store.faults()
+    except JourneymanError as error:
+        return [Finding(what="database", status="problem", found=str(error))]
+    if faults:
+        advice = "Move the database away and import again: the logs are untouched."
+        return [Finding(what="database", status="problem", found=faults[0], advice=advice)]
+    found = f"{store.url}, {sessions:,} sessions, no faults"
+    return [Finding(what="database", status="ok", found=found)]
+
+
+def _readers(readers: Readers) -> list[Finding]:
+    names = ", ".join(reader.name for reader in readers.all)
+    findings = [Finding(what="readers", status="ok", found=names)]
+    for problem in readers.problems:
+        advice = "Upgrade or remove the package that brings it."
+        found = f"{problem.path}: {problem.reason}"
+        findings.append(Finding(what="readers", status="problem", found=found, advice=advice))
+    return findings
+
+
+def _place(place: Place) -> Finding:
+    what = f"logs: {place.source}"
+    if place.problems:
+        problem = place.problems[0]
+        found = f"{problem.path}: {problem.reason}"
+        advice = "Give yourself the right to read it."
+        return Finding(what=what, status="problem", found=found, advice=advice)
+    if not place.exists:
+        return Finding(what=what, status="ok", found=f"none: {place.folder} does not exist")
+    if not place.logs:
+        return Finding(what=what, status="ok", found=f"none in {place.folder}")
+    megabytes = place.size_bytes / 1e6
+    found = f"{len(place.logs):,} logs, {megabytes:,.1f} MB in {place.folder}"
+    return Finding(what=what, status="ok", found=found, advice="journeyman import")
+
+
+def _extra(name: str, module: str, purpose: str) -> Finding:
+    what = f"extra: {name}"
+    if importlib.util.find_spec(module) is not None:
+        return Finding(what=what, status="ok", found="installed")
+    advice = f"For {purpose}: pip install 'journeyman[{name}]'"
+    return Finding(what=what, status="ok", found="not installed", advice=advice)

@@ -1,0 +1,127 @@
+"""The one public facade. It only wires: it reads the settings, opens the rooms and offers the
+everyday verbs; the rest hangs off it by noun.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from journeyman import __version__
+from journeyman.diagnosis import Finding, diagnose
+from journeyman.logs.chat_record import recorded_session
+from journeyman.logs.discovery import usual_places
+from journeyman.logs.importing import Import, Progress
+from journeyman.logs.registry import Readers
+from journeyman.records import SessionOverview
+from journeyman.records.report import ImportReport, Place
+from journeyman.settings import load
+from journeyman.store import Store
+from journeyman.store.sessions import Sessions
+
+
+class Journeyman:
+    """Experience for agents, kept in one home.
+
+    `Journeyman()` uses the home and database of the settings; `home` and `database` override
+    them. The database is opened on first use. Use it as a context manager, or `close` it.
+    """
+
+    def __init__(
+        self,
+        home: Path | str | None = None,
+        database: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._user_home = Path(self._environ.get("HOME") or Path.home())
+        self._clock = clock
+        self.settings = load(self._environ, self._user_home, home=home, database=database)
+
+    @cached_property
+    def _store(self) -> Store:
+        timeout = self.settings.busy_timeout_s
+        return Store(self.settings.database, busy_timeout_s=timeout)
+
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers()
+
+    @property
+    def sessions(self) -> Sessions:
+        """The stored sessions: list, get, messages, calls, usage, search, export, delete."""
+        return self._store.sessions
+
+    def places(self) -> list[Place]:
+        """The usual places for logs on this machine and what each holds."""
+        return usual_places(self._environ, self._user_home)
+
+    def import_logs(
+        self,
+        paths: Iterable[Path | str] | None = None,
+        *,
+        source: str = "auto",
+        reread: bool = False,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> ImportReport:
+        """Import logs from files and folders, or from the usual places. What was imported before
+        is not read again, unless `reread`.
+        """
+        if paths is None:
+            paths = [log for place in self.places() for log in place.logs]
+        run = Import(
+            self._readers,
+            self._store,
+            source=source,
+            reread=reread,
+            clock=self._clock,
+            progress=progress,
+        )
+        return run.run([Path(path) for path in paths])
+
+    def record(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        source: str = "mine",
+        session_id: str | None = None,
+        outcome: float | None = None,
+        model: str = "",
+        tags: Iterable[str] = (),
+    ) -> SessionOverview:
+        """Keep a conversation in the OpenAI message format as a session. Recording under the same
+        `session_id` again replaces it; without one, equal messages are one session.
+        """
+        fragment = recorded_session(
+            messages,
+            source=source,
+            session_id=session_id,
+            outcome=outcome,
+            model=model,
+            tags=tuple(tags),
+            now=self._clock(),
+        )
+        with self._store.writing() as writing:
+            writing.add(fragment)
+            writing.finish()
+        return self.sessions.get(fragment.session.id)
+
+    def diagnose(self) -> list[Finding]:
+        """What is found, what works and what to mend on this machine."""
+        return diagnose(self.settings, self._readers, self.places(), __version__)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if "_store" in self.__dict__:
+            self._store.close()
+            del self.__dict__["_store"]
+
+    def __enter__(self) -> "Journeyman":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -1,0 +1,53 @@
+"""A conversation handed over in memory, in the OpenAI message format, as a session."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from journeyman.logs.chat import BadMessage, ChatReading
+from journeyman.records import Fragment, Session, SessionId
+from journeyman.records.digest import message_digest
+from journeyman.records.errors import WrongInput
+
+
+def recorded_session(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    source: str,
+    session_id: str | None,
+    outcome: float | None,
+    model: str,
+    tags: tuple[str, ...],
+    now: float,
+) -> Fragment:
+    """The session as one fragment. Raises WrongInput, naming the message that cannot be used."""
+    if not messages:
+        raise WrongInput("There is nothing to record: the list of messages is empty.")
+    if outcome is not None and not 0 <= outcome <= 1:
+        raise WrongInput(f"The outcome {outcome} is not between 0 (failed) and 1 (succeeded).")
+    chat = ChatReading()
+    read = []
+    position = 0
+    for index, raw in enumerate(messages):
+        try:
+            found = chat.read(dict(raw), f"m{index}", position, model=model)
+        except (BadMessage, TypeError, ValueError) as error:
+            raise WrongInput(f"Message {index} cannot be recorded: {error}.") from error
+        read += found
+        position = max([position, *(message.position for message in found)]) + 1
+    if session_id is None:
+        # Named by content, so that recording the same conversation twice keeps one.
+        name = hashlib.blake2b(digest_size=12)
+        for message in read:
+            name.update(message_digest(message))
+        session_id = name.hexdigest()
+    session = Session(
+        id=SessionId(session_id),
+        source=source,
+        model=model,
+        started_at=None if any(message.at for message in read) else now,
+        outcome=outcome,
+        outcome_origin="" if outcome is None else "recorded",
+        tags=tags,
+    )
+    return Fragment(session=session, messages=tuple(read), replaces=True)

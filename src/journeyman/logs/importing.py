@@ -1,0 +1,220 @@
+"""From logs to wherever sessions are kept: each log in transactions that end where the log is
+whole, so that a kill at any moment leaves either all of a session's new part or none of it.
+
+The store is handed in; this room does not know it.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.logs.discovery import files_in
+from journeyman.logs.logfile import LogFile, same_file_name
+from journeyman.logs.reader import Reader
+from journeyman.logs.registry import Readers
+from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
+from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.records.report import ImportReport, Problem, SkippedLine, SourceReport
+
+_REPORTED_LINES = 1000
+
+
+class SessionWriter(Protocol):
+    """An open transaction of the store."""
+
+    def add(self, fragment: Fragment) -> None: ...
+    def remember(self, path: str, state: LogState, now: float) -> None: ...
+    def finish(self) -> list[SessionChange]: ...
+
+
+class SessionKeeper(Protocol):
+    """The store, as far as importing needs it."""
+
+    def log_state(self, path: str) -> LogState | None: ...
+    def sessions_of_log(self, path: str) -> dict[SessionId, tuple[str, bool]]: ...
+    def writing(self) -> AbstractContextManager[SessionWriter]: ...
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far an import is."""
+
+    log: str
+    done_bytes: int
+    total_bytes: int
+
+
+class _Candidate(Struct, frozen=True):
+    path: Path
+    named: bool
+    size: int
+
+
+class Import:
+    """One run over some logs; `run` it once, then take its report."""
+
+    def __init__(
+        self,
+        readers: Readers,
+        keeper: SessionKeeper,
+        *,
+        source: str = "auto",
+        reread: bool = False,
+        clock: Callable[[], float] = time.time,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        self._readers = readers
+        self._keeper = keeper
+        self._reader = None if source == "auto" else readers.named(source)
+        self._reread = reread
+        self._clock = clock
+        self._progress = progress
+        self._changes: dict[str, Counter[str]] = {}
+        self._skipped: list[SkippedLine] = []
+        self._skipped_lines = 0
+        self._ignored: list[Problem] = []
+        self._problems: list[Problem] = []
+        self._logs = Counter[str]()
+        self._read_bytes = 0
+
+    def run(self, paths: Iterable[Path]) -> ImportReport:
+        started = time.monotonic()
+        candidates = list(self._candidates(paths))
+        total, done = sum(candidate.size for candidate in candidates), 0
+        for candidate in candidates:
+            before = done
+
+            def report(read_bytes: int, path: Path = candidate.path, before: int = before) -> None:
+                done_bytes = min(before + read_bytes, total)
+                self._progress(Progress(log=str(path), done_bytes=done_bytes, total_bytes=total))
+
+            report(0)
+            self._import_log(candidate, report)
+            done += candidate.size
+        if candidates:
+            last = str(candidates[-1].path)
+            self._progress(Progress(log=last, done_bytes=total, total_bytes=total))
+        return self._report(time.monotonic() - started)
+
+    def _candidates(self, paths: Iterable[Path]) -> Iterator[_Candidate]:
+        seen = set()
+        for path in paths:
+            named = not path.is_dir()
+            for file in [path] if named else files_in(path, self._problems):
+                name = same_file_name(file)
+                if name in seen:
+                    continue
+                seen.add(name)
+                size = file.stat().st_size if file.exists() else 0
+                yield _Candidate(Path(name), named, size)
+
+    def _import_log(self, candidate: _Candidate, report: Callable[[int], None]) -> None:
+        path = str(candidate.path)
+        try:
+            log = LogFile(candidate.path)
+            since = None if self._reread else self._keeper.log_state(path)
+            if since and (since.size, since.mtime_ns) == (log.size, log.mtime_ns):
+                self._logs["unchanged"] += 1
+                self._count_unchanged(path, set())
+                return
+            reader = self._reader or self._readers.reader_for(log)
+            if since and since.reader != reader.name:
+                since = None
+            self._read_log(reader, log, since, report)
+            self._logs["read"] += 1
+        except NotALog as error:
+            kept = self._problems if candidate.named else self._ignored
+            kept.append(Problem(path=path, reason=str(error)))
+        except LogUnreadable as error:
+            self._problems.append(Problem(path=path, reason=str(error)))
+        except OSError as error:
+            reason = f"{path} cannot be read: {error.strerror or error}."
+            self._problems.append(Problem(path=path, reason=reason))
+
+    def _read_log(
+        self, reader: Reader, log: LogFile, since: LogState | None, report: Callable[[int], None]
+    ) -> None:
+        path = str(log.path)
+        known = self._keeper.sessions_of_log(path)
+        touched: set[SessionId] = set()
+        events = reader.read(log, since)
+        event = next(events, None)
+        while event is not None:
+            facts: dict[SessionId, tuple[str, bool]] = {}
+            with self._keeper.writing() as writing:
+                while event is not None and not isinstance(event, Mark):
+                    self._take(event, writing, facts, path, report)
+                    event = next(events, None)
+                if isinstance(event, Mark):
+                    state, event = event.state, next(events, None)
+                    if event is not None:
+                        # Interrupted after this, the log is not done, whatever its size says.
+                        state = msgspec.structs.replace(state, size=-1)
+                    writing.remember(path, state, self._clock())
+                changes = writing.finish()
+            for change in changes:
+                source, subagent = facts[change.session]
+                self._count(source, change.change, subagent=subagent)
+                touched.add(change.session)
+        self._count_unchanged(path, touched, known)
+        self._read_bytes += log.size - (since.offset if since else 0)
+
+    def _take(
+        self,
+        event: LogEvent,
+        writing: SessionWriter,
+        facts: dict[SessionId, tuple[str, bool]],
+        path: str,
+        report: Callable[[int], None],
+    ) -> None:
+        if isinstance(event, Fragment):
+            session = event.session
+            subagent = session.lineage is not None and session.lineage.kind == "delegate"
+            facts[session.id] = (session.source, subagent)
+            writing.add(event)
+            report(event.read_bytes)
+        elif isinstance(event, Skip):
+            self._skipped_lines += 1
+            if len(self._skipped) < _REPORTED_LINES:
+                skipped = SkippedLine(log=path, line=event.line, reason=event.reason)
+                self._skipped.append(skipped)
+
+    def _count(self, source: str, change: str, *, subagent: bool) -> None:
+        counts = self._changes.setdefault(source, Counter())
+        counts[change] += 1
+        counts["subagents"] += subagent
+
+    def _count_unchanged(
+        self,
+        path: str,
+        touched: set[SessionId],
+        known: dict[SessionId, tuple[str, bool]] | None = None,
+    ) -> None:
+        sessions = self._keeper.sessions_of_log(path) if known is None else known
+        for session, (source, subagent) in sessions.items():
+            if session not in touched:
+                self._count(source, "unchanged", subagent=subagent)
+
+    def _report(self, seconds: float) -> ImportReport:
+        sources = {
+            source: SourceReport(**counts) for source, counts in sorted(self._changes.items())
+        }
+        return ImportReport(
+            new=sum(one.new for one in sources.values()),
+            updated=sum(one.updated for one in sources.values()),
+            unchanged=sum(one.unchanged for one in sources.values()),
+            sources=sources,
+            logs_read=self._logs["read"],
+            logs_unchanged=self._logs["unchanged"],
+            read_bytes=self._read_bytes,
+            seconds=round(seconds, 3),
+            skipped_lines=self._skipped_lines,
+            skipped=self._skipped,
+            ignored=self._ignored,
+            problems=self._problems + self._readers.problems,
+        )

@@ -1,0 +1,108 @@
+"""Connecting to SQLite or PostgreSQL, and saying in words why it did not work.
+
+What the two need differently is here and in `search`; everything else in the room is the same
+for both.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from journeyman.records.errors import BadSetting, StoreUnavailable
+
+
+def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
+    """An engine for a database URL; the SQLite file and its folder are made if need be."""
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise BadSetting(
+            f"The database URL {url!r} cannot be read. "
+            "Use sqlite:////absolute/path.db or postgresql://user@host/name."
+        ) from error
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed, busy_timeout_s)
+    if parsed.get_backend_name() == "postgresql":
+        return _postgresql(parsed)
+    raise BadSetting(
+        f"The database {parsed.get_backend_name()!r} is not supported. "
+        "Use sqlite:////absolute/path.db or postgresql://user@host/name."
+    )
+
+
+@contextmanager
+def explained(url: sa.URL, doing: str) -> Iterator[None]:
+    """Turns what the database driver raises into an error that a person can act on."""
+    shown = url.render_as_string(hide_password=True)
+    try:
+        yield
+    except sa.exc.OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0] if error.orig else str(error)
+        advice = "Check that it is running and that the URL in JOURNEYMAN_DATABASE is right."
+        if "locked" in reason:
+            advice = "Another process is writing to it: wait for it to end, then try again."
+        elif url.get_backend_name() == "sqlite":
+            advice = "Check that the folder can be written to and that the disk is not full."
+        raise StoreUnavailable(f"While {doing}: {shown}: {reason}. {advice}") from error
+    except sa.exc.DatabaseError as error:
+        reason = str(error.orig).strip().splitlines()[0] if error.orig else str(error)
+        raise StoreUnavailable(
+            f"While {doing}: {shown}: {reason}. "
+            "If the file is damaged, move it away and import again: the logs are untouched."
+        ) from error
+
+
+def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
+    if not url.database or url.database == ":memory:":
+        raise BadSetting("The SQLite database needs a path: sqlite:////absolute/path.db.")
+    path = Path(url.database)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Made here, with these rights, because SQLite would make it readable for everyone.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The database {path} cannot be opened: {error.strerror}. "
+            "Set JOURNEYMAN_HOME to a folder that can be written to."
+        ) from error
+    engine = sa.create_engine(url, connect_args={"timeout": busy_timeout_s})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        # Without this the driver begins transactions by itself, and only before some statements.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=NORMAL",
+            "foreign_keys=ON",
+            "cache_size=-32000",
+            "temp_store=MEMORY",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        # A writer takes its lock at once: two that begin as readers could only deadlock.
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: sa.URL) -> sa.Engine:
+    url = url.set(drivername="postgresql+psycopg")
+    options: dict[str, Any] = {"pool_pre_ping": True}
+    try:
+        return sa.create_engine(url, **options)
+    except ModuleNotFoundError as error:
+        raise StoreUnavailable(
+            "PostgreSQL needs the driver psycopg: pip install 'journeyman[postgres]'."
+        ) from error

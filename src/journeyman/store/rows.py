@@ -1,0 +1,159 @@
+"""Between records and rows: the one place that knows how each is spelled in the other."""
+
+import json
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Lineage,
+    Message,
+    Recorded,
+    Session,
+    SessionId,
+    SessionOverview,
+    Tokens,
+    ToolCall,
+    Usage,
+)
+from journeyman.records.digest import message_digest
+
+_encode = msgspec.json.Encoder().encode
+_decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
+_decode_recorded = msgspec.json.Decoder(Recorded).decode
+_decode_tags = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_details = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def storable(text: str) -> str:
+    """Text both databases can hold: PostgreSQL knows no NUL, and neither knows half a character."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
+
+
+def message_row(session_row: int, message: Message) -> dict[str, Any]:
+    """The row of a message; half characters, which no encoding has, are replaced."""
+    try:
+        return _message_row(session_row, message)
+    except UnicodeEncodeError:
+        text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
+        whole = msgspec.json.decode(text.encode("utf-8", "replace"), type=Message)
+        return _message_row(session_row, whole)
+
+
+def _message_row(session_row: int, message: Message) -> dict[str, Any]:
+    return {
+        "session_row": session_row,
+        "key": storable(message.key),
+        "position": message.position,
+        "generation": message.generation,
+        "role": message.role,
+        "kind": message.kind,
+        "at": message.at,
+        "calls": len(message.tool_calls),
+        "digest": message_digest(message),
+        "model": message.model,
+        "tool_call_id": storable(message.tool_call_id),
+        "tool_name": storable(message.tool_name),
+        "finish_reason": message.finish_reason,
+        "recorded": None if message.recorded is None else _encode(message.recorded).decode(),
+        "tool_calls": _encode(message.tool_calls).decode() if message.tool_calls else None,
+        "text": storable(message.text),
+        "reasoning": storable(message.reasoning),
+    }
+
+
+def message_of(row: sa.Row[Any]) -> Message:
+    return Message(
+        key=row.key,
+        position=row.position,
+        role=row.role,
+        text=row.text,
+        kind=row.kind,
+        reasoning=row.reasoning,
+        tool_calls=_decode_calls(row.tool_calls) if row.tool_calls else (),
+        tool_call_id=row.tool_call_id,
+        tool_name=row.tool_name,
+        recorded=_decode_recorded(row.recorded) if row.recorded else None,
+        at=row.at,
+        model=row.model,
+        finish_reason=row.finish_reason,
+        generation=row.generation,
+    )
+
+
+def usage_row(session_row: int, usage: Usage) -> dict[str, Any]:
+    return {"session_row": session_row, **msgspec.structs.asdict(usage)}
+
+
+def usage_of(row: sa.Row[Any]) -> Usage:
+    fields = {name: getattr(row, name) for name in Usage.__struct_fields__}
+    return Usage(**fields)
+
+
+def session_facts(session: Session) -> dict[str, Any]:
+    """The columns a record sets: only the facts it knows, so that an update keeps the others."""
+    facts: dict[str, Any] = {
+        name: getattr(session, name)
+        for name in (
+            "title",
+            "cwd",
+            "git_branch",
+            "agent",
+            "model",
+            "started_at",
+            "ended_at",
+            "end_reason",
+            "outcome",
+            "outcome_origin",
+        )
+    }
+    facts = {
+        name: storable(value) if isinstance(value, str) else value
+        for name, value in facts.items()
+        if value not in (None, "")
+    }
+    if session.lineage is not None:
+        facts |= {"parent_id": session.lineage.parent, "lineage": session.lineage.kind}
+    if session.tags:
+        facts["tags"] = storable(_encode(session.tags).decode())
+    if session.details:
+        facts["details"] = storable(_encode(session.details).decode())
+    return facts
+
+
+def overview_of(row: sa.Row[Any], tokens: Tokens) -> SessionOverview:
+    lineage = None
+    if row.parent_id is not None:
+        lineage = Lineage(parent=SessionId(row.parent_id), kind=row.lineage)
+    session = Session(
+        id=SessionId(row.id),
+        source=row.source,
+        title=row.title,
+        cwd=row.cwd,
+        git_branch=row.git_branch,
+        agent=row.agent,
+        model=row.model,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        end_reason=row.end_reason,
+        outcome=row.outcome,
+        outcome_origin=row.outcome_origin,
+        lineage=lineage,
+        log=row.log,
+        tags=_decode_tags(row.tags),
+        details=_decode_details(row.details),
+    )
+    return SessionOverview(
+        session=session,
+        messages=row.messages,
+        calls=row.calls,
+        answered=row.answered,
+        generations=row.generations,
+        tokens=tokens,
+        digest=row.digest,
+    )

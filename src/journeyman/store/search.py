@@ -1,0 +1,75 @@
+"""Search over message text: SQLite's FTS5 and PostgreSQL's tsvector, asked the same question.
+
+Both indexes split text at everything that is neither letter nor digit. A query is words, all of
+which must be there, and phrases in double quotes; it is never the databases' own query language,
+so no query is a syntax error.
+"""
+
+import re
+from typing import Any
+
+import sqlalchemy as sa
+
+from journeyman.store.tables import messages, sessions
+
+_WORD = re.compile(r"[^\W_]+")
+_SNIPPET_CHARACTERS = 150
+
+
+def phrases(query: str) -> list[list[str]]:
+    """The query as phrases of one or more words."""
+    found = []
+    for quoted, word in re.findall(r'"([^"]*)"|(\S+)', query):
+        words = _WORD.findall(quoted or word)
+        if words:
+            found.append(words)
+    return found
+
+
+def search_statement(
+    dialect: str, query: str, source: str | None, limit: int
+) -> sa.Select[Any] | None:
+    """The statement that finds a query, or None when there is no word in it."""
+    wanted = phrases(query)
+    if not wanted:
+        return None
+    head = sa.case((messages.c.role == "tool", 1_000), else_=16_000)
+    statement = sa.select(
+        sessions.c.id.label("session"),
+        sessions.c.source,
+        messages.c.key,
+        messages.c.role,
+        messages.c.at,
+        sa.func.substr(messages.c.text, 1, head).label("snippet"),
+    ).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
+    match = _match_in_sqlite if dialect == "sqlite" else _match_in_postgresql
+    statement = statement.where(match(wanted))
+    if source is not None:
+        statement = statement.where(sessions.c.source == source)
+    newest = (messages.c.at.is_(None), messages.c.at.desc(), messages.c.row_id.desc())
+    return statement.order_by(*newest).limit(limit)
+
+
+def _match_in_sqlite(wanted: list[list[str]]) -> sa.ColumnElement[bool]:
+    query = " AND ".join('"' + " ".join(words) + '"' for words in wanted)
+    found = sa.text("SELECT rowid FROM messages_search WHERE messages_search MATCH :query")
+    return messages.c.row_id.in_(found.bindparams(query=query).columns(sa.column("rowid")))
+
+
+def _match_in_postgresql(wanted: list[list[str]]) -> sa.ColumnElement[bool]:
+    index: sa.ColumnElement[Any] = sa.literal_column("messages.search")
+    return sa.and_(
+        *(index.op("@@")(sa.func.phraseto_tsquery("simple", " ".join(words))) for words in wanted)
+    )
+
+
+def snippet(text: str, query: str) -> str:
+    """The words around the first match, each match between brackets."""
+    matching = "|".join(r"[\W_]+".join(map(re.escape, words)) for words in phrases(query))
+    pattern = re.compile(rf"(?<![^\W_])(?:{matching})(?![^\W_])", re.IGNORECASE)
+    first = pattern.search(text)
+    start = 0 if first is None else max(0, first.start() - _SNIPPET_CHARACTERS // 3)
+    end = start + _SNIPPET_CHARACTERS
+    shown = pattern.sub(lambda match: f"[{match[0]}]", text[start:end])
+    cut = ("…" if start else "", "…" if end < len(text) else "")
+    return cut[0] + " ".join(shown.split()) + cut[1]

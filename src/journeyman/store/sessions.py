@@ -1,0 +1,277 @@
+"""Reading sessions: listing, finding, searching, counting, deleting."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Call,
+    Message,
+    SearchHit,
+    Session,
+    SessionOverview,
+    SourceTotals,
+    Tokens,
+    Usage,
+    join_calls,
+)
+from journeyman.records.errors import AmbiguousSession, UnknownSession
+from journeyman.records.exported import ExportedSession
+from journeyman.store import rows
+from journeyman.store.engine import explained
+from journeyman.store.search import search_statement, snippet
+from journeyman.store.tables import messages, sessions, usage
+
+_LONGEST_LINEAGE = 1000
+
+
+class Sessions:
+    """The stored sessions (`jm.sessions`). Ids may be given by any beginning that only one
+    session has.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def list(
+        self,
+        *,
+        source: str | None = None,
+        model: str | None = None,
+        tag: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        min_messages: int = 0,
+        subagents: bool = True,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[SessionOverview]:
+        """Sessions, newest first; those without a time come last."""
+        columns = sessions.c
+        wanted = sessions.select().where(columns.messages >= min_messages)
+        if source is not None:
+            wanted = wanted.where(columns.source == source)
+        if model is not None:
+            wanted = wanted.where(columns.model == model)
+        if tag is not None:
+            quoted = f'%"{_like(tag)}"%'
+            wanted = wanted.where(columns.tags.like(quoted, escape="\\"))
+        if since is not None:
+            wanted = wanted.where(columns.started_at >= since)
+        if until is not None:
+            wanted = wanted.where(columns.started_at < until)
+        if not subagents:
+            wanted = wanted.where(sa.func.coalesce(columns.lineage, "") != "delegate")
+        wanted = wanted.order_by(
+            columns.started_at.is_(None), columns.started_at.desc(), columns.row_id
+        )
+        with self._reading("listing sessions") as connection:
+            found = connection.execute(wanted.limit(limit).offset(offset)).all()
+            tokens = _tokens(connection, [row.row_id for row in found])
+        return [rows.overview_of(row, tokens.get(row.row_id, Tokens())) for row in found]
+
+    def get(self, session_id: str) -> SessionOverview:
+        """One session by its id or the beginning of it. Raises UnknownSession or
+        AmbiguousSession.
+        """
+        with self._reading("looking up a session") as connection:
+            row = _resolve(connection, session_id)
+            tokens = _tokens(connection, [row.row_id])
+        return rows.overview_of(row, tokens.get(row.row_id, Tokens()))
+
+    def messages(self, session_id: str) -> Iterator[Message]:
+        """The messages of a session in order, one at a time."""
+        with self._reading("reading a session") as connection:
+            row = _resolve(connection, session_id)
+            found = connection.execute(
+                messages.select()
+                .where(messages.c.session_row == row.row_id)
+                .order_by(messages.c.position),
+                execution_options={"yield_per": 200},
+            )
+            for message in found:
+                yield rows.message_of(message)
+
+    def calls(self, session_id: str) -> Sequence[Call]:
+        """The tool calls of a session, each joined with its result."""
+        return join_calls(self.messages(session_id))
+
+    def usage(self, session_id: str) -> Sequence[Usage]:
+        """The recorded token usage of a session, in order of time."""
+        with self._reading("reading usage") as connection:
+            row = _resolve(connection, session_id)
+            found = connection.execute(
+                usage.select()
+                .where(usage.c.session_row == row.row_id)
+                .order_by(usage.c.at, usage.c.key)
+            )
+            return [rows.usage_of(one) for one in found]
+
+    def export(self, session_id: str) -> ExportedSession:
+        """A session with all that is known of it; `journeyman import` reads it back."""
+        session = self.get(session_id).session
+        return ExportedSession(
+            session=session,
+            messages=[*self.messages(session.id)],
+            usage=[*self.usage(session.id)],
+        )
+
+    def ancestors(self, session_id: str) -> Sequence[Session]:
+        """The session's parent, its parent's parent and so on, as far as they are stored. A cycle
+        in the recorded links ends the walk.
+        """
+        found: dict[str, Session] = {}
+        session = self.get(session_id).session
+        seen = {session.id}
+        with self._reading("following a lineage") as connection:
+            while session.lineage is not None and len(seen) < _LONGEST_LINEAGE:
+                row = connection.execute(
+                    sessions.select().where(sessions.c.id == session.lineage.parent)
+                ).one_or_none()
+                if row is None or row.id in seen:
+                    break
+                session = rows.overview_of(row, Tokens()).session
+                seen.add(session.id)
+                found[session.id] = session
+        return list(found.values())
+
+    def children(self, session_id: str) -> Sequence[Session]:
+        """The sessions that descend directly from this one, oldest first."""
+        with self._reading("following a lineage") as connection:
+            row = _resolve(connection, session_id)
+            found = connection.execute(
+                sessions.select()
+                .where(sessions.c.parent_id == row.id)
+                .order_by(sessions.c.started_at, sessions.c.row_id)
+            )
+            return [rows.overview_of(one, Tokens()).session for one in found]
+
+    def search(
+        self, query: str, *, source: str | None = None, limit: int = 20
+    ) -> Sequence[SearchHit]:
+        """Messages that contain all the words, newest first; words in double quotes must stand
+        together. Of a tool's result only the head is searched.
+        """
+        statement = search_statement(self._engine.dialect.name, query, source, limit)
+        if statement is None:
+            return []
+        with self._reading("searching") as connection:
+            return [
+                SearchHit(**{**row, "snippet": snippet(row["snippet"], query)})
+                for row in connection.execute(statement).mappings()
+            ]
+
+    def totals(self) -> Sequence[SourceTotals]:
+        """Sessions, messages, calls and tokens by source, the largest first."""
+        columns = sessions.c
+        subagent = sa.case((columns.lineage == "delegate", 1), else_=0)
+        statement = (
+            sa.select(
+                columns.source,
+                sa.func.count().label("all"),
+                sa.func.sum(subagent).label("subagents"),
+                sa.func.sum(columns.messages).label("messages"),
+                sa.func.sum(columns.calls).label("calls"),
+                sa.func.sum(columns.answered).label("answered"),
+                sa.func.min(columns.started_at).label("started_at"),
+                sa.func.max(columns.ended_at).label("ended_at"),
+            )
+            .group_by(columns.source)
+            .order_by(sa.desc("all"), columns.source)
+        )
+        tokens = (
+            sa.select(columns.source, *_sums())
+            .join(usage, usage.c.session_row == columns.row_id)
+            .group_by(columns.source)
+        )
+        with self._reading("counting sessions") as connection:
+            by_source = {row.source: _as_tokens(row) for row in connection.execute(tokens)}
+            return [
+                SourceTotals(
+                    source=row.source,
+                    sessions=row.all - row.subagents,
+                    subagents=row.subagents,
+                    messages=row.messages,
+                    calls=row.calls,
+                    answered=row.answered,
+                    tokens=by_source.get(row.source, Tokens()),
+                    started_at=row.started_at,
+                    ended_at=row.ended_at,
+                )
+                for row in connection.execute(statement)
+            ]
+
+    def delete(self, session_id: str) -> SessionOverview:
+        """Delete a session with all its messages and usage; returns what was deleted."""
+        overview = self.get(session_id)
+        with (
+            explained(self._engine.url, "deleting a session"),
+            self._engine.connect().execution_options(writes=True) as connection,
+        ):
+            if connection.dialect.name == "sqlite":
+                # What a person deletes should not stay readable in the file's free pages.
+                connection.exec_driver_sql("PRAGMA secure_delete=ON")
+                connection.commit()
+            with connection.begin():
+                connection.execute(sessions.delete().where(sessions.c.id == overview.session.id))
+        return overview
+
+    @contextmanager
+    def _reading(self, doing: str) -> Iterator[sa.Connection]:
+        with explained(self._engine.url, doing), self._engine.connect() as connection:
+            yield connection
+
+
+def _like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
+    exact = connection.execute(sessions.select().where(sessions.c.id == session_id)).one_or_none()
+    if exact is not None:
+        return exact
+    found = connection.execute(
+        sessions.select()
+        .where(sessions.c.id.like(_like(session_id) + "%", escape="\\"))
+        .order_by(sessions.c.id)
+        .limit(4)
+    ).all()
+    if not session_id or not found:
+        raise UnknownSession(
+            f"There is no session {session_id!r}. `journeyman sessions list` shows what is stored."
+        )
+    if len(found) > 1:
+        shown = ", ".join(row.id for row in found[:3]) + (", …" if len(found) > 3 else "")
+        raise AmbiguousSession(
+            f"More than one session begins with {session_id!r}: {shown}. Give more of the id."
+        )
+    return found[0]
+
+
+def _sums() -> list[sa.Label[Any]]:
+    names = Tokens.__struct_fields__
+    return [sa.func.sum(usage.c[name]).label(name) for name in names]
+
+
+def _as_tokens(row: sa.Row[Any]) -> Tokens:
+    sums: dict[str, Any] = {name: getattr(row, name) for name in Tokens.__struct_fields__}
+    return Tokens(
+        **{
+            name: value if value is None or name == "cost_usd" else int(value)
+            for name, value in sums.items()
+        }
+    )
+
+
+def _tokens(connection: sa.Connection, row_ids: Sequence[int]) -> dict[int, Tokens]:
+    found: dict[int, Tokens] = {}
+    for start in range(0, len(row_ids), 500):
+        statement = (
+            sa.select(usage.c.session_row, *_sums())
+            .where(usage.c.session_row.in_(row_ids[start : start + 500]))
+            .group_by(usage.c.session_row)
+        )
+        found |= {row.session_row: _as_tokens(row) for row in connection.execute(statement)}
+    return found

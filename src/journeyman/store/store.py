@@ -1,0 +1,78 @@
+"""One database: opened, migrated, and offered as sessions to read and a transaction to write."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records import LogState, SessionId
+from journeyman.records.errors import JourneymanError
+from journeyman.store.engine import connect, explained
+from journeyman.store.migrate import migrate
+from journeyman.store.sessions import Sessions
+from journeyman.store.tables import logs, sessions
+from journeyman.store.writing import Writing
+
+
+class Store:
+    """Where sessions are kept. Open it once and share it; `close` it when done."""
+
+    def __init__(self, url: str, *, busy_timeout_s: float = 30.0) -> None:
+        self._engine = connect(url, busy_timeout_s=busy_timeout_s)
+        try:
+            with explained(self._engine.url, "opening the database"):
+                migrate(self._engine)
+        except JourneymanError:
+            self._engine.dispose()
+            raise
+        self.sessions = Sessions(self._engine)
+
+    @property
+    def url(self) -> str:
+        """The database's address, without its password."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        """A transaction: all of it is kept when the block ends well, none of it otherwise."""
+        with (
+            explained(self._engine.url, "writing sessions"),
+            self._engine.connect().execution_options(writes=True) as connection,
+            connection.begin(),
+        ):
+            yield Writing(connection)
+
+    def log_state(self, path: str) -> LogState | None:
+        """How far a log was read, or None if it never was."""
+        with explained(self._engine.url, "reading"), self._engine.connect() as connection:
+            found = connection.execute(
+                sa.select(logs.c.state).where(logs.c.path == path)
+            ).scalar_one_or_none()
+        return None if found is None else msgspec.json.decode(found, type=LogState)
+
+    def sessions_of_log(self, path: str) -> dict[SessionId, tuple[str, bool]]:
+        """The sessions that came from a log: source, and whether it is a subagent's."""
+        columns = sessions.c
+        statement = sa.select(columns.id, columns.source, columns.lineage == "delegate")
+        with explained(self._engine.url, "reading"), self._engine.connect() as connection:
+            found = connection.execute(statement.where(columns.log == path))
+            return {SessionId(id_): (source, bool(side)) for id_, source, side in found}
+
+    def faults(self) -> list[str]:
+        """What the database itself finds wrong with its file; empty when all is well."""
+        if self._engine.dialect.name != "sqlite":
+            return []
+        with explained(self._engine.url, "checking"), self._engine.connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(5)").scalars().all()
+        return [fault for fault in found if fault != "ok"]
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

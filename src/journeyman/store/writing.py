@@ -1,0 +1,222 @@
+"""Writing sessions: one transaction, from the first fragment to the counts.
+
+Messages are kept by key, so that reading a log again changes nothing. What can be counted from
+the rows is counted when the transaction ends, never carried along, so that a copy of a log, an
+appended part and a whole one come to the same figures.
+"""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from journeyman.records import Fragment, LogState, Session, SessionChange, SessionId
+from journeyman.records.digest import session_digest
+from journeyman.store import rows
+from journeyman.store.tables import logs, messages, sessions, usage
+
+_TITLE_CHARACTERS = 120
+
+# Rows are written in batches, because that is faster, but a batch of long texts is cut short.
+_ROWS = 500
+_CHARACTERS = 4_000_000
+
+
+class _CallId(msgspec.Struct):
+    id: str
+
+
+_decode_call_ids = msgspec.json.Decoder(list[_CallId]).decode
+
+
+class _Touched:
+    """A session in this transaction: its row, what it was before, and the facts to set."""
+
+    def __init__(self, row_id: int, before: sa.Row[Any] | None) -> None:
+        self.row_id = row_id
+        self.before = before
+        self.facts: dict[str, Any] = {}
+
+
+class Writing:
+    """One open transaction. Nothing is seen by others until the store commits it."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._touched: dict[SessionId, _Touched] = {}
+        self._messages: list[dict[str, Any]] = []
+        self._waiting_characters = 0
+        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+        self._insert_message = _upsert(insert(messages), "digest")
+        self._insert_usage = _upsert(insert(usage))
+        self._insert_log = _upsert(insert(logs))
+
+    def add(self, fragment: Fragment) -> None:
+        """Write a fragment's messages and usage, and remember its facts."""
+        touched = self._touch(fragment.session)
+        touched.facts |= rows.session_facts(fragment.session)
+        if fragment.replaces and touched.before is not None:
+            self._clear(touched, fragment.session.log)
+        row_id = touched.row_id
+        for message in fragment.messages:
+            self._messages.append(rows.message_row(row_id, message))
+            self._waiting_characters += len(message.text)
+        if len(self._messages) >= _ROWS or self._waiting_characters >= _CHARACTERS:
+            self._flush()
+        if fragment.usage:
+            self._connection.execute(
+                self._insert_usage, [rows.usage_row(row_id, one) for one in fragment.usage]
+            )
+        for start, end in fragment.undone:
+            self._flush()
+            self._connection.execute(
+                messages.delete().where(
+                    messages.c.session_row == row_id,
+                    messages.c.position >= start,
+                    messages.c.position < end,
+                )
+            )
+
+    def remember(self, path: str, state: LogState, now: float) -> None:
+        """Keep how far a log was read, in the same transaction as what was read."""
+        self._connection.execute(
+            self._insert_log,
+            {"path": path, "state": msgspec.json.encode(state).decode(), "read_at": now},
+        )
+
+    def finish(self) -> list[SessionChange]:
+        """Count, name and date the sessions that were touched; say what became of each."""
+        self._flush()
+        changes = []
+        for session_id, touched in self._touched.items():
+            changed = self._settle(touched)
+            change = "new" if touched.before is None else "updated" if changed else "unchanged"
+            changes.append(SessionChange(session=session_id, change=change))
+        self._touched.clear()
+        return changes
+
+    def _touch(self, session: Session) -> _Touched:
+        touched = self._touched.get(session.id)
+        if touched is None:
+            before = self._connection.execute(
+                sessions.select().where(sessions.c.id == session.id)
+            ).one_or_none()
+            if before is None:
+                row_id = self._connection.execute(
+                    sessions.insert().returning(sessions.c.row_id),
+                    {"id": session.id, "source": session.source, "log": session.log},
+                ).scalar_one()
+            else:
+                row_id = before.row_id
+            touched = self._touched[session.id] = _Touched(row_id, before)
+        return touched
+
+    def _clear(self, touched: _Touched, log: str) -> None:
+        # Another log with the same session, an export say, may hold less of it: only the log
+        # that a session came from can take messages away.
+        if touched.before is not None and touched.before.log == log:
+            self._connection.execute(
+                messages.delete().where(messages.c.session_row == touched.row_id)
+            )
+            self._connection.execute(usage.delete().where(usage.c.session_row == touched.row_id))
+
+    def _flush(self) -> None:
+        if self._messages:
+            self._connection.execute(self._insert_message, self._messages)
+            self._messages = []
+            self._waiting_characters = 0
+
+    def _settle(self, touched: _Touched) -> bool:
+        """Set the facts and counts of a session; whether anything is other than before."""
+        facts = self._counts(touched.row_id)
+        times = facts.pop("times")
+        facts |= touched.facts
+        before = touched.before
+        started = [facts.get("started_at"), before and before.started_at, *times]
+        ended = [facts.get("ended_at"), before and before.ended_at, *times]
+        facts["started_at"] = min((time for time in started if time is not None), default=None)
+        facts["ended_at"] = max((time for time in ended if time is not None), default=None)
+        if not facts.get("title") and not (before and before.title):
+            facts["title"] = self._title(touched.row_id)
+        if before is not None and all(getattr(before, name) == facts[name] for name in facts):
+            return False
+        self._connection.execute(
+            sessions.update().where(sessions.c.row_id == touched.row_id).values(**facts)
+        )
+        return True
+
+    def _counts(self, row_id: int) -> dict[str, Any]:
+        columns = messages.c
+        found = self._connection.execute(
+            sa.select(
+                columns.digest,
+                columns.at,
+                columns.generation,
+                columns.model,
+                columns.role,
+                columns.tool_call_id,
+                columns.tool_calls,
+            )
+            .where(columns.session_row == row_id)
+            .order_by(columns.position),
+            execution_options={"yield_per": 1000},
+        )
+        digests, asked, answered = [], Counter[str](), Counter[str]()
+        models, generations, times = Counter[str](), set(), list[float]()
+        for digest, at, generation, model, role, tool_call_id, tool_calls in found:
+            digests.append(digest)
+            generations.add(generation)
+            if at is not None:
+                times = [min(times[0], at), max(times[1], at)] if times else [at, at]
+            if model:
+                models[model] += 1
+            if tool_calls:
+                asked.update(call.id for call in _decode_call_ids(tool_calls))
+            if role == "tool":
+                answered[tool_call_id] += 1
+        counts = {
+            "messages": len(digests),
+            "calls": asked.total(),
+            # The same figure that joining gives: an id has as many answered calls as results,
+            # but no more than calls.
+            "answered": (asked & answered).total(),
+            "generations": max(len(generations), 1),
+            "digest": session_digest(digests),
+            "times": times,
+        }
+        if models:
+            counts["model"] = models.most_common(1)[0][0]
+        return counts
+
+    def _title(self, row_id: int) -> str:
+        text = self._connection.execute(
+            sa.select(sa.func.substr(messages.c.text, 1, 2000))
+            .where(
+                messages.c.session_row == row_id,
+                messages.c.role == "user",
+                messages.c.kind == "plain",
+            )
+            .order_by(messages.c.position)
+            .limit(1)
+        ).scalar()
+        words = " ".join((text or "").split())
+        if len(words) <= _TITLE_CHARACTERS:
+            return words
+        return words[: _TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+def _upsert(insert: Any, unless_equal: str = "") -> Any:
+    """Insert, or set everything but the key where the key is there already."""
+    table = insert.table
+    keys = [column.name for column in table.primary_key]
+    if table is messages:
+        keys = ["session_row", "key"]
+    values = {
+        column.name: insert.excluded[column.name]
+        for column in table.columns
+        if column.name not in keys and column.name != "row_id"
+    }
+    differs = table.c[unless_equal] != insert.excluded[unless_equal] if unless_equal else None
+    return insert.on_conflict_do_update(index_elements=keys, set_=values, where=differs)

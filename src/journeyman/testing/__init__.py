@@ -1,0 +1,10 @@
+"""Parts to test agents and Journeyman itself with; they ship with the product.
+
+The sample corpus is made by scripted agents that really execute their calls, and recorded in the
+formats of real recorders, so that the product's own readers import it.
+"""
+
+from journeyman.testing.corpus import Corpus, SampleSession, Source, write_corpus
+from journeyman.testing.large_log import write_large_claude_log
+
+__all__ = ["Corpus", "SampleSession", "Source", "write_corpus", "write_large_claude_log"]

@@ -1,0 +1,416 @@
+"""What a store promises, on SQLite and on a real PostgreSQL."""
+
+import threading
+from collections.abc import Iterable
+
+import pytest
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Fragment,
+    Lineage,
+    LogState,
+    Message,
+    Recorded,
+    Session,
+    SessionId,
+    ToolCall,
+    Usage,
+)
+from journeyman.records.errors import AmbiguousSession, StoreUnavailable, UnknownSession
+from journeyman.store import Store
+from journeyman.store.tables import SCHEMA_VERSION, metadata
+
+
+def a_session(name: str = "s1", **facts: object) -> Session:
+    return Session(**{"id": SessionId(name), "source": "test", "log": "/logs/a", **facts})
+
+
+def a_conversation() -> tuple[Message, ...]:
+    return (
+        Message(key="u", position=10, role="user", text="Fix the parser in src/main.py", at=100.0),
+        Message(
+            key="a",
+            position=20,
+            role="assistant",
+            text="I look at it.",
+            reasoning="it is probably the tokenizer",
+            tool_calls=(
+                ToolCall(id="c1", name="bash", arguments='{"command": "cat src/main.py"}'),
+                ToolCall(id="c2", name="bash", arguments="{not json"),
+            ),
+            at=101.0,
+            model="small-1",
+            finish_reason="tool_calls",
+        ),
+        Message(
+            key="t",
+            position=30,
+            role="tool",
+            text="def main(): ...",
+            tool_call_id="c1",
+            recorded=Recorded(is_error=False, exit_code=0, details={"duration_s": 0.5}),
+            at=102.0,
+        ),
+    )
+
+
+def write(
+    store: Store,
+    session: Session,
+    messages: Iterable[Message] = (),
+    usage: Iterable[Usage] = (),
+    *,
+    replaces: bool = False,
+    undone: tuple[tuple[int, int], ...] = (),
+) -> str:
+    fragment = Fragment(
+        session=session,
+        messages=tuple(messages),
+        usage=tuple(usage),
+        replaces=replaces,
+        undone=undone,
+    )
+    with store.writing() as writing:
+        writing.add(fragment)
+        (change,) = writing.finish()
+    return change.change
+
+
+class TestWriting:
+    def test_what_is_written_is_read_back(self, store: Store) -> None:
+        session = a_session(
+            title="T",
+            cwd="/w",
+            git_branch="main",
+            agent="Test 1",
+            started_at=99.0,
+            ended_at=500.0,
+            end_reason="done",
+            outcome=0.5,
+            outcome_origin="reward",
+            lineage=Lineage(parent=SessionId("p"), kind="branch"),
+            tags=("one", "two"),
+            details={"task": 3, "deep": {"er": [1, None]}},
+        )
+        usage = Usage(key="a", model="small-1", at=101.0, input_tokens=7, output_tokens=2)
+        write(store, session, a_conversation(), [usage])
+        exported = store.sessions.export("s1")
+        assert exported.session.model == "small-1"
+        assert exported.session == Session(
+            **{f: getattr(session, f) for f in session.__struct_fields__ if f != "model"},
+            model="small-1",
+        )
+        assert tuple(exported.messages) == a_conversation()
+        assert exported.usage == [usage]
+
+    def test_counts_come_from_the_messages(self, store: Store) -> None:
+        write(store, a_session(), a_conversation(), [Usage(key="x", output_tokens=5)])
+        found = store.sessions.get("s1")
+        assert (found.messages, found.calls, found.answered, found.generations) == (3, 2, 1, 1)
+        assert found.session.started_at == 100.0
+        assert found.session.ended_at == 102.0
+        assert found.session.title == "Fix the parser in src/main.py"
+        assert found.tokens.total == 5
+        assert found.tokens.input_tokens is None
+
+    def test_writing_the_same_again_changes_nothing(self, store: Store) -> None:
+        assert write(store, a_session(), a_conversation()) == "new"
+        before = store.sessions.get("s1")
+        assert write(store, a_session(), a_conversation()) == "unchanged"
+        assert store.sessions.get("s1") == before
+
+    def test_a_message_with_more_in_it_replaces_the_earlier_one(self, store: Store) -> None:
+        user, answer, result = a_conversation()
+        shorter = Message(key="a", position=20, role="assistant", text="I look", at=101.0)
+        write(store, a_session(), (user, shorter))
+        assert write(store, a_session(), (answer, result)) == "updated"
+        assert tuple(store.sessions.messages("s1")) == (user, answer, result)
+        assert [hit.key for hit in store.sessions.search("look at it")] == ["a"]
+
+    def test_a_part_added_later_keeps_what_was_known(self, store: Store) -> None:
+        user, *rest = a_conversation()
+        write(store, a_session(cwd="/w", title="Known"), [user])
+        assert write(store, a_session(), rest) == "updated"
+        found = store.sessions.get("s1")
+        assert found.messages == 3
+        assert (found.session.cwd, found.session.title) == ("/w", "Known")
+
+    def test_the_digest_is_the_same_however_the_session_arrived(self, store: Store) -> None:
+        write(store, a_session("whole"), a_conversation())
+        for message in a_conversation():
+            write(store, a_session("parts"), [message])
+        assert store.sessions.get("whole").digest == store.sessions.get("parts").digest
+
+    def test_replacing_takes_away_what_is_gone_from_the_log(self, store: Store) -> None:
+        write(store, a_session(), a_conversation(), [Usage(key="old", output_tokens=1)])
+        user = a_conversation()[0]
+        assert write(store, a_session(), [user], replaces=True) == "updated"
+        assert [message.key for message in store.sessions.messages("s1")] == ["u"]
+        assert store.sessions.usage("s1") == []
+
+    def test_replacing_from_another_log_only_adds(self, store: Store) -> None:
+        write(store, a_session(), a_conversation())
+        user = a_conversation()[0]
+        assert write(store, a_session(log="/logs/b"), [user], replaces=True) == "unchanged"
+        assert store.sessions.get("s1").messages == 3
+
+    def test_what_was_taken_back_is_gone(self, store: Store) -> None:
+        write(store, a_session(), a_conversation(), undone=((20, 30),))
+        assert [message.key for message in store.sessions.messages("s1")] == ["u", "t"]
+
+    def test_several_sessions_in_one_transaction(self, store: Store) -> None:
+        with store.writing() as writing:
+            for name in ("s1", "s2", "s1"):
+                writing.add(Fragment(session=a_session(name), messages=a_conversation()))
+            changes = {change.session: change.change for change in writing.finish()}
+        assert changes == {"s1": "new", "s2": "new"}
+
+    def test_nothing_is_kept_of_a_transaction_that_fails(self, store: Store) -> None:
+        with pytest.raises(RuntimeError), store.writing() as writing:
+            writing.add(Fragment(session=a_session(), messages=a_conversation() * 300))
+            writing.finish()
+            raise RuntimeError
+        assert store.sessions.list() == []
+        assert store.sessions.search("parser") == []
+
+    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+        odd = Message(key="k", position=1, role="user", text="nul \x00 and half \ud83d of one")
+        write(store, a_session(), [odd])
+        (found,) = store.sessions.messages("s1")
+        assert found.text.startswith("nul \ufffd and half ")
+        assert write(store, a_session(), [odd]) == "unchanged"
+
+    def test_generations_are_counted(self, store: Store) -> None:
+        messages = [
+            Message(key=str(n), position=n, role="user", text="x", generation=n // 2)
+            for n in range(5)
+        ]
+        write(store, a_session(), messages)
+        assert store.sessions.get("s1").generations == 3
+
+
+class TestReading:
+    def test_listing_is_newest_first_and_undated_last(self, store: Store) -> None:
+        for name, at in (("old", 1.0), ("none", None), ("new", 3.0), ("mid", 2.0)):
+            write(store, a_session(name, started_at=at))
+        assert [one.session.id for one in store.sessions.list()] == ["new", "mid", "old", "none"]
+        assert [one.session.id for one in store.sessions.list(limit=1, offset=1)] == ["mid"]
+
+    def test_listing_is_narrowed_by_what_is_asked(self, store: Store) -> None:
+        write(store, a_session("a", source="x", tags=("red", "ripe"), started_at=10.0))
+        write(store, a_session("b", source="y", model="m", started_at=20.0), a_conversation()[:1])
+        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        write(store, a_session("c", source="y", lineage=delegate, started_at=30.0))
+
+        def ids(**asked: object) -> list[str]:
+            return [one.session.id for one in store.sessions.list(**asked)]
+
+        assert ids(source="y") == ["c", "b"]
+        assert ids(tag="ripe") == ["a"]
+        assert ids(tag="rip") == []
+        assert ids(tag='%"') == []
+        assert ids(model="m") == ["b"]
+        assert ids(since=20.0) == ["c", "b"]
+        assert ids(until=20.0) == ["a"]
+        assert ids(min_messages=1) == ["b"]
+        assert ids(subagents=False) == ["b", "a"]
+
+    def test_a_session_is_found_by_a_beginning_that_only_it_has(self, store: Store) -> None:
+        for name in ("abc1", "abd2", "a%x", "whole", "whole-2"):
+            write(store, a_session(name))
+        assert store.sessions.get("abd").session.id == "abd2"
+        assert store.sessions.get("a%").session.id == "a%x"
+        assert store.sessions.get("whole").session.id == "whole"
+        with pytest.raises(AmbiguousSession, match="abc1, abd2"):
+            store.sessions.get("ab")
+        for unknown in ("zzz", ""):
+            with pytest.raises(UnknownSession, match="sessions list"):
+                store.sessions.get(unknown)
+
+    def test_calls_are_joined_with_their_results(self, store: Store) -> None:
+        write(store, a_session(), a_conversation())
+        first, second = store.sessions.calls("s1")
+        assert (first.tool, first.result) == ("bash", "def main(): ...")
+        assert first.recorded is not None
+        assert first.recorded.exit_code == 0
+        assert (second.arguments, second.result) == ("{not json", None)
+
+    def test_totals_by_source_count_subagents_apart(self, store: Store) -> None:
+        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        usage = [Usage(key="1", input_tokens=5, output_tokens=1, cost_usd=0.5)]
+        write(store, a_session("a", source="x"), a_conversation(), usage)
+        write(store, a_session("b", source="x", lineage=delegate), a_conversation(), usage)
+        write(store, a_session("c", source="y"))
+        x, y = store.sessions.totals()
+        assert (x.source, x.sessions, x.subagents, x.messages, x.calls, x.answered) == (
+            "x",
+            1,
+            1,
+            6,
+            4,
+            2,
+        )
+        assert (x.tokens.total, x.tokens.cost_usd) == (12, 1.0)
+        assert (y.sessions, y.messages, y.tokens.total) == (1, 0, None)
+
+    def test_ancestors_end_at_a_missing_parent_or_a_cycle(self, store: Store) -> None:
+        def lineage(parent: str) -> Lineage:
+            return Lineage(parent=SessionId(parent), kind="compression")
+
+        write(store, a_session("child", lineage=lineage("middle")))
+        write(store, a_session("middle", lineage=lineage("missing")))
+        write(store, a_session("left", lineage=lineage("right")))
+        write(store, a_session("right", lineage=lineage("left")))
+        write(store, a_session("self", lineage=lineage("self")))
+        assert [one.id for one in store.sessions.ancestors("child")] == ["middle"]
+        assert [one.id for one in store.sessions.ancestors("left")] == ["right"]
+        assert store.sessions.ancestors("self") == []
+        assert [one.id for one in store.sessions.children("middle")] == ["child"]
+
+
+class TestSearch:
+    @pytest.fixture(autouse=True)
+    def messages(self, store: Store) -> None:
+        texts = {
+            "path": "cat /etc/hosts_file.txt and main.py",
+            "phrase": "permission denied by the server",
+            "apart": "denied: the permission is missing",
+            "unicode": "Größe und naïve 東京 Straße",
+            "quote": 'he said "stop" OR NOT (maybe) * ^ :',
+        }
+        write(
+            store,
+            a_session(),
+            [
+                Message(key=key, position=n, role="user", text=text, at=float(n))
+                for n, (key, text) in enumerate(texts.items())
+            ],
+        )
+        result = "head " + "x " * 600 + "tail"
+        write(store, a_session("r"), [Message(key="r", position=1, role="tool", text=result)])
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("permission denied", {"phrase", "apart"}),
+            ('"permission denied"', {"phrase"}),
+            ("PERMISSION missing", {"apart"}),
+            ("hosts", {"path"}),
+            ("main.py", {"path"}),
+            ("hosts_file.txt", {"path"}),
+            ("größe", {"unicode"}),
+            ("grosse", set()),
+            ("stop OR NOT", {"quote"}),
+            ("perm", set()),
+            ('"', set()),
+            ("* ^ :", set()),
+            ("", set()),
+            ("head", {"r"}),
+            ("tail", set()),
+        ],
+    )
+    def test_all_words_and_phrases_must_be_there(
+        self, store: Store, query: str, found: set[str]
+    ) -> None:
+        assert {hit.key for hit in store.sessions.search(query)} == found
+
+    def test_hits_are_newest_first_with_the_match_marked(self, store: Store) -> None:
+        newest, older = store.sessions.search("denied")
+        assert (newest.key, older.key) == ("apart", "phrase")
+        assert newest.snippet == "[denied]: the permission is missing"
+
+    def test_a_source_narrows_it(self, store: Store) -> None:
+        assert store.sessions.search("denied", source="other") == []
+        assert len(store.sessions.search("denied", source="test", limit=1)) == 1
+
+
+class TestDeleting:
+    def test_what_hangs_on_a_session_goes_with_it(self, store: Store, database_url: str) -> None:
+        write(store, a_session("a"), a_conversation(), [Usage(key="1")])
+        write(store, a_session("b"), a_conversation(), [Usage(key="1")])
+        assert store.sessions.delete("a").messages == 3
+        assert [one.session.id for one in store.sessions.list()] == ["b"]
+        assert {hit.session for hit in store.sessions.search("parser")} == {"b"}
+        engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.connect() as connection:
+            for table in ("messages", "usage"):
+                rows = connection.execute(
+                    sa.text(f"SELECT count(DISTINCT session_row) FROM {table}")
+                )
+                assert rows.scalar() == 1
+        engine.dispose()
+
+    def test_deleting_what_is_not_there_says_so(self, store: Store) -> None:
+        with pytest.raises(UnknownSession):
+            store.sessions.delete("nothing")
+
+
+class TestLogs:
+    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(self, store: Store) -> None:
+        state = LogState(reader="r", size=9, mtime_ns=8, offset=7, memory={"a": [1, "b"]})
+        assert store.log_state("/logs/a") is None
+        with pytest.raises(RuntimeError), store.writing() as writing:
+            writing.remember("/logs/a", state, 1.0)
+            raise RuntimeError
+        assert store.log_state("/logs/a") is None
+        with store.writing() as writing:
+            writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1), 1.0)
+            writing.remember("/logs/a", state, 2.0)
+        assert store.log_state("/logs/a") == state
+
+    def test_the_sessions_of_a_log(self, store: Store) -> None:
+        write(store, a_session("a"))
+        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        write(store, a_session("b", lineage=delegate))
+        write(store, a_session("c", log="/logs/c"))
+        assert store.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}
+
+
+class TestOpening:
+    def test_opening_again_finds_everything(self, store: Store, database_url: str) -> None:
+        write(store, a_session(), a_conversation())
+        with Store(database_url) as again:
+            assert again.sessions.get("s1").messages == 3
+
+    def test_two_programs_may_open_a_new_database_at_once(self, database_url: str) -> None:
+        failures = []
+
+        def open_it() -> None:
+            try:
+                Store(database_url, busy_timeout_s=20).close()
+            except StoreUnavailable as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=open_it) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+
+    def test_a_database_of_a_newer_program_is_left_alone(
+        self, store: Store, database_url: str
+    ) -> None:
+        engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        engine.dispose()
+        with pytest.raises(StoreUnavailable, match="newer Journeyman"):
+            Store(database_url)
+
+    def test_the_migrations_make_the_tables_that_the_code_describes(
+        self, store: Store, database_url: str
+    ) -> None:
+        from alembic.autogenerate import compare_metadata
+        from alembic.migration import MigrationContext
+
+        engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.connect() as connection:
+            context = MigrationContext.configure(
+                connection,
+                opts={"include_object": lambda thing, name, *_: "search" not in (name or "")},
+            )
+            assert context.get_current_revision() == SCHEMA_VERSION
+            assert compare_metadata(context, metadata) == []
+        engine.dispose()

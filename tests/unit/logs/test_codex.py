@@ -1,0 +1,435 @@
+import json
+
+import pytest
+
+from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
+from journeyman.logs.codex_output import peeled
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.records import Lineage, Recorded
+
+READER = CodexReader()
+OLD_HEADER = {
+    "id": "aaaa",
+    "timestamp": "2025-08-06T18:00:00Z",
+    "instructions": None,
+    "git": {"branch": "main", "commit_hash": "abc"},
+}
+
+
+def wrapped(kind, payload, second=0):
+    return {"timestamp": f"2026-01-01T00:00:{second:02d}Z", "type": kind, "payload": payload}
+
+
+def meta(**fields):
+    return wrapped(
+        "session_meta",
+        {
+            "id": "s1",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "cwd": "/repo",
+            "cli_version": "1",
+            **fields,
+        },
+    )
+
+
+def item(**fields):
+    return wrapped("response_item", fields)
+
+
+def event(**fields):
+    return wrapped("event_msg", fields)
+
+
+def said(role, text):
+    part = "output_text" if role == "assistant" else "input_text"
+    return item(type="message", role=role, content=[{"type": part, "text": text}])
+
+
+def call(call_id, name="shell", arguments='{"command":["ls"]}'):
+    return item(type="function_call", call_id=call_id, name=name, arguments=arguments)
+
+
+def result(call_id, output):
+    return item(type="function_call_output", call_id=call_id, output=output)
+
+
+def tokens(total, last=None):
+    return event(
+        type="token_count",
+        info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last or {}},
+    )
+
+
+class TestOldForm:
+    def test_header_items_and_states(self, write, lines, read):
+        path = write(
+            "rollout.jsonl",
+            lines(
+                OLD_HEADER,
+                {"record_type": "state"},
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "Fix"}],
+                },
+                {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look first"}]},
+                {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1"},
+                {
+                    "type": "function_call_output",
+                    "call_id": "c1",
+                    "output": json.dumps(
+                        {"output": "gone", "metadata": {"exit_code": 2, "duration_seconds": 0.5}}
+                    ),
+                },
+                {
+                    "type": "local_shell_call",
+                    "id": "c2",
+                    "status": "completed",
+                    "action": {"type": "exec", "command": ["ls"]},
+                },
+                {"type": "local_shell_call_output", "call_id": "c2", "output": "a.txt"},
+            ),
+        )
+        assert READER.recognises(LogFile(path))
+        reading = read(READER, path)
+        assert reading.skips == []
+        session = reading.session
+        assert (session.id, session.git_branch, session.title) == ("aaaa", "main", "Fix")
+        assert session.started_at == 1754503200.0
+        assert reading.messages[1].reasoning == "Look first"
+        first, second = reading.calls()
+        assert first.result == "gone"
+        assert first.recorded == Recorded(exit_code=2, details={"duration_seconds": 0.5})
+        assert (second.tool, second.result) == ("local_shell", "a.txt")
+
+    def test_without_a_header_the_file_names_the_session(self, write, lines, read):
+        uuid = "0198aaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+        path = write(f"rollout-2025-08-06T18-02-11-{uuid}.jsonl", lines("{broken", call("c1")))
+        reading = read(READER, path)
+        assert reading.session.id == uuid
+        assert reading.skips[0].line == 1
+
+
+class TestWrappedForm:
+    def test_session_facts_and_calls(self, write, lines, read):
+        path = write(
+            "rollout.jsonl",
+            lines(
+                meta(
+                    originator="codex_cli", source="cli", git={"branch": "dev", "commit_hash": "f"}
+                ),
+                wrapped("turn_context", {"model": "gpt-5", "cwd": "/elsewhere"}),
+                said("user", "Hello\nthere"),
+                event(type="user_message", message="Hello there"),
+                call("c1"),
+                result("c1", "ok"),
+                item(type="custom_tool_call", call_id="c2", name="apply_patch", input="*** Begin"),
+                item(
+                    type="custom_tool_call_output", call_id="c2", output="Exit code: 1\nOutput:\nno"
+                ),
+                item(type="web_search_call", status="completed", action={"query": "x"}),
+                item(type="ghost_snapshot", ghost_commit={}),
+                said("assistant", "Done"),
+                event(type="task_complete"),
+            ),
+        )
+        assert READER.recognises(LogFile(path))
+        reading = read(READER, path)
+        session = reading.session
+        assert (session.id, session.cwd, session.model) == ("s1", "/repo", "gpt-5")
+        assert (session.git_branch, session.title, session.end_reason) == (
+            "dev",
+            "Hello",
+            "completed",
+        )
+        assert session.details["originator"] == "codex_cli"
+        shell, patch, search = reading.calls()
+        assert (shell.result, shell.model) == ("ok", "gpt-5")
+        assert json.loads(patch.arguments) == {"input": "*** Begin"}
+        assert (patch.result, patch.recorded) == ("no", Recorded(exit_code=1))
+        assert (search.tool, search.result) == ("web_search", None)
+        assert [message.role for message in reading.messages].count("user") == 1
+
+    @pytest.mark.parametrize("prefix", HARNESS_PREFIXES)
+    def test_what_the_program_says_for_the_user_is_harness(self, write, lines, read, prefix):
+        path = write("r.jsonl", lines(meta(), said("user", prefix + " x"), said("user", "Real")))
+        reading = read(READER, path)
+        assert [message.kind for message in reading.messages] == ["harness", "plain"]
+        assert reading.session.title == "Real"
+
+    @pytest.mark.parametrize("role", ["developer", "system"])
+    def test_instructions_are_harness(self, write, lines, read, role):
+        (message,) = read(READER, write("r.jsonl", lines(meta(), said(role, "Rules")))).messages
+        assert (message.role, message.kind) == ("system", "harness")
+
+    def test_only_the_first_header_names_a_fork(self, write, lines, read):
+        path = write("r.jsonl", lines(meta(forked_from_id="p"), meta(id="p", cwd="/p"), call("c")))
+        session = read(READER, path).session
+        assert (session.id, session.cwd) == ("s1", "/repo")
+        assert session.lineage == Lineage(parent="p", kind="branch")
+
+    @pytest.mark.parametrize(
+        ("fields", "lineage"),
+        [
+            (
+                {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}},
+                Lineage(parent="p", kind="delegate"),
+            ),
+            (
+                {"source": {"subagent": "review"}, "parent_thread_id": "p", "forked_from_id": "f"},
+                Lineage(parent="p", kind="delegate"),
+            ),
+            ({"source": {"subagent": "review"}}, None),
+        ],
+    )
+    def test_subagents_name_their_parent(self, write, lines, read, fields, lineage):
+        path = write("r.jsonl", lines(meta(**fields), said("user", "x")))
+        assert read(READER, path).session.lineage == lineage
+
+    def test_compaction_starts_a_generation(self, write, lines, read):
+        carried = [{"type": "message", "role": "user", "content": "old"}]
+        path = write(
+            "r.jsonl",
+            lines(
+                meta(),
+                said("user", "one"),
+                wrapped("compacted", {"message": "So far", "replacement_history": carried}),
+                said("user", "two"),
+                wrapped("compacted", {"message": "", "replacement_history": carried}),
+                said("user", "three"),
+            ),
+        )
+        seen = [(m.text, m.kind, m.generation) for m in read(READER, path).messages]
+        assert seen == [
+            ("one", "plain", 0),
+            ("So far", "summary", 1),
+            ("two", "plain", 1),
+            ("three", "plain", 2),
+        ]
+
+    def test_turns_taken_back(self, write, lines, read):
+        path = write(
+            "r.jsonl",
+            lines(
+                meta(),
+                said("user", "keep"),
+                said("user", "drop"),
+                said("assistant", "dropped too"),
+                event(type="thread_rolled_back", num_turns=1),
+                said("user", "again"),
+            ),
+        )
+        reading = read(READER, path)
+        keep, drop, dropped, again = (message.position for message in reading.messages)
+        ((start, end),) = reading.fragments[0].undone
+        assert keep < start == drop < dropped < end < again
+
+    def test_events_complete_what_results_leave_out(self, write, lines, read):
+        failed = {"Ok": {"content": [], "isError": True}}
+        path = write(
+            "r.jsonl",
+            lines(
+                meta(),
+                call("c1"),
+                event(type="exec_command_end", call_id="c1", exit_code=3),
+                result("c1", "text"),
+                call("c2", "mcp__x"),
+                event(type="mcp_tool_call_end", call_id="c2", result=failed),
+                result("c2", "text"),
+                call("c3", "apply_patch"),
+                event(type="patch_apply_end", call_id="c3", success=False),
+                result("c3", "Exit code: 1\nno"),
+            ),
+        )
+        assert [call.recorded for call in read(READER, path).calls()] == [
+            Recorded(exit_code=3),
+            Recorded(is_error=True),
+            Recorded(exit_code=1, is_error=True),
+        ]
+
+
+class TestUsage:
+    def test_cached_tokens_are_counted_apart(self, write, lines, read):
+        spent = {
+            "input_tokens": 100,
+            "cached_input_tokens": 60,
+            "output_tokens": 20,
+            "reasoning_output_tokens": 5,
+        }
+        path = write(
+            "r.jsonl",
+            lines(meta(), wrapped("turn_context", {"model": "m"}), tokens(120, spent)),
+        )
+        (usage,) = read(READER, path).usage
+        assert (usage.input_tokens, usage.cache_read_tokens, usage.model) == (40, 60, "m")
+        assert (usage.output_tokens, usage.reasoning_tokens) == (20, 5)
+
+    def test_repeated_totals_count_once(self, write, lines, read):
+        path = write(
+            "r.jsonl",
+            lines(
+                meta(),
+                event(type="token_count", info=None),
+                tokens(10, {"input_tokens": 10}),
+                tokens(10, {"input_tokens": 10}),
+                tokens(30, {"input_tokens": 20}),
+            ),
+        )
+        assert [usage.input_tokens for usage in read(READER, path).usage] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "recorded"),
+    [
+        ("plain", "plain", None),
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "no", Recorded(exit_code=1)),
+        (
+            "Exit code: 0\nWall time: 0.1 seconds\nTotal output lines: 9\nOutput:\na\nb",
+            "a\nb",
+            Recorded(exit_code=0),
+        ),
+        (
+            "Chunk ID: ab\nWall time: 0.1 seconds\nProcess exited with code -1\n"
+            "Original token count: 3\nOutput:\nx",
+            "x",
+            Recorded(exit_code=-1),
+        ),
+        ("Process exited with code 1", "", Recorded(exit_code=1)),
+        ("Exit code 1\nno such file", "no such file", Recorded(exit_code=1)),
+        ("Wall time: 2.0 seconds\nOutput:\nhi", "hi", None),
+        ("Wall time: 2.0 seconds\nnot a head", "Wall time: 2.0 seconds\nnot a head", None),
+        ("the log says:\nExit code: 1", "the log says:\nExit code: 1", None),
+        ("Output:\nx", "Output:\nx", None),
+        (
+            json.dumps({"output": "Exit code: 9", "metadata": {"exit_code": 0}}),
+            "Exit code: 9",
+            Recorded(exit_code=0),
+        ),
+        ('{"output": "no metadata"}', '{"output": "no metadata"}', None),
+        ("{broken", "{broken", None),
+        ({"content": "done", "success": True}, "done", Recorded(is_error=False)),
+        (
+            {"content": "Exit code: 2\nx", "success": False},
+            "x",
+            Recorded(is_error=True, exit_code=2),
+        ),
+        ([{"type": "input_text", "text": "a"}, {"type": "input_image"}], "a\n[input_image]", None),
+        ("aborted by user after 3.2s", "aborted by user after 3.2s", Recorded(interrupted=True)),
+        (
+            "failed in sandbox X with execution error: denied, exit code: 101, stdout: ",
+            "failed in sandbox X with execution error: denied, exit code: 101, stdout: ",
+            Recorded(is_error=True, exit_code=101),
+        ),
+        (None, "", None),
+        (7, "7", None),
+    ],
+)
+def test_outputs_without_what_the_program_put_around_them(output, text, recorded):
+    assert peeled(output) == (text, recorded)
+
+
+class TestReadingOn:
+    ROWS = (
+        meta(),
+        wrapped("turn_context", {"model": "m1"}),
+        said("user", "one"),
+        call("c1"),
+        event(type="exec_command_end", call_id="c1", exit_code=4),
+        tokens(10, {"input_tokens": 10}),
+        result("c1", "text"),
+        wrapped("compacted", {"message": "summary"}),
+        tokens(10, {"input_tokens": 10}),
+        said("user", "two"),
+        event(type="thread_rolled_back", num_turns=2),
+        said("assistant", "three"),
+    )
+
+    @pytest.mark.parametrize("cut", range(1, len(ROWS)))
+    def test_equals_reading_it_all(self, write, lines, append, read, cut):
+        path = write("r.jsonl", lines(*self.ROWS[:cut]))
+        first = read(READER, path)
+        append(path, self.ROWS[cut:])
+        second = read(READER, path, first.state)
+        whole = read(READER, path)
+        assert first.messages + second.messages == whole.messages
+        assert first.usage + second.usage == whole.usage
+        assert first.fragments[0].undone + second.fragments[0].undone == whole.fragments[0].undone
+        assert set(second.sessions) == {"s1"}
+        assert [part.replaces for part in first.fragments + second.fragments] == [True, False]
+        assert second.state == whole.state
+
+    def test_a_line_without_its_end_is_read_again(self, write, lines, append, read):
+        text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
+        path = write("r.jsonl", text.rstrip("\n"))
+        first = read(READER, path)
+        assert [message.generation for message in first.messages] == [1]
+        append(path, [""])
+        again = read(READER, path, first.state)
+        assert again.messages == first.messages
+
+    def test_nothing_new(self, write, lines, read):
+        path = write("r.jsonl", lines(meta(), said("user", "x")))
+        state = read(READER, path).state
+        again = read(READER, path, state)
+        assert again.fragments == []
+        assert again.state == state
+
+    def test_a_rewritten_log_is_read_from_its_start(self, write, lines, read):
+        path = write("r.jsonl", lines(meta(), said("user", "x")))
+        state = read(READER, path).state
+        write("r.jsonl", lines(meta(id="s2"), said("user", "quite another text")))
+        again = read(READER, path, state)
+        assert again.session.id == "s2"
+        assert again.fragments[0].replaces
+
+
+def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
+    path = write(
+        "r.jsonl",
+        lines(
+            meta(),
+            "{broken",
+            "[1]",
+            "[" * 100_000,
+            item(type="message", role="ghost", content="x"),
+            item(type="message", role="user", content=5),
+            item(type="function_call_output", output="x"),
+            item(type=7),
+            wrapped("event_msg", {"type": "token_count", "info": {"last_token_usage": 3}}),
+            said("user", "kept"),
+        ),
+    )
+    reading = read(READER, path)
+    assert [skip.line for skip in reading.skips] == [2, 3, 4, 5, 6, 7]
+    assert [message.text for message in reading.messages] == ["kept"]
+
+
+def test_a_long_rollout_comes_in_fragments(write, lines, read):
+    count = 2 * FRAGMENT_MESSAGES + 3
+    path = write("r.jsonl.gz", lines(meta(), *(said("user", str(n)) for n in range(count))))
+    assert READER.recognises(LogFile(path))
+    reading = read(READER, path)
+    assert [len(part.messages) for part in reading.fragments] == [256, 256, 3]
+    assert [part.replaces for part in reading.fragments] == [True, False, False]
+
+
+def test_a_header_longer_than_what_is_looked_at(write, lines):
+    path = write("r.jsonl", lines(meta(instructions="x" * 400_000), said("user", "x")))
+    assert READER.recognises(LogFile(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"id": "x", "timestamp": 1, "instructions": "", "messages": []},
+        {"type": "user", "message": {"role": "user"}, "sessionId": "x", "uuid": "y"},
+        [{"role": "user", "content": "x"}],
+        "not json",
+        "",
+    ],
+)
+def test_other_files_are_declined(write, content):
+    assert not READER.recognises(LogFile(write("r.jsonl", content)))

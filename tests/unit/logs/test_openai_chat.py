@@ -1,0 +1,318 @@
+import json
+
+import pytest
+
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.openai_chat import OpenAIChatReader
+from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.records import Recorded
+
+READER = OpenAIChatReader()
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
+CHAT = [
+    {"role": "system", "content": "Be good"},
+    {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url"}]},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "seen"},
+    {"role": "assistant", "content": "Done", "reasoning_content": "Fine"},
+]
+
+
+def texts(messages):
+    return [message.text for message in messages]
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("list.json", CHAT),
+            ("object.json", {"messages": CHAT}),
+            ("late.json", {"tools": [], "messages": CHAT, "model": "m"}),
+            ("list-of-lists.json", [CHAT]),
+            ("list-of-objects.json", [{"messages": CHAT}]),
+        ],
+    )
+    def test_documents(self, write, read, name, content):
+        path = write(name, content)
+        assert READER.recognises(LogFile(path))
+        self.check(read(READER, path))
+
+    @pytest.mark.parametrize("rows", [[CHAT], [{"messages": CHAT}], CHAT])
+    @pytest.mark.parametrize("name", ["chat.jsonl", "chat.jsonl.gz"])
+    def test_lines(self, write, lines, read, name, rows):
+        path = write(name, lines(*rows))
+        assert READER.recognises(LogFile(path))
+        self.check(read(READER, path))
+
+    def check(self, reading):
+        assert reading.skips == []
+        assert texts(reading.messages) == ["Be good", "Look\n[image_url]", "", "seen", "Done"]
+        assert reading.messages[4].reasoning == "Fine"
+        (call,) = reading.calls()
+        assert (call.tool, call.arguments, call.result) == ("look", '{"at": 1}', "seen")
+        assert reading.session.title == "Look"
+        assert reading.fragments[0].replaces
+
+    def test_several_conversations(self, write, lines, read):
+        path = write("many.jsonl", lines(CHAT, {"id": "mine", "messages": CHAT}, CHAT))
+        reading = read(READER, path)
+        first, second, third = reading.sessions
+        assert (first[:5], second, third[:5]) == ("many-", "mine", "many-")
+        assert first.endswith("-1")
+        assert third.endswith("-3")
+        assert {len(messages) for messages in reading.by_session.values()} == {5}
+
+
+class TestMessages:
+    def test_arguments_as_an_object_and_calls_without_id(self, write, read):
+        chat = [
+            {"role": "user", "content": "x"},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {"function": {"name": "a", "arguments": {"n": 1}}},
+                    {"function": {"name": "b"}},
+                ],
+            },
+            {"role": "tool", "name": "b", "content": "from b"},
+            {"role": "tool", "content": "from a"},
+        ]
+        a, b = read(READER, write("c.json", chat)).calls()
+        assert (a.tool, a.arguments, a.result) == ("a", '{"n":1}', "from a")
+        assert (b.tool, b.arguments, b.result) == ("b", "{}", "from b")
+
+    def test_the_old_function_call(self, write, read):
+        chat = [
+            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}},
+            {"role": "function", "name": "f", "content": "one"},
+            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{"}},
+            {"role": "function", "name": "f", "content": "two"},
+        ]
+        calls = read(READER, write("c.json", chat)).calls()
+        assert [(call.arguments, call.result) for call in calls] == [("{}", "one"), ("{", "two")]
+
+    def test_anthropic_blocks(self, write, read):
+        chat = [
+            {"role": "user", "content": "go"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "text", "text": "Trying"},
+                    {"type": "tool_use", "id": "t1", "name": "a", "input": {"n": 1}},
+                    {"type": "tool_use", "id": "t2", "name": "b", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t2",
+                        "content": "bad",
+                        "is_error": True,
+                    },
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t1",
+                        "content": [{"type": "text", "text": "good"}],
+                    },
+                    {"type": "text", "text": "and now?"},
+                ],
+            },
+        ]
+        reading = read(READER, write("c.json", {"messages": chat}))
+        answer = reading.messages[1]
+        assert (answer.text, answer.reasoning) == ("Trying", "hm")
+        good, bad = reading.calls()
+        assert (good.arguments, good.result, good.recorded) == ('{"n":1}', "good", None)
+        assert (bad.result, bad.recorded) == ("bad", Recorded(is_error=True))
+        assert reading.messages[-1].text == "and now?"
+
+    def test_developers_are_systems(self, write, read):
+        path = write("c.json", [{"role": "developer", "content": "x"}])
+        assert read(READER, path).messages[0].role == "system"
+
+
+class TestFacts:
+    def test_what_stands_beside_the_messages(self, write, read):
+        path = write(
+            "c.json",
+            {
+                "conversation_id": "c-7",
+                "title": "A title",
+                "model": "m",
+                "created": 1_700_000_000,
+                "usage": {
+                    "prompt_tokens": 100,
+                    "completion_tokens": 7,
+                    "prompt_tokens_details": {"cached_tokens": 40},
+                },
+                "reward": 0.5,
+                "metadata": {"run": 3},
+                "extra": "kept",
+                "messages": CHAT,
+            },
+        )
+        reading = read(READER, path)
+        session = reading.session
+        assert (session.id, session.title, session.model) == ("c-7", "A title", "m")
+        assert session.started_at == 1_700_000_000
+        assert (session.outcome, session.outcome_origin) == (0.5, "reward")
+        assert session.details == {"metadata": {"run": 3}, "extra": "kept"}
+        (usage,) = reading.usage
+        assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (60, 40, 7)
+
+    @pytest.mark.parametrize(
+        ("facts", "outcome", "origin"),
+        [
+            ({"success": True}, 1.0, "success"),
+            ({"success": False}, 0.0, "success"),
+            ({"score": 1}, 1.0, "score"),
+            ({"score": 87}, None, ""),
+            ({"reward": "high"}, None, ""),
+            ({}, None, ""),
+        ],
+    )
+    def test_outcomes(self, write, read, facts, outcome, origin):
+        session = read(READER, write("c.json", {**facts, "messages": CHAT})).session
+        assert (session.outcome, session.outcome_origin) == (outcome, origin)
+
+    def test_usage_of_messages(self, write, read):
+        usage = {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 90}
+        chat = [{"role": "assistant", "content": "x", "model": "m", "usage": usage}]
+        (found,) = read(READER, write("c.json", chat)).usage
+        assert (found.input_tokens, found.cache_read_tokens, found.model) == (5, 90, "m")
+
+    def test_two_conversations_with_one_id_are_both_kept(self, write, lines, read):
+        rows = [{"id": "same", "messages": [{"role": "user", "content": str(n)}]} for n in range(3)]
+        for path in (write("c.jsonl", lines(*rows)), write("c.json", rows)):
+            reading = read(READER, path)
+            assert list(reading.sessions) == ["same", "same#2", "same#3"]
+            assert texts(reading.messages) == ["0", "1", "2"]
+            assert "same#2" in reading.skips[0].reason
+
+
+class TestReadingOn:
+    def test_lines_of_conversations(self, write, lines, append, read):
+        rows = [{"id": "a", "messages": CHAT}, CHAT]
+        path = write("c.jsonl", lines(*rows))
+        first = read(READER, path)
+        append(path, [{"id": "a", "messages": CHAT}, CHAT])
+        second = read(READER, path, first.state)
+        whole = read(READER, path)
+        assert {**first.sessions, **second.sessions} == whole.sessions
+        assert first.messages + second.messages == whole.messages
+        assert next(iter(second.sessions)) == "a#2"
+        assert second.state == whole.state
+
+    def test_a_conversation_without_its_line_end_keeps_its_id(self, write, lines, append, read):
+        path = write("c.jsonl", lines({"id": "a", "messages": CHAT}).text.rstrip("\n"))
+        first = read(READER, path)
+        append(path, [""])
+        assert list(read(READER, path, first.state).sessions) == ["a"] == list(first.sessions)
+
+    @pytest.mark.parametrize("cut", range(1, 4))
+    def test_lines_of_messages(self, write, lines, append, read, cut):
+        rows = [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": ""}},
+            {"role": "function", "name": "f", "content": "y"},
+            {"role": "user", "content": "z"},
+        ]
+        path = write("c.jsonl", lines(*rows[:cut]))
+        first = read(READER, path)
+        append(path, rows[cut:])
+        second = read(READER, path, first.state)
+        whole = read(READER, path)
+        assert first.messages + second.messages == whole.messages
+        assert [part.replaces for part in second.fragments] == [False]
+        assert first.session.title == "x"
+        assert second.session.title == ""
+
+
+class TestBrokenParts:
+    BROKEN = (
+        5,
+        "text",
+        {"content": "no role"},
+        {"role": "ghost", "content": "x"},
+        {"role": ["user"], "content": "x"},
+        {"role": "user", "content": 5},
+        {"role": "assistant", "tool_calls": "x"},
+        {"role": "assistant", "tool_calls": [5]},
+    )
+
+    @pytest.mark.parametrize("broken", BROKEN)
+    def test_a_broken_message_costs_itself(self, write, lines, read, broken):
+        chat = [*CHAT, broken, {"role": "user", "content": "last"}]
+        for path in (
+            write("a.json", chat),
+            write("b.json", {"messages": chat}),
+            write("c.jsonl", lines(chat)),
+            write("d.jsonl", lines(*(json.dumps(message) for message in chat))),
+        ):
+            reading = read(READER, path)
+            assert len(reading.skips) == 1
+            assert texts(reading.messages)[-1] == "last"
+            assert len(reading.messages) == 6
+
+    @pytest.mark.parametrize("broken", [5, "text", {}, {"messages": 3}, [], None])
+    def test_a_broken_conversation_costs_itself(self, write, lines, read, broken):
+        for path in (
+            write("a.json", [CHAT, broken, CHAT]),
+            write("b.jsonl", lines(CHAT, json.dumps(broken), CHAT)),
+        ):
+            reading = read(READER, path)
+            assert len(reading.skips) == 1
+            assert len(reading.sessions) == 2
+
+    def test_a_document_that_breaks_off(self, write, read):
+        path = write("a.json", json.dumps({"messages": CHAT})[:-20])
+        reading = read(READER, path)
+        assert len(reading.messages) == 4
+        assert "breaks off" in reading.skips[0].reason
+
+    @pytest.mark.parametrize("number", [10**18, 10**40])
+    def test_numbers_no_database_holds(self, write, lines, read, number):
+        usage = {"input_tokens": number}
+        chat = [{"role": "user", "content": "x", "timestamp": number, "usage": usage}]
+        reading = read(READER, write("a.jsonl", lines({"messages": chat, "created": number})))
+        assert (reading.messages[0].at, reading.usage) == (None, [])
+        assert reading.session.started_at is None
+
+
+@pytest.mark.parametrize("around", [lambda chat: chat, lambda chat: {"messages": chat}])
+def test_a_huge_list_comes_in_fragments(write, read, around):
+    chat = [{"role": "user", "content": str(n)} for n in range(FRAGMENT_MESSAGES * 3 + 1)]
+    reading = read(READER, write("a.json", around(chat)))
+    assert [len(part.messages) for part in reading.fragments] == [256, 256, 256, 1]
+    assert [part.replaces for part in reading.fragments] == [True, False, False, False]
+    assert len({part.session.title for part in reading.fragments}) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"id": "x", "source": "cli", "started_at": 1.0, "messages": CHAT},
+        {"journeyman": 1, "session": {}, "messages": CHAT},
+        {"info": {"mini_version": "1", "exit_status": ""}, "messages": CHAT},
+        {"conversations": [{"from": "human", "value": "x"}]},
+        [{"task_id": 1, "reward": 0, "info": {}, "traj": CHAT, "trial": 0}],
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "x"},
+            "sessionId": "s",
+            "uuid": "u",
+        },
+        {"type": "response_item", "payload": {"role": "user", "content": "x"}},
+        {"name": "package", "version": "1"},
+        [1, 2, 3],
+        "plain text",
+        "",
+    ],
+)
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_other_files_are_declined(write, name, content):
+    assert not READER.recognises(LogFile(write(name, content)))

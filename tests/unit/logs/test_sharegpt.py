@@ -1,0 +1,184 @@
+import json
+
+import pytest
+
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.openai_chat import OpenAIChatReader
+from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.logs.sharegpt import ShareGPTReader
+
+READER = ShareGPTReader()
+
+
+def asks(*calls, before=""):
+    return before + "\n".join(f"<tool_call>\n{_json(call)}\n</tool_call>" for call in calls)
+
+
+def responds(*responses):
+    return "\n".join(f"<tool_response>\n{_json(one)}\n</tool_response>" for one in responses)
+
+
+def _json(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def turns(*pairs):
+    return [{"from": speaker, "value": value} for speaker, value in pairs]
+
+
+def trajectory(*pairs, **fields):
+    return {
+        "conversations": turns(("system", "Tools"), ("human", "Do it"), *pairs),
+        "timestamp": "2026-01-01T00:00:00",
+        "model": "m",
+        "completed": True,
+        **fields,
+    }
+
+
+CALLS = (
+    ("gpt", asks({"name": "a", "arguments": {"n": 1}}, before="<think>\nhm\n</think>\nTrying\n")),
+    ("tool", responds({"tool_call_id": "x1", "name": "a", "content": {"ok": True}})),
+    ("gpt", asks({"name": "b", "arguments": {}}, {"name": "b", "arguments": "{}"})),
+    (
+        "tool",
+        responds({"name": "b", "content": "first"}, {"tool_call_id": "x3", "content": "second"}),
+    ),
+    ("gpt", "<think>\n</think>\nDone"),
+)
+
+
+@pytest.mark.parametrize("name", ["samples.jsonl", "samples.jsonl.gz"])
+def test_a_trajectory(write, lines, read, name):
+    path = write(name, lines(trajectory(*CALLS)))
+    assert READER.recognises(LogFile(path))
+    assert not OpenAIChatReader().recognises(LogFile(path))
+    reading = read(READER, path)
+    assert reading.skips == []
+    session = reading.session
+    assert (session.source, session.model, session.title) == ("sharegpt", "m", "Do it")
+    assert (session.end_reason, session.outcome, session.ended_at) == (
+        "completed",
+        None,
+        1767225600.0,
+    )
+    answer = reading.messages[2]
+    assert (answer.reasoning, answer.text, answer.model) == ("hm", "Trying", "m")
+    first, second, third = reading.calls()
+    assert (first.tool, first.arguments, first.result) == ("a", '{"n":1}', '{"ok":true}')
+    assert (second.result, third.result) == ("first", "second")
+    assert reading.messages[-1].text == "Done"
+
+
+def test_the_batch_form(write, lines, read):
+    row = {
+        "prompt_index": 4,
+        "conversations": turns(("human", "x"), ("gpt", "y")),
+        "metadata": {"model": "from-metadata", "batch_num": 1},
+        "completed": False,
+        "partial": True,
+        "api_calls": 3,
+        "toolsets_used": ["web"],
+        "tool_stats": {"a": {"count": 1, "success": 1, "failure": 0}},
+        "tool_error_counts": {"a": 0},
+    }
+    session = read(READER, write("batch.jsonl", lines(row))).session
+    assert (session.end_reason, session.model) == ("incomplete", "from-metadata")
+    assert session.details["prompt_index"] == 4
+    assert session.details["toolsets_used"] == ["web"]
+
+
+@pytest.mark.parametrize("content", [[trajectory(*CALLS)], trajectory(*CALLS)])
+def test_documents(write, read, content):
+    path = write("data.json", content)
+    assert READER.recognises(LogFile(path))
+    assert [call.result for call in read(READER, path).calls()] == [
+        '{"ok":true}',
+        "first",
+        "second",
+    ]
+
+
+@pytest.mark.parametrize("text", ['{"name": "a", "arguments": {', '["a"]', '{"arguments": {}}'])
+def test_a_malformed_call_stays_a_call(write, lines, read, text):
+    row = trajectory(("gpt", asks(text)), ("tool", responds({"content": "Invalid"})))
+    (call,) = read(READER, write("a.jsonl", lines(row))).calls()
+    assert (call.tool, call.arguments, call.result) == ("", text, "Invalid")
+
+
+def test_tags_inside_of_values(write, lines, read):
+    inside = {"name": "write", "arguments": {"text": "<tool_call></tool_call>\n</tool_call>"}}
+    shown = "seen </tool_response> here"
+    row = trajectory(("gpt", asks(inside, {"name": "z"})), ("tool", responds({"content": shown})))
+    write_call, other = read(READER, write("a.jsonl", lines(row))).calls()
+    assert json.loads(write_call.arguments) == inside["arguments"]
+    assert (write_call.result, other.result) == (shown, None)
+
+
+def test_ids_decide_where_both_sides_have_them(write, lines, read):
+    row = trajectory(
+        ("gpt", asks({"id": "1", "name": "a"}, {"id": "2", "name": "a"})),
+        ("tool", responds({"tool_call_id": "2", "content": "two"})),
+        ("tool", responds({"tool_call_id": "1", "content": "one"})),
+    )
+    calls = read(READER, write("a.jsonl", lines(row))).calls()
+    assert [call.result for call in calls] == ["one", "two"]
+
+
+def test_an_unanswered_call_does_not_take_the_next_result(write, lines, read):
+    row = trajectory(
+        ("gpt", asks({"name": "a"})),
+        ("gpt", asks({"name": "a"})),
+        ("tool", responds({"content": "x"})),
+    )
+    calls = read(READER, write("a.jsonl", lines(row))).calls()
+    assert [call.result for call in calls] == [None, "x"]
+
+
+@pytest.mark.parametrize("value", ["bare text", "<tool_response>\nbare text\n</tool_response>"])
+def test_results_that_are_no_json(write, lines, read, value):
+    row = trajectory(("gpt", asks({"name": "a"})), ("tool", value))
+    (call,) = read(READER, write("a.jsonl", lines(row))).calls()
+    assert call.result == "bare text"
+
+
+def test_an_unclosed_call_is_read_to_the_end(write, lines, read):
+    row = trajectory(("gpt", 'Now <tool_call>\n{"name": "a"}'))
+    (call,) = read(READER, write("a.jsonl", lines(row))).calls()
+    assert (call.tool, call.arguments) == ("a", "{}")
+
+
+def test_reading_on_equals_reading_it_all(write, lines, append, read):
+    path = write("a.jsonl", lines(trajectory(*CALLS), trajectory(id="same")))
+    first = read(READER, path)
+    append(path, [trajectory(*CALLS), trajectory(id="same")])
+    second = read(READER, path, first.state)
+    whole = read(READER, path)
+    assert list(first.sessions) + list(second.sessions) == list(whole.sessions)
+    assert first.messages + second.messages == whole.messages
+    assert list(whole.sessions)[3] == "same#2"
+    assert second.state == whole.state
+
+
+def test_broken_parts_are_reported_and_the_rest_kept(write, lines, read):
+    half = trajectory()
+    half["conversations"] += [5, {"from": "ghost", "value": "x"}, {"from": "gpt", "value": 7}]
+    half["conversations"] += turns(("gpt", "kept"))
+    path = write("a.jsonl", lines(half, "{broken", [], {"conversations": 3}, trajectory(model=5)))
+    reading = read(READER, path)
+    assert [skip.line for skip in reading.skips] == [1, 1, 1, 2, 3, 4]
+    assert len(reading.sessions) == 2
+    assert reading.messages[2].text == "kept"
+
+
+def test_a_long_conversation_comes_in_fragments(write, lines, read):
+    row = trajectory(*(("human", str(n)) for n in range(FRAGMENT_MESSAGES)))
+    reading = read(READER, write("a.jsonl", lines(row)))
+    assert [len(part.messages) for part in reading.fragments] == [256, 2]
+
+
+@pytest.mark.parametrize(
+    "content", [{"messages": []}, {"conversations": [{"role": "user"}]}, [], "x", ""]
+)
+def test_other_files_are_declined(write, content):
+    assert not READER.recognises(LogFile(write("a.jsonl", content)))
