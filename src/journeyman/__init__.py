@@ -6,10 +6,11 @@ that importing the package costs nothing.
 
 from typing import TYPE_CHECKING, Any
 
+from journeyman.version import __version__
+
 if TYPE_CHECKING:
     from journeyman.journeyman import Journeyman
 
-__version__ = "0.1.0"
 __all__ = ["Journeyman", "__version__"]
 
 

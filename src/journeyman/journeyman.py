@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from journeyman import __version__
 from journeyman.diagnosis import Finding, diagnose
 from journeyman.logs.chat_record import recorded_session
 from journeyman.logs.discovery import usual_places
@@ -20,6 +19,7 @@ from journeyman.records.report import ImportReport, Place
 from journeyman.settings import load
 from journeyman.store import Store
 from journeyman.store.sessions import Sessions
+from journeyman.version import __version__
 
 
 class Journeyman:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import click
 
-from journeyman import __version__
 from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader
+from journeyman.version import __version__
 
 
 class _Command(NamedTuple):

@@ -149,7 +149,7 @@ def show(
     console.print()
     if only_calls:
         for call in journeyman.sessions.calls(overview.session.id):
-            _show_call(console, call, full=full)
+            show_call(console, call, full=full)
         return
     for message in journeyman.sessions.messages(overview.session.id):
         _show_message(console, message, full=full)
@@ -207,7 +207,8 @@ def _show_message(console: Console, message: Message, *, full: bool) -> None:
         console.print(line.append(f" {shown.plain(arguments)}", style="dim"), soft_wrap=True)
 
 
-def _show_call(console: Console, call: Call, *, full: bool) -> None:
+def show_call(console: Console, call: Call, *, full: bool) -> None:
+    """One call and what came back, on two lines unless all is asked for."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(shown.plain(call.tool), style="bold")
     room = max(console.width - line.cell_len - 1, 20)
     arguments = call.arguments if full else shown.one_line(call.arguments, room)

@@ -4,16 +4,14 @@ Holds at most one answer of the model open, because more lines of it may come, a
 is complete in fragments. Knows nothing of how lines are spelled.
 """
 
+from collections.abc import Iterator
 from typing import Any
-
-import msgspec
 
 from journeyman.logs.lines import Line
 from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.records import Fragment, Message, MessageKind, Session, ToolCall, Usage
 
 FRAGMENT_CHARACTERS = 2_000_000
-_REMEMBERED_ANSWERS = 50
 _REMEMBERED_PROMPTS = 500
 
 _HARNESS_TEXTS = (
@@ -41,9 +39,12 @@ def is_harness(text: str) -> bool:
 
 
 class Answer:
-    """One answer of the model, as far as its lines have been read."""
+    """One answer of the model, as far as its lines have been read. `id` is the model's name for
+    it, under which its tokens count once; `key` is that of its first line.
+    """
 
-    def __init__(self, key: str, line: Line) -> None:
+    def __init__(self, answer_id: str, key: str, line: Line) -> None:
+        self.id = answer_id
         self.key = key
         self.offset = line.offset
         self.line = line.number
@@ -73,42 +74,45 @@ class Answer:
 
 
 class Chain:
-    """The conversation of one session."""
+    """The conversation of one session. Lines before `begins_at` were taken in by an earlier
+    reading; `replaces` is true when there was none.
+    """
 
-    def __init__(self, session: Session, memory: dict[str, Any]) -> None:
+    def __init__(
+        self, session: Session, memory: dict[str, Any], *, begins_at: int, replaces: bool
+    ) -> None:
         self.session = session
+        self.begins_at: int = memory.get("open_at", begins_at)
         self.generation: int = memory.get("generation", 0)
-        self._compacted_at: int = memory.get("compacted_at", -1)
-        self._prompts: dict[str, list[Any]] = dict(memory.get("prompts", {}))
-        self.title = ""
         self.touched_line = 0
         self.answer: Answer | None = None
-        self._after_answer: list[Message] = []
-        self._answered: dict[str, None] = {}
+        self._replaces = replaces
+        self._prompts: dict[str, list[Any]] = dict(memory.get("prompts", {}))
         self._last_answer_at: int = memory.get("last_answer_at", -1)
+        self._after_answer: list[Message] = []
         self._messages: list[Message] = []
         self._usage: list[Usage] = []
         self._undone: list[tuple[int, int]] = []
         self._characters = 0
 
-    def answer_for(self, key: str, line: Line) -> Answer:
-        """The answer that a line belongs to: the open one, or a new one after closing that."""
-        if self.answer is not None and self.answer.key == key:
-            return self.answer
-        self.finish_answer()
-        if key in self._answered:
-            # A late line of an answer that is already handed on stays a message of its own.
-            key = f"{key}#{line.offset}"
-        self._last_answer_at = line.offset
-        self.answer = Answer(key, line)
+    def answer_for(self, answer_id: str, key: str, line: Line) -> Answer:
+        """The answer that a line belongs to: the open one, or a new one after closing that. A
+        late line of an answer that is already handed on becomes a message of its own.
+        """
+        if self.answer is None or self.answer.id != answer_id:
+            self.finish_answer()
+            self._last_answer_at = line.offset
+            self.answer = Answer(answer_id, key, line)
         return self.answer
 
     def add(self, message: Message) -> None:
         """A result or a note; it waits behind an open answer to keep the order."""
-        if self.answer is not None:
-            self._after_answer.append(message)
-        else:
+        if self.answer is None:
             self._keep(message)
+            return
+        self._after_answer.append(message)
+        if len(self._after_answer) >= FRAGMENT_MESSAGES:
+            self.finish_answer()
 
     def prompt(self, message: Message, uuid: str, parent: str | None) -> None:
         """What the user asked. A second prompt with the parent of an earlier one, after an
@@ -124,12 +128,10 @@ class Chain:
             del self._prompts[next(iter(self._prompts))]
         self._keep(message)
 
-    def compact(self, offset: int) -> None:
-        """The context was compressed here; lines read a second time are not counted again."""
+    def compact(self) -> None:
+        """The context was compressed here."""
         self.finish_answer()
-        if offset > self._compacted_at:
-            self.generation += 1
-            self._compacted_at = offset
+        self.generation += 1
 
     def finish_answer(self) -> None:
         """No more lines of the open answer will come."""
@@ -138,9 +140,6 @@ class Chain:
         self._keep(self.answer.message(self.generation))
         if self.answer.usage is not None:
             self._usage.append(self.answer.usage)
-        self._answered[self.answer.key] = None
-        if len(self._answered) > _REMEMBERED_ANSWERS:
-            del self._answered[next(iter(self._answered))]
         for message in self._after_answer:
             self._keep(message)
         self.answer = None
@@ -151,34 +150,35 @@ class Chain:
         many = len(self._messages) >= FRAGMENT_MESSAGES
         return many or self._characters >= FRAGMENT_CHARACTERS
 
-    @property
-    def has_news(self) -> bool:
-        return bool(self._messages or self._undone)
-
-    def fragment(self, read_bytes: int) -> Fragment:
-        """What has been gathered, handed on."""
-        session = self.session
-        if self.title:
-            session = msgspec.structs.replace(session, title=self.title)
-        fragment = Fragment(
-            session=session,
-            messages=tuple(self._messages),
-            usage=tuple(self._usage),
-            undone=tuple(self._undone),
-            read_bytes=read_bytes,
-        )
+    def fragments(self, read_bytes: int) -> Iterator[Fragment]:
+        """What has been gathered, handed on. What was taken back comes last, because it takes
+        back messages of the fragments before.
+        """
+        messages, usage, undone = self._messages, self._usage, self._undone
         self._messages, self._usage, self._undone, self._characters = [], [], [], 0
-        return fragment
+        for start in range(0, len(messages), FRAGMENT_MESSAGES):
+            end = start + FRAGMENT_MESSAGES
+            yield Fragment(
+                session=self.session,
+                messages=tuple(messages[start:end]),
+                usage=() if start else tuple(usage),
+                undone=tuple(undone) if end >= len(messages) else (),
+                replaces=self._replaces,
+                read_bytes=read_bytes,
+            )
+            self._replaces = False
 
     def memory(self) -> dict[str, Any]:
         """What a later reading of the rest has to know of this conversation."""
         memory: dict[str, Any] = {}
         if self.generation:
-            memory |= {"generation": self.generation, "compacted_at": self._compacted_at}
+            memory["generation"] = self.generation
         if self._prompts:
-            memory |= {"prompts": self._prompts, "last_answer_at": self._last_answer_at}
+            memory |= {"prompts": dict(self._prompts), "last_answer_at": self._last_answer_at}
+        if self.answer is not None:
+            memory["open_at"] = self.answer.offset
         return memory
 
     def _keep(self, message: Message) -> None:
         self._messages.append(message)
-        self._characters += len(message.text)
+        self._characters += len(message.text) + sum(len(c.arguments) for c in message.tool_calls)

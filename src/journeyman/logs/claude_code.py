@@ -12,6 +12,9 @@ What the format does that a plain reading gets wrong:
 
 Progress lines, file snapshots and hook reports are no conversation and are left out; so are
 `agent_progress` lines, which repeat what a subagent's own transcript holds.
+
+A log is read on from the first answer that may still grow; conversations that had gone further
+by then leave out the lines they already took.
 """
 
 from collections.abc import Iterator
@@ -21,6 +24,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import Answer, Chain, is_harness
+from journeyman.logs.copies import Copies
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.values import as_text, seconds
@@ -40,8 +44,9 @@ from journeyman.records import (
 )
 
 _NOTHING = Raw()
-_REMEMBERED_LINES = 20_000
 _IDLE_LINES = 2_000
+_REMEMBERED_SIDE_LINES = 20_000
+_KEPT_SIDE_LINES = 200
 
 
 class _Block(Struct):
@@ -93,7 +98,9 @@ class _Entry(Struct, rename="camel"):
 
 
 class _Flags(Struct, rename="camel"):
-    """The small flags in `toolUseResult`; the rest of it repeats the result."""
+    """The small flags in `toolUseResult`; the rest of it repeats the result. `code` is the status
+    of a web page.
+    """
 
     interrupted: bool | None = None
     success: bool | None = None
@@ -107,6 +114,14 @@ class _Flags(Struct, rename="camel"):
     duration_ms: float | None = None
     total_duration_ms: float | None = None
 
+
+_DETAILS = (
+    "truncated",
+    "user_modified",
+    "background_task_id",
+    "return_code_interpretation",
+    "code",
+)
 
 _decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
 _decode_any = msgspec.json.Decoder().decode
@@ -128,131 +143,136 @@ class ClaudeCodeReader:
         )
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        lines = Lines(log, since)
+        back_to = since.memory.get("back_to") if since else None
+        lines = Lines(log, since, back_to=back_to and (back_to[0], back_to[1]))
         decoder: LineDecoder[_Entry] = LineDecoder(_Entry)
         transcript: _Transcript | None = None
+        memory: dict[str, Any] | None = None
         for line in lines:
             if transcript is None:
-                memory = since.memory if since and lines.resumed else {}
-                transcript = _Transcript(str(log.path), memory)
+                transcript = _Transcript(str(log.path), since if lines.resumed else None)
             if isinstance(line, Skip):
                 yield line
                 continue
+            if not line.whole:
+                # It is read again when it is complete, so it must leave no trace in the memory.
+                memory = transcript.memory()
             try:
                 yield from transcript.take(line, decoder.decode(line))
             except BadLine as reason:
                 yield Skip(line=line.number, reason=str(reason))
+            except RecursionError:
+                yield Skip(line=line.number, reason="nested too deeply to be read")
         if transcript is None:
-            yield Mark(state=lines.state(self.name, memory=since.memory if since else None))
-            return
-        offset, count = transcript.resume_at() or (lines.offset, lines.count)
+            transcript = _Transcript(str(log.path), since if lines.resumed else None)
+        memory = memory or transcript.memory()
         yield from transcript.close(lines.offset)
-        memory = transcript.memory()
-        yield Mark(state=lines.state(self.name, offset=offset, lines=count, memory=memory))
+        yield Mark(state=lines.state(self.name, memory=memory))
 
 
 class _Transcript:
     """A file being read: the conversations in it, main ones and subagents'."""
 
-    def __init__(self, path: str, memory: dict[str, Any]) -> None:
+    def __init__(self, path: str, since: LogState | None) -> None:
+        memory = since.memory if since else {}
         self._path = path
+        self._resumed = since is not None
+        self._taken_to = since.offset if since else 0
         self._chains: dict[str, Chain] = {}
         self._remembered: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
         self._side_roots: dict[str, str] = dict(memory.get("side_roots", {}))
-        self._seen: dict[int, int] = {}
-        self._line = 0
+        self._copies = Copies(memory.get("copies", ""))
+        self._titles: dict[str, str] = {}
 
     def take(self, line: Line, entry: _Entry) -> Iterator[LogEvent]:
         """Take one line in; hand on what is complete."""
-        self._line = line.number
-        if entry.custom_title and entry.session_id in self._chains:
-            self._chains[entry.session_id].title = entry.custom_title
-        if entry.type not in ("user", "assistant", "system") or not entry.session_id:
-            return
-        key = entry.uuid or f"@{line.offset}"
-        if entry.uuid:
-            copy_of = self._seen_before(entry.session_id, entry.uuid, line)
-            if copy_of == "same":
-                return
-            if copy_of == "other":
-                key = f"{entry.uuid}#{line.offset}"
-                reason = f"the id {entry.uuid} is used twice with other content; both are kept"
-                yield Skip(line=line.number, reason=reason)
-        chain = self._chain(entry)
-        chain.touched_line = line.number
-        if entry.type == "system":
-            if entry.subtype == "compact_boundary":
-                chain.compact(line.offset)
-        elif entry.message is None:
-            raise BadLine("a message line without a message")
-        elif entry.type == "assistant":
-            _take_answer(chain, line, entry, entry.message)
-        else:
-            _take_user(chain, line, entry, entry.message, key)
-        if chain.is_full:
-            yield chain.fragment(line.offset)
         if line.number % _IDLE_LINES == 0:
             yield from self._retire(line)
-
-    def resume_at(self) -> tuple[int, int] | None:
-        """Where to read on later: before the first answer that may still grow."""
-        unfinished = [chain.answer for chain in self._chains.values() if chain.answer]
-        if not unfinished:
-            return None
-        first = min(unfinished, key=lambda answer: answer.offset)
-        return first.offset, first.line - 1
+        if entry.custom_title and entry.session_id:
+            self._titles[entry.session_id] = entry.custom_title
+        if entry.type not in ("user", "assistant", "system"):
+            return
+        if not entry.session_id:
+            raise BadLine("a message line without a session")
+        key = entry.uuid or f"@{line.offset}"
+        copy = self._copies.compare(f"{entry.session_id}/{key}", line)
+        if copy == "same":
+            return
+        chain = self._chain(entry, key)
+        if line.offset < chain.begins_at:
+            return
+        if copy == "other":
+            key = f"{key}#{line.offset}"
+            reason = f"the id {entry.uuid} is used twice with other content; both are kept"
+            yield Skip(line=line.number, reason=reason)
+        chain.touched_line = line.number
+        _take_into(chain, line, entry, key)
+        if chain.is_full:
+            yield from chain.fragments(line.offset)
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
+        """Hand on all the rest, open answers as far as they go."""
         for chain in self._chains.values():
             chain.finish_answer()
-            if chain.has_news:
-                yield chain.fragment(read_bytes)
+            yield from chain.fragments(read_bytes)
+        for name, title in self._titles.items():
+            if self._resumed or name in self._chains or name in self._remembered:
+                session = Session(
+                    id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, title=title
+                )
+                yield Fragment(session=session, read_bytes=read_bytes)
 
     def memory(self) -> dict[str, Any]:
         """What a later reading of the rest has to know."""
-        for name, chain in self._chains.items():
-            if memory := chain.memory():
-                self._remembered[name] = memory
-        roots = dict(list(self._side_roots.items())[-100:])
-        return {"chains": self._remembered, "side_roots": roots}
+        chains = {name: chain.memory() for name, chain in self._chains.items()}
+        memory = {
+            "chains": {**self._remembered, **chains},
+            "side_roots": dict(list(self._side_roots.items())[-_KEPT_SIDE_LINES:]),
+        }
+        unfinished = [chain.answer for chain in self._chains.values() if chain.answer]
+        if unfinished:
+            first = min(unfinished, key=lambda answer: answer.offset)
+            return {
+                **memory,
+                "back_to": [first.offset, first.line - 1],
+                "copies": self._copies.before(first.offset),
+            }
+        return {**memory, "copies": self._copies.before(None)}
 
-    def _seen_before(self, session: str, uuid: str, line: Line) -> str:
-        name, content = hash((session, uuid)), hash(line.data)
-        before = self._seen.get(name)
-        if before is None:
-            self._seen[name] = content
-            if len(self._seen) > _REMEMBERED_LINES:
-                del self._seen[next(iter(self._seen))]
-            return ""
-        return "same" if before == content else "other"
-
-    def _chain(self, entry: _Entry) -> Chain:
+    def _chain(self, entry: _Entry, key: str) -> Chain:
         name = str(entry.session_id)
         lineage = None
         if entry.is_sidechain:
             lineage = Lineage(parent=SessionId(name), kind="delegate")
-            name = f"{name}/agent-{entry.agent_id or self._side_root(entry)}"
+            name = f"{name}/agent-{entry.agent_id or self._side_root(entry, key)}"
         chain = self._chains.get(name)
         if chain is None:
             session = Session(
-                id=SessionId(name),
-                source=ClaudeCodeReader.name,
-                log=self._path,
-                cwd=entry.cwd or "",
-                git_branch=entry.git_branch or "",
-                agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
-                lineage=lineage,
+                id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, lineage=lineage
             )
-            chain = self._chains[name] = Chain(session, self._remembered.pop(name, {}))
+            memory = self._remembered.pop(name, None)
+            if memory is None:
+                session = msgspec.structs.replace(
+                    session,
+                    cwd=entry.cwd or "",
+                    git_branch=entry.git_branch or "",
+                    agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
+                )
+            chain = self._chains[name] = Chain(
+                session,
+                memory or {},
+                begins_at=self._taken_to,
+                replaces=memory is None and not self._resumed,
+            )
         return chain
 
-    def _side_root(self, entry: _Entry) -> str:
+    def _side_root(self, entry: _Entry, key: str) -> str:
         """Older transcripts name no agent: a side chain is known by the line it began with."""
-        uuid = entry.uuid or ""
-        root = self._side_roots.get(entry.parent_uuid or "", uuid)
-        self._side_roots[uuid] = root
-        if len(self._side_roots) > _REMEMBERED_LINES:
-            del self._side_roots[next(iter(self._side_roots))]
+        known = self._side_roots
+        root = known.get(key) or known.get(entry.parent_uuid or "") or key
+        known[key] = root
+        if len(known) > _REMEMBERED_SIDE_LINES:
+            del known[next(iter(known))]
         return root[:8]
 
     def _retire(self, line: Line) -> Iterator[Fragment]:
@@ -260,14 +280,27 @@ class _Transcript:
         for name, chain in list(self._chains.items()):
             if line.number - chain.touched_line > _IDLE_LINES:
                 chain.finish_answer()
-                yield chain.fragment(line.offset)
-                if chain.generation:
-                    self._remembered[name] = chain.memory()
+                yield from chain.fragments(line.offset)
+                self._remembered[name] = (
+                    {"generation": chain.generation} if chain.generation else {}
+                )
                 del self._chains[name]
 
 
-def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body) -> None:
-    answer = chain.answer_for(body.id or entry.uuid or f"@{line.offset}", line)
+def _take_into(chain: Chain, line: Line, entry: _Entry, key: str) -> None:
+    if entry.type == "system":
+        if entry.subtype == "compact_boundary":
+            chain.compact()
+    elif entry.message is None:
+        raise BadLine("a message line without a message")
+    elif entry.type == "assistant":
+        _take_answer(chain, line, entry, entry.message, key)
+    else:
+        _take_user(chain, line, entry, entry.message, key)
+
+
+def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
+    answer = chain.answer_for(body.id or key, key, line)
     answer.at = answer.at or seconds(entry.timestamp)
     answer.model = body.model or answer.model
     answer.finish_reason = body.stop_reason or answer.finish_reason
@@ -280,7 +313,7 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body) -> None:
         return
     for block in body.content or ():
         if block.type == "tool_use" or (block.input is not _NOTHING and block.name):
-            arguments = "{}" if block.input is _NOTHING else bytes(block.input).decode()
+            arguments = "{}" if block.input is _NOTHING else _text_of(block.input)
             answer.calls.append(
                 ToolCall(id=block.id or "", name=block.name or "", arguments=arguments)
             )
@@ -292,7 +325,7 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body) -> None:
 
 def _usage(answer: Answer, usage: _Usage, cost_usd: float | None) -> Usage:
     return Usage(
-        key=answer.key,
+        key=answer.id,
         model=answer.model,
         at=answer.at,
         input_tokens=usage.input_tokens,
@@ -327,17 +360,16 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
         texts.append(body.content)
     if not texts:
         return
-    text = "\n".join(texts)
     message = Message(
         key=f"{key}#text" if isinstance(body.content, list) and len(body.content) > 1 else key,
         position=line.offset + (len(body.content) if isinstance(body.content, list) else 0),
         role="user",
-        text=text,
+        text="\n".join(texts),
         kind="summary" if entry.is_compact_summary else "plain",
         at=at,
         generation=chain.generation,
     )
-    if message.kind == "plain" and (entry.is_meta or is_harness(text)):
+    if message.kind == "plain" and (entry.is_meta or all(map(is_harness, texts))):
         message = msgspec.structs.replace(message, kind="harness")
     if message.kind == "plain":
         chain.prompt(message, entry.uuid or "", entry.parent_uuid)
@@ -346,21 +378,21 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
 
 
 def _result_text(content: Raw) -> str:
-    return "" if content is _NOTHING else as_text(_decode_any(content))
+    return "" if content is _NOTHING else as_text(_decode_any(_text_of(content)))
+
+
+def _text_of(raw: Raw) -> str:
+    # What is skipped over while a line is decoded is not checked for broken characters.
+    return bytes(raw).decode("utf-8", "replace")
 
 
 def _recorded(block: _Block, entry: _Entry) -> Recorded | None:
-    flags = _Flags()
-    if memoryview(entry.tool_use_result)[:1] == b"{":
-        try:
-            flags = _decode_flags(entry.tool_use_result)
-        except msgspec.ValidationError:
-            flags = _Flags()  # another tool's result with a field of the same name
+    flags = _flags(entry.tool_use_result)
     is_error = block.is_error
     if is_error is None and flags.success is False:
         is_error = True
     details: dict[str, str | int | float | bool] = {}
-    for name in ("truncated", "user_modified", "background_task_id", "return_code_interpretation"):
+    for name in _DETAILS:
         if value := getattr(flags, name):
             details[name] = value
     duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
@@ -368,9 +400,27 @@ def _recorded(block: _Block, entry: _Entry) -> Recorded | None:
         details["duration_s"] = duration / 1000
     recorded = Recorded(
         is_error=is_error,
-        exit_code=flags.exit_code if flags.exit_code is not None else flags.code,
+        exit_code=flags.exit_code,
         status=flags.status,
         interrupted=flags.interrupted or None,
         details=details,
     )
     return None if recorded == Recorded() else recorded
+
+
+def _flags(result: Raw) -> _Flags:
+    if memoryview(result)[:1] != b"{":
+        return _Flags()  # an error is recorded as text, and some results are lists
+    try:
+        return _decode_flags(result)
+    except msgspec.ValidationError:
+        pass
+    # Another tool's result with a field of the same name: keep the fields that do fit.
+    fitting: dict[str, Any] = {}
+    for name, value in _decode_any(_text_of(result)).items():
+        try:
+            msgspec.convert({name: value}, _Flags, strict=False)
+        except msgspec.ValidationError:
+            continue
+        fitting[name] = value
+    return msgspec.convert(fitting, _Flags, strict=False)

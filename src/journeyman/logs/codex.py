@@ -185,7 +185,9 @@ class _Rollout:
             elif _is_header(value):
                 self._name_session(value)
             elif only_text(value.get("type")) in _WRAPPED:
-                raise BadLine(f"the payload is {type(value.get('payload')).__name__}, not an object")
+                raise BadLine(
+                    f"the payload is {type(value.get('payload')).__name__}, not an object"
+                )
             elif "record_type" not in value and "payload" not in value:
                 self._settle_name()
                 self._take_item(value, None, line)

@@ -1,12 +1,14 @@
 """Line logs, read as a stream: one line in memory, broken lines reported, and read on later
 from where the last reading ended.
 
-A log that only grew is recognised by a digest of the bytes before the remembered offset; when it
-does not match, the log was rewritten and is read from its start.
+A log that only grew is recognised by a digest of its first bytes and of the last ones before the
+remembered offset; when it does not match, the log was rewritten and is read from its start.
 """
 
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -20,6 +22,7 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 more memory than everything else together."""
 
 _DIGEST_BYTES = 4096
+_PART_BYTES = 1024 * 1024
 
 T = TypeVar("T")
 
@@ -40,14 +43,24 @@ class BadLine(ValueError):
 class Lines:
     """The lines of a log from where `since` ended, or from the start.
 
-    `resumed` says which it was, once iteration has begun. After the last line, `offset` and
-    `count` say how far it went; a last line without an end is not counted, so that it is read
-    again when it is complete.
+    `back_to`, an offset and the number of lines before it, makes a reading that goes on begin a
+    little earlier. `resumed` says whether it went on, once iteration has begun. After the last
+    line, `offset` and `count` say how far it went; a last line without an end is not counted, so
+    that it is read again when it is complete.
     """
 
-    def __init__(self, log: LogFile, since: LogState | None) -> None:
+    def __init__(
+        self,
+        log: LogFile,
+        since: LogState | None,
+        *,
+        back_to: tuple[int, int] | None = None,
+        longest: int = MAX_LINE_BYTES,
+    ) -> None:
         self._log = log
         self._since = since
+        self._back_to = back_to
+        self._longest = longest
         self.offset = 0
         self.count = 0
         self.resumed = False
@@ -57,54 +70,51 @@ class Lines:
             since = self._since
             if since is not None and not self._log.is_gzip and _unchanged_before(file, since):
                 self.resumed = True
-                self.offset, self.count = since.offset, since.lines
+                self.offset, self.count = self._back_to or (since.offset, since.lines)
             file.seek(self.offset)
-            yield from self._read(file)
+            try:
+                yield from self._read(file)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                yield Skip(line=self.count + 1, reason=f"the compressed file breaks off: {error}")
 
     def _read(self, file: BinaryIO) -> Iterator[Line | Skip]:
-        readline = file.readline
-        while data := readline(MAX_LINE_BYTES + 1):
-            length = len(data)
-            if length > MAX_LINE_BYTES and not data.endswith(b"\n"):
-                while (rest := readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                    length += len(rest)
-                length += len(rest)
-                self.offset += length
-                self.count += 1
-                yield Skip(
-                    line=self.count,
-                    reason=f"the line has {length:,} bytes; over {MAX_LINE_BYTES:,} it is left out",
-                )
-                continue
-            whole = data.endswith(b"\n")
-            line = Line(self.count + 1, self.offset, data, whole)
+        while data := file.readline(self._longest + 1):
+            length, whole = len(data), data.endswith(b"\n")
+            number, offset = self.count + 1, self.offset
+            too_long = length > self._longest and not whole
+            if too_long:
+                rest, whole = _length_of_rest(file)
+                length += rest
             if whole:
                 self.offset += length
                 self.count += 1
-            if not data.isspace():
-                yield line
+            if too_long:
+                reason = f"the line has {length:,} bytes; over {self._longest:,} it is left out"
+                yield Skip(line=number, reason=reason)
+            elif not data.isspace():
+                yield Line(number, offset, data, whole)
 
-    def state(
-        self,
-        reader: str,
-        *,
-        offset: int | None = None,
-        lines: int | None = None,
-        memory: dict[str, Any] | None = None,
-    ) -> LogState:
-        """The state to remember: as far as was read, or only to an earlier offset."""
-        offset = self.offset if offset is None else offset
+    def state(self, reader: str, *, memory: dict[str, Any] | None = None) -> LogState:
+        """The state to remember: the log was read as far as this."""
         with self._log.open() as file:
-            digest = "" if self._log.is_gzip else _digest_before(file, offset)
+            digest = "" if self._log.is_gzip else _digest_before(file, self.offset)
         return LogState(
             reader=reader,
             size=self._log.size,
             mtime_ns=self._log.mtime_ns,
-            offset=offset,
-            lines=self.count if lines is None else lines,
+            offset=self.offset,
+            lines=self.count,
             digest=digest,
             memory=memory or {},
         )
+
+
+def _length_of_rest(file: BinaryIO) -> tuple[int, bool]:
+    """How many bytes of a line are still to come, and whether it has an end."""
+    length, part = 0, b""
+    while not part.endswith(b"\n") and (part := file.readline(_PART_BYTES)):
+        length += len(part)
+    return length, part.endswith(b"\n")
 
 
 def _digest_before(file: BinaryIO, offset: int) -> str:
@@ -139,17 +149,23 @@ class LineDecoder(Generic[T]):
             return self._decode_leniently(line, error)
 
     def _decode_leniently(self, line: Line, error: Exception) -> T:
-        # Recorders written in JavaScript cut strings between the halves of a character, and
-        # Python's write NaN: both are read by the standard library only.
         try:
-            value = json.loads(line.data, parse_constant=lambda _: None)
-            text = json.dumps(value, ensure_ascii=False)
-            return self._decode(text.encode("utf-8", "replace"))
-        except UnicodeDecodeError as wrong:
-            raise BadLine(f"not valid UTF-8: {wrong.reason} at byte {wrong.start}") from error
+            return self._decode(repaired_json(line.data))
         except msgspec.ValidationError as wrong:
             raise BadLine(f"not the expected shape: {wrong}") from error
         except (ValueError, RecursionError) as wrong:
             if not line.whole:
                 raise BadLine("the line is cut off; it is read when it is complete") from error
+            if isinstance(wrong, UnicodeDecodeError):
+                reason = f"not valid UTF-8: {wrong.reason} at byte {wrong.start}"
+                raise BadLine(reason) from error
             raise BadLine(f"not valid JSON: {wrong}") from error
+
+
+def repaired_json(data: bytes | str) -> bytes:
+    """JSON that only the standard library reads, in a form that everybody does. Recorders written
+    in JavaScript cut strings between the halves of a character, and Python's write NaN. Raises
+    ValueError when it is no JSON at all.
+    """
+    value = json.loads(data, parse_constant=lambda _: None)
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -26,6 +26,20 @@ def phrases(query: str) -> list[list[str]]:
     return found
 
 
+def index_new_messages(connection: sa.Connection) -> None:
+    """Make the messages of this transaction findable; PostgreSQL does so by itself."""
+    if connection.dialect.name != "sqlite":
+        return
+    connection.exec_driver_sql(
+        "INSERT INTO messages_search(rowid, text) SELECT row_id, text FROM messages_searched "
+        "WHERE row_id > (SELECT up_to FROM messages_indexed)"
+    )
+    connection.exec_driver_sql(
+        "UPDATE messages_indexed SET up_to = "
+        "max(up_to, (SELECT coalesce(max(row_id), 0) FROM messages))"
+    )
+
+
 def search_statement(
     dialect: str, query: str, source: str | None, limit: int
 ) -> sa.Select[Any] | None:

@@ -71,6 +71,8 @@ messages = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("reasoning", sa.Text, nullable=False),
     sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
+    # Row ids are never used again, so that "above this one" means new: search relies on it.
+    sqlite_autoincrement=True,
 )
 
 usage = sa.Table(

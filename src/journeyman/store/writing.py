@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from journeyman.records import Fragment, LogState, Session, SessionChange, SessionId
 from journeyman.records.digest import session_digest
 from journeyman.store import rows
+from journeyman.store.search import index_new_messages
 from journeyman.store.tables import logs, messages, sessions, usage
 
 _TITLE_CHARACTERS = 120
@@ -29,6 +30,36 @@ class _CallId(msgspec.Struct):
 
 
 _decode_call_ids = msgspec.json.Decoder(list[_CallId]).decode
+
+
+# Built once: building them for each session would cost more than running them.
+_this_row: sa.BindParameter[int] = sa.bindparam("this_row")
+_FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
+_ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
+_UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
+_COUNTED = (
+    sa.select(
+        messages.c.digest,
+        messages.c.at,
+        messages.c.generation,
+        messages.c.model,
+        messages.c.role,
+        messages.c.tool_call_id,
+        messages.c.tool_calls,
+    )
+    .where(messages.c.session_row == _this_row)
+    .order_by(messages.c.position)
+)
+_FIRST_PROMPT = (
+    sa.select(sa.func.substr(messages.c.text, 1, 2000))
+    .where(
+        messages.c.session_row == _this_row,
+        messages.c.role == "user",
+        messages.c.kind == "plain",
+    )
+    .order_by(messages.c.position)
+    .limit(1)
+)
 
 
 class _Touched:
@@ -49,9 +80,9 @@ class Writing:
         self._messages: list[dict[str, Any]] = []
         self._waiting_characters = 0
         insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        self._insert_message = _upsert(insert(messages), "digest")
-        self._insert_usage = _upsert(insert(usage))
-        self._insert_log = _upsert(insert(logs))
+        self._messages_in = _Inserting(connection, _upsert(insert(messages), "digest"))
+        self._usage_in = _Inserting(connection, _upsert(insert(usage)))
+        self._logs_in = _Inserting(connection, _upsert(insert(logs)))
 
     def add(self, fragment: Fragment) -> None:
         """Write a fragment's messages and usage, and remember its facts."""
@@ -66,9 +97,7 @@ class Writing:
         if len(self._messages) >= _ROWS or self._waiting_characters >= _CHARACTERS:
             self._flush()
         if fragment.usage:
-            self._connection.execute(
-                self._insert_usage, [rows.usage_row(row_id, one) for one in fragment.usage]
-            )
+            self._usage_in.rows([rows.usage_row(row_id, one) for one in fragment.usage])
         for start, end in fragment.undone:
             self._flush()
             self._connection.execute(
@@ -81,10 +110,8 @@ class Writing:
 
     def remember(self, path: str, state: LogState, now: float) -> None:
         """Keep how far a log was read, in the same transaction as what was read."""
-        self._connection.execute(
-            self._insert_log,
-            {"path": path, "state": msgspec.json.encode(state).decode(), "read_at": now},
-        )
+        written = msgspec.json.encode(state).decode()
+        self._logs_in.rows([{"path": path, "state": written, "read_at": now}])
 
     def finish(self) -> list[SessionChange]:
         """Count, name and date the sessions that were touched; say what became of each."""
@@ -95,19 +122,17 @@ class Writing:
             change = "new" if touched.before is None else "updated" if changed else "unchanged"
             changes.append(SessionChange(session=session_id, change=change))
         self._touched.clear()
+        index_new_messages(self._connection)
         return changes
 
     def _touch(self, session: Session) -> _Touched:
         touched = self._touched.get(session.id)
         if touched is None:
-            before = self._connection.execute(
-                sessions.select().where(sessions.c.id == session.id)
-            ).one_or_none()
+            found = self._connection.execute(_FIND_SESSION, {"this_id": session.id})
+            before = found.one_or_none()
             if before is None:
-                row_id = self._connection.execute(
-                    sessions.insert().returning(sessions.c.row_id),
-                    {"id": session.id, "source": session.source, "log": session.log},
-                ).scalar_one()
+                values = {"id": session.id, "source": session.source, "log": session.log}
+                row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
             else:
                 row_id = before.row_id
             touched = self._touched[session.id] = _Touched(row_id, before)
@@ -124,7 +149,7 @@ class Writing:
 
     def _flush(self) -> None:
         if self._messages:
-            self._connection.execute(self._insert_message, self._messages)
+            self._messages_in.rows(self._messages)
             self._messages = []
             self._waiting_characters = 0
 
@@ -132,8 +157,8 @@ class Writing:
         """Set the facts and counts of a session; whether anything is other than before."""
         facts = self._counts(touched.row_id)
         times = facts.pop("times")
-        facts |= touched.facts
         before = touched.before
+        facts |= touched.facts
         started = [facts.get("started_at"), before and before.started_at, *times]
         ended = [facts.get("ended_at"), before and before.ended_at, *times]
         facts["started_at"] = min((time for time in started if time is not None), default=None)
@@ -142,27 +167,12 @@ class Writing:
             facts["title"] = self._title(touched.row_id)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return False
-        self._connection.execute(
-            sessions.update().where(sessions.c.row_id == touched.row_id).values(**facts)
-        )
+        self._connection.execute(_UPDATE_SESSION, {"this_row": touched.row_id, **facts})
         return True
 
     def _counts(self, row_id: int) -> dict[str, Any]:
-        columns = messages.c
-        found = self._connection.execute(
-            sa.select(
-                columns.digest,
-                columns.at,
-                columns.generation,
-                columns.model,
-                columns.role,
-                columns.tool_call_id,
-                columns.tool_calls,
-            )
-            .where(columns.session_row == row_id)
-            .order_by(columns.position),
-            execution_options={"yield_per": 1000},
-        )
+        options = {"yield_per": 1000}
+        found = self._connection.execute(_COUNTED, {"this_row": row_id}, execution_options=options)
         digests, asked, answered = [], Counter[str](), Counter[str]()
         models, generations, times = Counter[str](), set(), list[float]()
         for digest, at, generation, model, role, tool_call_id, tool_calls in found:
@@ -191,20 +201,31 @@ class Writing:
         return counts
 
     def _title(self, row_id: int) -> str:
-        text = self._connection.execute(
-            sa.select(sa.func.substr(messages.c.text, 1, 2000))
-            .where(
-                messages.c.session_row == row_id,
-                messages.c.role == "user",
-                messages.c.kind == "plain",
-            )
-            .order_by(messages.c.position)
-            .limit(1)
-        ).scalar()
+        text = self._connection.execute(_FIRST_PROMPT, {"this_row": row_id}).scalar()
         words = " ".join((text or "").split())
         if len(words) <= _TITLE_CHARACTERS:
             return words
         return words[: _TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+class _Inserting:
+    """A statement that runs with many rows, compiled once: compiling and checking it for each
+    batch would cost as much as writing the rows.
+    """
+
+    def __init__(self, connection: sa.Connection, statement: sa.Insert) -> None:
+        self._connection = connection
+        given = [column.name for column in statement.table.columns if column.name != "row_id"]
+        compiled = statement.compile(dialect=connection.dialect, column_keys=given)
+        self._sql = str(compiled)
+        self._order = compiled.positiontup
+
+    def rows(self, values: list[dict[str, Any]]) -> None:
+        if self._order is None:
+            self._connection.exec_driver_sql(self._sql, values)
+        else:
+            in_order = [tuple(map(row.__getitem__, self._order)) for row in values]
+            self._connection.exec_driver_sql(self._sql, in_order)
 
 
 def _upsert(insert: Any, unless_equal: str = "") -> Any:

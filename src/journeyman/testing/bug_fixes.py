@@ -22,7 +22,7 @@ PROJECT = "invoicer"
 
 def fix_bug(name: str, *slips: str) -> list[Step]:
     """From the report to the green tests. Slips: path, tool, arguments, blind, clumsy, typo,
-    refused, sibling.
+    refused, stopped, sibling; with `module` only the module's tests are run.
     """
     bug = BUGS[name]
     return [
@@ -36,7 +36,7 @@ def fix_bug(name: str, *slips: str) -> list[Step]:
 def _look(bug: Bug, slips: tuple[str, ...]) -> list[Step]:
     module = at(PROJECT, f"invoicer/{bug.module}.py")
     tests = at(PROJECT, f"tests/test_{bug.module}.py")
-    run = sh(f"python3 -m unittest -v tests.test_{bug.module}")
+    run = sh(_test_command(bug, slips))
     steps: list[Step] = []
     if "sibling" in slips:
         steps.append(_with_sibling(bug, run))
@@ -59,8 +59,12 @@ def _look(bug: Bug, slips: tuple[str, ...]) -> list[Step]:
         steps.append(act("The fix is obvious, changing it.", edit(module, bug.bad, bug.good)))
     steps.append(act(f"`{bug.test}` fails. Reading the module.", read(module)))
     if "tool" not in slips and "arguments" not in slips:
-        steps.append(act("And what the tests expect of it.", read(tests)))
+        steps.append(act("", read(tests)))
     return steps
+
+
+def _test_command(bug: Bug, slips: tuple[str, ...]) -> str:
+    return "python3 -m unittest -v" + (f" tests.test_{bug.module}" if "module" in slips else "")
 
 
 def _with_sibling(bug: Bug, run: Ask) -> Step:
@@ -103,14 +107,16 @@ def _show(bug: Bug, slips: tuple[str, ...]) -> list[Step]:
     changes = at(PROJECT, "CHANGES.md")
     entry = f"- {bug.report.split('.')[0]}: fixed ({bug.cause}).\n"
     steps: list[Step] = []
-    run = f"python3 -m unittest -v tests.test_{bug.module}"
-    steps += misspelt(run) if "typo" in slips else [act("Does it hold?", sh(run))]
+    run = _test_command(bug, slips)
+    steps += misspelt(run) if "typo" in slips else [act("", sh(run))]
     if "refused" in slips:
         steps += refused("rm -r examples", "leave the examples, others use them")
+    if "stopped" in slips:
+        steps += refused("mv examples/march.csv /tmp", "")
     steps += [
         act("Green. Now the note.", read(changes)),
         act("", edit(changes, "# Changes\n", f"# Changes\n\n## Unreleased\n\n{entry}")),
-        act("A real invoice as a last check.", sh("python3 -m invoicer examples/march.csv")),
+        act("", sh(f"cat invoicer/{bug.module}.py CHANGES.md")),
         act(
             f"Fixed in `invoicer/{bug.module}.py`: {bug.cause}. `{bug.test}` passes again, the "
             "other tests of the module too, and the change is noted in CHANGES.md."
@@ -135,7 +141,7 @@ def write_guide(number: int) -> list[Step]:
         act("", read(at(PROJECT, f"tests/test_{module}.py"))),
         act("Which functions are public?", search(r"^def |^class ", at(PROJECT, "invoicer"))),
         act("Writing the page.", write(guide, text)),
-        act("And a link from the README.", read(at(PROJECT, "README.md"))),
+        act("", read(at(PROJECT, "README.md"))),
         act(
             "",
             edit(
@@ -161,8 +167,8 @@ def add_test(number: int) -> list[Step]:
     anchor = "\n    def test_convert(self):\n"
     return [
         UserSays(text=f"Add a test that splitting {amount} cents into {parts} adds up again."),
-        act("Reading the tests that are there.", read(tests)),
+        act("", read(tests)),
         act("", edit(tests, anchor, test + anchor)),
-        act("Running all tests.", sh("python3 -m unittest -v")),
+        act("Running the module's tests.", sh("python3 -m unittest -v tests.test_money")),
         act(f"`test_split_{amount}_into_{parts}` is in `tests/test_money.py` and passes."),
     ]

@@ -50,6 +50,7 @@ def transcribe(played: Played) -> Transcripts:
             answered = not event.replies and (following is None or isinstance(following, Heard))
             if answered:
                 writer.turn_duration(event.at, turn_began)
+    writer.finish()
     return Transcripts(
         session=writer.ids.session,
         stamp=writer.ids.stamp,
@@ -68,13 +69,17 @@ class _Writer:
         self._project = project
         self._session = session or ids.session
         self._agent = agent
+        self._slug = f"{project}-{self._session[9:13]}-{self._session[14:18]}"
         self._parent: str | None = None
         self._context = 18_000
         self._fresh = 0
 
     def summary(self, title: str) -> None:
-        line = {"type": "summary", "summary": title, "leafUuid": self.ids.uuid()}
-        self.lines.append(line)
+        """A title stands first and names the last message, so it is completed by `finish`."""
+        self.lines.append({"type": "summary", "summary": title, "leafUuid": None})
+
+    def finish(self) -> None:
+        self.lines[0]["leafUuid"] = self._parent
 
     def session_start(self, at: float) -> None:
         hook = self.ids.uuid()
@@ -109,7 +114,7 @@ class _Writer:
         request = self.ids.token("req_011C", 21)
         blocks: list[tuple[Line, Reply | None]] = []
         if turn.act.thought:
-            signature = self.ids.scribble(480 + len(turn.act.thought) * 3 // 2)
+            signature = self.ids.scribble(700 + len(turn.act.thought) * 3)
             thinking = {"type": "thinking", "thinking": turn.act.thought, "signature": signature}
             blocks.append((thinking, None))
         if turn.act.text:
@@ -173,6 +178,7 @@ class _Writer:
             "sessionId": self._session,
             "version": VERSION,
             "gitBranch": "main",
+            "slug": self._slug,
         }
         if self._agent:
             line["agentId"] = self._agent
@@ -196,6 +202,7 @@ class _Writer:
                 "ephemeral_1h_input_tokens": 0,
             },
             "output_tokens": spoken(turn),
+            "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
             "service_tier": "standard",
             "inference_geo": "not_available",
         }
@@ -270,7 +277,8 @@ class _Writer:
             writer.turn(turn)
         self.subagents[agent] = writer.lines
         for line in writer.lines:
-            shown = {"type": line["type"], "message": line["message"], "uuid": line["uuid"]}
+            kept = ("type", "message", "toolUseResult", "uuid", "timestamp")
+            shown = {name: line[name] for name in kept if name in line}
             data = {"type": "agent_progress", "message": shown, "prompt": "", "agentId": agent}
             ids = {"toolUseID": f"agent_{line['uuid']}", "parentToolUseID": tool_use}
             self._append(reply.at, {"type": "progress", "data": data, **ids})

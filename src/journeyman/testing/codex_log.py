@@ -43,7 +43,6 @@ class _Writer:
         self._cwd = f"{WORK}/{played.script.project}"
         self._unified = unified_exec
         self._context = 9_000
-        self._last = dict.fromkeys(_TOKENS, 0)
         self._total = dict.fromkeys(_TOKENS, 0)
         self.session = ids.session
         self.lines: list[Line] = []

@@ -114,15 +114,21 @@ def _workplace() -> Iterator[Callable[[int, Script], Workshop]]:
         stock = {"stock/stock.db": stock_database()}
 
         def enter(number: int, script: Script) -> Workshop:
+            files = project_files(script.bugs) | stock
+            told = str(script.steps)
             return Workshop(
                 Path(folder) / f"{number:02d}",
-                project_files(script.bugs) | stock,
+                {p: text for p, text in files.items() if _needs(script, told, p.split("/")[0])},
                 project=script.project,
                 python=python,
                 read_before_edit=script.name.startswith("claude "),
             )
 
         yield enter
+
+
+def _needs(script: Script, told: str, project: str) -> bool:
+    return project == script.project or f"{WORK}/{project}" in told
 
 
 def _start(number: int) -> float:
@@ -150,7 +156,7 @@ def _write_subagents(one: Played, transcripts: Transcripts, main: Path) -> Itera
         file = main.with_suffix("") / "subagents" / f"agent-{agent}.jsonl"
         _write(file, encode_lines(lines))
         prompt = Heard(at=reply.inner[0].at, text=reply.ask.arguments["prompt"])
-        events = (prompt, *reply.inner)
+        events: tuple[Event, ...] = (prompt, *reply.inner)
         yield describe(
             one, events, agent, "claude_code", file, parent=transcripts.session, subagent=True
         )

@@ -98,19 +98,19 @@ def ask_log(key: str, *slips: str) -> list[Step]:
     data = "orders.csv" if "orders.csv" in question.code else "access.log"
     steps: list[Step] = [
         UserSays(text=f"{question.ask} Put the answer under answers/ as well."),
-        act("First a look at what there is.", sh("cat README.md; ls . answers tools")),
+        act("", sh("cat README.md tools/summary.py; ls . answers tools")),
     ]
     if "path" in slips:
         steps += wrong_path("weblog", "tools/summary.py")
     steps.append(
         act(
             "",
-            sh(f"head -n 45 {data}"),
+            sh(f"head -n 120 {data}"),
             thought=f"The answer has to come from {data}. I want to see real lines before I write "
             "anything that parses them: separators, missing values, odd rows.",
         )
     )
-    if data == "access.log":
+    if data == "access.log" and "wrong" not in slips:
         steps.append(act("The overall picture.", sh("python3 tools/summary.py access.log")))
     if "inline" in slips:
         steps.append(act("A few lines of Python are enough.", py(question.code)))
@@ -139,7 +139,7 @@ def _answer_log(question: LogQuestion) -> list[Step]:
     page = at("weblog", f"answers/2026-10-{question.name.replace('_', '-')}.md")
     body = f"# {question.ask}\n\nSee `tools/{question.name}.py`; figures from the extract only.\n"
     return [
-        act("Writing it down.", write(page, body)),
+        act("", write(page, body)),
         act("", sh(f"cat answers/2026-10-{question.name.replace('_', '-')}.md; ls answers")),
         act(
             f"The figures are above; the page is `{page}`. They come from the extract, so read "
@@ -210,7 +210,7 @@ def ask_stock(key: str, *slips: str) -> list[Step]:
             thought="Guessing column names is a waste of calls. The schema is one file away, and "
             "the README says what positive and negative deltas mean.",
         ),
-        act("", sh("cat README.md tools/query.py; ls")),
+        act("", sh("cat README.md; ls . reports tools")),
         act("A quick overview, to know the order of magnitude.", _query(question.check)),
     ]
     command = _query(question.sql)
@@ -223,7 +223,7 @@ def ask_stock(key: str, *slips: str) -> list[Step]:
     return [
         *steps,
         act("Keeping the query with the reports.", write(report, body)),
-        act("", _query("SELECT * FROM products ORDER BY sku")),
+        act("", sh("cat schema.sql tools/query.py reports/*.md")),
         act(f"The table is above, and the query is kept in `reports/2026-10-{key}.md`."),
     ]
 

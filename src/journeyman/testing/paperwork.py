@@ -51,7 +51,7 @@ def sum_up(topic: str, *slips: str) -> list[Step]:
     ]
     steps += foreign_tool(notes[2]) if "tool" in slips else [act("", read(notes[2]))]
     steps += [
-        act("And the last two.", *(read(note) for note in notes[3:])),
+        act("", *(read(note) for note in notes[3:])),
         act("The mean, without trusting my own arithmetic.", py(_mean_code(slug))),
         act("Anything left to do?", search("TODO", at("notes", "log"))),
     ]
@@ -198,7 +198,7 @@ def change_config(key: str, *slips: str) -> list[Step]:
             "the edit cannot hit another section.",
         ),
         act("", sh("sh bin/check.sh")),
-        act("What the service gets now.", sh(f"sh bin/render.sh {change.service}")),
+        act("", sh(f"sh bin/render.sh {change.service}")),
         act("", sh("cat config/services.ini config/flags.json config/routes.conf")),
         act(f"Done: {change.file} is changed for {change.service}, and the check has 0 findings."),
     ]

@@ -9,6 +9,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from journeyman.testing.bugs import BUGS
@@ -31,14 +32,7 @@ def pick(key: str, limit: int) -> int:
 
 def project_files(bugs: Sequence[str] = ()) -> dict[str, bytes]:
     """All projects, by path below the work folder, with some bugs put in."""
-    texts = {
-        f"{bundle.stem}/{path}": text
-        for bundle in sorted(_TEXTS.glob("*.txt"))
-        for path, text in _unbundle(bundle.read_text("utf-8"))
-    }
-    texts["weblog/access.log"] = access_log()
-    texts["weblog/orders.csv"] = orders()
-    texts |= notes()
+    texts = dict(_sound_projects())
     for name in bugs:
         bug = BUGS[name]
         path = f"invoicer/invoicer/{bug.module}.py"
@@ -46,6 +40,17 @@ def project_files(bugs: Sequence[str] = ()) -> dict[str, bytes]:
             raise ValueError(f"the bug {name} does not fit {path}")
         texts[path] = texts[path].replace(bug.good, bug.bad)
     return {path: text.encode() for path, text in texts.items()}
+
+
+@cache
+def _sound_projects() -> dict[str, str]:
+    texts = {
+        f"{bundle.stem}/{path}": text
+        for bundle in sorted(_TEXTS.glob("*.txt"))
+        for path, text in _unbundle(bundle.read_text("utf-8"))
+    }
+    made = {"weblog/access.log": access_log(), "weblog/orders.csv": orders()}
+    return texts | made | notes()
 
 
 def _unbundle(text: str) -> list[tuple[str, str]]:
@@ -115,11 +120,11 @@ def _note(number: int, day: str, topic: str) -> str:
         "| ----- | ------- | ----------- | ------ |",
     ]
     remarks = ("steady", "door open", "probe moved", "steady", "steady", "recalibrated")
-    for step in range(60):
+    for step in range(120):
         reading = value + (pick(f"reading {number} {step}", 80) - 40) / 10
         degrees = 17 + pick(f"degrees {number} {step}", 90) / 10
         remark = remarks[pick(f"remark {number} {step}", len(remarks))]
-        time = f"{8 + step // 6:02d}:{step % 6}0"
+        time = f"{8 + step // 12:02d}:{step % 12 * 5:02d}"
         lines.append(f"| {time} | {reading:7.1f} | {degrees:11.1f} | {remark} |")
     lines += [
         "",

@@ -10,7 +10,7 @@ from journeyman.testing.script import Compress, Script, Step
 
 
 def claude_code_scripts() -> list[Script]:
-    """Sixteen sessions, two of them marathons, one with a subagent, one with a compaction."""
+    """Sixteen sessions, two of them marathons, two with a subagent, one with a compaction."""
     scripts = [
         _script("invoicer", "Lost cents", fix_bug("lost cents"), "lost cents"),
         _script("invoicer", "Lost sign", fix_bug("lost sign", "path"), "lost sign"),
@@ -24,7 +24,9 @@ def claude_code_scripts() -> list[Script]:
             fix_bug("rounded too soon", "sibling"),
             "rounded too soon",
         ),
-        _script("invoicer", "Early reminders", fix_bug("early is late"), "early is late"),
+        _script(
+            "invoicer", "Early reminders", fix_bug("early is late", "stopped"), "early is late"
+        ),
         _script("invoicer", "A guide to dates", write_guide(1) + add_test(2)),
         _script("weblog", "Revenue by region", ask_log("revenue", "wrong")),
         _script("weblog", "Slow search", ask_log("slow search") + lost("cat answers/*.md")),
@@ -71,7 +73,7 @@ def hermes_scripts() -> list[Script]:
     return [_for("hermes", script, list(script.steps)) for script in scripts]
 
 
-_MARATHON_BUGS = ("lost cents", "short year", "zero is a rate", "narrow table", "early is late")
+_MARATHON_BUGS = ("lost cents", "short year", "zero is a rate", "narrow table", "whole hours")
 
 
 def _script(project: str, title: str, steps: Iterable[Step], *bugs: str) -> Script:
@@ -98,15 +100,15 @@ def _summary(done: str, left: str) -> Compress:
 
 def _invoicer_marathon() -> list[Step]:
     return [
-        *fix_bug("lost cents", "path", "clumsy"),
-        *fix_bug("short year", "tool", "clumsy"),
+        *fix_bug("lost cents", "module", "path"),
+        *fix_bug("short year", "module", "tool"),
         *write_guide(0),
-        *fix_bug("zero is a rate", "refused"),
-        _summary("three bugs (cents, December, zero rate) and the guide to money.", "two bugs."),
-        *fix_bug("narrow table"),
-        *add_test(5),
-        *fix_bug("early is late", "typo"),
+        *fix_bug("zero is a rate", "module", "refused"),
         *write_guide(2),
+        _summary("three bugs (cents, December, zero rate), guides to money and tax.", "two bugs."),
+        *fix_bug("narrow table", "module"),
+        *add_test(5),
+        *fix_bug("whole hours", "module", "clumsy"),
         *write_guide(3),
         *add_test(7),
     ]
@@ -115,27 +117,27 @@ def _invoicer_marathon() -> list[Step]:
 def _monday_marathon() -> list[Step]:
     return [
         *ask_log("revenue", "path", "wrong"),
-        *ask_log("returns", "typo"),
+        *ask_log("returns"),
         *elsewhere("stock", ask_stock("losses", "wrong")),
         *ask_log("bad hour"),
-        *elsewhere("invoicer", fix_bug("whole hours")),
         *ask_log("visitors", "wrong"),
         *elsewhere("stock", ask_stock("sellers")),
+        *elsewhere("invoicer", fix_bug("whole hours", "module")),
         *elsewhere("deploy", change_config("mail batch")),
-        *elsewhere("notes", sum_up("cold start")),
+        *survey(("cold start", "soil moisture")),
     ]
 
 
 def _chores_marathon() -> list[Step]:
     return [
         *change_config("checkout timeout", "vague"),
-        *change_config("gift wrap", "harmful"),
+        *change_config("gift wrap"),
         *elsewhere("stock", ask_stock("value", "wrong")),
-        *elsewhere("invoicer", fix_bug("lost sign", "refused")),
         *change_config("order export"),
         *elsewhere("notes", sum_up("lighting")),
+        *elsewhere("invoicer", fix_bug("lost sign", "refused")),
         *elsewhere("weblog", ask_log("slow search")),
-        *change_config("mail batch"),
+        *change_config("mail batch", "harmful"),
         *elsewhere("invoicer", write_guide(4)),
     ]
 
@@ -148,7 +150,7 @@ def _notes_marathon() -> list[Step]:
         _summary("summaries of hydration and lighting, and a visitor count.", "three summaries."),
         *sum_up("cold start"),
         *sum_up("soil moisture", "regex"),
-        *elsewhere("deploy", change_config("catalogue cache")),
+        *elsewhere("deploy", change_config("catalogue cache", "vague")),
         *sum_up("yeast"),
         *elsewhere("stock", ask_stock("reorder")),
     ]
@@ -156,7 +158,7 @@ def _notes_marathon() -> list[Step]:
 
 def _release() -> list[Step]:
     return [
-        *fix_bug("narrow table", "clumsy"),
+        *fix_bug("narrow table", "module", "clumsy"),
         *write_guide(4),
         *add_test(3),
         _summary("the crooked tables, a guide to reports and a test.", "half hours."),

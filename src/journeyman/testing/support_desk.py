@@ -150,7 +150,7 @@ def _script(name: str, title: str, reward: float, *steps: Step) -> Script:
 def _refund() -> Script:
     return _script(
         "refund",
-        "Refund of a broken lamp",
+        "Refund for a broken radio",
         1.0,
         *_greet("ada", "order 100 arrived broken and I want my money back."),
         act("", _call("list_orders", customer_id=1)),
@@ -209,8 +209,8 @@ def _wrong_refund() -> Script:
         "wrong refund",
         "Money for the wrong order",
         0.0,
-        *_greet("eli", "the radio from last week never came."),
-        act("", _call("list_orders", customer_id=5), _call("find_order", item="radio")),
+        *_greet("eli", "the lamp from last week never came."),
+        act("", _call("list_orders", customer_id=5), _call("find_order", item="lamp")),
         act("", _call("refund_order", order_id=503, reason="not delivered")),
         act("", _call("refund_order", order_id=500, reason="not delivered")),
         act("I have refunded your order. Sorry for the wait!"),

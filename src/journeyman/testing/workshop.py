@@ -36,7 +36,8 @@ REQUIRED = {
 class Workshop:
     """One agent's workplace under `root`: the projects are copied in, calls run against them.
 
-    `python` is the launcher of `install_python`. With `read_before_edit` an existing file must have been read before it is changed.
+    `python` is the launcher of `install_python`. With `read_before_edit` an existing file must
+    have been read before it is changed.
     """
 
     def __init__(

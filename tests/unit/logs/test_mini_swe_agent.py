@@ -6,6 +6,7 @@ from journeyman.logs.logfile import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
 from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.logs.values import path_id
 from journeyman.records import Recorded
 
 READER = MiniSweAgentReader()
@@ -71,8 +72,9 @@ class TestTextProtocol:
         assert reading.messages[2].at == 1_700_000_000
 
     def test_what_is_known_about_the_session(self, write, read):
-        session = read(READER, write("repo__1.traj.json", trajectory())).session
-        assert session.id.startswith("repo__1-")
+        path = write("repo__1.traj.json", trajectory())
+        session = read(READER, path).session
+        assert session.id == path_id(LogFile(path))
         assert (session.title, session.cwd, session.model) == ("repo__1", "/testbed", "asked-model")
         assert (session.end_reason, session.outcome, session.agent) == (
             "Submitted",
@@ -84,9 +86,8 @@ class TestTextProtocol:
     def test_the_same_name_in_another_folder_is_another_session(self, write, read):
         one, two = (write(f"{d}/repo__1.traj.json", trajectory()) for d in ("a", "b"))
         assert read(READER, one).session.id != read(READER, two).session.id
-        other = read(READER, write("other.traj.json", trajectory())).session.id
-        assert other.startswith("other-")
-        assert other.endswith("-repo__1")
+        other = write("other.traj.json", trajectory())
+        assert read(READER, other).session.id == path_id(LogFile(other), "repo__1")
 
     def test_long_output_keeps_its_marks(self, write, read):
         body = (

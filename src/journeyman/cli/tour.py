@@ -1,0 +1,123 @@
+"""`journeyman tour`: the whole story on this machine, in a folder that is gone afterwards."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from journeyman.cli import shown
+from journeyman.cli.sessions import show_call
+from journeyman.journeyman import Journeyman
+from journeyman.records.report import ImportReport
+from journeyman.testing import write_corpus
+
+_MOST_BYTES = 200_000_000
+"""A tour reads the newest logs up to this size, so that it stays a tour."""
+
+_SHOWN_CALLS = 5
+_SEARCHES = ('"no such file"', "error", "the")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  journeyman tour
+  journeyman tour --sample     with the sample sessions, whatever is on this machine"""
+)
+@click.option("--sample", is_flag=True, help="Use the sample sessions even where there are logs.")
+def tour(*, sample: bool) -> None:
+    """See what Journeyman does, on this machine's own sessions or on samples.
+
+    Everything happens in a temporary folder: nothing is kept, and no log is changed.
+    """
+    console = shown.console()
+    with (
+        tempfile.TemporaryDirectory(prefix="journeyman-tour-") as folder,
+        Journeyman(home=Path(folder, "home"), database=None) as journeyman,
+    ):
+        logs = [] if sample else _newest_logs(journeyman)
+        _step(console, 1, "Sessions that agents have recorded")
+        if logs:
+            console.print(f"Found {len(logs):,} logs of your agents; reading them, changing none.")
+        else:
+            console.print(
+                "No agent's logs are on this machine, so these are samples: scripted agents that\n"
+                "really ran their shell commands, edits, queries and programs a moment ago."
+                if not sample
+                else "Samples: scripted agents that really ran their calls a moment ago."
+            )
+            logs = [write_corpus(Path(folder, "samples")).folder]
+        with shown.progress_bar("Importing", quiet=False) as progress:
+            report = journeyman.import_logs(logs, progress=progress)
+        console.print()
+        console.print(shown.totals_table(journeyman.sessions.totals()))
+        _show_import(console, report)
+        _step(console, 2, "Each call joined with its result")
+        _show_one_session(console, journeyman)
+        _step(console, 3, "Everything that was said can be found")
+        _show_search(console, journeyman)
+        _step(console, 4, "Nothing is read twice")
+        again = journeyman.import_logs(logs)
+        console.print(
+            f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
+            f"in {again.seconds:.2f} s instead of {report.seconds:.2f} s."
+        )
+    _show_end(console)
+
+
+def _newest_logs(journeyman: Journeyman) -> list[Path]:
+    found = [Path(log) for place in journeyman.places() for log in place.logs]
+    chosen, size = [], 0
+    for log in sorted(found, key=os.path.getmtime, reverse=True):
+        size += log.stat().st_size
+        if chosen and size > _MOST_BYTES:
+            break
+        chosen.append(log)
+    return chosen
+
+
+def _step(console: Console, number: int, title: str) -> None:
+    console.print(f"\n[bold cyan]{number}. {title}[/]")
+
+
+def _show_import(console: Console, report: ImportReport) -> None:
+    read = f"{report.new:,} sessions from {report.logs_read:,} logs"
+    console.print(f"\n{read} ({shown.size(report.read_bytes)}) in {report.seconds:.2f} s", end="")
+    console.print(f", {report.skipped_lines:,} lines skipped." if report.skipped_lines else ".")
+
+
+def _show_one_session(console: Console, journeyman: Journeyman) -> None:
+    found = journeyman.sessions.list(min_messages=8, subagents=False, limit=200)
+    with_calls = [one for one in found if one.calls] or journeyman.sessions.list(limit=1)
+    if not with_calls:
+        console.print("No session has a call yet.")
+        return
+    chosen = with_calls[0].session
+    console.print(Text(f"{chosen.source}, {chosen.model}: {shown.plain(chosen.title)}"))
+    for call in journeyman.sessions.calls(chosen.id)[:_SHOWN_CALLS]:
+        show_call(console, call, full=False)
+    console.print(f"The rest: journeyman sessions show {shown.short_id(chosen.id)} --calls")
+
+
+def _show_search(console: Console, journeyman: Journeyman) -> None:
+    for query in _SEARCHES:
+        hits = journeyman.sessions.search(query, limit=3)
+        if hits:
+            console.print(f"journeyman sessions search '{query}'", style="dim")
+            for hit in hits:
+                name = f"{shown.short_id(hit.session)}  {hit.role}  "
+                room = max(console.width - len(name), 20)
+                console.print(Text(name + shown.one_line(hit.snippet, room)))
+            return
+
+
+def _show_end(console: Console) -> None:
+    console.print(
+        "\nThis tour kept nothing. To begin for real:\n"
+        "  [bold]journeyman import[/]          bring in the sessions of your agents\n"
+        "  [bold]journeyman sessions list[/]   look at them\n"
+        "  [bold]journeyman doctor[/]          see what is found and what works"
+    )

@@ -1,0 +1,209 @@
+"""The shape of the house: layers, cycles, what importing does, names."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import journeyman
+
+ROOT = Path(journeyman.__file__).parent
+PACKAGE = "journeyman"
+
+# Lowest first. A room imports only from lines above its own in this list; rooms on one line do
+# not import each other.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("version",),
+    ("records",),
+    ("outcomes", "reliability", "redaction"),
+    ("logs", "store", "embeddings", "models"),
+    ("templates",),
+    ("agent", "confirm"),
+    ("trials", "schedule"),
+    ("settings", "testing"),
+    ("diagnosis",),
+    ("journeyman",),
+    ("cli", "web", "mcp", "hosts"),
+    ("__main__",),
+)
+RANK = {room: rank for rank, line in enumerate(LAYERS) for room in line}
+
+BANNED_WORDS = {"util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "misc"}
+
+# What a surface must not reach past the facade for.
+BELOW_THE_FACADE = {"sqlalchemy", "sqlite3", "psycopg", "ijson"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = [PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]
+        found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path, *, at_load: bool = False) -> set[str]:
+    """The modules a file imports, inside functions too unless only those `at_load` are asked."""
+    tree = ast.parse(path.read_text())
+    nodes = ast.walk(tree)
+    if at_load:
+        nodes = (
+            node
+            for statement in tree.body
+            for node in ([statement] if not isinstance(statement, ast.If) else [])
+        )
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            for alias in node.names:
+                deeper = f"{node.module}.{alias.name}"
+                found.add(deeper if deeper in MODULES else node.module)
+    return found
+
+
+def room(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 else None
+
+
+def test_every_room_has_its_place() -> None:
+    unplaced = {room(module) for module in MODULES} - RANK.keys() - {None}
+    assert not unplaced, f"add {unplaced} to the layers, and say why there"
+
+
+def test_rooms_import_only_from_below() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        here = room(module)
+        if here is None:
+            continue
+        for imported in imports(path):
+            there = room(imported)
+            if there is not None and there != here and RANK[there] >= RANK[here]:
+                wrong.append(f"{module} imports {imported}")
+    assert not wrong
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {
+        module: {name for name in imports(path, at_load=True) if name in MODULES}
+        for module, path in MODULES.items()
+    }
+    state: dict[str, str] = {}
+    circles: list[list[str]] = []
+
+    def visit(module: str, way: list[str]) -> None:
+        if state.get(module) == "done":
+            return
+        if state.get(module) == "open":
+            circles.append([*way[way.index(module) :], module])
+            return
+        state[module] = "open"
+        for imported in graph[module]:
+            visit(imported, [*way, module])
+        state[module] = "done"
+
+    for module in graph:
+        visit(module, [])
+    assert not circles
+
+
+def test_surfaces_do_not_reach_past_the_facade() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        if room(module) in ("cli", "web", "mcp", "hosts"):
+            reached = {name.split(".")[0] for name in imports(path)} & BELOW_THE_FACADE
+            wrong += [f"{module} imports {name}" for name in reached]
+    assert not wrong
+
+
+def test_importing_a_module_has_no_effects(tmp_path: Path) -> None:
+    """No file written, no process started, no connection made, no thread left, nothing said."""
+    names = [name for name in MODULES if "migrations" not in name and not name.endswith("__main__")]
+    program = f"""
+import sys, threading, importlib
+seen = []
+def watch(event, args):
+    if event == "open" and args[2] & 3 and "__pycache__" not in str(args[0]):
+        seen.append(f"open {{args[0]}}")
+    elif event in ("os.mkdir", "os.remove", "os.rename", "subprocess.Popen", "os.system",
+                   "socket.connect", "socket.bind", "sqlite3.connect"):
+        seen.append(f"{{event}} {{args}}")
+sys.addaudithook(watch)
+for name in {names!r}:
+    importlib.import_module(name)
+seen += [f"thread {{one.name}}" for one in threading.enumerate() if one is not threading.main_thread()]
+print("\\n".join(seen), end="")
+"""
+    environ = {**os.environ, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = """
+import sys
+from click.testing import CliRunner
+from journeyman.cli import command_line
+assert CliRunner().invoke(command_line, ["--help"]).exit_code == 0
+import json
+print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(json.loads(done.stdout))
+    assert not loaded & {"sqlalchemy", "alembic", "rich", "ijson", "numpy", "importlib_metadata"}
+
+
+def test_names_say_what_things_are() -> None:
+    wrong = []
+    for module, path in MODULES.items():
+        if set(re.split(r"[._]", module)) & BANNED_WORDS:
+            wrong.append(module)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                words = {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
+                if words & BANNED_WORDS:
+                    wrong.append(f"{module}.{node.name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is_for(module: str) -> None:
+    assert ast.get_docstring(ast.parse(MODULES[module].read_text()))
+
+
+def test_broad_handlers_have_a_home() -> None:
+    """`except Exception` only where a stranger's code runs, each with its reason beside it."""
+    found = defaultdict(int)
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler) and (
+                node.type is None
+                or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+            ):
+                found[module] += 1
+    assert dict(found) == {"journeyman.logs.registry": 1}
