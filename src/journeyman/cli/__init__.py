@@ -73,9 +73,9 @@ def command_line(ctx: click.Context, home: str | None, database: str | None) -> 
 def main() -> None:
     """Run the command line; errors that have an explanation are shown as that."""
     try:
-        command_line.main(prog_name="journeyman", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        # Not standalone, so that errors can be told our way; then `ctx.exit(1)` comes back as 1.
+        code = command_line.main(prog_name="journeyman", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

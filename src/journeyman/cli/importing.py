@@ -54,11 +54,12 @@ def import_(
 
 def _show_places(console: Console, places: list[Place]) -> None:
     for place in places:
-        found = f"{len(place.logs):,} logs, {shown.size(place.size_bytes)}"
+        found = f"{shown.many(len(place.logs), 'log')}, {shown.size(place.size_bytes)}"
         console.print(
             f"{place.source:12s} {found if place.logs else 'nothing'} in {place.folder}",
             markup=False,
             style="" if place.logs else "dim",
+            soft_wrap=True,
         )
 
 
@@ -73,7 +74,7 @@ def _show_report(console: Console, report: ImportReport, *, asked: bool) -> None
             "`journeyman import PATH`,\nor see `journeyman tour` for what Journeyman does."
         )
     _show_left_out(console, report)
-    read = f"{report.logs_read:,} logs read ({shown.size(report.read_bytes)})"
+    read = f"{shown.many(report.logs_read, 'log')} read ({shown.size(report.read_bytes)})"
     unchanged = f"{report.logs_unchanged:,} unchanged"
     console.print(f"{read}, {unchanged}, in {report.seconds:.1f} s")
     if report.new:

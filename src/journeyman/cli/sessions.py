@@ -177,7 +177,7 @@ def _show_facts(console: Console, journeyman: Journeyman, overview: SessionOverv
             for child in children
             if child.lineage
         ),
-        "messages": f"{overview.messages:,} in {overview.generations} generation(s)",
+        "messages": f"{overview.messages:,} in {shown.many(overview.generations, 'generation')}",
         "calls": f"{overview.calls:,}, {overview.answered:,} with result",
         "tokens": f"{shown.count(tokens.total)} ({shown.count(tokens.output_tokens)} written)",
         "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
@@ -315,7 +315,7 @@ def export(
     partial.touch(mode=0o600)
     partial.write_bytes(b"\n".join(lines) + b"\n")
     partial.replace(output)
-    click.echo(f"{len(lines)} session(s) written to {output}", err=True)
+    click.echo(f"{shown.many(len(lines), 'session')} written to {output}", err=True)
 
 
 @sessions.command(
@@ -336,7 +336,7 @@ def delete(ctx: click.Context, session_ids: tuple[str, ...], *, yes: bool, as_js
         for one in found:
             title = shown.one_line(one.session.title, 60)
             click.echo(f"{one.session.id}  {one.messages:,} messages  {title}", err=True)
-        click.confirm(f"Delete {len(found)} session(s)?", abort=True, err=True)
+        click.confirm(f"Delete {shown.many(len(found), 'session')}?", abort=True, err=True)
     deleted = [journeyman.sessions.delete(one.session.id) for one in found]
     if as_json:
         shown.print_json(deleted)

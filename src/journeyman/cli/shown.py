@@ -77,6 +77,11 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def many(number: int, thing: str) -> str:
+    """A count with its noun: 1 log, 2 logs."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def short_count(number: int | None) -> str:
     """A large number in four or five characters: 950, 12.3k, 4.56M."""
     if number is None:

@@ -41,7 +41,9 @@ def tour(*, sample: bool) -> None:
         logs = [] if sample else _newest_logs(journeyman)
         _step(console, 1, "Sessions that agents have recorded")
         if logs:
-            console.print(f"Found {len(logs):,} logs of your agents; reading them, changing none.")
+            console.print(
+                f"Found {shown.many(len(logs), 'log')} of your agents; reading, changing nothing."
+            )
         else:
             console.print(
                 "No agent's logs are on this machine, so these are samples: scripted agents that\n"
@@ -70,7 +72,8 @@ def tour(*, sample: bool) -> None:
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:
     found = [Path(log) for place in journeyman.places() for log in place.logs]
-    chosen, size = [], 0
+    chosen: list[Path] = []
+    size = 0
     for log in sorted(found, key=os.path.getmtime, reverse=True):
         size += log.stat().st_size
         if chosen and size > _MOST_BYTES:
@@ -84,7 +87,8 @@ def _step(console: Console, number: int, title: str) -> None:
 
 
 def _show_import(console: Console, report: ImportReport) -> None:
-    read = f"{report.new:,} sessions from {report.logs_read:,} logs"
+    logs = shown.many(report.logs_read, "log")
+    read = f"{shown.many(report.new, 'session')} from {logs}"
     console.print(f"\n{read} ({shown.size(report.read_bytes)}) in {report.seconds:.2f} s", end="")
     console.print(f", {report.skipped_lines:,} lines skipped." if report.skipped_lines else ".")
 

@@ -75,18 +75,20 @@ class Answer:
 
 class Chain:
     """The conversation of one session. Lines before `begins_at` were taken in by an earlier
-    reading; `replaces` is true when there was none.
+    reading; `replaces` is true when there was none. `told` says whether a message came yet, here
+    or there: the session's facts are those of its first.
     """
 
     def __init__(
         self, session: Session, memory: dict[str, Any], *, begins_at: int, replaces: bool
     ) -> None:
         self.session = session
+        self.told: bool = memory.get("told", False)
         self.begins_at: int = memory.get("open_at", begins_at)
         self.generation: int = memory.get("generation", 0)
         self.touched_line = 0
         self.answer: Answer | None = None
-        self._replaces = replaces
+        self._replaces = replaces and not self.told
         self._prompts: dict[str, list[Any]] = dict(memory.get("prompts", {}))
         self._last_answer_at: int = memory.get("last_answer_at", -1)
         self._after_answer: list[Message] = []
@@ -101,6 +103,7 @@ class Chain:
         """
         if self.answer is None or self.answer.id != answer_id:
             self.finish_answer()
+            self.told = True
             self._last_answer_at = line.offset
             self.answer = Answer(answer_id, key, line)
         return self.answer
@@ -168,17 +171,20 @@ class Chain:
             )
             self._replaces = False
 
-    def memory(self) -> dict[str, Any]:
-        """What a later reading of the rest has to know of this conversation."""
+    def memory(self, *, prompts: bool = True) -> dict[str, Any]:
+        """What whoever reads on has to know of this conversation."""
         memory: dict[str, Any] = {}
+        if self.told:
+            memory["told"] = True
         if self.generation:
             memory["generation"] = self.generation
-        if self._prompts:
+        if prompts and self._prompts:
             memory |= {"prompts": dict(self._prompts), "last_answer_at": self._last_answer_at}
         if self.answer is not None:
             memory["open_at"] = self.answer.offset
         return memory
 
     def _keep(self, message: Message) -> None:
+        self.told = True
         self._messages.append(message)
         self._characters += len(message.text) + sum(len(c.arguments) for c in message.tool_calls)

@@ -24,10 +24,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import Answer, Chain, is_harness
+from journeyman.logs.claude_results import NOTHING, recorded, result_text, text_of
 from journeyman.logs.copies import Copies
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import as_text, seconds
+from journeyman.logs.values import seconds
 from journeyman.records import (
     Fragment,
     Lineage,
@@ -35,7 +36,6 @@ from journeyman.records import (
     LogState,
     Mark,
     Message,
-    Recorded,
     Session,
     SessionId,
     Skip,
@@ -43,7 +43,6 @@ from journeyman.records import (
     Usage,
 )
 
-_NOTHING = Raw()
 _IDLE_LINES = 2_000
 _REMEMBERED_SIDE_LINES = 20_000
 _KEPT_SIDE_LINES = 200
@@ -55,9 +54,9 @@ class _Block(Struct):
     thinking: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw = _NOTHING
+    input: Raw = NOTHING
     tool_use_id: str | None = None
-    content: Raw = _NOTHING
+    content: Raw = NOTHING
     is_error: bool | None = None
 
 
@@ -94,37 +93,7 @@ class _Entry(Struct, rename="camel"):
     custom_title: str | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
     message: _Body | None = None
-    tool_use_result: Raw = _NOTHING
-
-
-class _Flags(Struct, rename="camel"):
-    """The small flags in `toolUseResult`; the rest of it repeats the result. `code` is the status
-    of a web page.
-    """
-
-    interrupted: bool | None = None
-    success: bool | None = None
-    status: str | None = None
-    code: int | None = None
-    exit_code: int | None = None
-    truncated: bool | None = None
-    user_modified: bool | None = None
-    background_task_id: str | None = None
-    return_code_interpretation: str | None = None
-    duration_ms: float | None = None
-    total_duration_ms: float | None = None
-
-
-_DETAILS = (
-    "truncated",
-    "user_modified",
-    "background_task_id",
-    "return_code_interpretation",
-    "code",
-)
-
-_decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
-_decode_any = msgspec.json.Decoder().decode
+    tool_use_result: Raw = NOTHING
 
 
 class ClaudeCodeReader:
@@ -182,7 +151,7 @@ class _Transcript:
         self._remembered: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
         self._side_roots: dict[str, str] = dict(memory.get("side_roots", {}))
         self._copies = Copies(memory.get("copies", ""))
-        self._titles: dict[str, str] = {}
+        self._titles: dict[str, str] = dict(memory.get("titles", {}))
 
     def take(self, line: Line, entry: _Entry) -> Iterator[LogEvent]:
         """Take one line in; hand on what is complete."""
@@ -199,13 +168,15 @@ class _Transcript:
         if copy == "same":
             return
         chain = self._chain(entry, key)
+        chain.touched_line = line.number
         if line.offset < chain.begins_at:
             return
         if copy == "other":
             key = f"{key}#{line.offset}"
             reason = f"the id {entry.uuid} is used twice with other content; both are kept"
             yield Skip(line=line.number, reason=reason)
-        chain.touched_line = line.number
+        if not chain.told:
+            chain.session = _with_facts(chain.session, entry)
         _take_into(chain, line, entry, key)
         if chain.is_full:
             yield from chain.fragments(line.offset)
@@ -216,7 +187,7 @@ class _Transcript:
             chain.finish_answer()
             yield from chain.fragments(read_bytes)
         for name, title in self._titles.items():
-            if self._resumed or name in self._chains or name in self._remembered:
+            if self._is_told(name):
                 session = Session(
                     id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, title=title
                 )
@@ -225,19 +196,19 @@ class _Transcript:
     def memory(self) -> dict[str, Any]:
         """What a later reading of the rest has to know."""
         chains = {name: chain.memory() for name, chain in self._chains.items()}
+        unfinished = [chain.answer for chain in self._chains.values() if chain.answer]
+        first = min(unfinished, key=lambda answer: answer.offset, default=None)
         memory = {
             "chains": {**self._remembered, **chains},
             "side_roots": dict(list(self._side_roots.items())[-_KEPT_SIDE_LINES:]),
+            "titles": {n: t for n, t in self._titles.items() if not self._is_told(n)},
+            "copies": self._copies.before(first.offset if first else None),
         }
-        unfinished = [chain.answer for chain in self._chains.values() if chain.answer]
-        if unfinished:
-            first = min(unfinished, key=lambda answer: answer.offset)
-            return {
-                **memory,
-                "back_to": [first.offset, first.line - 1],
-                "copies": self._copies.before(first.offset),
-            }
-        return {**memory, "copies": self._copies.before(None)}
+        return memory if first is None else {**memory, "back_to": [first.offset, first.line - 1]}
+
+    def _is_told(self, name: str) -> bool:
+        chain = self._chains.get(name)
+        return chain.told if chain else bool(self._remembered.get(name, {}).get("told"))
 
     def _chain(self, entry: _Entry, key: str) -> Chain:
         name = str(entry.session_id)
@@ -250,19 +221,9 @@ class _Transcript:
             session = Session(
                 id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, lineage=lineage
             )
-            memory = self._remembered.pop(name, None)
-            if memory is None:
-                session = msgspec.structs.replace(
-                    session,
-                    cwd=entry.cwd or "",
-                    git_branch=entry.git_branch or "",
-                    agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
-                )
+            memory = self._remembered.pop(name, {})
             chain = self._chains[name] = Chain(
-                session,
-                memory or {},
-                begins_at=self._taken_to,
-                replaces=memory is None and not self._resumed,
+                session, memory, begins_at=self._taken_to, replaces=not self._resumed
             )
         return chain
 
@@ -281,10 +242,17 @@ class _Transcript:
             if line.number - chain.touched_line > _IDLE_LINES:
                 chain.finish_answer()
                 yield from chain.fragments(line.offset)
-                self._remembered[name] = (
-                    {"generation": chain.generation} if chain.generation else {}
-                )
+                self._remembered[name] = chain.memory(prompts=False)
                 del self._chains[name]
+
+
+def _with_facts(session: Session, entry: _Entry) -> Session:
+    return msgspec.structs.replace(
+        session,
+        cwd=entry.cwd or "",
+        git_branch=entry.git_branch or "",
+        agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
+    )
 
 
 def _take_into(chain: Chain, line: Line, entry: _Entry, key: str) -> None:
@@ -312,8 +280,8 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str)
         answer.texts.append(body.content)
         return
     for block in body.content or ():
-        if block.type == "tool_use" or (block.input is not _NOTHING and block.name):
-            arguments = "{}" if block.input is _NOTHING else _text_of(block.input)
+        if block.type == "tool_use" or (block.input is not NOTHING and block.name):
+            arguments = "{}" if block.input is NOTHING else text_of(block.input)
             answer.calls.append(
                 ToolCall(id=block.id or "", name=block.name or "", arguments=arguments)
             )
@@ -347,9 +315,9 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
                     key=f"{key}#{index}" if index else key,
                     position=line.offset + index,
                     role="tool",
-                    text=_result_text(block.content),
+                    text=result_text(block.content),
                     tool_call_id=block.tool_use_id or "",
-                    recorded=_recorded(block, entry),
+                    recorded=recorded(entry.tool_use_result, is_error=block.is_error),
                     at=at,
                     generation=chain.generation,
                 )
@@ -375,52 +343,3 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
         chain.prompt(message, entry.uuid or "", entry.parent_uuid)
     else:
         chain.add(message)
-
-
-def _result_text(content: Raw) -> str:
-    return "" if content is _NOTHING else as_text(_decode_any(_text_of(content)))
-
-
-def _text_of(raw: Raw) -> str:
-    # What is skipped over while a line is decoded is not checked for broken characters.
-    return bytes(raw).decode("utf-8", "replace")
-
-
-def _recorded(block: _Block, entry: _Entry) -> Recorded | None:
-    flags = _flags(entry.tool_use_result)
-    is_error = block.is_error
-    if is_error is None and flags.success is False:
-        is_error = True
-    details: dict[str, str | int | float | bool] = {}
-    for name in _DETAILS:
-        if value := getattr(flags, name):
-            details[name] = value
-    duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
-    if duration is not None:
-        details["duration_s"] = duration / 1000
-    recorded = Recorded(
-        is_error=is_error,
-        exit_code=flags.exit_code,
-        status=flags.status,
-        interrupted=flags.interrupted or None,
-        details=details,
-    )
-    return None if recorded == Recorded() else recorded
-
-
-def _flags(result: Raw) -> _Flags:
-    if memoryview(result)[:1] != b"{":
-        return _Flags()  # an error is recorded as text, and some results are lists
-    try:
-        return _decode_flags(result)
-    except msgspec.ValidationError:
-        pass
-    # Another tool's result with a field of the same name: keep the fields that do fit.
-    fitting: dict[str, Any] = {}
-    for name, value in _decode_any(_text_of(result)).items():
-        try:
-            msgspec.convert({name: value}, _Flags, strict=False)
-        except msgspec.ValidationError:
-            continue
-        fitting[name] = value
-    return msgspec.convert(fitting, _Flags, strict=False)

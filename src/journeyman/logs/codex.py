@@ -103,7 +103,6 @@ class CodexReader:
                 yield Skip(line=line.number, reason=str(error))
             if line.whole and rollout.size >= FRAGMENT_MESSAGES:
                 yield rollout.fragment(lines.offset)
-                yield Mark(state=lines.state(self.name, memory=rollout.memory()))
         if rollout is None:
             rollout = _Rollout(log, memory if lines.resumed else None)
         elif rollout.known.session:

@@ -1,8 +1,11 @@
 """JSON documents read as a stream: the elements of one list, one at a time.
 
-A document that ends too early still gives what came before the cut.
+A document that ends too early still gives what came before the cut. What the streaming parser
+refuses although Python writes it (NaN, very large numbers, a byte order mark), the standard
+library reads, in documents that fit into memory.
 """
 
+import json
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -11,21 +14,48 @@ import ijson
 from journeyman.logs.logfile import LogFile
 from journeyman.records import LogState, Skip
 
+_AT_ONCE_BYTES = 32 * 1024 * 1024
+_BROKEN = (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError)
+
 
 def items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
     """The elements at `prefix` ("item" for a top-level list, "messages.item" for a list under a
     key). A broken document ends with a skip.
     """
+    given = 0
     with log.open() as file:
         stream = ijson.items(file, prefix, use_float=True)
         while True:
             try:
-                yield next(stream)
+                item = next(stream)
             except StopIteration:
                 return
-            except (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError) as error:
-                yield Skip(line=0, reason=f"the document breaks off: {_first_line(error)}")
-                return
+            except _BROKEN as error:
+                break_off = Skip(line=0, reason=f"the document breaks off: {_first_line(error)}")
+                break
+            given += 1
+            yield item
+    rest = _items_at_once(log, prefix)
+    yield from [break_off] if rest is None else rest[given:]
+
+
+def _items_at_once(log: LogFile, prefix: str) -> list[Any] | None:
+    """The elements as the standard library reads them; None when it cannot either."""
+    document = _at_once(log)
+    for key in prefix.split(".")[:-1]:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document if isinstance(document, list) else None
+
+
+def _at_once(log: LogFile) -> Any:
+    with log.open() as file:
+        content = file.read(_AT_ONCE_BYTES + 1)
+    if len(content) > _AT_ONCE_BYTES:
+        return None
+    try:
+        return json.loads(content.decode("utf-8-sig"), parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
 
 
 def value_at(log: LogFile, prefix: str) -> Any:
@@ -49,8 +79,11 @@ def fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
                 elif prefix and builder is not None:
                     builder.event(event, value)
                     found.setdefault(key, builder.value)
-        except (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError):
-            pass  # whoever reads the messages meets the break again and reports it
+        except _BROKEN:
+            # Whoever reads the messages meets the break again and reports it.
+            document = _at_once(log)
+            if isinstance(document, dict):
+                return {key: value for key, value in document.items() if key not in without}
     return found
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from journeyman.logs.values import as_json, as_text, seconds, whole_number
+from journeyman.logs.lines import repaired_json
+from journeyman.logs.values import as_json, as_text, seconds
 from journeyman.records import (
     Lineage,
     LineageKind,
@@ -20,7 +21,6 @@ from journeyman.records import (
     Session,
     SessionId,
     ToolCall,
-    Usage,
 )
 
 Row = Mapping[str, Any]
@@ -54,7 +54,11 @@ REVIEW_TEXTS = (
 )
 """Background reviews that older Hermes versions left in the conversation."""
 
-_BARE_TAG = re.compile(r"\[\w+\]")
+# "[memory]", left by reviews too; not "[SILENT]", with which a cron job says it has no news.
+_BARE_TAG = re.compile(r"\[[a-z_]+\]")
+
+# A compaction copies the last rows, with these equal and a new id.
+_SAME_IN_COPIES = ("role", "content", "timestamp", "tool_call_id", "tool_calls", "tool_name")
 
 # Which mark in model_config makes which edge. A child inherits its parent's marks, so a mark
 # counts only when it names the parent itself.
@@ -100,7 +104,7 @@ def session_of(row: Row, parent_end_reason: str | None, log: str) -> Session:
 
 def _lineage(row: Row, config: Mapping[str, Any], parent_end_reason: str | None) -> Lineage | None:
     parent = row.get("parent_session_id")
-    if not parent:
+    if not parent or parent == row["id"]:
         return None
     kind: LineageKind = "unknown"
     for mark, means in _LINEAGE_MARKS:
@@ -120,24 +124,36 @@ def was_undone(row: Row) -> bool:
     return row.get("active", 1) == 0 and not row.get("compacted")
 
 
+def copy_mark(row: Row) -> int | None:
+    """Equal for a message and its copies; None for a row that cannot be told from others."""
+    if row.get("timestamp") is None:
+        return None
+    return hash(tuple(str(row.get(name)) for name in _SAME_IN_COPIES))
+
+
 def is_summary(row: Row) -> bool:
-    return bool(row.get("_compressed_summary")) or _begins(row, _SUMMARY_TEXTS)
+    if row.get("_compressed_summary"):
+        return True
+    return row.get("role") != "tool" and _begins(row, _SUMMARY_TEXTS)
 
 
 def starts_review(row: Row) -> bool:
     return row.get("role") in ("user", "system") and _begins(row, REVIEW_TEXTS)
 
 
+def asks_for_tools(row: Row) -> bool:
+    return row.get("tool_calls") not in (None, "", "[]", "null", [])
+
+
 def message_of(row: Row, position: int, generation: int) -> Message | None:
     """A row as a message; None for bookkeeping. Raises ValueError for a role nobody knows."""
-    role_name = str(row.get("role"))
-    if role_name == "session_meta":
+    if row.get("role") == "session_meta":
         return None
-    if role_name not in _ROLES:
-        raise ValueError(f"unknown role {role_name!r}")
-    role = _ROLES[role_name]
+    role = _ROLES.get(str(row.get("role")))
+    if role is None:
+        raise ValueError(f"unknown role {row.get('role')!r}")
     text = content_text(row.get("content"))
-    if role == "assistant" and _BARE_TAG.fullmatch(text) and not row.get("tool_calls"):
+    if role == "assistant" and _BARE_TAG.fullmatch(text) and not asks_for_tools(row):
         return None
     return Message(
         key=f"row{row['id']}" if row.get("id") is not None else f"@{position}",
@@ -158,14 +174,18 @@ def message_of(row: Row, position: int, generation: int) -> Message | None:
 
 def content_text(content: Any) -> str:
     """A content column as text: plain, or parts behind Hermes' prefix."""
-    if isinstance(content, str) and content.startswith(_PARTS_PREFIX):
-        try:
-            content = msgspec.json.decode(content[len(_PARTS_PREFIX) :])
-        except msgspec.DecodeError:
-            return str(content)[len(_PARTS_PREFIX) :]
     if isinstance(content, bytes):
-        return content.decode("utf-8", "replace")
-    return as_text(content)
+        content = content.decode("utf-8", "replace")
+    if isinstance(content, str) and content.startswith(_PARTS_PREFIX):
+        parts = content.removeprefix(_PARTS_PREFIX)
+        try:
+            content = _decoded(parts)
+        except ValueError:
+            return parts
+    try:
+        return as_text(content)
+    except RecursionError:
+        return "[nested too deeply to be read]"
 
 
 def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
@@ -176,14 +196,14 @@ def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
         if not value:
             return ()
         try:
-            value = msgspec.json.decode(value)
-        except msgspec.DecodeError as error:
+            value = _decoded(value)
+        except ValueError as error:
             raise ValueError(f"tool_calls is not valid JSON: {error}") from error
     if value is None:
         return ()
     if not isinstance(value, list):
         raise ValueError("tool_calls is not a list")  # noqa: TRY004 - a fact about the data
-    return tuple(_tool_call(call) for call in value if isinstance(call, dict))
+    return tuple(_tool_call(call) for one in value if (call := _object(one)))
 
 
 def _tool_call(call: dict[str, Any]) -> ToolCall:
@@ -200,8 +220,13 @@ def _tool_call(call: dict[str, Any]) -> ToolCall:
 
 
 def _peeled(name: str, arguments: str) -> tuple[str, str]:
-    """With tool search on, the model calls `tool_call` and names the real tool inside."""
+    """With tool search on, the model calls `tool_call` and names the real tool inside. Several
+    tools in one call have one result between them, and stay as they are.
+    """
     inner = _object(arguments)
+    several = inner.get("calls")
+    if isinstance(several, list) and len(several) == 1:
+        inner = _object(several[0])
     if isinstance(inner.get("name"), str):
         return inner["name"], as_json(inner.get("arguments") or {})
     return name, arguments
@@ -229,56 +254,20 @@ def _recorded(row: Row) -> Recorded | None:
     return Recorded(details={"effect_disposition": str(effect)}) if effect else None
 
 
-def usage_of(session: Row, by_model: list[Row]) -> list[Usage]:
-    """A session's tokens. The session's own counters leave side work out, and the rows by model
-    may be younger than the session: whichever knows more speaks for the conversation.
-    """
-    side = [usage for row in by_model if row.get("task") if (usage := _usage(row))]
-    main = [usage for row in by_model if not row.get("task") if (usage := _usage(row))]
-    whole = _usage({**session, "task": ""})
-    if whole is not None and _prompt_and_answer(whole) > sum(map(_prompt_and_answer, main)):
-        main = [whole]
-    return main + side
-
-
-def _prompt_and_answer(usage: Usage) -> int:
-    return (usage.input_tokens or 0) + (usage.output_tokens or 0) + (usage.cache_read_tokens or 0)
-
-
-def _usage(row: Row) -> Usage | None:
-    """One row of counters; None when all are zero, which in Hermes means not known."""
-    counts = {
-        name: whole_number(row.get(name))
-        for name in (
-            "input_tokens",
-            "output_tokens",
-            "cache_read_tokens",
-            "cache_write_tokens",
-            "reasoning_tokens",
-        )
-    }
-    actual, estimated = row.get("actual_cost_usd"), row.get("estimated_cost_usd")
-    cost = actual or estimated or None
-    if not any(counts.values()) and cost is None:
-        return None
-    task, model = str(row.get("task") or ""), str(row.get("model") or "")
-    provider = str(row.get("billing_provider") or "")
-    return Usage(
-        key="/".join(("usage", task, model, provider, str(row.get("billing_base_url") or ""))),
-        model=model,
-        task=task,
-        at=seconds(row.get("last_seen") or row.get("ended_at") or row.get("started_at")),
-        api_calls=whole_number(row.get("api_call_count")) or 0,
-        cost_usd=cost,
-        cost_origin="" if cost is None else "actual" if actual else "estimated",
-        **counts,
-    )
-
-
 def _object(value: Any) -> dict[str, Any]:
     if isinstance(value, str | bytes):
         try:
-            value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+            value = _decoded(value)
+        except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
+
+
+def _decoded(text: str | bytes) -> Any:
+    """JSON in a column. Raises ValueError."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return msgspec.json.decode(repaired_json(text))
+    except RecursionError as error:
+        raise ValueError("nested too deeply to be read") from error

@@ -1,13 +1,13 @@
 """Journeyman's own export, read back: sessions move between machines without loss."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-from journeyman.logs.lines import BadLine, LineDecoder, Lines
+from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES
-from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
+from journeyman.records import Fragment, LogEvent, LogState, Message, Skip, Usage
 from journeyman.records.exported import ExportedSession
 
 
@@ -27,21 +27,14 @@ class JourneymanExportReader:
         )
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        lines = Lines(log, since)
-        decoder: LineDecoder[ExportedSession] = LineDecoder(ExportedSession)
-        for line in lines:
-            if isinstance(line, Skip):
-                yield line
-                continue
+        def read(value: Any, line: int, _: SessionNames, offset: int) -> Iterator[Fragment | Skip]:
             try:
-                exported = decoder.decode(line)
-            except BadLine as reason:
-                yield Skip(line=line.number, reason=str(reason))
-                continue
+                exported = msgspec.convert(value, ExportedSession)
+            except msgspec.ValidationError as error:
+                yield Skip(line=line, reason=f"not the expected shape: {error}")
+                return
             session = msgspec.structs.replace(exported.session, log=str(log.path))
-            usage = tuple(exported.usage)
-            yield Fragment(session=session, usage=usage, replaces=True, read_bytes=line.offset)
-            for start in range(0, len(exported.messages), FRAGMENT_MESSAGES):
-                messages = exported.messages[start : start + FRAGMENT_MESSAGES]
-                yield Fragment(session=session, messages=tuple(messages))
-        yield Mark(state=lines.state(self.name))
+            parts: tuple[Usage | Message, ...] = (*exported.usage, *exported.messages)
+            yield from in_fragments(session, parts, read_bytes=offset)
+
+        return read_session_lines(log, since, self.name, read)

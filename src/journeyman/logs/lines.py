@@ -68,7 +68,7 @@ class Lines:
     def __iter__(self) -> Iterator[Line | Skip]:
         with self._log.open() as file:
             since = self._since
-            if since is not None and not self._log.is_gzip and _unchanged_before(file, since):
+            if since is not None and not self._log.is_gzip and _goes_on(file, since):
                 self.resumed = True
                 self.offset, self.count = self._back_to or (since.offset, since.lines)
             file.seek(self.offset)
@@ -126,9 +126,9 @@ def _digest_before(file: BinaryIO, offset: int) -> str:
     return f"{offset}:{digest.hexdigest()}"
 
 
-def _unchanged_before(file: BinaryIO, since: LogState) -> bool:
+def _goes_on(file: BinaryIO, since: LogState) -> bool:
     file.seek(0, 2)
-    return file.tell() >= since.offset and _digest_before(file, since.offset) == since.digest
+    return 0 < since.offset <= file.tell() and _digest_before(file, since.offset) == since.digest
 
 
 class LineDecoder(Generic[T]):
@@ -167,5 +167,7 @@ def repaired_json(data: bytes | str) -> bytes:
     in JavaScript cut strings between the halves of a character, and Python's write NaN. Raises
     ValueError when it is no JSON at all.
     """
-    value = json.loads(data, parse_constant=lambda _: None)
+    # Decoded here, because json.loads takes bytes with NULs in them for UTF-16 or UTF-32.
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    value = json.loads(text, parse_constant=lambda _: None)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -17,6 +17,9 @@ import msgspec
 from journeyman.records.errors import LogUnreadable
 
 HEAD_BYTES = 256 * 1024
+_BUFFER_BYTES = 4096
+_LONGEST_PREFIX = 1000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -44,7 +47,7 @@ class LogFile:
         """The first bytes, unpacked if the file is compressed."""
         try:
             with self.open() as file:
-                return file.read(HEAD_BYTES)
+                return file.read(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
         except (OSError, EOFError) as error:
             raise LogUnreadable(f"{self.path}: {error}.") from error
 
@@ -73,7 +76,7 @@ class LogFile:
         """The first complete lines as JSON values; lines that are none are left out."""
         values = []
         lines = self.head.split(b"\n")
-        if len(self.head) == HEAD_BYTES:
+        if len(self.head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
             lines.pop()
         for line in lines[:50]:
             try:
@@ -89,7 +92,9 @@ class LogFile:
         """
         found = set()
         try:
-            for prefix, event, value in ijson.parse(io.BytesIO(self.head)):
+            for prefix, event, value in ijson.parse(io.BytesIO(self.head), buf_size=_BUFFER_BYTES):
+                if len(prefix) > _LONGEST_PREFIX:
+                    break  # no log nests like this, and each level costs more than the last
                 if event == "map_key" and prefix.count(".") < 2:
                     found.add(f"{prefix}.{value}" if prefix else str(value))
         except (ijson.JSONError, UnicodeDecodeError, ValueError):
@@ -104,7 +109,11 @@ class LogFile:
             return False
         if self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
             return True
-        return len(self.first_lines) > 1 and isinstance(self.first_lines[0], dict | list)
+        try:
+            first = msgspec.json.decode(lines[0])
+        except (ValueError, RecursionError):
+            return False
+        return len(self.first_lines) > 1 and isinstance(first, dict | list)
 
     def stem(self) -> str:
         """The file's name without the endings that only say its format."""

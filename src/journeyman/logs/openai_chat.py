@@ -156,7 +156,6 @@ class OpenAIChatReader:
                 yield Skip(line=line.number, reason=str(error))
             if line.whole and len(reading.messages) >= FRAGMENT_MESSAGES:
                 yield reading.fragment(lines.offset)
-                yield Mark(state=lines.state(self.name, memory=reading.memory))
         reading = reading or _Transcript(session, lines, since)
         if reading.messages:
             yield reading.fragment(lines.offset)

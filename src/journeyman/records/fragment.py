@@ -55,7 +55,9 @@ class LogState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """Everything before this is whole: it may be committed, together with this state."""
+    """Everything before this is whole: it may be committed, together with this state. So a mark
+    never stands between two parts of one session.
+    """
 
     state: LogState
 

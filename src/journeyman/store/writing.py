@@ -184,7 +184,7 @@ class Writing:
                 models[model] += 1
             if tool_calls:
                 asked.update(call.id for call in _decode_call_ids(tool_calls))
-            if role == "tool":
+            if role == "tool" and tool_call_id:
                 answered[tool_call_id] += 1
         counts = {
             "messages": len(digests),

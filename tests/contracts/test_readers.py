@@ -1,0 +1,184 @@
+"""What every reader promises, on the sample corpus and on logs of the other formats."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.reader import FRAGMENT_MESSAGES, Reader
+from journeyman.logs.registry import Readers
+from journeyman.records import Fragment, Mark, Message, Skip, join_calls
+from journeyman.testing import Corpus
+
+READERS = Readers(plugins=[])
+
+
+def a_chat(turns: int) -> list[dict[str, object]]:
+    messages: list[dict[str, object]] = []
+    for turn in range(turns):
+        function = {"name": "shell", "arguments": '{"command": "ls"}'}
+        messages += [
+            {"role": "user", "content": f"question {turn}"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{turn}", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": f"answer {turn}"},
+        ]
+    return messages
+
+
+def a_trajectory(turns: int) -> dict[str, object]:
+    said = []
+    for turn in range(turns):
+        call = json.dumps({"name": "shell", "arguments": {"command": "ls"}})
+        result = json.dumps({"tool_call_id": f"c{turn}", "name": "shell", "content": "x"})
+        said += [
+            {"from": "human", "value": f"question {turn}"},
+            {"from": "gpt", "value": f"<tool_call>\n{call}\n</tool_call>"},
+            {"from": "tool", "value": f"<tool_response>\n{result}\n</tool_response>"},
+        ]
+    return {"conversations": said, "completed": True, "model": "m"}
+
+
+def a_swe_run(turns: int) -> dict[str, object]:
+    messages: list[dict[str, str]] = [{"role": "system", "content": "Be brief."}]
+    for turn in range(turns):
+        command = f"THOUGHT: look\n\n```bash\nls {turn}\n```"
+        result = "<returncode>0</returncode>\n<output>\nx\n</output>"
+        messages += [{"role": "assistant", "content": command}, {"role": "user", "content": result}]
+    info = {"exit_status": "Submitted", "model_stats": {"instance_cost": 0.1}, "mini_version": "1"}
+    return {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1"}
+
+
+def a_tau2_file(turns: int) -> dict[str, object]:
+    messages: list[dict[str, object]] = []
+    for turn in range(turns):
+        call = {"id": f"c{turn}", "name": "look", "arguments": {}, "requestor": "assistant"}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "id": f"c{turn}", "content": "x", "error": False},
+        ]
+    run = {"id": "run-1", "task_id": "1", "trial": 0, "messages": messages}
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
+    return {"info": info, "tasks": [], "simulations": [{**run, "reward_info": {"reward": 1.0}}]}
+
+
+def hermes_export() -> dict[str, object]:
+    rows = [
+        {"id": n, "role": one["role"], "content": one.get("content"), "timestamp": float(n + 1)}
+        for n, one in enumerate(a_chat(200))
+    ]
+    return {"id": "20261001_100000_abcdef", "source": "cli", "started_at": 1.0, "messages": rows}
+
+
+@pytest.fixture(scope="module")
+def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
+    """Logs of every kind, each with the name of the reader it is for."""
+    folder = tmp_path_factory.mktemp("logs")
+    found = dict.fromkeys(corpus.logs("claude_code"), "claude_code")
+    found |= dict.fromkeys(corpus.logs("codex"), "codex")
+    found |= dict.fromkeys(corpus.logs("hermes"), "hermes")
+    found |= dict.fromkeys(corpus.logs("chat"), "openai")
+
+    def write(name: str, value: object, reader: str) -> None:
+        found[folder / name] = reader
+        (folder / name).write_text(json.dumps(value))
+
+    write("chat.json", a_chat(200), "openai")
+    write("one.json", {"messages": a_chat(200)}, "openai")
+    write("trajectory.jsonl", a_trajectory(200), "sharegpt")
+    write("run.traj.json", a_swe_run(200), "mini_swe_agent")
+    write("tau2.json", a_tau2_file(200), "tau2")
+    runs = [
+        {"task_id": 1, "reward": 1.0, "info": {}, "traj": a_chat(200), "trial": n} for n in "01"
+    ]
+    write("tau.json", runs, "tau_bench")
+    write("export.jsonl", hermes_export(), "hermes_export")
+    lines = [json.dumps(message) for message in a_chat(300)]
+    found[folder / "messages.jsonl"] = "openai"
+    (folder / "messages.jsonl").write_text("\n".join(lines) + "\n")
+    return found
+
+
+def read(reader: Reader, log: Path) -> list[Fragment | Skip | Mark]:
+    return list(reader.read(LogFile(log), None))
+
+
+def test_each_log_is_recognised_by_its_reader_alone(logs: dict[Path, str]) -> None:
+    for log, name in logs.items():
+        assert READERS.reader_for(LogFile(log)).name == name, log
+        knowing = [reader.name for reader in READERS.all if reader.recognises(LogFile(log))]
+        assert knowing == [name], log
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+    for name, content in (
+        ("chat.json", json.dumps(a_chat(2))),
+        ("chat.jsonl", "\n".join(json.dumps(one) for one in a_chat(2)) + "\n"),
+    ):
+        file = tmp_path / name
+        file.write_text(content, encoding="utf-8-sig")
+        reader = READERS.reader_for(LogFile(file))
+        events = read(reader, file)
+        assert not [one for one in events if isinstance(one, Skip)]
+        assert sum(len(one.messages) for one in events if isinstance(one, Fragment)) == 6
+
+
+class TestReading:
+    def test_gives_the_same_whenever_it_is_done_and_changes_nothing(
+        self, logs: dict[Path, str]
+    ) -> None:
+        for log, name in logs.items():
+            before = log.read_bytes(), log.stat().st_mtime_ns
+            reader = READERS.named(name)
+            assert read(reader, log) == read(reader, log), log
+            assert (log.read_bytes(), log.stat().st_mtime_ns) == before
+
+    def test_ends_with_a_mark_and_marks_never_part_a_session(self, logs: dict[Path, str]) -> None:
+        for log, name in logs.items():
+            events = read(READERS.named(name), log)
+            assert isinstance(events[-1], Mark), log
+            done: set[str] = set()
+            now: set[str] = set()
+            for event in events:
+                if isinstance(event, Mark):
+                    done |= now
+                    now = set()
+                elif isinstance(event, Fragment):
+                    assert event.session.id not in done, f"{log}: a mark inside a session"
+                    now.add(event.session.id)
+
+    def test_hands_on_in_small_parts(self, logs: dict[Path, str]) -> None:
+        for log, name in logs.items():
+            for event in read(READERS.named(name), log):
+                if isinstance(event, Fragment):
+                    assert len(event.messages) <= FRAGMENT_MESSAGES + 20, log
+
+    def test_gives_every_message_a_key_and_a_position_of_its_own(
+        self, logs: dict[Path, str]
+    ) -> None:
+        for log, name in logs.items():
+            sessions: dict[str, list[Message]] = defaultdict(list)
+            for event in read(READERS.named(name), log):
+                if isinstance(event, Fragment):
+                    sessions[event.session.id] += event.messages
+            for messages in sessions.values():
+                positions = [message.position for message in messages]
+                assert positions == sorted(set(positions)), log
+                assert len({message.key for message in messages}) == len(messages), log
+
+    def test_joins_every_call_with_its_result(self, logs: dict[Path, str]) -> None:
+        for log, name in logs.items():
+            sessions: dict[str, list[Message]] = defaultdict(list)
+            for event in read(READERS.named(name), log):
+                if isinstance(event, Fragment):
+                    sessions[event.session.id] += event.messages
+            for messages in sessions.values():
+                results = [message for message in messages if message.role == "tool"]
+                if name != "hermes_export":
+                    answered = [call for call in join_calls(messages) if call.result is not None]
+                    assert len(answered) == len(results), log

@@ -1,0 +1,227 @@
+"""Bad input gets a clear message and loses nothing else."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import Command
+
+from journeyman.testing import Corpus
+
+
+def claude_line(number: int, session: str = "s1", **fields: object) -> dict[str, object]:
+    return {
+        "type": "user",
+        "uuid": f"u{number}",
+        "parentUuid": f"u{number - 1}" if number else None,
+        "sessionId": session,
+        "timestamp": f"2026-10-01T10:00:{number:02d}Z",
+        "message": {"role": "user", "content": f"prompt {number}"},
+        **fields,
+    }
+
+
+def write_lines(path: Path, lines: list[object]) -> Path:
+    encoded = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+    path.write_bytes(b"\n".join(encoded) + b"\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (json.dumps(claude_line(5)).encode()[:60], "not valid JSON"),
+        (json.dumps(claude_line(5)).encode().replace(b"prompt", b"\xff\xfe"), "UTF-8"),
+        (b"\x00\x01\x02 binary \x03", "not valid JSON"),
+        (b'["a list"]', "expected shape"),
+        (b"42", "expected shape"),
+        (json.dumps(claude_line(5, message=None)).encode(), "without a message"),
+        (json.dumps(claude_line(5, message={"content": 7})).encode(), "expected shape"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (json.dumps(claude_line(5, pad="x" * 50_000_000)).encode(), "bytes"),
+    ],
+    ids=[
+        "truncated line",
+        "invalid UTF-8",
+        "binary in text",
+        "a list",
+        "a number",
+        "no message",
+        "content of a wrong type",
+        "deeply nested",
+        "a 50 MB line",
+    ],
+)
+def test_a_bad_line_costs_one_line(command: Command, bad: bytes, said: str) -> None:
+    lines = [claude_line(1), claude_line(2), bad, claude_line(3)]
+    log = write_lines(command.home / "log.jsonl", lines)
+    report = command.json("import", log)
+    assert report["skipped_lines"] == 1
+    (skipped,) = report["skipped"]
+    assert (skipped["log"], skipped["line"]) == (str(log), 3)
+    assert said in skipped["reason"]
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 3
+    assert "log.jsonl:3" in command("import", log, "--reread").stdout
+
+
+def test_the_last_line_cut_off_is_read_when_it_is_complete(command: Command) -> None:
+    log = write_lines(command.home / "log.jsonl", [claude_line(1), claude_line(2)])
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-20])
+    report = command.json("import", log)
+    assert "cut off" in report["skipped"][0]["reason"]
+    log.write_bytes(whole)
+    assert command.json("import", log)["skipped"] == []
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (random.Random(1).randbytes(5000), "binary data"),
+        (b"just some words\n", "no reader knows"),
+        (b"{}", "no reader knows"),
+        (b"[]", "no reader knows"),
+        (b"[1, 2", "no reader knows"),
+    ],
+)
+def test_a_file_that_is_no_log(command: Command, corpus: Corpus, content: bytes, said: str) -> None:
+    folder = command.home / "logs"
+    folder.mkdir()
+    bad, good = folder / "bad.jsonl", folder / "good.jsonl"
+    bad.write_bytes(content)
+    good.write_bytes(corpus.logs("chat")[0].read_bytes())
+    named = command.json("import", bad, code=1)
+    assert said in named["problems"][0]["reason"]
+    in_folder = command.json("import", folder)
+    assert said in in_folder["ignored"][0]["reason"]
+    assert in_folder["new"] == 5
+
+
+def test_a_path_that_is_not_there(command: Command, corpus: Corpus) -> None:
+    report = command.json("import", command.home / "nothing", corpus.logs("chat")[0], code=1)
+    assert "No such file" in report["problems"][0]["reason"]
+    assert report["new"] == 5
+
+
+def test_duplicate_ids_are_kept_apart(command: Command) -> None:
+    other = claude_line(1, message={"role": "user", "content": "something else"})
+    lines = [claude_line(1), claude_line(1), other, claude_line(2)]
+    report = command.json("import", write_lines(command.home / "log.jsonl", lines))
+    assert "used twice" in report["skipped"][0]["reason"]
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 3
+    chats = [{"id": "same", "messages": [{"role": "user", "content": str(n)}]} for n in range(2)]
+    report = command.json("import", write_lines(command.home / "chats.jsonl", chats))
+    assert report["new"] == 2
+
+
+def test_a_cycle_in_parent_links(command: Command) -> None:
+    lines = [claude_line(1, parentUuid="u2"), claude_line(2, parentUuid="u1")]
+    command("import", write_lines(command.home / "log.jsonl", lines))
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 2
+
+
+def test_a_folder_that_cannot_be_read(command: Command, corpus: Corpus) -> None:
+    folder = command.home / "logs"
+    (folder / "closed").mkdir(parents=True)
+    good = folder / "good.jsonl"
+    good.write_bytes(corpus.logs("chat")[0].read_bytes())
+    program = [sys.executable, "-m", "journeyman", "import", str(folder), "--json"]
+    if os.getuid() == 0:
+        # Root reads everything, unless that power is taken away.
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("needs setpriv to test this as root")
+        program = [setpriv, "--bounding-set=-dac_override,-dac_read_search", *program]
+    (folder / "closed").chmod(0)
+    done = subprocess.run(program, env=command.environ, capture_output=True, text=True, check=False)
+    (folder / "closed").chmod(0o700)
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    assert report["new"] == 5
+    (problem,) = report["problems"]
+    assert problem["path"] == str(folder / "closed")
+    assert "Permission denied" in problem["reason"]
+
+
+def test_a_locked_store(command: Command, corpus: Corpus) -> None:
+    command("import", corpus.logs("chat")[0])
+    store = sqlite3.connect(command.home / ".journeyman" / "journeyman.db")
+    store.execute("BEGIN IMMEDIATE")
+    log = corpus.logs("codex")[0]
+    done = command("import", log, code=1, JOURNEYMAN_BUSY_TIMEOUT_S="0.2")
+    assert "Another process is writing" in done.stderr
+    assert len(command.json("sessions", "list")) == 5
+    store.rollback()
+    store.close()
+    command("import", log)
+
+
+def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
+    copy = command.home / "state.db"
+    copy.write_bytes(corpus.logs("hermes")[0].read_bytes())
+    hermes = sqlite3.connect(copy, isolation_level=None)
+    hermes.execute("PRAGMA journal_mode=DELETE")
+    hermes.execute("BEGIN EXCLUSIVE")
+    chat = corpus.logs("chat")[0]
+    report = command.json("import", copy, chat, code=1)
+    assert "locked" in report["problems"][0]["reason"]
+    assert report["new"] == 5
+    hermes.execute("ROLLBACK")
+    hermes.close()
+    assert command.json("import", copy)["new"] == 10
+
+
+def test_a_sqlite_file_that_is_not_hermes(command: Command) -> None:
+    other = sqlite3.connect(command.home / "other.db")
+    other.execute("CREATE TABLE songs (title TEXT)")
+    other.commit()
+    other.close()
+    report = command.json("import", command.home / "other.db", code=1)
+    assert "not Hermes'" in report["problems"][0]["reason"]
+    assert "songs" in report["problems"][0]["reason"]
+
+
+def test_a_damaged_hermes_database(command: Command, corpus: Corpus) -> None:
+    copy = command.home / "state.db"
+    copy.write_bytes(corpus.logs("hermes")[0].read_bytes()[:50_000])
+    report = command.json("import", copy, code=1)
+    assert report["problems"][0]["path"] == str(copy)
+    assert command.json("sessions", "list") == []
+
+
+@pytest.mark.parametrize("version", [12, 30])
+def test_hermes_databases_old_and_new(command: Command, version: int) -> None:
+    file = command.home / "state.db"
+    database = sqlite3.connect(file)
+    newer = "" if version == 12 else ", active INTEGER DEFAULT 1, compacted INTEGER DEFAULT 0"
+    database.executescript(f"""
+        CREATE TABLE schema_version (version INTEGER);
+        INSERT INTO schema_version VALUES ({version});
+        CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, model TEXT, model_config TEXT,
+            parent_session_id TEXT, started_at REAL, ended_at REAL, end_reason TEXT, title TEXT,
+            input_tokens INTEGER, output_tokens INTEGER);
+        CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT,
+            content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, timestamp REAL
+            {newer});
+        INSERT INTO sessions VALUES
+            ('20261001_100000_abcdef', 'cli', 'm', NULL, NULL, 1.0, 9.0, 'cli_close', 'T', 5, 6);
+        INSERT INTO messages (session_id, role, content, timestamp)
+            VALUES ('20261001_100000_abcdef', 'user', 'hello', 2.0);
+    """)
+    database.close()
+    assert command.json("import", file)["new"] == 1
+    (one,) = command.json("sessions", "list")
+    assert (one["messages"], one["tokens"]["input_tokens"]) == (1, 5)
+    assert one["session"]["end_reason"] == "cli_close"

@@ -1,0 +1,286 @@
+"""The commands as a person uses them."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import Command
+
+from journeyman.testing import Corpus
+
+
+@pytest.fixture
+def filled(user_home: Path) -> Command:
+    """The program where agents have recorded sessions and they have been imported."""
+    command = Command(user_home)
+    command("import")
+    return command
+
+
+class TestImport:
+    def test_finds_the_logs_of_this_machine_and_says_so(self, user_home: Path) -> None:
+        command = Command(user_home)
+        shown = command("import").stdout
+        assert "claude_code" in shown
+        assert f"in {user_home}/.claude" in shown
+        totals = command.json("import")
+        assert totals["new"] == 0
+        assert set(totals["sources"]) == {"claude_code", "codex", "hermes"}
+        assert totals["logs_read"] == 0
+
+    def test_every_sample_session_comes_in_with_its_calls(
+        self, command: Command, corpus: Corpus
+    ) -> None:
+        report = command.json("import", corpus.folder)
+        assert report["new"] == len(corpus.sessions)
+        assert report["skipped"] == report["ignored"] == report["problems"] == []
+        found = command.json("sessions", "list", "--limit", 1000)
+        ours = {one["session"]["id"]: one for one in found}
+        calls = sorted((one["calls"], one["answered"]) for one in ours.values())
+        assert calls == sorted((one.calls, one.answered) for one in corpus.sessions)
+        again = command.json("import", corpus.folder)
+        assert (again["new"], again["updated"]) == (0, 0)
+        assert again["unchanged"] == len(corpus.sessions)
+        assert again["read_bytes"] == 0
+
+    def test_a_log_that_grew_is_read_from_where_it_ended(
+        self, command: Command, corpus: Corpus
+    ) -> None:
+        whole = max(corpus.logs("claude_code"), key=lambda log: log.stat().st_size)
+        lines = whole.read_bytes().splitlines(keepends=True)
+        grown = command.home / "log.jsonl"
+        grown.write_bytes(b"".join(lines[: len(lines) // 2]))
+        assert command.json("import", grown)["new"] == 1
+        grown.write_bytes(b"".join(lines))
+        report = command.json("import", grown)
+        assert report["updated"] == 1
+        assert report["read_bytes"] < 0.6 * grown.stat().st_size
+        (parts,) = command.json("sessions", "list")
+        command("import", whole, JOURNEYMAN_HOME=str(command.home / "other"))
+        (at_once,) = command.json("sessions", "list", JOURNEYMAN_HOME=str(command.home / "other"))
+        assert parts["digest"] == at_once["digest"]
+        assert parts["tokens"] == at_once["tokens"]
+
+    def test_a_copy_of_a_log_adds_nothing(self, command: Command, corpus: Corpus) -> None:
+        log = corpus.logs("claude_code")[0]
+        copy = command.home / "copy.jsonl"
+        copy.write_bytes(log.read_bytes())
+        command("import", log)
+        report = command.json("import", copy)
+        assert (report["new"], report["updated"], report["unchanged"]) == (0, 0, 1)
+        assert len(command.json("sessions", "list")) == 1
+
+    def test_nothing_found_says_what_to_do(self, command: Command) -> None:
+        assert "journeyman import PATH" in command("import", code=1).stdout
+
+    def test_an_unknown_source_is_wrong_usage(self, command: Command) -> None:
+        done = command("import", ".", "--source", "nonsense", code=2)
+        assert "claude_code" in done.stderr
+
+    def test_the_home_is_for_its_owner_only(self, command: Command, corpus: Corpus) -> None:
+        os.umask(0o022)
+        command("import", corpus.logs("chat")[0])
+        home = command.home / ".journeyman"
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+        for file in home.iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+    def test_the_help_names_every_reader(self, command: Command) -> None:
+        from journeyman.logs.registry import Readers
+
+        shown = command("import", "--help").stdout
+        assert all(reader.name in shown for reader in Readers(plugins=[]).all)
+
+
+class TestSessions:
+    def test_list_is_narrowed_and_limited(self, filled: Command) -> None:
+        marathons = filled.json("sessions", "list", "--min-messages", 100)
+        assert marathons
+        assert all(one["messages"] >= 100 for one in marathons)
+        newest, second = filled.json("sessions", "list", "--limit", 2)
+        assert newest["session"]["started_at"] >= second["session"]["started_at"]
+        shown = filled("sessions", "list", "--source", "codex").stdout
+        assert "codex" in shown
+        assert "hermes" not in shown
+        filled("sessions", "list", "--since", "yesterday", code=2)
+
+    def test_show_and_its_parts(self, filled: Command) -> None:
+        (one,) = filled.json("sessions", "list", "--limit", 1, "--min-messages", 10)
+        name = one["session"]["id"]
+        assert one["session"]["title"][:20] in filled("sessions", "show", name).stdout
+        whole = filled.json("sessions", "show", name)
+        assert len(whole["messages"]) == one["messages"]
+        assert len(whole["calls"]) == one["calls"]
+        shown = filled("sessions", "show", name, "--calls").stdout
+        assert whole["calls"][0]["tool"] in shown
+        filled("sessions", "show", name, "--full")
+
+    def test_an_unknown_id_says_what_to_do(self, filled: Command) -> None:
+        done = filled("sessions", "show", "nothing-like-it", code=1)
+        assert "journeyman sessions list" in done.stderr
+
+    def test_search_finds_or_says_no(self, filled: Command) -> None:
+        hits = filled.json("sessions", "search", "error", "--limit", 3)
+        assert len(hits) == 3
+        assert all("[" in hit["snippet"] for hit in hits)
+        filled("sessions", "search", "qqqqq", code=1)
+
+    def test_an_export_comes_back_whole(self, filled: Command) -> None:
+        (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "hermes")
+        name = one["session"]["id"]
+        file = filled.home / "one.jsonl"
+        filled("sessions", "export", name, "-o", file)
+        filled("sessions", "export", name, "-o", file, code=2)
+        filled("sessions", "export", name, "-o", file, "--force")
+        elsewhere = {"JOURNEYMAN_HOME": str(filled.home / "elsewhere")}
+        filled("import", file, **elsewhere)
+        (back,) = filled.json("sessions", "list", **elsewhere)
+        assert back["digest"] == one["digest"]
+        assert back["tokens"] == one["tokens"]
+        chat = json.loads(filled("sessions", "export", name, "--format", "openai").stdout)
+        assert len(chat["messages"]) == one["messages"]
+
+    def test_deleting_asks_first_and_importing_again_does_not_bring_it_back(
+        self, filled: Command
+    ) -> None:
+        (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "codex")
+        name = one["session"]["id"]
+        filled("sessions", "delete", name, code=1)
+        filled("sessions", "delete", name, code=1, typed="n\n")
+        filled("sessions", "show", name)
+        assert name in filled("sessions", "delete", name, typed="y\n").stdout
+        filled("sessions", "show", name, code=1)
+        filled("import")
+        filled("sessions", "show", name, code=1)
+        filled("import", "--reread")
+        filled("sessions", "show", name)
+
+    def test_what_was_recorded_cannot_move_the_cursor(self, command: Command) -> None:
+        evil = [{"role": "user", "content": "a \x1b[2J\x1b]0;title\x07 b \u202e c [red]d"}]
+        file = command.home / "chat.json"
+        file.write_text(json.dumps(evil))
+        command("import", file)
+        (one,) = command.json("sessions", "list")
+        for arguments in (("list",), ("show", one["session"]["id"]), ("search", "title")):
+            shown = command("sessions", *arguments).stdout
+            assert "\x1b" not in shown
+            assert "\u202e" not in shown
+        assert "[red]d" in command("sessions", "show", one["session"]["id"]).stdout
+
+
+class TestDoctorAndTour:
+    def test_doctor_on_an_empty_machine_finds_nothing_wrong_and_makes_nothing(
+        self, command: Command
+    ) -> None:
+        command("doctor")
+        assert list(command.home.iterdir()) == []
+
+    def test_doctor_finds_what_is_there(self, filled: Command) -> None:
+        findings = filled.json("doctor")
+        assert {one["status"] for one in findings} <= {"ok", "note"}
+        assert any("no faults" in one["found"] for one in findings)
+
+    def test_doctor_says_what_is_broken(self, filled: Command) -> None:
+        (filled.home / ".journeyman" / "journeyman.db").write_bytes(b"no database " * 1000)
+        findings = filled.json("doctor", code=1)
+        assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
+
+    def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:
+        shown = command("tour").stdout
+        for source in ("claude_code", "codex", "hermes", "openai"):
+            assert source in shown
+        assert "tokens" in shown
+        assert list(command.home.iterdir()) == []
+
+    def test_the_tour_takes_the_sessions_of_this_machine(self, user_home: Path) -> None:
+        shown = Command(user_home)("tour").stdout
+        assert "of your agents" in shown
+        assert "openai" not in shown
+        assert not (user_home / ".journeyman").exists()
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("colour = 1", "not a setting"),
+            ("busy_timeout_s = 'long'", "seconds to wait"),
+            ("busy_timeout_s = -1", "seconds to wait"),
+            ("database = 5", "database's URL"),
+            ("database = 'mysql://x'", "not supported"),
+            ("database = 'what'", "cannot be read"),
+            ("[", "cannot be read"),
+        ],
+    )
+    def test_a_wrong_setting_is_named(self, command: Command, text: str, said: str) -> None:
+        home = command.home / ".journeyman"
+        home.mkdir()
+        (home / "config.toml").write_text(text)
+        assert said in command("sessions", "list", code=2).stderr
+
+    def test_flags_over_variables_over_the_file(self, command: Command) -> None:
+        home = command.home / ".journeyman"
+        home.mkdir()
+        urls = {name: f"sqlite:///{command.home}/{name}.db" for name in ("file", "var", "flag")}
+        (home / "config.toml").write_text(f'database = "{urls["file"]}"')
+        command("sessions", "list")
+        assert (command.home / "file.db").exists()
+        command("sessions", "list", JOURNEYMAN_DATABASE=urls["var"])
+        assert (command.home / "var.db").exists()
+        database = urls["flag"]
+        command("--database", database, "sessions", "list", JOURNEYMAN_DATABASE=urls["var"])
+        assert (command.home / "flag.db").exists()
+
+    def test_a_postgresql_that_is_not_there(self, command: Command) -> None:
+        url = "postgresql://nobody@127.0.0.1:9/none"
+        done = command("sessions", "list", code=1, JOURNEYMAN_DATABASE=url)
+        assert "JOURNEYMAN_DATABASE" in done.stderr
+
+    def test_a_team_database(self, command: Command, corpus: Corpus, postgres_url: str) -> None:
+        report = command.json("--database", postgres_url, "import", corpus.folder)
+        assert report["new"] == len(corpus.sessions)
+        again = command.json("--database", postgres_url, "import", corpus.folder)
+        assert again["unchanged"] == len(corpus.sessions)
+
+
+def test_a_pipe_that_is_closed_early_is_no_error(filled: Command) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m journeyman sessions list --limit 100 --json | head -1",
+        shell=True,
+        env=filled.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("[")
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
+    from journeyman.testing import write_large_claude_log
+
+    log = tmp_path / "large.jsonl"
+    sessions = write_large_claude_log(log, 60_000_000)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "journeyman", "import", str(log)],
+        env=command.environ,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    wal = command.home / ".journeyman" / "journeyman.db-wal"
+    while running.poll() is None and not (wal.exists() and wal.stat().st_size > 100_000):
+        pass
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "run the command again" in said
+    assert "Traceback" not in said
+    # It may have come while the work was being committed: all of it or nothing.
+    assert len(command.json("sessions", "list", "--limit", 9999)) in (0, sessions)

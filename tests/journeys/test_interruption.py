@@ -1,0 +1,83 @@
+"""An import that is killed at any moment leaves no half session, and the next run completes."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from tests.conftest import Command
+
+from journeyman import Journeyman
+from journeyman.testing import Corpus, write_large_claude_log
+
+_KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of every kind, large and small, so that a kill can hit within and between them."""
+    folder = tmp_path_factory.mktemp("logs")
+    shutil.copytree(corpus.folder, folder / "m-samples")
+    large = folder / "large.jsonl"
+    write_large_claude_log(large, 12_000_000)
+    with large.open("rb") as lines:
+        for line in lines:
+            # The sessions spread over six files, each whole in one.
+            part = zlib.crc32(json.loads(line).get("sessionId", "").encode()) % 6
+            with (folder / f"{'azbycx'[part]}.jsonl").open("ab") as file:
+                file.write(line)
+    large.unlink()
+    return folder
+
+
+def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
+    """Every session with its digest, its counts and the messages that are really there."""
+    with Journeyman(home=home) as journeyman:
+        return {
+            one.session.id: (
+                one.digest,
+                one.messages,
+                one.calls,
+                sum(1 for _ in journeyman.sessions.messages(one.session.id)),
+            )
+            for one in journeyman.sessions.list()
+        }
+
+
+def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    with Journeyman(home=whole) as journeyman:
+        began = time.monotonic()
+        journeyman.import_logs([logs])
+        takes = time.monotonic() - began
+    expected = state_of(whole)
+    command = Command(tmp_path)
+    moments = random.Random(7)
+    reached = set()
+    for number in range(_KILLS):
+        home = tmp_path / f"home{number}"
+        running = subprocess.Popen(
+            [sys.executable, "-m", "journeyman", "--home", str(home), "import", str(logs)],
+            env=command.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(0.1, takes + 0.4))
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        found = state_of(home)
+        reached.add(len(found))
+        for session, seen in found.items():
+            assert seen == expected[session], "a half session was left behind"
+        with Journeyman(home=home) as journeyman:
+            journeyman.import_logs([logs])
+        assert state_of(home) == expected
+        shutil.rmtree(home)
+    assert len(reached) > 2, f"the kills hit too few different moments: {reached}"

@@ -1,0 +1,167 @@
+"""The docs say what is true: what they name exists, what exists is named, what they show runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from tests.conftest import Command
+
+from journeyman.cli import command_line
+from journeyman.logs.registry import Readers
+from journeyman.records import errors
+from journeyman.settings import HOME_VARIABLE, SETTINGS
+from journeyman.testing import Corpus
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
+
+
+def pages_with(language: str) -> list[Path]:
+    return [page for page in PAGES if blocks(page, language)]
+
+
+def all_text() -> str:
+    return "\n".join(page.read_text() for page in PAGES)
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by the words that call it."""
+    context = click.Context(command_line)
+    found = {}
+    for name in command_line.list_commands(context):
+        command = command_line.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            for inner in command.commands:
+                found[f"{name} {inner}"] = command.commands[inner]
+        else:
+            found[name] = command
+    return found
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_in_the_docs_and_has_examples(name: str) -> None:
+    assert f"journeyman {name}" in all_text()
+    epilog = commands()[name].epilog or ""
+    assert f"journeyman {name}" in epilog, "the help shows no example"
+
+
+def test_every_command_in_the_docs_exists() -> None:
+    known = commands()
+    for words in re.findall(r"journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+)?)", all_text()):
+        first, _, second = words.partition(" ")
+        assert first in known or f"{first} {second}" in known or first == "sessions", words
+
+
+def test_every_flag_in_the_docs_exists() -> None:
+    known = {"--home", "--database", "--help", "--version", "--megabytes"}
+    for command in commands().values():
+        for parameter in command.params:
+            known |= {*parameter.opts, *parameter.secondary_opts}
+    for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", all_text()):
+        assert flag in known, flag
+
+
+def test_settings_and_docs_agree() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    for setting in SETTINGS:
+        assert f"| `{setting.key}` | `{setting.variable}` |" in page
+    known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
+    assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
+
+
+def test_errors_and_docs_agree() -> None:
+    classes = {
+        name
+        for name, one in vars(errors).items()
+        if isinstance(one, type) and issubclass(one, errors.JourneymanError)
+    }
+    page = (ROOT / "docs" / "errors.md").read_text()
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert listed | {"JourneymanError"} == classes
+    drawn = set(re.findall(r"[A-Z]\w+", (errors.__doc__ or "").split("Each message")[0]))
+    assert classes <= drawn
+
+
+def test_sources_and_docs_agree() -> None:
+    page = (ROOT / "docs" / "import.md").read_text()
+    for reader in Readers(plugins=[]).all:
+        assert f"`{reader.name}`" in page
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for link in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("page", pages_with("sh"), ids=lambda page: page.name)
+def test_every_shell_line_runs(page: Path, user_home: Path) -> None:
+    """In the home of somebody whose agents have recorded sessions; `SESSION` is one of them."""
+    lines = [
+        line
+        for block in blocks(page, "sh")
+        for line in block.splitlines()
+        if line.strip() and not line.startswith("make ")
+    ]
+    command = Command(user_home)
+    command("import")
+    session = command.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
+    for line in lines:
+        done = subprocess.run(
+            line.replace("SESSION", session),
+            shell=True,
+            cwd=user_home,
+            env=command.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        # A search that finds nothing answers no, with 1.
+        allowed = {0, 1} if " search " in line else {0}
+        assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
+def test_every_python_block_runs(page: Path, user_home: Path) -> None:
+    for block in blocks(page, "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=user_home,
+            env=Command(user_home).environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+def test_the_reader_in_the_docs_reads(command: Command, corpus: Corpus, tmp_path: Path) -> None:
+    """The plug-in that the docs show, installed as a package would be."""
+    package = tmp_path / "site"
+    (package / "my_package").mkdir(parents=True)
+    (reader,) = blocks(ROOT / "docs" / "readers.md", "python")
+    (package / "my_package" / "reader.py").write_text(reader)
+    described = package / "my_package-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (entry_point,) = blocks(ROOT / "docs" / "readers.md", "toml")
+    named = entry_point.replace(
+        '[project.entry-points."journeyman.readers"]', "[journeyman.readers]"
+    )
+    (described / "entry_points.txt").write_text(named.replace('"', ""))
+    log = command.home / "run.log"
+    log.write_text("my-agent\t1.0\nuser\thello\nassistant\thi\nghost\tboo\n")
+    report = command.json("import", log, PYTHONPATH=str(package))
+    assert report["sources"]["my_agent"]["new"] == 1
+    assert report["skipped"][0] == {"log": str(log), "line": 4, "reason": "unknown role 'ghost'"}

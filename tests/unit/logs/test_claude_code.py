@@ -1,0 +1,932 @@
+import gzip
+import json
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from journeyman.logs.claude_code import ClaudeCodeReader
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.records import Fragment, Lineage, LogState, Mark, Recorded, join_calls
+
+READER = ClaudeCodeReader()
+
+
+def line(kind, uuid, parent=None, *, session="s1", **fields):
+    """One line of a transcript."""
+    return {
+        "type": kind,
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": session,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "cwd": "/repo",
+        "gitBranch": "main",
+        "version": "2.0.1",
+        "isSidechain": False,
+        **fields,
+    }
+
+
+def user(uuid, content, parent=None, **fields):
+    return line("user", uuid, parent, message={"role": "user", "content": content}, **fields)
+
+
+def answer(uuid, message_id, *blocks, parent=None, usage=None, stop=None, **fields):
+    """A line of an answer; text stands for a text block."""
+    content = [{"type": "text", "text": b} if isinstance(b, str) else b for b in blocks]
+    message = {"id": message_id, "role": "assistant", "model": "opus", "content": content}
+    if usage is not None:
+        message["usage"] = usage
+    return line("assistant", uuid, parent, message={**message, "stop_reason": stop}, **fields)
+
+
+def call(call_id, name="Bash", **arguments):
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def result(uuid, call_id, content="ok", parent=None, *, tool_use_result=None, **flags):
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": content, **flags}
+    more = {} if tool_use_result is None else {"toolUseResult": tool_use_result}
+    return user(uuid, [block], parent, **more)
+
+
+def boundary(uuid, **fields):
+    return line("system", uuid, subtype="compact_boundary", content="Compacted", **fields)
+
+
+def side(one, agent=None, parent=None):
+    """A line in a side chain."""
+    named = {} if agent is None else {"agentId": agent}
+    return {**one, "isSidechain": True, "parentUuid": parent, **named}
+
+
+@pytest.fixture
+def transcript(write, lines, read):
+    """Writes lines and reads them."""
+
+    def transcript(*values, name="s1.jsonl"):
+        return read(READER, write(name, lines(*values)))
+
+    return transcript
+
+
+def shape(reading, session="s1"):
+    return [(m.role, m.kind, m.text) for m in reading.by_session[session]]
+
+
+class Kept:
+    """What a store would hold after some readings of one log."""
+
+    def __init__(self):
+        self.sessions = {}
+        self.state = None
+
+    def read(self, path):
+        for event in READER.read(LogFile(path), self.state):
+            if isinstance(event, Fragment):
+                self._add(event)
+            elif isinstance(event, Mark):
+                # The state goes through the store as JSON.
+                stored = msgspec.json.encode(event.state)
+                self.state = msgspec.json.decode(stored, type=LogState)
+        return self
+
+    def _add(self, fragment):
+        known = self.sessions.setdefault(
+            fragment.session.id, {"facts": {}, "messages": {}, "usage": {}}
+        )
+        if fragment.replaces:
+            known["messages"], known["usage"] = {}, {}
+        facts = msgspec.structs.asdict(fragment.session)
+        known["facts"].update({name: fact for name, fact in facts.items() if fact})
+        known["messages"].update({message.key: message for message in fragment.messages})
+        known["usage"].update({usage.key: usage for usage in fragment.usage})
+        for start, end in fragment.undone:
+            known["messages"] = {
+                key: message
+                for key, message in known["messages"].items()
+                if not start <= message.position < end
+            }
+
+    def texts(self, session="s1"):
+        messages = self.sessions[session]["messages"].values()
+        return [message.text for message in sorted(messages, key=lambda one: one.position)]
+
+
+@pytest.fixture
+def kept(write, lines):
+    def kept(*values):
+        return Kept().read(write("s1.jsonl", lines(*values)))
+
+    return kept
+
+
+class TestAnswers:
+    def test_adjacent_lines_are_one_answer(self, transcript):
+        reading = transcript(
+            user("u1", "Fix it"),
+            answer("a1", "m1", {"type": "thinking", "thinking": "Hm"}),
+            answer("a2", "m1", "I look."),
+            answer("a3", "m1", call("c1", command="ls"), stop="tool_use"),
+        )
+        _, message = reading.messages
+        assert (message.key, message.text, message.reasoning) == ("a1", "I look.", "Hm")
+        assert [(c.id, c.name, c.arguments) for c in message.tool_calls] == [
+            ("c1", "Bash", '{"command": "ls"}')
+        ]
+        assert (message.model, message.finish_reason) == ("opus", "tool_use")
+        assert message.at == 1767225600.0
+
+    def test_results_in_between(self, transcript):
+        reading = transcript(
+            answer("a1", "m1", call("c1")),
+            result("r1", "c1", "one"),
+            answer("a2", "m1", call("c2")),
+            result("r2", "c2", "two"),
+            answer("a3", "m2", "Done."),
+        )
+        assert [m.key for m in reading.messages] == ["a1", "r1", "r2", "a3"]
+        assert [(c.id, c.result) for c in reading.calls()] == [("c1", "one"), ("c2", "two")]
+
+    def test_a_late_line_is_a_message_of_its_own(self, transcript):
+        reading = transcript(
+            answer("a1", "m1", "first", usage={"output_tokens": 1}),
+            answer("a2", "m2", "second", usage={"output_tokens": 5}),
+            answer("a3", "m1", call("c1"), usage={"output_tokens": 9}),
+            result("r1", "c1"),
+        )
+        assert [m.key for m in reading.messages] == ["a1", "a2", "a3", "r1"]
+        assert reading.calls()[0].result == "ok"
+        assert {u.key: u.output_tokens for u in reading.usage} == {"m1": 9, "m2": 5}
+
+    def test_usage_counts_once_and_the_last_line_wins(self, transcript):
+        early = {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 100}
+        late = {**early, "output_tokens": 42, "cache_creation_input_tokens": 7}
+        reading = transcript(
+            answer("a1", "m1", "x", usage=early),
+            answer("a2", "m1", "y", usage=late),
+            answer("a3", "m1", "z"),
+        )
+        (usage,) = reading.usage
+        assert (usage.key, usage.model) == ("m1", "opus")
+        assert (usage.input_tokens, usage.output_tokens) == (3, 42)
+        assert (usage.cache_read_tokens, usage.cache_write_tokens) == (100, 7)
+        assert (usage.cost_usd, usage.cost_origin) == (None, "")
+
+    def test_cost(self, transcript):
+        reading = transcript(answer("a1", "m1", "x", usage={}, costUSD=0.25))
+        assert (reading.usage[0].cost_usd, reading.usage[0].cost_origin) == (0.25, "claude_code")
+
+    def test_parallel_calls_are_joined_whatever_the_order(self, transcript):
+        reading = transcript(
+            answer("a1", "m1", call("c1"), call("c2")),
+            answer("a2", "m1", call("c3")),
+            result("r2", "c2", "two"),
+            user(
+                "r1",
+                [
+                    {"type": "tool_result", "tool_use_id": "c3", "content": "three"},
+                    {"type": "tool_result", "tool_use_id": "c1", "content": "one"},
+                ],
+            ),
+        )
+        assert [c.result for c in reading.calls()] == ["one", "two", "three"]
+
+    def test_answers_without_ids(self, transcript):
+        one = answer("a1", None, "x", usage={"output_tokens": 1})
+        two = answer(None, None, "y")
+        reading = transcript(one, two)
+        assert [m.text for m in reading.messages] == ["x", "y"]
+        assert reading.messages[0].key == "a1"
+
+    def test_errors_of_the_program_are_harness_and_cost_nothing(self, transcript):
+        error = answer("a1", "m1", "API Error: 529", usage={"input_tokens": 0})
+        error["message"]["model"] = "<synthetic>"
+        flagged = answer("a2", "m2", "Limit reached", usage={}, isApiErrorMessage=True)
+        reading = transcript(user("u1", "Go"), error, flagged)
+        assert [(m.kind, m.model) for m in reading.messages[1:]] == [("harness", "")] * 2
+        assert reading.usage == []
+
+    def test_content_as_text_and_as_nothing(self, transcript):
+        plain = answer("a1", "m1")
+        plain["message"]["content"] = "Hello"
+        empty = answer("a2", "m2")
+        empty["message"]["content"] = None
+        assert [m.text for m in transcript(plain, empty).messages] == ["Hello", ""]
+
+    def test_a_call_without_input(self, transcript):
+        block = {"type": "tool_use", "id": "c1", "name": "TaskList"}
+        assert transcript(answer("a1", "m1", block)).calls()[0].arguments == "{}"
+
+
+class TestResults:
+    def flags(self, transcript, tool_use_result=None, **block):
+        reading = transcript(
+            answer("a1", "m1", call("c1")),
+            result("r1", "c1", tool_use_result=tool_use_result, **block),
+        )
+        assert reading.skips == []
+        return reading.messages[-1].recorded
+
+    def test_nothing_said_is_nothing_known(self, transcript):
+        assert self.flags(transcript) is None
+        assert self.flags(transcript, {"stdout": "x", "interrupted": False}) is None
+
+    @pytest.mark.parametrize("said", [True, False])
+    def test_is_error(self, transcript, said):
+        assert self.flags(transcript, is_error=said) == Recorded(is_error=said)
+
+    def test_interrupted(self, transcript):
+        assert self.flags(transcript, {"interrupted": True}) == Recorded(interrupted=True)
+
+    def test_success_false_is_an_error_unless_the_block_says_otherwise(self, transcript):
+        assert self.flags(transcript, {"success": False}) == Recorded(is_error=True)
+        assert self.flags(transcript, {"success": False}, is_error=False) == Recorded(
+            is_error=False
+        )
+        assert self.flags(transcript, {"success": True}) is None
+
+    def test_exit_code_and_status(self, transcript):
+        recorded = self.flags(transcript, {"exitCode": 2, "status": "completed"})
+        assert recorded == Recorded(exit_code=2, status="completed")
+
+    def test_the_code_of_a_web_page_is_no_exit_code(self, transcript):
+        recorded = self.flags(transcript, {"code": 200, "codeText": "OK", "bytes": 12})
+        assert recorded == Recorded(details={"code": 200})
+
+    def test_details(self, transcript):
+        recorded = self.flags(
+            transcript,
+            {
+                "truncated": True,
+                "userModified": True,
+                "returnCodeInterpretation": "No matches found",
+                "durationMs": 1500,
+            },
+        )
+        assert recorded.details == {
+            "truncated": True,
+            "user_modified": True,
+            "return_code_interpretation": "No matches found",
+            "duration_s": 1.5,
+        }
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"code": "ENOENT"},
+            {"status": {"phase": "done"}},
+            {"truncated": [1]},
+            {"durationMs": "soon", "success": None},
+            {"exitCode": 1.5},
+        ],
+    )
+    def test_a_field_of_another_type_spoils_no_other(self, transcript, wrong):
+        recorded = self.flags(transcript, {**wrong, "interrupted": True})
+        assert recorded == Recorded(interrupted=True)
+
+    @pytest.mark.parametrize("said", ["Error: no such file", ["a", "b"], [], 7, True, {}])
+    def test_other_forms_of_it_say_nothing(self, transcript, said):
+        assert self.flags(transcript, said) is None
+
+    @pytest.mark.parametrize(
+        ("content", "text"),
+        [
+            ("plain", "plain"),
+            ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+            ([{"type": "image", "source": {"type": "base64", "data": "xx"}}], "[image]"),
+            ([{"type": "text", "text": "see"}, {"type": "image", "source": {}}], "see\n[image]"),
+            ([], ""),
+            (None, ""),
+            ({"text": "odd"}, "odd"),
+            (7, "7"),
+        ],
+    )
+    def test_content(self, transcript, content, text):
+        assert transcript(result("r1", "c1", content)).messages[0].text == text
+
+    def test_no_content_at_all(self, transcript):
+        block = {"type": "tool_result", "tool_use_id": "c1"}
+        (message,) = transcript(user("r1", [block])).messages
+        assert (message.role, message.text, message.tool_call_id) == ("tool", "", "c1")
+
+
+class TestUsers:
+    def test_text_parts_and_pictures(self, transcript):
+        picture = {"type": "image", "source": {"type": "base64", "data": "xx"}}
+        (message,) = transcript(
+            user("u1", [{"type": "text", "text": "Look"}, picture, {"type": "text", "text": "!"}])
+        ).messages
+        assert (message.role, message.kind, message.text) == ("user", "plain", "Look\n[image]\n!")
+
+    def test_text_beside_a_result(self, transcript):
+        block = {"type": "tool_result", "tool_use_id": "c1", "content": "no"}
+        reading = transcript(user("u1", [block, {"type": "text", "text": "Use the other one"}]))
+        assert shape(reading) == [("tool", "plain", "no"), ("user", "plain", "Use the other one")]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "<command-name>/clear</command-name>",
+            "<command-message>review</command-message>\n<command-name>/review</command-name>",
+            "<local-command-stdout>done</local-command-stdout>",
+            "  <system-reminder>Be brief</system-reminder>",
+            "Caveat: The messages below were generated by the user while running local commands.",
+            "<local-command-caveat>Caveat: ...</local-command-caveat>",
+            "<bash-input>git pull</bash-input>",
+            "[Request interrupted by user for tool use]",
+        ],
+    )
+    def test_lines_of_the_program_are_harness(self, transcript, text):
+        reading = transcript(user("u1", text), user("u2", [{"type": "text", "text": text}]))
+        assert [m.kind for m in reading.messages] == ["harness"] * 2
+
+    def test_meta_lines_are_harness(self, transcript):
+        assert transcript(user("u1", "Hooks ran", isMeta=True)).messages[0].kind == "harness"
+
+    def test_a_reminder_before_a_prompt_does_not_hide_the_prompt(self, transcript):
+        parts = ["<system-reminder>Be brief</system-reminder>", "Fix the parser"]
+        reading = transcript(user("u1", [{"type": "text", "text": part} for part in parts]))
+        assert reading.messages[0].kind == "plain"
+
+    def test_no_content(self, transcript):
+        assert transcript(user("u1", None), user("u2", [])).messages == []
+
+
+class TestCompaction:
+    def test_a_boundary_starts_a_generation(self, transcript):
+        reading = transcript(
+            user("u1", "Go"),
+            answer("a1", "m1", "One"),
+            boundary("b1"),
+            user("u2", "What was done so far", isCompactSummary=True),
+            answer("a2", "m2", "Two"),
+            boundary("b2"),
+            user("u3", "Again", isCompactSummary=True),
+            user("u4", "On"),
+        )
+        assert [(m.text, m.kind, m.generation) for m in reading.messages] == [
+            ("Go", "plain", 0),
+            ("One", "plain", 0),
+            ("What was done so far", "summary", 1),
+            ("Two", "plain", 1),
+            ("Again", "summary", 2),
+            ("On", "plain", 2),
+        ]
+
+    def test_only_of_its_own_conversation(self, transcript):
+        reading = transcript(
+            user("u1", "Go"),
+            side(user("x1", "Search"), "x"),
+            boundary("b1"),
+            side(answer("x2", "m1", "Found"), "x", "x1"),
+            user("u2", "On"),
+        )
+        assert [m.generation for m in reading.by_session["s1"]] == [0, 1]
+        assert [m.generation for m in reading.by_session["s1/agent-x"]] == [0, 0]
+
+    def test_other_system_lines_are_none(self, transcript):
+        other = line("system", "y1", subtype="turn_duration", durationMs=5)
+        assert transcript(user("u1", "Go"), other, user("u2", "On")).messages[1].generation == 0
+
+
+class TestGoingBack:
+    START = (user("u0", "Hello"), answer("a0", "m0", "Hi", parent="u0"))
+
+    def test_what_lies_between_was_taken_back(self, kept):
+        store = kept(
+            *self.START,
+            user("u1", "Wrong", "a0"),
+            answer("a1", "m1", call("c1"), parent="u1"),
+            result("r1", "c1", parent="a1"),
+            user("u2", "Right", "a0"),
+            answer("a2", "m2", "Good", parent="u2"),
+        )
+        assert store.texts() == ["Hello", "Hi", "Right", "Good"]
+
+    def test_without_an_answer_nothing_was(self, kept):
+        store = kept(*self.START, user("u1", "And", "a0"), user("u2", "also", "a0"))
+        assert store.texts() == ["Hello", "Hi", "And", "also"]
+
+    def test_twice_and_then_further_back(self, kept):
+        lines = [
+            *self.START,
+            user("u1", "One", "a0"),
+            answer("a1", "m1", "1"),
+            user("u2", "Two", "a0"),
+            answer("a2", "m2", "2"),
+            user("u3", "Three", "a0"),
+            answer("a3", "m3", "3"),
+        ]
+        assert kept(*lines).texts() == ["Hello", "Hi", "Three", "3"]
+        lines += [user("u4", "More", "a3"), answer("a4", "m4", "4"), user("u5", "Four", "a0")]
+        assert kept(*lines).texts() == ["Hello", "Hi", "Four"]
+
+    def test_first_prompts_without_a_parent_are_no_siblings(self, kept):
+        store = kept(user("u1", "One"), answer("a1", "m1", "1"), user("u2", "Two"))
+        assert store.texts() == ["One", "1", "Two"]
+
+    def test_results_and_notes_with_one_parent_are_no_siblings(self, kept):
+        store = kept(
+            answer("a1", "m1", call("c1"), call("c2")),
+            result("r1", "c1", "one", "a1"),
+            user("n1", "<system-reminder>x</system-reminder>", "a1"),
+            answer("a2", "m2", "so"),
+            result("r2", "c2", "two", "a1"),
+            user("n2", "<system-reminder>y</system-reminder>", "a1"),
+        )
+        assert len(store.texts()) == 6
+
+    def test_the_sibling_comes_after_the_log_was_read(self, write, lines, append):
+        path = write("s1.jsonl", lines(*self.START, user("u1", "Wrong", "a0")))
+        store = Kept().read(path)
+        append(path, [answer("a1", "m1", "Bad", parent="u1")])
+        store.read(path)
+        append(path, [user("u2", "Right", "a0")])
+        assert store.read(path).texts() == ["Hello", "Hi", "Right"]
+
+    def test_what_was_taken_back_stays_so_when_a_subagent_left_its_answer_open(
+        self, write, lines, append
+    ):
+        path = write(
+            "s1.jsonl",
+            lines(
+                *self.START,
+                user("u1", "Wrong", "a0"),
+                side(answer("x1", "mx", "Found"), "x"),
+                answer("a1", "m1", "Bad", parent="u1"),
+                user("u2", "Right", "a0"),
+            ),
+        )
+        store = Kept().read(path)
+        append(path, [answer("a2", "m2", "Good", parent="u2")])
+        assert store.read(path).texts() == ["Hello", "Hi", "Right", "Good"]
+
+
+class TestSideChains:
+    def test_with_a_name(self, transcript):
+        reading = transcript(
+            user("u1", "Go"),
+            side(user("x1", "Search for x"), "x"),
+            side(user("y1", "Search for y"), "y"),
+            side(answer("x2", "m1", "Found x"), "x", "x1"),
+            side(answer("y2", "m2", "Found y"), "y", "y1"),
+        )
+        assert [m.text for m in reading.by_session["s1/agent-x"]] == ["Search for x", "Found x"]
+        assert [m.text for m in reading.by_session["s1/agent-y"]] == ["Search for y", "Found y"]
+        assert [m.text for m in reading.by_session["s1"]] == ["Go"]
+        for name in ("x", "y"):
+            lineage = reading.sessions[f"s1/agent-{name}"].lineage
+            assert lineage == Lineage(parent="s1", kind="delegate")
+        assert reading.sessions["s1"].lineage is None
+
+    def test_without_a_name_each_is_known_by_its_first_line(self, transcript):
+        reading = transcript(
+            user("u1", "Go"),
+            side(user("x1", "Search for x")),
+            side(user("y1", "Search for y")),
+            side(answer("x2", "m1", call("c1")), parent="x1"),
+            side(answer("y2", "m2", "Found y"), parent="y1"),
+            side(result("x3", "c1", "hit"), parent="x2"),
+            side(answer("x4", "m3", "Found x"), parent="x3"),
+        )
+        assert [m.key for m in reading.by_session["s1/agent-x1"]] == ["x1", "x2", "x3", "x4"]
+        assert [m.key for m in reading.by_session["s1/agent-y1"]] == ["y1", "y2"]
+
+    def test_a_line_without_an_id_does_not_swallow_the_next_chain(self, transcript):
+        reading = transcript(
+            side(user(None, "Lost")),
+            side(user("x1", "Search for x")),
+            side(user("y1", "Search for y")),
+        )
+        assert [len(messages) for messages in reading.by_session.values()] == [1, 1, 1]
+
+    def test_in_a_file_of_its_own(self, transcript):
+        reading = transcript(
+            side(user("x1", "Search"), "x"),
+            side(answer("x2", "m1", "Found"), "x", "x1"),
+            name="s1/subagents/agent-x.jsonl",
+        )
+        assert reading.session.id == "s1/agent-x"
+        assert reading.session.lineage == Lineage(parent="s1", kind="delegate")
+
+    def test_parents_in_a_circle(self, transcript):
+        reading = transcript(
+            side(user("x1", "One"), parent="x2"),
+            side(user("x2", "Two"), parent="x1"),
+            side(user("x3", "Three"), parent="x3"),
+            user("u1", "Four", "u2"),
+            user("u2", "Five", "u1"),
+        )
+        assert len(reading.messages) == 5
+
+    def test_their_compactions_and_answers_survive_reading_on(self, write, lines, append):
+        path = write(
+            "s1.jsonl",
+            lines(
+                user("u1", "Go"),
+                side(answer("x1", "mx", "Found"), "x"),
+                user("u2", "Before"),
+                answer("a1", "m1", "Still before"),
+                boundary("b1"),
+                user("u3", "After"),
+            ),
+        )
+        store = Kept().read(path)
+        append(path, [user("u4", "Later")])
+        store.read(path)
+        messages = store.sessions["s1"]["messages"].values()
+        assert {m.text: m.generation for m in messages} == {
+            "Go": 0,
+            "Before": 0,
+            "Still before": 0,
+            "After": 1,
+            "Later": 1,
+        }
+
+
+class TestCopies:
+    def test_the_same_line_again_is_left_out(self, transcript):
+        first, second = user("u1", "Go"), answer("a1", "m1", call("c1"))
+        reading = transcript(first, second, first, second, result("r1", "c1"))
+        assert [m.key for m in reading.messages] == ["u1", "a1", "r1"]
+        assert len(reading.calls()) == 1
+        assert reading.skips == []
+
+    def test_the_same_id_with_other_content_is_kept_and_reported(self, transcript):
+        reading = transcript(user("u1", "Go"), user("u1", "Stop"), answer("a1", "m1", "Yes"))
+        assert [m.text for m in reading.messages] == ["Go", "Stop", "Yes"]
+        (skip,) = reading.skips
+        assert skip.line == 2
+        assert "u1" in skip.reason
+
+    def test_the_same_id_in_another_session_is_another_line(self, transcript):
+        reading = transcript(user("u1", "Go"), user("u1", "Go", session="s2"))
+        assert [len(one) for one in reading.by_session.values()] == [1, 1]
+
+    def test_a_copy_after_reading_on_does_not_cut_an_answer_short(self, write, lines, append):
+        copied = [
+            user("u1", "Go"),
+            answer("a1", "m1", "I look."),
+            answer("a2", "m1", call("c1")),
+            result("r1", "c1"),
+            user("u2", "Next", "r1"),
+        ]
+        path = write("s1.jsonl", lines(*copied))
+        store = Kept().read(path)
+        before = dict(store.sessions["s1"]["messages"])
+        append(path, copied)
+        assert store.read(path).sessions["s1"]["messages"] == before
+
+
+class TestOddLines:
+    def test_half_characters_and_nan(self, transcript):
+        reading = transcript(
+            r'{"type":"user","uuid":"u1","sessionId":"s1","message":{"content":"cut \ud83d"}}',
+            r'{"type":"user","uuid":"u2","sessionId":"s1","message":{"content":[{"type":'
+            r'"tool_result","tool_use_id":"c","content":"x\ude00y"}]}}',
+            r'{"type":"user","uuid":"u3","sessionId":"s1","message":{"content":"n"},"cost":NaN}',
+        )
+        assert [m.text for m in reading.messages] == ["cut ?", "x?y", "n"]
+        assert reading.skips == []
+
+    def test_broken_characters(self, tmp_path, read):
+        start = b'{"type":"user","uuid":"%s","sessionId":"s1","message":{"content":'
+        lines = [
+            start % b"u1" + b'"bad \xff"}}',
+            start % b"u2" + b'[{"type":"tool_result","tool_use_id":"c","content":"bad \xff"}]}}',
+            start % b"u3" + b'"good"},"other":"\xff"}',
+            start.replace(b"user", b"assistant") % b"u4"
+            + b'[{"type":"tool_use","id":"c","name":"B","input":{"a":"\xff"}}]}}',
+            start % b"u5" + b'[{"type":"tool_result","content":"x"}]},'
+            b'"toolUseResult":{"status":"\xff","interrupted":true}}',
+        ]
+        path = tmp_path / "s1.jsonl"
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        reading = read(READER, path)
+        assert [skip.line for skip in reading.skips] == [1]
+        assert [m.key for m in reading.messages] == ["u2", "u3", "u4", "u5"]
+        assert reading.messages[0].text == "bad \ufffd"
+        assert reading.messages[2].tool_calls[0].arguments == '{"a":"\ufffd"}'
+        assert reading.messages[3].recorded.interrupted
+
+    def test_nested_too_deeply(self, transcript):
+        content = "x"
+        for _ in range(450):
+            content = {"content": [content]}
+        reading = transcript(user("u1", "Go"), result("r1", "c1", content), user("u2", "On"))
+        assert [m.key for m in reading.messages if m.role == "user"] == ["u1", "u2"]
+        assert all("deep" in skip.reason for skip in reading.skips)
+
+    def test_unknown_types_are_ignored(self, transcript):
+        reading = transcript(
+            {"type": "summary", "summary": "Earlier", "leafUuid": "x"},
+            {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
+            {"type": "progress", "sessionId": "s1", "uuid": "p", "data": {"type": "hook"}},
+            {"type": "queue-operation", "operation": "enqueue", "sessionId": "s1"},
+            {"type": "from-the-future", "sessionId": "s1", "uuid": "f", "message": {"x": 1}},
+            {"no": "type"},
+            user("u1", "Go"),
+        )
+        assert [m.key for m in reading.messages] == ["u1"]
+        assert reading.skips == []
+
+    @pytest.mark.parametrize(
+        ("broken", "reason"),
+        [
+            ({**user("x", "y"), "message": None}, "without a message"),
+            ({**user("x", "y"), "sessionId": None}, "without a session"),
+            ({**user("x", "y"), "message": "text"}, "not the expected shape"),
+            ({**user("x", 7)}, "not the expected shape"),
+            ("[1, 2]", "not the expected shape"),
+            ("null", "not the expected shape"),
+            ("{broken", "not valid JSON"),
+        ],
+    )
+    def test_broken_lines_are_reported(self, transcript, broken, reason):
+        reading = transcript(user("u1", "Go"), broken, user("u2", "On"))
+        assert [m.key for m in reading.messages] == ["u1", "u2"]
+        (skip,) = reading.skips
+        assert skip.line == 2
+        assert reason in skip.reason
+
+    def test_a_cut_line_is_read_when_it_is_complete(self, write, lines, tmp_path):
+        text = lines(user("u1", "Go"), answer("a1", "m1", "Yes")).text
+        path = write("s1.jsonl", text[:-30])
+        store = Kept()
+        store.read(path)
+        assert store.texts() == ["Go"]
+        path.write_text(text)
+        assert store.read(path).texts() == ["Go", "Yes"]
+
+    def test_nothing_but_empty_lines(self, write, read):
+        reading = read(READER, write("s1.jsonl", "\n\n"))
+        assert reading.fragments == []
+        assert reading.state.lines == 2
+
+    def test_compressed(self, tmp_path, read, lines):
+        path = tmp_path / "s1.jsonl.gz"
+        path.write_bytes(gzip.compress(lines(user("u1", "Go")).text.encode()))
+        assert [m.text for m in read(READER, path).messages] == ["Go"]
+
+
+class TestSessions:
+    def test_facts_are_those_of_the_first_line(self, transcript, write):
+        reading = transcript(user("u1", "Go"), user("u2", "On", cwd="/tmp", version="9"))
+        session = reading.session
+        assert (session.id, session.source) == ("s1", "claude_code")
+        assert (session.cwd, session.git_branch) == ("/repo", "main")
+        assert session.agent == "Claude Code 2.0.1"
+        assert session.log.endswith("s1.jsonl")
+
+    def test_and_stay_so_when_the_log_grows(self, write, lines, append):
+        path = write("s1.jsonl", lines(user("u1", "Go")))
+        store = Kept().read(path)
+        append(path, [user("u2", "On", cwd="/tmp", gitBranch="other", version="9")])
+        facts = store.read(path).sessions["s1"]["facts"]
+        assert (facts["cwd"], facts["git_branch"]) == ("/repo", "main")
+        assert facts["agent"] == "Claude Code 2.0.1"
+
+    def test_a_title_wherever_it_stands(self, kept, write, lines, append):
+        title = {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"}
+        assert kept(title, user("u1", "Go")).sessions["s1"]["facts"]["title"] == "Parser"
+        assert kept(user("u1", "Go"), title).sessions["s1"]["facts"]["title"] == "Parser"
+        path = write("s1.jsonl", lines(user("u1", "Go")))
+        store = Kept().read(path)
+        append(path, [title])
+        assert store.read(path).sessions["s1"]["facts"]["title"] == "Parser"
+
+    def test_a_title_alone_is_no_session(self, kept):
+        title = {"type": "custom-title", "sessionId": "s9", "customTitle": "Parser"}
+        assert list(kept(title, user("u1", "Go")).sessions) == ["s1"]
+
+    def test_several_in_one_file(self, transcript):
+        reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
+        assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
+        assert [m.text for m in reading.by_session["s2"]] == ["Also"]
+
+
+class TestMemory:
+    def test_fragments_are_bounded(self, transcript):
+        lines = []
+        for turn in range(1250):
+            lines += [
+                user(f"u{turn}", f"Do {turn}"),
+                answer(f"a{turn}", f"m{turn}", call(f"c{turn}")),
+                result(f"r{turn}", f"c{turn}"),
+                answer(f"b{turn}", f"n{turn}", "Done."),
+            ]
+        reading = transcript(*lines)
+        assert len(reading.messages) == 5000
+        assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
+        assert [one.replaces for one in reading.fragments[:3]] == [True, False, False]
+
+    def test_so_are_those_with_very_many_results_to_one_answer(self, transcript):
+        calls = [call(f"c{n}") for n in range(1500)]
+        reading = transcript(
+            answer("a1", "m1", *calls), *(result(f"r{n}", f"c{n}") for n in range(1500))
+        )
+        assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
+        assert all(one.result == "ok" for one in reading.calls())
+
+    def test_long_texts_come_in_smaller_ones(self, transcript):
+        reading = transcript(*(user(f"u{n}", "x" * 100_000) for n in range(60)))
+        assert max(len(one.messages) for one in reading.fragments) < 30
+
+    def test_idle_conversations_are_let_go_and_can_come_back(self, write, lines, read):
+        values = [
+            side(user("x1", "Search"), "x"),
+            side(boundary("xb"), "x"),
+            side(answer("x2", "mx", "Looking"), "x"),
+            *(user(f"u{n}", "Go") for n in range(4500)),
+            side(answer("x3", "mx", "Found"), "x"),
+        ]
+        reading = read(READER, write("s1.jsonl", lines(*values)))
+        found = [(m.key, m.generation) for m in reading.by_session["s1/agent-x"]]
+        assert found == [("x1", 0), ("x2", 1), ("x3", 1)]
+        first = [one for one in reading.fragments if one.session.id == "s1/agent-x"]
+        assert [one.replaces for one in first] == [True, False]
+
+
+class TestRewritten:
+    def test_read_from_its_start_and_what_is_gone_is_gone(self, write, lines):
+        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
+        store = Kept().read(path)
+        path.write_text(lines(user("u9", "Other"), user("u2", "On"), user("u3", "End")).text)
+        store.read(path)
+        assert store.texts() == ["Other", "On", "End"]
+        assert {m.generation for m in store.sessions["s1"]["messages"].values()} == {0}
+
+    def test_emptied_and_written_again(self, write, lines):
+        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
+        store = Kept().read(path)
+        path.write_text("")
+        store.read(path)
+        path.write_text(lines(user("u5", "New")).text)
+        store.read(path)
+        assert store.texts() == ["New"]
+        assert store.sessions["s1"]["messages"]["u5"].generation == 0
+
+    def test_unchanged_gives_nothing_new(self, write, lines, read):
+        path = write("s1.jsonl", lines(user("u1", "Go"), user("u2", "On")))
+        first = read(READER, path)
+        again = read(READER, path, first.state)
+        assert again.messages == []
+        assert again.state == first.state
+
+
+COPIED = answer("a2", "m2", call("c2"), parent="a1")
+EVERYTHING = [
+    {"type": "summary", "summary": "Earlier", "leafUuid": "x"},
+    user("u1", "Fix the parser — bitte schön 😀"),
+    answer("a1", "m1", {"type": "thinking", "thinking": "Hm"}, usage={"output_tokens": 1}),
+    answer("a1b", "m1", call("c1"), call("c1b"), usage={"output_tokens": 9}),
+    result("r1", "c1", "one"),
+    answer("a1c", "m1", call("c1c")),
+    side(user("x1", "Search")),
+    side(answer("x2", "mx", call("cx")), parent="x1"),
+    result("r1b", "c1b", "two", is_error=True),
+    side(user("y1", "Search too")),
+    side(result("x3", "cx", "hit"), parent="x2"),
+    COPIED,
+    side(answer("x4", "mx2", "Found"), parent="x3"),
+    result("r2", "c2", "three", tool_use_result={"interrupted": True}),
+    answer("a3", "m1", "late", usage={"output_tokens": 12}),
+    COPIED,
+    user("u2", "Wrong way", "a3"),
+    answer("a4", "m4", "Going"),
+    answer("a4b", "m4", call("c4")),
+    side(answer("z1", "mz", "Hello"), "z"),
+    result("r4", "c4"),
+    user("u3", "Right way", "a3", cwd="/elsewhere"),
+    "{broken",
+    answer("a5", "m5", "Compacting soon"),
+    {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"},
+    boundary("b1"),
+    user("u4", "So far: nothing", isCompactSummary=True),
+    side(answer("z2", "mz", call("cz")), "z", "z1"),
+    user("u4", "The same id"),
+    user("v1", "Another session", session="s2"),
+    answer("a6", "m6", "More"),
+    r'{"type":"user","uuid":"u5","sessionId":"s1","parentUuid":"a6","message":{"content":"\ud83d"}}',
+    side(answer("y2", "my", "Found too"), parent="y1"),
+    answer("a7", "m7", "End"),
+    answer("a7b", "m7", "of it"),
+    user("u6", "Right way after all", "a3"),
+]
+
+
+def split_points():
+    """Line ends, and three places inside each line."""
+    offset = 0
+    for value in EVERYTHING:
+        text = value if isinstance(value, str) else json.dumps(value)
+        length = len(text.encode()) + 1
+        yield from (offset + 1, offset + length // 2, offset + length - 1, offset + length)
+        offset += length
+
+
+class TestReadingOn:
+    def whole(self, path, data):
+        path.write_bytes(data)
+        return Kept().read(path).sessions
+
+    @pytest.mark.parametrize("split", [*split_points()])
+    def test_in_two_parts_is_as_at_once(self, tmp_path, lines, split):
+        data = lines(*EVERYTHING).text.encode()
+        path = tmp_path / "s1.jsonl"
+        expected = self.whole(path, data)
+        path.write_bytes(data[:split])
+        store = Kept().read(path)
+        path.write_bytes(data)
+        assert store.read(path).sessions == expected
+
+    def test_line_by_line_is_as_at_once(self, tmp_path, lines):
+        data = lines(*EVERYTHING).text.encode()
+        path = tmp_path / "s1.jsonl"
+        expected = self.whole(path, data)
+        store = Kept()
+        for split in split_points():
+            path.write_bytes(data[:split])
+            store.read(path)
+        assert store.sessions == expected
+
+    @settings(
+        max_examples=150,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(data=st.data())
+    def test_any_transcript_in_any_parts(self, tmp_path, lines, data):
+        values = data.draw(transcripts())
+        content = lines(*values).text.encode()
+        path = tmp_path / "s1.jsonl"
+        expected = self.whole(path, content)
+        splits = data.draw(st.lists(st.integers(0, len(content)), max_size=4))
+        store = Kept()
+        for split in [*sorted(splits), len(content)]:
+            path.write_bytes(content[:split])
+            store.read(path)
+        assert store.sessions == expected
+
+    def test_and_joins_the_same_calls(self, tmp_path, lines):
+        sessions = self.whole(tmp_path / "s1.jsonl", lines(*EVERYTHING).text.encode())
+        calls = join_calls(sessions["s1"]["messages"].values())
+        assert [(c.id, c.result) for c in calls] == [
+            ("c1", "one"),
+            ("c1b", "two"),
+            ("c1c", None),
+            ("c2", "three"),
+        ]
+
+
+@st.composite
+def transcripts(draw):
+    """Lines with everything that can happen, in any order."""
+    values = []
+    for number in range(draw(st.integers(1, 25))):
+        uuid = f"l{number}"
+        parent = draw(
+            st.sampled_from([None, *(f"l{n}" for n in range(max(0, number - 6), number))])
+        )
+        session = draw(st.sampled_from(["s1", "s1", "s1", "s2"]))
+        message_id = f"m{draw(st.integers(0, 3))}"
+        place = {"parent": parent, "session": session}
+        made = draw(
+            st.sampled_from(
+                [
+                    user(uuid, f"prompt {number}", **place),
+                    answer(uuid, message_id, f"answer {number}", **place),
+                    answer(
+                        uuid,
+                        message_id,
+                        call(f"c{number}"),
+                        usage={"output_tokens": number},
+                        **place,
+                    ),
+                    user(
+                        uuid,
+                        [{"type": "tool_result", "tool_use_id": f"c{number - 1}", "content": "ok"}],
+                        **place,
+                    ),
+                    user(uuid, "<system-reminder>note</system-reminder>", **place),
+                    boundary(uuid, session=session),
+                    {"type": "progress", "sessionId": session, "uuid": uuid},
+                    {"type": "custom-title", "sessionId": session, "customTitle": uuid},
+                    "{broken",
+                ]
+            )
+        )
+        if isinstance(made, dict) and "isSidechain" in made:
+            chain = draw(st.sampled_from(["main", "main", "named", "unnamed"]))
+            if chain != "main":
+                agent = draw(st.sampled_from(["x", "y"])) if chain == "named" else None
+                made = side(made, agent, parent)
+        values.append(made)
+        if draw(st.integers(0, 9)) == 0:
+            again = draw(st.sampled_from(values))
+            values.append(again)
+    return values

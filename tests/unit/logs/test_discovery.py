@@ -1,0 +1,116 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from journeyman.logs.discovery import files_in, usual_places
+
+
+@pytest.fixture
+def touch(tmp_path):
+    def touch(*names: str) -> None:
+        for name in names:
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"12345")
+
+    return touch
+
+
+def found(tmp_path: Path, source: str, **environ: str) -> list[str]:
+    (place,) = [one for one in usual_places(environ, tmp_path) if one.source == source]
+    return [os.path.relpath(log, tmp_path) for log in place.logs]
+
+
+class TestHermes:
+    def test_its_database_and_those_of_profiles(self, tmp_path, touch):
+        touch(
+            ".hermes/state.db",
+            ".hermes/profiles/work/state.db",
+            ".hermes/other.db",
+            ".hermes/cron/runtime.db",
+            ".hermes/profiles/work/other.db",
+            ".hermes/skills/x/state.db",
+            ".hermes/state.db-wal",
+        )
+        assert found(tmp_path, "hermes") == [".hermes/state.db", ".hermes/profiles/work/state.db"]
+
+    def test_another_home(self, tmp_path, touch):
+        touch(".hermes/state.db", "data/state.db")
+        assert found(tmp_path, "hermes", HERMES_HOME=str(tmp_path / "data")) == ["data/state.db"]
+
+
+class TestClaudeCode:
+    def test_transcripts_and_those_of_subagents(self, tmp_path, touch):
+        touch(
+            ".claude/projects/a/s.jsonl",
+            ".claude/projects/a/b/subagents/agent-x.jsonl",
+            ".claude/projects/a/sessions-index.json",
+            ".claude/history.jsonl",
+            ".claude/todos/t.json",
+        )
+        assert found(tmp_path, "claude_code") == [
+            ".claude/projects/a/s.jsonl",
+            ".claude/projects/a/b/subagents/agent-x.jsonl",
+        ]
+
+    def test_another_home(self, tmp_path, touch):
+        touch("c/projects/a/s.jsonl")
+        logs = found(tmp_path, "claude_code", CLAUDE_CONFIG_DIR=str(tmp_path / "c"))
+        assert logs == ["c/projects/a/s.jsonl"]
+
+
+class TestCodex:
+    def test_live_and_archived_rollouts(self, tmp_path, touch):
+        touch(
+            ".codex/sessions/2026/01/02/rollout-1.jsonl",
+            ".codex/archived_sessions/rollout-0.jsonl",
+            ".codex/history.jsonl",
+        )
+        assert found(tmp_path, "codex") == [
+            ".codex/archived_sessions/rollout-0.jsonl",
+            ".codex/sessions/2026/01/02/rollout-1.jsonl",
+        ]
+
+    def test_another_home(self, tmp_path, touch):
+        touch("x/sessions/rollout-1.jsonl")
+        logs = found(tmp_path, "codex", CODEX_HOME=str(tmp_path / "x"))
+        assert logs == ["x/sessions/rollout-1.jsonl"]
+
+
+class TestPlaces:
+    def test_missing_folders_are_no_problem(self, tmp_path):
+        places = usual_places({}, tmp_path)
+        assert [(place.source, place.exists) for place in places] == [
+            ("hermes", False),
+            ("claude_code", False),
+            ("codex", False),
+        ]
+        assert all(place.logs == [] and place.problems == [] for place in places)
+
+    def test_an_empty_variable_counts_as_none(self, tmp_path, touch):
+        touch(".codex/sessions/rollout-1.jsonl")
+        assert found(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
+
+    def test_sizes_are_added(self, tmp_path, touch):
+        touch(".claude/projects/a/s.jsonl", ".claude/projects/a/t.jsonl", ".claude/history.jsonl")
+        sizes = {place.source: place.size_bytes for place in usual_places({}, tmp_path)}
+        assert sizes["claude_code"] == 10
+
+
+class TestFiles:
+    def test_only_endings_of_logs_in_a_fixed_order(self, tmp_path, touch):
+        touch("b.JSONL", "a.json", "c.txt", "d.jsonl.gz", "z/state.db", "k/x.ndjson", "e.jsonl.bak")
+        names = [os.path.relpath(path, tmp_path) for path in files_in(tmp_path, [])]
+        assert names == ["a.json", "b.JSONL", "d.jsonl.gz", "k/x.ndjson", "z/state.db"]
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+    def test_a_folder_that_cannot_be_read_is_named(self, tmp_path, touch):
+        touch("open/a.jsonl", "closed/b.jsonl")
+        (tmp_path / "closed").chmod(0)
+        problems = []
+        try:
+            assert len(list(files_in(tmp_path, problems))) == 1
+        finally:
+            (tmp_path / "closed").chmod(0o755)
+        assert [problem.path for problem in problems] == [str(tmp_path / "closed")]

@@ -1,0 +1,62 @@
+"""JSON documents read element by element."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from journeyman.logs.documents import fields, items, value_at
+from journeyman.logs.logfile import LogFile
+from journeyman.records import Skip
+
+
+def document(tmp_path: Path, content: str | bytes) -> LogFile:
+    file = tmp_path / "document.json"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return LogFile(file)
+
+
+def test_the_elements_of_a_list(tmp_path: Path) -> None:
+    assert list(items(document(tmp_path, '[1, {"a": [2.5]}]'), "item")) == [1, {"a": [2.5]}]
+    under_a_key = document(tmp_path, '{"x": 0, "many": [1, 2], "y": 0}')
+    assert list(items(under_a_key, "many.item")) == [1, 2]
+    assert list(items(under_a_key, "none.item")) == []
+
+
+def test_what_came_before_a_break_is_given(tmp_path: Path) -> None:
+    one, two, skip = items(document(tmp_path, '[1, 2, {"cut": '), "item")
+    assert (one, two) == (1, 2)
+    assert isinstance(skip, Skip)
+    assert "breaks off" in skip.reason
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"a": NaN, "many": [1, NaN, Infinity, 4]}', [1, None, None, 4]),
+        (
+            '{"a": 1, "many": [1, 123456789012345678901234567890]}',
+            [1, 123456789012345678901234567890],
+        ),
+        (b'\xef\xbb\xbf{"many": [1, 2]}', [1, 2]),
+    ],
+    ids=["NaN", "a very large number", "a byte order mark"],
+)
+def test_what_only_the_standard_library_reads(
+    tmp_path: Path, content: str | bytes, expected: list[object]
+) -> None:
+    log = document(tmp_path, content)
+    assert list(items(log, "many.item")) == expected
+    assert "many" not in fields(log, without=("many",))
+
+
+def test_the_values_of_single_keys(tmp_path: Path) -> None:
+    log = document(tmp_path, '{"a": {"b": [1]}, "many": [1, 2], "c": null}')
+    assert fields(log, without=("many",)) == {"a": {"b": [1]}, "c": None}
+    assert value_at(log, "a.b") == [1]
+    assert value_at(log, "nothing") is None
+
+
+def test_a_compressed_document(tmp_path: Path) -> None:
+    log = document(tmp_path, gzip.compress(b"[1, 2]"))
+    assert list(items(log, "item")) == [1, 2]

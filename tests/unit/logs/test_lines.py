@@ -1,0 +1,208 @@
+import gzip
+
+import pytest
+
+from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
+from journeyman.logs.logfile import LogFile
+from journeyman.records import LogState, Skip
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Writes a log and looks at it."""
+
+    def log(data: bytes, name: str = "log.jsonl") -> LogFile:
+        (tmp_path / name).write_bytes(data)
+        return LogFile(tmp_path / name)
+
+    return log
+
+
+def places(lines):
+    """Number, offset and data of each line; a skip as it is."""
+    return [one if isinstance(one, Skip) else one[:3] for one in lines]
+
+
+def state_of(log: LogFile, **how) -> LogState:
+    lines = Lines(log, None, **how)
+    list(lines)
+    return lines.state("test")
+
+
+class TestPlaces:
+    def test_offsets_and_numbers(self, log):
+        lines = Lines(log(b'{"a":1}\n{"b":2}\n'), None)
+        assert places(lines) == [(1, 0, b'{"a":1}\n'), (2, 8, b'{"b":2}\n')]
+        assert (lines.offset, lines.count, lines.resumed) == (16, 2, False)
+
+    def test_empty_lines_count_but_are_not_given(self, log):
+        lines = Lines(log(b"\n  \n1\n\r\n\n2\n"), None)
+        assert places(lines) == [(3, 4, b"1\n"), (6, 9, b"2\n")]
+        assert (lines.offset, lines.count) == (11, 6)
+
+    def test_windows_line_ends(self, log):
+        lines = Lines(log(b"[1]\r\n[2]\r\n"), None)
+        found = list(lines)
+        assert [line.offset for line in found] == [0, 5]
+        assert [LineDecoder(list[int]).decode(line) for line in found] == [[1], [2]]
+
+    def test_a_last_line_without_an_end_is_given_but_not_counted(self, log):
+        lines = Lines(log(b"1\n2"), None)
+        assert list(lines) == [Line(1, 0, b"1\n", True), Line(2, 2, b"2", False)]
+        assert (lines.offset, lines.count) == (2, 1)
+
+    def test_an_empty_file(self, log):
+        lines = Lines(log(b""), None)
+        assert list(lines) == []
+        assert lines.state("test").offset == 0
+
+
+class TestLongLines:
+    def test_as_long_as_allowed(self, log):
+        assert places(Lines(log(b"12345678\n1\n"), None, longest=8)) == [
+            (1, 0, b"12345678\n"),
+            (2, 9, b"1\n"),
+        ]
+
+    @pytest.mark.parametrize("length", [9, 10, 17, 18, 100])
+    def test_longer_is_reported_and_the_rest_is_read(self, log, length):
+        lines = Lines(log(b"x" * length + b"\n12\n"), None, longest=8)
+        skip, line = lines
+        reason = f"the line has {length + 1} bytes; over 8 it is left out"
+        assert skip == Skip(line=1, reason=reason)
+        assert line == Line(2, length + 1, b"12\n", True)
+        assert (lines.offset, lines.count) == (length + 4, 2)
+
+    def test_a_long_line_without_an_end_waits_for_it(self, log):
+        lines = Lines(log(b"1\n" + b"x" * 20), None, longest=8)
+        assert [type(one) for one in lines] == [Line, Skip]
+        assert (lines.offset, lines.count) == (2, 1)
+        state = lines.state("test")
+        grown = Lines(log(b"1\n" + b"x" * 30 + b"\n2\n"), state, longest=8)
+        assert [one[0] if isinstance(one, Line) else one.line for one in grown] == [2, 3]
+        assert grown.resumed
+
+
+class TestReadingOn:
+    def test_unchanged(self, log):
+        file = log(b"1\n2\n")
+        lines = Lines(file, state_of(file))
+        assert list(lines) == []
+        assert lines.resumed
+        assert (lines.offset, lines.count) == (4, 2)
+
+    def test_appended(self, log):
+        state = state_of(log(b"1\n2\n"))
+        lines = Lines(log(b"1\n2\n3\n"), state)
+        assert places(lines) == [(3, 4, b"3\n")]
+        assert lines.resumed
+
+    def test_a_line_that_had_no_end(self, log):
+        state = state_of(log(b"1\n2"))
+        assert places(Lines(log(b"1\n23\n"), state)) == [(2, 2, b"23\n")]
+
+    def test_a_little_earlier_when_asked(self, log):
+        state = state_of(log(b"1\n2\n"))
+        lines = Lines(log(b"1\n2\n3\n"), state, back_to=(2, 1))
+        assert places(lines) == [(2, 2, b"2\n"), (3, 4, b"3\n")]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param(b"9\n2\n3\n", id="rewritten"),
+            pytest.param(b"1\n", id="cut off"),
+            pytest.param(b"7\n", id="replaced by a shorter one"),
+            pytest.param(b"7\n8\n", id="replaced by one as long"),
+        ],
+    )
+    def test_anything_else_is_read_from_the_start(self, log, data):
+        state = state_of(log(b"1\n2\n"))
+        lines = Lines(log(data), state, back_to=(2, 1))
+        assert [line.number for line in lines] == list(range(1, data.count(b"\n") + 1))
+        assert not lines.resumed
+
+    def test_emptied(self, log):
+        state = state_of(log(b"1\n2\n"))
+        lines = Lines(log(b""), state)
+        assert list(lines) == []
+        assert not lines.resumed
+        assert lines.offset == 0
+
+    def test_a_change_far_from_both_ends_of_a_short_log(self, log):
+        first, last = b"1" * 3000 + b"\n", b"3" * 3000 + b"\n"
+        state = state_of(log(first + b"2\n" + last))
+        lines = Lines(log(first + b"9\n" + last), state)
+        assert len(list(lines)) == 3
+        assert not lines.resumed
+
+
+class TestCompressed:
+    def test_read_whole_each_time(self, log):
+        file = log(gzip.compress(b"1\n2\n"), "log.jsonl.gz")
+        state = state_of(file)
+        lines = Lines(file, state)
+        assert places(lines) == [(1, 0, b"1\n"), (2, 2, b"2\n")]
+        assert not lines.resumed
+
+    def test_cut_off(self, log):
+        content = b"".join(b'{"line": %d}\n' % number for number in range(20_000))
+        packed = gzip.compress(content)
+        lines = Lines(log(packed[: len(packed) // 2], "log.jsonl.gz"), None)
+        *read, last = lines
+        assert read
+        assert all(isinstance(line, Line) for line in read)
+        assert isinstance(last, Skip)
+        assert "breaks off" in last.reason
+
+    def test_damaged(self, log):
+        packed = bytearray(gzip.compress(b"1\n" * 100))
+        packed[-6] ^= 0xFF
+        *_, last = Lines(log(bytes(packed), "log.jsonl.gz"), None)
+        assert isinstance(last, Skip)
+
+
+class TestDecoding:
+    def decode(self, data: bytes, shape=dict[str, object], *, whole=True):
+        return LineDecoder(shape).decode(Line(1, 0, data, whole))
+
+    def reason(self, data: bytes, shape=dict[str, object], *, whole=True) -> str:
+        with pytest.raises(BadLine) as caught:
+            self.decode(data, shape, whole=whole)
+        return str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("data", "expected"),
+        [
+            pytest.param(rb'{"a":"\ud83d"}', "?", id="first half of a character"),
+            pytest.param(rb'{"a":"\ude00 b"}', "? b", id="second half"),
+            pytest.param(rb'{"a":"x\ud83d\ud83d\ude00"}', "x?😀", id="half before a whole one"),
+            pytest.param(b'{"a":NaN}', None, id="NaN"),
+            pytest.param(b'{"a":-Infinity}', None, id="infinity"),
+            pytest.param(b'\xef\xbb\xbf{"a":1}', 1, id="byte order mark"),
+        ],
+    )
+    def test_what_only_the_standard_library_reads(self, data, expected):
+        assert self.decode(data) == {"a": expected}
+
+    def test_invalid_utf8(self):
+        assert self.reason(b'{"a":"\xff"}\n').startswith("not valid UTF-8")
+
+    def test_invalid_utf8_at_the_cut_is_a_cut(self):
+        cut = '{"a":"ö'.encode()[:-1]
+        assert "cut off" in self.reason(cut, whole=False)
+
+    def test_not_json(self):
+        assert self.reason(b"hello\n").startswith("not valid JSON")
+
+    def test_cut_off(self):
+        assert "cut off" in self.reason(b'{"a": [1, 2', whole=False)
+
+    def test_another_shape(self):
+        assert self.reason(b"[1]\n").startswith("not the expected shape")
+        assert self.reason(b"[NaN]\n").startswith("not the expected shape")
+
+    def test_nested_too_deeply(self):
+        assert "deep" in self.reason(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
+
+    def test_a_number_too_long_for_anybody(self):
+        assert "out of range" in self.reason(b'{"a":' + b"9" * 5000 + b"}\n")

@@ -1,0 +1,136 @@
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.registry import GROUP, Readers
+from journeyman.records.errors import NotALog, UnknownReader
+
+
+class DiaryReader:
+    """A reader as another package would bring it."""
+
+    name = "diary"
+    about = "Diaries"
+
+    def recognises(self, log):
+        return log.head.startswith(b"Dear diary")
+
+    def read(self, log, since):
+        return iter(())
+
+
+class Broken:
+    def __init__(self):
+        raise RuntimeError("needs a licence")
+
+
+class NoReader:
+    name = "nobody"
+
+
+def plugin(value: str) -> EntryPoint:
+    """An entry point to something in this file."""
+    return EntryPoint(name="x", value=f"{__name__}:{value}", group=GROUP)
+
+
+@pytest.fixture
+def log(tmp_path):
+    def log(data: bytes, name: str = "file.jsonl") -> LogFile:
+        (tmp_path / name).write_bytes(data)
+        return LogFile(tmp_path / name)
+
+    return log
+
+
+class TestFinding:
+    def test_empty(self, log):
+        with pytest.raises(NotALog, match=r"file\.jsonl is empty\."):
+            Readers([]).reader_for(log(b""))
+
+    def test_binary(self, log):
+        with pytest.raises(NotALog, match="binary data"):
+            Readers([]).reader_for(log(b"\x7fELF\x00\x01\x02", "file.db"))
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"hello\n",
+            b"\n\n\n",
+            b"{}\n",
+            b"[]",
+            b"[[1,2],[3,4]]",
+            b"null",
+            b'{"name": "package", "version": "1.0.0"}',
+            b'{"a": [',
+            b"\xff\xfe{}",
+            b'"text"\n17\n',
+            b"[" * 100_000,
+        ],
+    )
+    def test_unknown_text(self, log, data):
+        with pytest.raises(NotALog, match="no reader knows its shape"):
+            Readers([]).reader_for(log(data))
+
+    @pytest.mark.parametrize(
+        ("data", "name"),
+        [
+            (b'{"type":"user","sessionId":"s","uuid":"u","message":{}}\n', "claude_code"),
+            (b'{"type":"summary","summary":"Fixed it","leafUuid":"u"}\n', "claude_code"),
+            (b'{"id":"s","source":"cli","started_at":1,"messages":[]}\n', "hermes_export"),
+            (b'{"journeyman":1,"session":{},"messages":[]}\n', "journeyman"),
+            (b'{"messages":[{"role":"user","content":"hi"}]}\n', "openai"),
+        ],
+    )
+    def test_each_format_finds_its_reader(self, log, data, name):
+        assert Readers([]).reader_for(log(data)).name == name
+
+    @pytest.mark.parametrize(
+        ("start", "name"),
+        [
+            ('{"id":"s","source":"cli","started_at":1,"messages":[', "hermes_export"),
+            ('{"journeyman":1,"session":{"id":"s","source":"x"},"messages":[', "journeyman"),
+        ],
+    )
+    def test_a_first_line_longer_than_what_is_looked_at(self, log, start, name):
+        message = '{"role":"user","content":"' + "x" * 1000 + '"}'
+        data = start + ",".join([message] * 400) + "]}\n"
+        assert Readers([]).reader_for(log(data.encode())).name == name
+
+    def test_names_are_unique_and_known(self):
+        readers = Readers([])
+        names = [reader.name for reader in readers.all]
+        assert len(names) == len(set(names))
+        assert all(readers.named(name).name == name for name in names)
+
+    def test_unknown_name(self):
+        with pytest.raises(UnknownReader, match=r"'codec'.*codex"):
+            Readers([]).named("codec")
+
+
+class TestPlugins:
+    def test_a_good_one(self, log):
+        readers = Readers([plugin("DiaryReader")])
+        assert readers.problems == []
+        assert readers.named("diary").about == "Diaries"
+        assert readers.reader_for(log(b"Dear diary,\n")).name == "diary"
+
+    @pytest.mark.parametrize(
+        ("value", "reason"),
+        [
+            ("Broken", "could not be loaded: needs a licence"),
+            ("Missing", "could not be loaded"),
+            ("NoReader", "not a reader"),
+            ("plugin", "could not be loaded"),
+        ],
+    )
+    def test_a_bad_one_is_named_and_the_others_work(self, log, value, reason):
+        readers = Readers([plugin(value), plugin("DiaryReader")])
+        (problem,) = readers.problems
+        assert problem.path == f"{__name__}:{value}"
+        assert reason in problem.reason
+        assert readers.reader_for(log(b"Dear diary,\n")).name == "diary"
+
+    def test_a_package_that_is_not_there(self):
+        readers = Readers([EntryPoint(name="x", value="no_such_package:Reader", group=GROUP)])
+        assert [problem.path for problem in readers.problems] == ["no_such_package:Reader"]
