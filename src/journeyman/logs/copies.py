@@ -11,14 +11,15 @@ from typing import Literal
 
 from journeyman.logs.lines import Line
 
-_REMEMBERED_LINES = 20_000
+REMEMBERED_LINES = 20_000
 _DIGEST_BYTES = 6
 
 
 class Copies:
-    """The lines seen so far, by id; `memory` is what `before` gave at the end of a reading."""
+    """The last `limit` lines seen, by id; `memory` is what `before` gave after a reading."""
 
-    def __init__(self, memory: str = "") -> None:
+    def __init__(self, memory: str = "", *, limit: int = REMEMBERED_LINES) -> None:
+        self._limit = limit
         self._seen: dict[bytes, tuple[bytes, int]] = {
             packed[:_DIGEST_BYTES]: (packed[_DIGEST_BYTES:], -1)
             for packed in _split(base64.b64decode(memory))
@@ -31,7 +32,7 @@ class Copies:
         if before is not None:
             return "same" if before[0] == content else "other"
         self._seen[short] = (content, line.offset)
-        if len(self._seen) > _REMEMBERED_LINES:
+        if len(self._seen) > self._limit:
             del self._seen[next(iter(self._seen))]
         return "new"
 

@@ -21,6 +21,7 @@ BUSY_TIMEOUT_S = 5.0
 
 _TRIES = 3
 _PAUSE_S = 0.05
+_READ = ("sessions", "messages", "session_model_usage")
 _NEEDED = {
     "sessions": {"id", "source", "started_at"},
     "messages": {"session_id", "role", "content"},
@@ -34,7 +35,8 @@ class Database:
         self._connection = connection
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         names = [row["name"] for row in tables]
-        self._columns = {name: self._columns_of(name) for name in names if name.isidentifier()}
+        # Only these, because to look at a search index can need what is not installed here.
+        self._columns = {name: self._columns_of(name) for name in _READ if name in names}
         for table, needed in _NEEDED.items():
             if not needed <= self._columns.get(table, set()):
                 found = ", ".join(sorted(names)[:6]) or "no tables"
@@ -51,7 +53,9 @@ class Database:
         messages = self._sums("messages", ("active", "compacted"), f"max({self._row_id})")
         usage = self._sums("session_model_usage", COUNTERS)
         ends = self._end_reasons()
-        for one in self._connection.execute("SELECT * FROM sessions ORDER BY started_at, id"):
+        for one in self._connection.execute(
+            "SELECT * FROM sessions WHERE id IS NOT NULL ORDER BY started_at, id"
+        ):
             row = dict(one)
             parent_end = ends.get(row.get("parent_session_id"))
             parts = (row, parent_end, messages.get(row["id"]), usage.get(row["id"]))

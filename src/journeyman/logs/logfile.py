@@ -7,6 +7,7 @@ costs one small read however many readers there are.
 import gzip
 import io
 import os
+import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -48,7 +49,7 @@ class LogFile:
         try:
             with self.open() as file:
                 return file.read(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise LogUnreadable(f"{self.path}: {error}.") from error
 
     @cached_property

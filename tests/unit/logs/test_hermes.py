@@ -1,0 +1,850 @@
+import json
+import sqlite3
+
+import pytest
+
+from journeyman.logs.hermes import HermesExportReader, HermesReader
+from journeyman.logs.logfile import LogFile
+from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.records import Lineage, Recorded, ToolCall
+from journeyman.records.errors import LogUnreadable, NotALog
+
+READER = HermesReader()
+
+V12 = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, user_id TEXT, model TEXT,
+  model_config TEXT, system_prompt TEXT, parent_session_id TEXT, started_at REAL NOT NULL,
+  ended_at REAL, end_reason TEXT, message_count INTEGER DEFAULT 0,
+  tool_call_count INTEGER DEFAULT 0, input_tokens INTEGER DEFAULT 0,
+  output_tokens INTEGER DEFAULT 0, cache_read_tokens INTEGER DEFAULT 0,
+  cache_write_tokens INTEGER DEFAULT 0, reasoning_tokens INTEGER DEFAULT 0,
+  billing_provider TEXT, billing_base_url TEXT, billing_mode TEXT, estimated_cost_usd REAL,
+  actual_cost_usd REAL, cost_status TEXT, cost_source TEXT, pricing_version TEXT, title TEXT,
+  api_call_count INTEGER DEFAULT 0);
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL,
+  role TEXT NOT NULL, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT,
+  timestamp REAL NOT NULL, token_count INTEGER, finish_reason TEXT, reasoning TEXT);
+"""
+
+V30 = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, created_source TEXT,
+  user_id TEXT, session_key TEXT, chat_id TEXT, chat_type TEXT, thread_id TEXT,
+  display_name TEXT, origin_json TEXT, expiry_finalized INTEGER DEFAULT 0, model TEXT,
+  model_config TEXT, system_prompt TEXT, system_prompt_hash TEXT,
+  parent_session_id TEXT REFERENCES sessions(id), started_at REAL NOT NULL, ended_at REAL,
+  end_reason TEXT, message_count INTEGER DEFAULT 0, tool_call_count INTEGER DEFAULT 0,
+  input_tokens INTEGER DEFAULT 0, output_tokens INTEGER DEFAULT 0,
+  cache_read_tokens INTEGER DEFAULT 0, cache_write_tokens INTEGER DEFAULT 0,
+  reasoning_tokens INTEGER DEFAULT 0, cwd TEXT, git_branch TEXT, git_repo_root TEXT,
+  git_metadata_generation INTEGER NOT NULL DEFAULT 0, billing_provider TEXT,
+  billing_base_url TEXT, billing_mode TEXT, estimated_cost_usd REAL, actual_cost_usd REAL,
+  cost_status TEXT, cost_source TEXT, pricing_version TEXT, title TEXT, title_source TEXT,
+  last_activity_at REAL, last_activity_description TEXT, last_activity_provenance TEXT,
+  api_call_count INTEGER DEFAULT 0, handoff_state TEXT, handoff_platform TEXT,
+  handoff_error TEXT, compression_failure_cooldown_until REAL, compression_failure_error TEXT,
+  compression_fallback_streak INTEGER, compression_ineffective_count INTEGER,
+  compression_recovery_deadline REAL, compression_overload_streak INTEGER, profile_name TEXT,
+  transport_profile TEXT, rewind_count INTEGER DEFAULT 0, archived INTEGER DEFAULT 0,
+  pinned INTEGER DEFAULT 0, hidden INTEGER DEFAULT 0, last_read_at REAL, tool_names TEXT);
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL,
+  role TEXT NOT NULL, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT,
+  effect_disposition TEXT, timestamp REAL NOT NULL, token_count INTEGER, finish_reason TEXT,
+  reasoning TEXT, reasoning_content TEXT, reasoning_details TEXT, codex_reasoning_items TEXT,
+  codex_message_items TEXT, platform_message_id TEXT, observed INTEGER DEFAULT 0,
+  _compressed_summary INTEGER NOT NULL DEFAULT 0, active INTEGER NOT NULL DEFAULT 1,
+  compacted INTEGER NOT NULL DEFAULT 0, api_content TEXT, display_kind TEXT,
+  display_metadata TEXT, display_identity BLOB, display_order INTEGER);
+CREATE TABLE session_model_usage (session_id TEXT NOT NULL, model TEXT NOT NULL,
+  billing_provider TEXT NOT NULL DEFAULT '', billing_base_url TEXT NOT NULL DEFAULT '',
+  billing_mode TEXT NOT NULL DEFAULT '', task TEXT NOT NULL DEFAULT '',
+  api_call_count INTEGER DEFAULT 0, input_tokens INTEGER DEFAULT 0,
+  output_tokens INTEGER DEFAULT 0, cache_read_tokens INTEGER DEFAULT 0,
+  cache_write_tokens INTEGER DEFAULT 0, reasoning_tokens INTEGER DEFAULT 0,
+  estimated_cost_usd REAL, actual_cost_usd REAL, cost_status TEXT, cost_source TEXT,
+  first_seen REAL, last_seen REAL,
+  PRIMARY KEY (session_id, model, billing_provider, billing_base_url, billing_mode, task));
+CREATE TABLE schema_version (version INTEGER NOT NULL);
+CREATE TABLE "odd name" (x);
+"""
+
+
+class Hermes:
+    """A state.db being written."""
+
+    def __init__(self, path, schema):
+        self.path = path
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.executescript(schema)
+        self._clock = 1_767_225_600.0
+
+    def insert(self, table, **columns):
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+        return self.connection.execute(statement, tuple(columns.values())).lastrowid
+
+    def session(self, session_id="s1", **columns):
+        self.insert(
+            "sessions",
+            **{"id": session_id, "source": "cli", "started_at": 1_767_225_600, **columns},
+        )
+
+    def message(self, role, content=None, session_id="s1", **columns):
+        self._clock += 1
+        return self.insert(
+            "messages",
+            **{
+                "session_id": session_id,
+                "role": role,
+                "content": content,
+                "timestamp": self._clock,
+                **columns,
+            },
+        )
+
+    def usage(self, session_id="s1", model="m", **columns):
+        self.insert("session_model_usage", session_id=session_id, model=model, **columns)
+
+    def copy(self, row_id):
+        """What a compaction does with its last rows: archive, and insert again."""
+        columns = "session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp"
+        self.connection.execute(
+            "UPDATE messages SET active = 0, compacted = 1 WHERE id = ?", (row_id,)
+        )
+        return self.connection.execute(
+            f"INSERT INTO messages ({columns}) SELECT {columns} FROM messages WHERE id = ?",
+            (row_id,),
+        ).lastrowid
+
+    def archive(self):
+        self.connection.execute("UPDATE messages SET active = 0, compacted = 1 WHERE active = 1")
+
+
+@pytest.fixture
+def hermes(tmp_path):
+    hermes = Hermes(tmp_path / "state.db", V30)
+    yield hermes
+    hermes.connection.close()
+
+
+@pytest.fixture(params=[V12, V30], ids=["v12", "v30"])
+def any_hermes(tmp_path, request):
+    hermes = Hermes(tmp_path / "state.db", request.param)
+    yield hermes
+    hermes.connection.close()
+
+
+def calls(*names, call_id="c"):
+    return json.dumps(
+        [
+            {
+                "id": f"{call_id}{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": '{"a": 1}'},
+            }
+            for index, name in enumerate(names)
+        ]
+    )
+
+
+class TestMessages:
+    def test_a_conversation(self, any_hermes, read):
+        any_hermes.session(title="Files", model="opus", ended_at=1_767_225_700, end_reason="idle")
+        any_hermes.message("system", "Be helpful")
+        any_hermes.message("user", "List")
+        any_hermes.message(
+            "assistant", "Yes", tool_calls=calls("terminal"), reasoning="Hm", finish_reason="stop"
+        )
+        any_hermes.message("tool", '{"exit_code": 0}', tool_call_id="c0", tool_name="terminal")
+        reading = read(READER, any_hermes.path)
+        session = reading.session
+        assert (session.id, session.source, session.title) == ("s1", "hermes", "Files")
+        assert (session.model, session.end_reason) == ("opus", "idle")
+        assert session.details["channel"] == "cli"
+        assert (session.started_at, session.ended_at) == (1_767_225_600.0, 1_767_225_700.0)
+        assert [m.role for m in reading.messages] == ["system", "user", "assistant", "tool"]
+        assert [m.key for m in reading.messages] == ["row1", "row2", "row3", "row4"]
+        answer = reading.messages[2]
+        assert (answer.reasoning, answer.finish_reason) == ("Hm", "stop")
+        assert answer.tool_calls == (ToolCall(id="c0", name="terminal", arguments='{"a": 1}'),)
+        assert reading.calls()[0].result == '{"exit_code": 0}'
+        assert reading.skips == []
+
+    def test_order_is_that_of_ids_not_of_times(self, any_hermes, read):
+        any_hermes.session()
+        for text, at in (("one", 300), ("two", 100), ("three", 200)):
+            any_hermes.message("user", text, timestamp=at)
+        assert [m.text for m in read(READER, any_hermes.path).messages] == ["one", "two", "three"]
+
+    @pytest.mark.parametrize(
+        ("content", "text"),
+        [
+            ("\x00json:" + json.dumps([{"type": "text", "text": "Look"}]), "Look"),
+            (
+                "\x00json:"
+                + json.dumps(
+                    [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}]
+                ),
+                "Look\n[image_url]",
+            ),
+            ("\x00json:[broken", "[broken"),
+            ('\x00json:["cut \\ud83d"]', "cut ?"),
+            ("\x00json:" + "[" * 5000 + "]" * 5000, "[" * 5000 + "]" * 5000),
+            (b"\x00json:" + b'["bytes"]', "bytes"),
+            (b"bad \xff", "bad \ufffd"),
+            (None, ""),
+            ("", ""),
+            ("nul \x00 inside", "nul \x00 inside"),
+        ],
+    )
+    def test_content(self, hermes, read, content, text):
+        hermes.session()
+        hermes.message("user", content)
+        assert read(READER, hermes.path).messages[0].text == text
+
+    def test_text_that_is_no_utf8(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "x")
+        hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
+        assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
+
+    def test_bookkeeping_is_dropped_and_unknown_roles_are_reported(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.message("session_meta", "{}")
+        any_hermes.message("user", "Hi")
+        any_hermes.message("narrator", "Meanwhile")
+        any_hermes.message("assistant", "[memory]")
+        any_hermes.message("assistant", "[SILENT]")
+        reading = read(READER, any_hermes.path)
+        assert [m.text for m in reading.messages] == ["Hi", "[SILENT]"]
+        (skip,) = reading.skips
+        assert skip.line == 0
+        assert skip.reason == "message 3 of s1: unknown role 'narrator'"
+
+    def test_kinds(self, hermes, read):
+        hermes.session(source="cron")
+        hermes.message("user", "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: x")
+        hermes.message("user", "[SYSTEM: Background process p1 ended")
+        hermes.message("user", "scaffold", display_kind="hidden")
+        hermes.message("user", "[IMPORTANT: read this, says the user")
+        hermes.message("user", '\x00json:["[SYSTEM: Background process p2 ended"]')
+        kinds = [m.kind for m in read(READER, hermes.path).messages]
+        assert kinds == ["harness", "harness", "harness", "plain", "harness"]
+
+    def test_what_had_no_effect(self, hermes, read):
+        hermes.session()
+        hermes.message("tool", "{}", tool_call_id="c", effect_disposition="none")
+        (message,) = read(READER, hermes.path).messages
+        assert message.recorded == Recorded(details={"effect_disposition": "none"})
+
+    def test_reviews_are_dropped_with_the_reply(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.message("user", "Hi")
+        any_hermes.message("assistant", "Hello", tool_calls="[]")
+        any_hermes.message("user", "Review the conversation above and update the skill library. X")
+        any_hermes.message("assistant", "I will", tool_calls=calls("skill_manage"))
+        any_hermes.message("tool", "{}", tool_call_id="c0")
+        any_hermes.message("assistant", "Nothing to save.", tool_calls="[]")
+        any_hermes.message("assistant", "Where were we?")
+        any_hermes.message("system", "Review the conversation above and consider saving to memory")
+        any_hermes.message("user", "Go on")
+        any_hermes.message("assistant", "Yes")
+        texts = [m.text for m in read(READER, any_hermes.path).messages]
+        assert texts == ["Hi", "Hello", "Where were we?", "Go on", "Yes"]
+
+    def test_long_sessions_come_in_fragments(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.connection.execute("BEGIN")
+        for number in range(2 * FRAGMENT_MESSAGES + 5):
+            any_hermes.message("user", f"{number}")
+        any_hermes.connection.execute("COMMIT")
+        reading = read(READER, any_hermes.path)
+        assert [len(f.messages) for f in reading.fragments] == [FRAGMENT_MESSAGES] * 2 + [5]
+        assert [f.replaces for f in reading.fragments] == [True, False, False]
+
+    def test_a_session_without_messages(self, any_hermes, read):
+        any_hermes.session()
+        reading = read(READER, any_hermes.path)
+        assert (reading.session.id, reading.messages) == ("s1", [])
+
+
+class TestToolCalls:
+    def calls(self, hermes, read, column):
+        hermes.session()
+        hermes.message("assistant", "x", tool_calls=column)
+        return read(READER, hermes.path)
+
+    @pytest.mark.parametrize("times", [1, 2, 3])
+    def test_encoded_more_than_once(self, hermes, read, times):
+        column = calls("terminal")
+        for _ in range(times - 1):
+            column = json.dumps(column)
+        assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
+
+    def test_each_encoded_once_more(self, hermes, read):
+        column = json.dumps([json.dumps(json.loads(calls("terminal"))[0])])
+        assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
+
+    @pytest.mark.parametrize("column", [None, "", "[]", "null", "[1, null]"])
+    def test_none(self, hermes, read, column):
+        reading = self.calls(hermes, read, column)
+        assert reading.messages[0].tool_calls == ()
+        assert reading.skips == []
+
+    @pytest.mark.parametrize("column", ["{broken", '"text"', "7", "[" * 5000])
+    def test_broken_ones_are_reported(self, hermes, read, column):
+        reading = self.calls(hermes, read, column)
+        assert [skip.line for skip in reading.skips] == [0]
+        assert "tool_calls" in reading.skips[0].reason
+
+    def test_half_a_character(self, hermes, read):
+        column = r'[{"id":"c","function":{"name":"say","arguments":"{\"a\":\"\ud83d\"}"}}]'
+        (call,) = self.calls(hermes, read, column).calls()
+        assert (call.tool, call.arguments) == ("say", '{"a":"?"}')
+
+    def test_arguments_as_an_object_and_missing(self, hermes, read):
+        column = json.dumps(
+            [
+                {"id": "a", "function": {"name": "x", "arguments": {"k": [1]}}},
+                {"id": "b", "function": {"name": "y"}},
+                {"call_id": "c", "name": "z", "arguments": "not json"},
+            ]
+        )
+        found = self.calls(hermes, read, column).calls()
+        assert [(c.id, c.tool, c.arguments) for c in found] == [
+            ("a", "x", '{"k":[1]}'),
+            ("b", "y", "{}"),
+            ("c", "z", "not json"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")]
+    )
+    def test_composite_ids(self, hermes, read, asked, answered):
+        hermes.session()
+        column = json.dumps([{"id": asked, "function": {"name": "x", "arguments": "{}"}}])
+        hermes.message("assistant", tool_calls=column)
+        hermes.message("tool", "done", tool_call_id=answered)
+        (call,) = read(READER, hermes.path).calls()
+        assert (call.id, call.result) == ("a", "done")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"name": "web_search", "arguments": {"q": "x"}},
+            {"name": "web_search", "arguments": '{"q":"x"}'},
+            {"calls": [{"name": "web_search", "arguments": {"q": "x"}}]},
+        ],
+    )
+    def test_the_bridge_is_peeled(self, hermes, read, arguments):
+        column = json.dumps(
+            [{"id": "c", "function": {"name": "tool_call", "arguments": json.dumps(arguments)}}]
+        )
+        (call,) = self.calls(hermes, read, column).calls()
+        assert (call.tool, json.loads(call.arguments)) == ("web_search", {"q": "x"})
+
+    @pytest.mark.parametrize("arguments", ['{"calls":[{"name":"a"},{"name":"b"}]}', "{}", "{x"])
+    def test_what_cannot_be_peeled_stays(self, hermes, read, arguments):
+        column = json.dumps(
+            [{"id": "c", "function": {"name": "tool_call", "arguments": arguments}}]
+        )
+        (call,) = self.calls(hermes, read, column).calls()
+        assert (call.tool, call.arguments) == ("tool_call", arguments)
+
+
+class TestTakenBack:
+    def test_undone_rows_are_left_out_and_archived_ones_kept(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "archived", active=0, compacted=1)
+        hermes.message("user", "undone", active=0)
+        hermes.message("user", "live")
+        assert [m.text for m in read(READER, hermes.path).messages] == ["archived", "live"]
+
+    def test_to_take_back_a_copy_is_to_take_back_the_message(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "Go", active=0, compacted=1)
+        original = hermes.message("user", "Delete it")
+        copy = hermes.copy(original)
+        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (copy,))
+        assert [m.text for m in read(READER, hermes.path).messages] == ["Go"]
+
+    def test_unless_another_copy_is_live(self, hermes, read):
+        hermes.session()
+        original = hermes.message("user", "Go")
+        live, undone = hermes.copy(original), hermes.copy(original)
+        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (undone,))
+        assert live
+        (message,) = read(READER, hermes.path).messages
+        assert message.key == f"row{original}"
+
+
+class TestCompaction:
+    SUMMARY = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted"
+
+    def test_twice_in_place(self, hermes, read):
+        hermes.session()
+        hermes.message("system", "Be helpful")
+        hermes.message("user", "One")
+        tail = hermes.message("assistant", "1", tool_calls=calls("terminal"))
+        end = hermes.message("tool", "ok", tool_call_id="c0", tool_name="terminal")
+        hermes.archive()
+        hermes.message("user", self.SUMMARY + " first", _compressed_summary=1)
+        tail, end = hermes.copy(tail), hermes.copy(end)
+        hermes.message("user", "Two")
+        last = hermes.message("assistant", "2")
+        hermes.archive()
+        hermes.message("user", "[CONTEXT SUMMARY]: second")
+        hermes.copy(end)
+        hermes.copy(last)
+        hermes.message("user", "Three")
+        reading = read(READER, hermes.path)
+        found = [(m.text[:20], m.kind, m.generation) for m in reading.messages]
+        assert found == [
+            ("Be helpful", "plain", 0),
+            ("One", "plain", 0),
+            ("1", "plain", 0),
+            ("ok", "plain", 0),
+            ("[CONTEXT COMPACTION ", "summary", 1),
+            ("Two", "plain", 1),
+            ("2", "plain", 1),
+            ("[CONTEXT SUMMARY]: s", "summary", 2),
+            ("Three", "plain", 2),
+        ]
+        assert len(reading.calls()) == 1
+
+    def test_a_session_that_begins_with_a_summary_is_its_first_generation(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.message("system", "Be helpful")
+        any_hermes.message("user", self.SUMMARY)
+        any_hermes.message("user", "On")
+        assert [m.generation for m in read(READER, any_hermes.path).messages] == [0, 0, 0]
+
+    def test_a_summary_in_parts(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "One")
+        hermes.message("user", "\x00json:" + json.dumps([{"type": "text", "text": self.SUMMARY}]))
+        kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
+        assert kinds == [("plain", 0), ("summary", 1)]
+
+    def test_a_result_that_quotes_a_summary_is_none(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "Show the log")
+        hermes.message("tool", self.SUMMARY, tool_call_id="c")
+        kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
+        assert kinds == [("plain", 0), ("plain", 0)]
+
+    def test_the_same_words_at_another_time_are_no_copy(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.message("user", "ok")
+        any_hermes.message("user", "ok")
+        assert len(read(READER, any_hermes.path).messages) == 2
+
+
+class TestLineage:
+    def lineage(self, hermes, read, *, parent="p", parent_end=None, marks=None, source="cli"):
+        if parent == "p":
+            hermes.session("p", end_reason=parent_end)
+        hermes.session(
+            "child",
+            parent_session_id=parent,
+            source=source,
+            model_config=json.dumps({"provider": "x", **(marks or {})}),
+        )
+        return read(READER, hermes.path).sessions["child"].lineage
+
+    @pytest.mark.parametrize(
+        ("mark", "kind"),
+        [("_branched_from", "branch"), ("_delegate_from", "delegate"), ("_reset_from", "reset")],
+    )
+    def test_marks(self, any_hermes, read, mark, kind):
+        lineage = self.lineage(any_hermes, read, marks={mark: "p"}, parent_end="compression")
+        assert lineage == Lineage(parent="p", kind=kind)
+
+    def test_compression(self, any_hermes, read):
+        assert self.lineage(any_hermes, read, parent_end="compression").kind == "compression"
+
+    def test_an_inherited_mark_does_not_count(self, any_hermes, read):
+        marks = {"_branched_from": "grandparent", "_delegate_from": "other"}
+        found = self.lineage(any_hermes, read, marks=marks, parent_end="compression")
+        assert found.kind == "compression"
+
+    def test_a_subagent(self, any_hermes, read):
+        assert self.lineage(any_hermes, read, source="subagent").kind == "delegate"
+
+    def test_a_tool_never_goes_on(self, any_hermes, read):
+        found = self.lineage(any_hermes, read, source="tool", parent_end="compression")
+        assert found.kind == "unknown"
+
+    def test_another_end(self, any_hermes, read):
+        assert self.lineage(any_hermes, read, parent_end="idle").kind == "unknown"
+
+    def test_the_parent_is_missing(self, any_hermes, read):
+        found = self.lineage(any_hermes, read, parent="gone")
+        assert found == Lineage(parent="gone", kind="unknown")
+
+    @pytest.mark.parametrize("parent", [None, "", "child"])
+    def test_no_parent_or_itself(self, any_hermes, read, parent):
+        assert self.lineage(any_hermes, read, parent=parent) is None
+
+    def test_in_a_circle(self, any_hermes, read):
+        any_hermes.session("a", parent_session_id="b", end_reason="compression")
+        any_hermes.session("b", parent_session_id="a", end_reason="compression")
+        sessions = read(READER, any_hermes.path).sessions
+        assert {name: session.lineage.parent for name, session in sessions.items()} == {
+            "a": "b",
+            "b": "a",
+        }
+
+    @pytest.mark.parametrize("config", [None, "", "{broken", "[]", '"text"', "[" * 5000])
+    def test_odd_configurations(self, any_hermes, read, config):
+        any_hermes.session("p", end_reason="compression")
+        any_hermes.session("child", parent_session_id="p", model_config=config)
+        assert read(READER, any_hermes.path).sessions["child"].lineage.kind == "compression"
+
+
+class TestUsage:
+    def test_the_counters_of_the_session(self, any_hermes, read):
+        any_hermes.session(
+            model="opus",
+            input_tokens=6,
+            output_tokens=50,
+            cache_read_tokens=9000,
+            api_call_count=3,
+            estimated_cost_usd=0.5,
+        )
+        (usage,) = read(READER, any_hermes.path).usage
+        assert (usage.model, usage.task, usage.api_calls) == ("opus", "", 3)
+        assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (6, 50, 9000)
+        assert (usage.cost_usd, usage.cost_origin) == (0.5, "estimated")
+
+    def test_all_zero_is_not_known(self, any_hermes, read):
+        any_hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
+        assert read(READER, any_hermes.path).usage == []
+
+    def test_a_cost_without_tokens_is_a_cost(self, any_hermes, read):
+        any_hermes.session(actual_cost_usd=0.25)
+        (usage,) = read(READER, any_hermes.path).usage
+        assert (usage.cost_usd, usage.cost_origin) == (0.25, "actual")
+        assert usage.input_tokens is None
+
+    @pytest.mark.parametrize(
+        ("actual", "estimated", "said"),
+        [
+            (0.2, 0.3, (0.2, "actual")),
+            (0, 0.3, (0.3, "estimated")),
+            (None, 0.3, (0.3, "estimated")),
+            (None, None, (None, "")),
+            ("unknown", 0.3, (0.3, "estimated")),
+        ],
+    )
+    def test_actual_before_estimated(self, hermes, read, actual, estimated, said):
+        hermes.session(input_tokens=1, actual_cost_usd=actual, estimated_cost_usd=estimated)
+        (usage,) = read(READER, hermes.path).usage
+        assert (usage.cost_usd, usage.cost_origin) == said
+
+    def test_side_work_is_added(self, hermes, read):
+        hermes.session(model="opus", input_tokens=100, output_tokens=10)
+        hermes.usage(model="opus", input_tokens=100, output_tokens=10)
+        hermes.usage(model="mini", task="compression", input_tokens=70)
+        hermes.usage(model="mini", task="title_generation", input_tokens=5)
+        hermes.usage(model="mini", task="vision")
+        usage = read(READER, hermes.path).usage
+        assert sorted((u.task, u.model, u.input_tokens) for u in usage) == [
+            ("", "opus", 100),
+            ("compression", "mini", 70),
+            ("title_generation", "mini", 5),
+        ]
+
+    def test_several_models_speak_for_the_conversation(self, hermes, read):
+        hermes.session(model="b", input_tokens=30)
+        hermes.usage(model="a", input_tokens=10)
+        hermes.usage(model="b", input_tokens=20)
+        assert [(u.model, u.input_tokens) for u in read(READER, hermes.path).usage] == [
+            ("a", 10),
+            ("b", 20),
+        ]
+
+    def test_unless_the_session_knows_of_more(self, hermes, read):
+        hermes.session(model="b", input_tokens=1000)
+        hermes.usage(model="b", input_tokens=20)
+        hermes.usage(model="mini", task="vision", input_tokens=3)
+        assert [(u.model, u.input_tokens) for u in read(READER, hermes.path).usage] == [
+            ("b", 1000),
+            ("mini", 3),
+        ]
+
+    def test_rows_that_differ_only_in_billing_are_kept_apart(self, hermes, read):
+        for mode in ("key", "plan"):
+            hermes.usage(billing_mode=mode, input_tokens=10)
+        hermes.session()
+        usage = read(READER, hermes.path).usage
+        assert len({u.key for u in usage}) == 2
+
+
+class TestReadingAgain:
+    @pytest.fixture
+    def three(self, any_hermes):
+        for name in ("s1", "s2", "s3"):
+            any_hermes.session(name, title=name)
+            any_hermes.message("user", "Hi", name)
+        return any_hermes
+
+    def changed(self, hermes, read, state):
+        return sorted(read(READER, hermes.path, state).sessions)
+
+    def test_nothing_changed(self, three, read):
+        state = read(READER, three.path).state
+        assert self.changed(three, read, state) == []
+        assert read(READER, three.path, state).state.memory == state.memory
+
+    def test_only_the_session_with_a_new_row(self, three, read):
+        state = read(READER, three.path).state
+        three.message("assistant", "Hello", "s2")
+        again = read(READER, three.path, state)
+        assert list(again.sessions) == ["s2"]
+        assert [m.text for m in again.messages] == ["Hi", "Hello"]
+        assert again.fragments[0].replaces
+
+    def test_a_changed_title(self, three, read):
+        state = read(READER, three.path).state
+        three.connection.execute("UPDATE sessions SET title = 'New' WHERE id = 's3'")
+        assert self.changed(three, read, state) == ["s3"]
+
+    def test_the_end_of_the_parent_changes_the_child(self, three, read):
+        three.connection.execute("UPDATE sessions SET parent_session_id = 's1' WHERE id = 's2'")
+        state = read(READER, three.path).state
+        three.connection.execute("UPDATE sessions SET end_reason = 'compression' WHERE id = 's1'")
+        again = read(READER, three.path, state)
+        assert sorted(again.sessions) == ["s1", "s2"]
+        assert again.sessions["s2"].lineage.kind == "compression"
+
+    def test_a_row_taken_back(self, hermes, read):
+        hermes.session()
+        row = hermes.message("user", "Hi")
+        state = read(READER, hermes.path).state
+        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (row,))
+        again = read(READER, hermes.path, state)
+        assert (list(again.sessions), again.messages) == (["s1"], [])
+
+    def test_side_work_and_its_price(self, hermes, read):
+        hermes.session()
+        state = read(READER, hermes.path).state
+        hermes.usage(task="vision", input_tokens=1)
+        reading = read(READER, hermes.path, state)
+        assert list(reading.sessions) == ["s1"]
+        hermes.connection.execute("UPDATE session_model_usage SET actual_cost_usd = 0.5")
+        assert self.changed(hermes, read, reading.state) == ["s1"]
+
+    def test_many_sessions_are_marked_on_the_way(self, any_hermes):
+        any_hermes.connection.execute("BEGIN")
+        for number in range(450):
+            any_hermes.session(f"s{number}")
+        any_hermes.connection.execute("COMMIT")
+        events = list(READER.read(LogFile(any_hermes.path), None))
+        marks = [event.state for event in events if not hasattr(event, "session")]
+        assert [len(state.memory["sessions"]) for state in marks] == [200, 400, 450]
+        rest = list(READER.read(LogFile(any_hermes.path), marks[1]))
+        assert len([event for event in rest if hasattr(event, "session")]) == 50
+
+
+class TestTheFile:
+    def files(self, hermes):
+        kept = {}
+        for path in sorted(hermes.path.parent.iterdir()):
+            if not path.name.endswith(("-wal", "-shm")):
+                kept[path.name] = path.read_bytes()
+        return kept
+
+    def test_while_hermes_writes_only_what_is_committed_is_seen(self, any_hermes, read):
+        any_hermes.connection.execute("PRAGMA journal_mode = WAL")
+        any_hermes.session()
+        any_hermes.message("user", "committed")
+        any_hermes.connection.execute("BEGIN IMMEDIATE")
+        any_hermes.message("user", "not yet")
+        before = self.files(any_hermes)
+        reading = read(READER, any_hermes.path)
+        assert [m.text for m in reading.messages] == ["committed"]
+        assert self.files(any_hermes) == before
+        any_hermes.connection.execute("COMMIT")
+        assert len(read(READER, any_hermes.path, reading.state).messages) == 2
+
+    def test_what_comes_during_the_reading_is_for_the_next(self, any_hermes, read):
+        any_hermes.connection.execute("PRAGMA journal_mode = WAL")
+        for name in ("s1", "s2"):
+            any_hermes.session(name)
+            any_hermes.message("user", "Hi", name)
+        events = READER.read(LogFile(any_hermes.path), None)
+        first = next(events)
+        any_hermes.message("user", "Later", "s2")
+        rest = list(events)
+        assert [len(event.messages) for event in (first, *rest[:-1])] == [1, 1]
+        again = read(READER, any_hermes.path, rest[-1].state)
+        assert list(again.sessions) == ["s2"]
+
+    def test_locked(self, any_hermes):
+        any_hermes.session()
+        any_hermes.connection.execute("BEGIN EXCLUSIVE")
+        reader = HermesReader(busy_timeout_s=0.01)
+        with pytest.raises(LogUnreadable, match=r"state\.db: database is locked\. Another program"):
+            list(reader.read(LogFile(any_hermes.path), None))
+
+    def test_another_programs_database(self, tmp_path):
+        path = tmp_path / "state.db"
+        connection = sqlite3.connect(path)
+        connection.executescript("CREATE TABLE fonts (x); CREATE TABLE sessions (id, title);")
+        connection.close()
+        assert READER.recognises(LogFile(path))
+        with pytest.raises(NotALog, match="it has fonts, sessions"):
+            list(READER.read(LogFile(path), None))
+
+    def test_an_empty_database(self, tmp_path):
+        path = tmp_path / "state.db"
+        connection = sqlite3.connect(path)
+        connection.executescript("CREATE TABLE x (y); DROP TABLE x;")
+        connection.close()
+        with pytest.raises(NotALog, match="it has no tables"):
+            list(READER.read(LogFile(path), None))
+
+    @pytest.mark.parametrize("kept", [0.02, 0.1, 0.5, 0.9])
+    def test_cut_off(self, any_hermes, kept):
+        any_hermes.connection.execute("BEGIN")
+        for number in range(40):
+            any_hermes.session(f"s{number}")
+            for _ in range(10):
+                any_hermes.message("user", "x" * 500, f"s{number}")
+        any_hermes.connection.execute("COMMIT")
+        any_hermes.connection.close()
+        data = any_hermes.path.read_bytes()
+        any_hermes.path.write_bytes(data[: int(len(data) * kept)])
+        with pytest.raises(LogUnreadable, match="whole SQLite database"):
+            list(READER.read(LogFile(any_hermes.path), None))
+
+    def test_not_a_database_behind_the_first_bytes(self, tmp_path):
+        path = tmp_path / "state.db"
+        path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
+        with pytest.raises(LogUnreadable, match="not a database"):
+            list(READER.read(LogFile(path), None))
+
+    def test_a_search_index_that_nobody_here_can_open(self, any_hermes, read):
+        any_hermes.session()
+        any_hermes.connection.executescript(
+            """
+            PRAGMA writable_schema = 1;
+            INSERT INTO sqlite_master VALUES ('table', 'messages_fts', 'messages_fts', 0,
+              'CREATE VIRTUAL TABLE messages_fts USING not_installed (content)');
+            """
+        )
+        assert read(READER, any_hermes.path).session.id == "s1"
+
+    def test_a_name_with_signs_that_mean_something_in_an_address(self, tmp_path, read):
+        folder = tmp_path / "50% of #1?"
+        folder.mkdir()
+        hermes = Hermes(folder / "state.db", V12)
+        hermes.session()
+        hermes.connection.close()
+        assert read(READER, hermes.path).session.id == "s1"
+
+    def test_fewer_columns_than_any_version_had(self, tmp_path, read):
+        path = tmp_path / "state.db"
+        connection = sqlite3.connect(path)
+        connection.executescript(
+            """
+            CREATE TABLE sessions (id, source, started_at);
+            CREATE TABLE messages (session_id, role, content, active);
+            CREATE TABLE session_model_usage (session_id, output_tokens);
+            INSERT INTO sessions VALUES ('s1', NULL, NULL), (NULL, 'cli', 5);
+            INSERT INTO messages VALUES ('s1', 'user', 'b', 1), ('s1', 'assistant', 'a', 0),
+              ('s1', 'user', 'b', 1);
+            INSERT INTO session_model_usage VALUES ('s1', 7);
+            """
+        )
+        connection.close()
+        reading = read(READER, path)
+        assert list(reading.sessions) == ["s1"]
+        assert [m.text for m in reading.messages] == ["b", "b"]
+        assert [usage.output_tokens for usage in reading.usage] == [7]
+
+
+class TestExport:
+    READER = HermesExportReader()
+
+    def session(self, session_id="s1", messages=(), **columns):
+        return {
+            "id": session_id,
+            "source": "cli",
+            "started_at": 1_767_225_600.5,
+            "model": "opus",
+            "messages": list(messages),
+            **columns,
+        }
+
+    def test_a_session_a_line(self, write, lines, read):
+        said = [
+            {"id": 11, "role": "user", "content": "List", "timestamp": 1_767_225_601},
+            {
+                "id": 12,
+                "role": "assistant",
+                "content": None,
+                "tool_calls": json.loads(calls("terminal")),
+                "timestamp": 1_767_225_602,
+            },
+            {"id": 13, "role": "tool", "content": "{}", "tool_call_id": "c0", "timestamp": 3},
+        ]
+        path = write(
+            "export.jsonl",
+            lines(self.session("s1", said, input_tokens=5), self.session("s2", source="cron")),
+        )
+        assert self.READER.recognises(LogFile(path))
+        reading = read(self.READER, path)
+        assert list(reading.sessions) == ["s1", "s2"]
+        assert [m.key for m in reading.messages] == ["row11", "row12", "row13"]
+        assert reading.calls()[0].result == "{}"
+        assert reading.usage[0].input_tokens == 5
+        assert reading.sessions["s1"].source == "hermes"
+        assert all(fragment.replaces for fragment in reading.fragments)
+
+    def test_messages_without_ids(self, write, lines, read):
+        said = [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]
+        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
+        assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 1)]
+
+    def test_broken_lines_are_reported_and_the_others_read(self, write, lines, read):
+        path = write(
+            "export.jsonl",
+            lines(
+                self.session("s1"),
+                "{broken",
+                [1],
+                "",
+                self.session(""),
+                {**self.session("s3"), "messages": "none"},
+                self.session("s4", ["text", {"role": "king"}, {"role": "user", "content": "a"}]),
+            ),
+        )
+        reading = read(self.READER, path)
+        assert list(reading.sessions) == ["s1", "s4"]
+        assert [skip.line for skip in reading.skips] == [2, 3, 5, 6, 7, 7]
+        assert [m.text for m in reading.by_session["s4"]] == ["a"]
+
+    def test_read_on(self, write, lines, read, append):
+        path = write("export.jsonl", lines(self.session("s1")))
+        state = read(self.READER, path).state
+        append(path, [self.session("s2")])
+        assert list(read(self.READER, path, state).sessions) == ["s2"]
+
+    def test_a_newer_export_of_a_session_is_the_same_session(self, write, lines, read):
+        reading = read(
+            self.READER,
+            write(
+                "export.jsonl", lines(self.session("s1", title="a"), self.session("s1", title="b"))
+            ),
+        )
+        assert list(reading.sessions) == ["s1"]
+        assert reading.skips == []
+
+    def test_content_nested_too_deeply(self, write, lines, read):
+        content = "x"
+        for _ in range(450):
+            content = {"content": [content]}
+        said = [{"role": "user", "content": content}, {"role": "user", "content": "b"}]
+        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
+        assert len(reading.messages) == 2
