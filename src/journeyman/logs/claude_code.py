@@ -48,7 +48,7 @@ _REMEMBERED_SIDE_LINES = 20_000
 _KEPT_SIDE_LINES = 200
 
 
-class _Block(Struct):
+class _Block(Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -60,14 +60,14 @@ class _Block(Struct):
     is_error: bool | None = None
 
 
-class _Usage(Struct):
+class _Usage(Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
 
-class _Body(Struct):
+class _Body(Struct, gc=False):
     id: str | None = None
     model: str | None = None
     content: str | list[_Block] | None = None
@@ -75,7 +75,7 @@ class _Body(Struct):
     stop_reason: str | None = None
 
 
-class _Entry(Struct, rename="camel"):
+class _Entry(Struct, rename="camel", gc=False):
     type: str = ""
     subtype: str | None = None
     uuid: str | None = None
@@ -127,11 +127,14 @@ class ClaudeCodeReader:
                 # It is read again when it is complete, so it must leave no trace in the memory.
                 memory = transcript.memory()
             try:
-                yield from transcript.take(line, decoder.decode(line))
+                transcript.take(line, decoder.decode(line))
             except BadLine as reason:
                 yield Skip(line=line.number, reason=str(reason))
             except RecursionError:
                 yield Skip(line=line.number, reason="nested too deeply to be read")
+            if transcript.ready:
+                yield from transcript.ready
+                transcript.ready = []
         if transcript is None:
             transcript = _Transcript(str(log.path), since if lines.resumed else None)
         memory = memory or transcript.memory()
@@ -144,6 +147,7 @@ class _Transcript:
 
     def __init__(self, path: str, since: LogState | None) -> None:
         memory = since.memory if since else {}
+        self.ready: list[LogEvent] = []
         self._path = path
         self._resumed = since is not None
         self._taken_to = since.offset if since else 0
@@ -153,10 +157,10 @@ class _Transcript:
         self._copies = Copies(memory.get("copies", ""))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
 
-    def take(self, line: Line, entry: _Entry) -> Iterator[LogEvent]:
-        """Take one line in; hand on what is complete."""
+    def take(self, line: Line, entry: _Entry) -> None:
+        """Take one line in; what is complete is added to `ready`."""
         if line.number % _IDLE_LINES == 0:
-            yield from self._retire(line)
+            self._retire(line)
         if entry.custom_title and entry.session_id:
             self._titles[entry.session_id] = entry.custom_title
         if entry.type not in ("user", "assistant", "system"):
@@ -174,12 +178,12 @@ class _Transcript:
         if copy == "other":
             key = f"{key}#{line.offset}"
             reason = f"the id {entry.uuid} is used twice with other content; both are kept"
-            yield Skip(line=line.number, reason=reason)
+            self.ready.append(Skip(line=line.number, reason=reason))
         if not chain.told:
             chain.session = _with_facts(chain.session, entry)
         _take_into(chain, line, entry, key)
         if chain.is_full:
-            yield from chain.fragments(line.offset)
+            self.ready += chain.fragments(line.offset)
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
         """Hand on all the rest, open answers as far as they go."""
@@ -215,7 +219,8 @@ class _Transcript:
         lineage = None
         if entry.is_sidechain:
             lineage = Lineage(parent=SessionId(name), kind="delegate")
-            name = f"{name}/agent-{entry.agent_id or self._side_root(entry, key)}"
+            # The agent first: a person names it by that, and it is rarely given out twice.
+            name = f"agent-{entry.agent_id or self._side_root(entry, key)}-{name}"
         chain = self._chains.get(name)
         if chain is None:
             session = Session(
@@ -236,12 +241,12 @@ class _Transcript:
             del known[next(iter(known))]
         return root[:8]
 
-    def _retire(self, line: Line) -> Iterator[Fragment]:
+    def _retire(self, line: Line) -> None:
         """Let go of conversations that have not gone on for long, so that memory stays flat."""
         for name, chain in list(self._chains.items()):
             if line.number - chain.touched_line > _IDLE_LINES:
                 chain.finish_answer()
-                yield from chain.fragments(line.offset)
+                self.ready += chain.fragments(line.offset)
                 self._remembered[name] = chain.memory(prompts=False)
                 del self._chains[name]
 

@@ -69,7 +69,15 @@ def files_in(folder: Path, problems: list[Problem]) -> Iterator[Path]:
             reason = f"the folder cannot be read: {error.strerror}"
             problems.append(Problem(path=path, reason=reason))
 
-    for parent, folders, names in os.walk(folder, onerror=unreadable):
+    seen = set()
+    for parent, folders, names in os.walk(folder, onerror=unreadable, followlinks=True):
+        # A folder that is a link is followed, because logs are often moved to another disk; one
+        # that leads back to where we came from is not.
+        real = os.path.realpath(parent)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders.sort()
         for name in sorted(names):
             if name.lower().endswith(LOG_ENDINGS):

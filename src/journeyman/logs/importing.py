@@ -4,6 +4,7 @@ whole, so that a kill at any moment leaves either all of a session's new part or
 The store is handed in; this room does not know it.
 """
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +20,10 @@ from journeyman.logs.logfile import LogFile, same_file_name
 from journeyman.logs.reader import Reader
 from journeyman.logs.registry import Readers
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
-from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog
 from journeyman.records.report import ImportReport, Problem, SkippedLine, SourceReport
+
+logger = logging.getLogger(__name__)
 
 _REPORTED_LINES = 1000
 
@@ -132,8 +135,15 @@ class Import:
             kept.append(Problem(path=path, reason=str(error)))
         except LogUnreadable as error:
             self._problems.append(Problem(path=path, reason=str(error)))
+        except JourneymanError:
+            raise
         except OSError as error:
             reason = f"{path} cannot be read: {error.strerror or error}."
+            self._problems.append(Problem(path=path, reason=reason))
+        except Exception as error:
+            # A reader's mistake costs one log, not the import: the transaction was rolled back.
+            logger.exception("importing %s", path)
+            reason = f"{path} could not be imported: {type(error).__name__}: {error}."
             self._problems.append(Problem(path=path, reason=reason))
 
     def _read_log(

@@ -13,7 +13,7 @@ from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.reader import Reader
 from journeyman.logs.sharegpt import ShareGPTReader
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
-from journeyman.records.errors import NotALog, UnknownReader
+from journeyman.records.errors import JourneymanError, NotALog, UnknownReader
 from journeyman.records.report import Problem
 
 GROUP = "journeyman.readers"
@@ -27,6 +27,8 @@ class Readers:
         found = entry_points(group=GROUP) if plugins is None else plugins
         loaded = [reader for plugin in found if (reader := self._load(plugin)) is not None]
         self.all: list[Reader] = [
+            # First, because a package that is installed on purpose knows its logs best.
+            *loaded,
             HermesReader(),
             ClaudeCodeReader(),
             CodexReader(),
@@ -36,7 +38,6 @@ class Readers:
             Tau2Reader(),
             TauBenchReader(),
             MiniSweAgentReader(),
-            *loaded,
             # Last, because nearly everything has messages somewhere.
             OpenAIChatReader(),
         ]
@@ -53,7 +54,7 @@ class Readers:
         if log.size == 0:
             raise NotALog(f"{log.path} is empty.")
         for reader in self.all:
-            if reader.recognises(log):
+            if self._knows(reader, log):
                 return reader
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data, not a log that any reader knows.")
@@ -61,6 +62,16 @@ class Readers:
             f"{log.path} is text, but no reader knows its shape. "
             "`journeyman import --help` lists the formats; --source names one."
         )
+
+    def _knows(self, reader: Reader, log: LogFile) -> bool:
+        try:
+            return reader.recognises(log)
+        except JourneymanError:
+            raise
+        except Exception as error:  # noqa: BLE001 - another package's code: report it, go on
+            reason = f"the reader {reader.name} failed on it: {type(error).__name__}: {error}"
+            self.problems.append(Problem(path=str(log.path), reason=reason))
+            return False
 
     def _load(self, plugin: EntryPoint) -> Reader | None:
         try:

@@ -1,5 +1,8 @@
 """Messages and what hangs on them: the tool calls an assistant asks for, and the flags that the
 recorder itself put on a result. Text is kept as it was recorded; nothing here interprets it.
+
+These records hold no reference to each other in a circle, so the garbage collector is told to
+leave them alone (`gc=False`): a large import makes millions of them.
 """
 
 from typing import Literal
@@ -13,7 +16,7 @@ MessageKind = Literal["plain", "summary", "harness"]
 the agent (reminders, command echoes, cron prompts), said by nobody."""
 
 
-class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One tool call as it was asked for. `arguments` is the JSON text as recorded, which may be
     malformed: that is a fact about the call, not about the log.
     """
@@ -23,7 +26,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: str = "{}"
 
 
-class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What the recorder itself said about a result. None means that it said nothing."""
 
     is_error: bool | None = None
@@ -33,7 +36,7 @@ class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
     details: dict[str, str | int | float | bool] = {}
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One message of a session.
 
     `key` names the message inside its session and is the same whenever the log is read again;

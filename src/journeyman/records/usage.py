@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens and cost as recorded; None where the recorder said nothing, which is not zero.
 
     `input_tokens` leaves out what the cache served or stored: the prompt was

@@ -35,36 +35,39 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def message_row(session_row: int, message: Message) -> dict[str, Any]:
-    """The row of a message; half characters, which no encoding has, are replaced."""
+def message_values(session_row: int, message: Message) -> tuple[Any, ...]:
+    """A message in the order of the table's columns; half characters, which no encoding has, are
+    replaced.
+    """
     try:
-        return _message_row(session_row, message)
+        return _message_values(session_row, message)
     except UnicodeEncodeError:
         text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
         whole = msgspec.json.decode(text.encode("utf-8", "replace"), type=Message)
-        return _message_row(session_row, whole)
+        return _message_values(session_row, whole)
 
 
-def _message_row(session_row: int, message: Message) -> dict[str, Any]:
-    return {
-        "session_row": session_row,
-        "key": storable(message.key),
-        "position": message.position,
-        "generation": message.generation,
-        "role": message.role,
-        "kind": message.kind,
-        "at": message.at,
-        "calls": len(message.tool_calls),
-        "digest": message_digest(message),
-        "model": message.model,
-        "tool_call_id": storable(message.tool_call_id),
-        "tool_name": storable(message.tool_name),
-        "finish_reason": message.finish_reason,
-        "recorded": None if message.recorded is None else _encode(message.recorded).decode(),
-        "tool_calls": _encode(message.tool_calls).decode() if message.tool_calls else None,
-        "text": storable(message.text),
-        "reasoning": storable(message.reasoning),
-    }
+def _message_values(session_row: int, message: Message) -> tuple[Any, ...]:
+    calls = message.tool_calls
+    return (
+        session_row,
+        storable(message.key),
+        message.position,
+        message.generation,
+        message.role,
+        message.kind,
+        message.at,
+        len(calls),
+        message_digest(message),
+        message.model,
+        storable(message.tool_call_id),
+        storable(message.tool_name),
+        message.finish_reason,
+        None if message.recorded is None else _encode(message.recorded).decode(),
+        _encode(calls).decode() if calls else None,
+        storable(message.text),
+        storable(message.reasoning) if message.reasoning else "",
+    )
 
 
 def message_of(row: sa.Row[Any]) -> Message:
@@ -86,8 +89,9 @@ def message_of(row: sa.Row[Any]) -> Message:
     )
 
 
-def usage_row(session_row: int, usage: Usage) -> dict[str, Any]:
-    return {"session_row": session_row, **msgspec.structs.asdict(usage)}
+def usage_values(session_row: int, usage: Usage) -> tuple[Any, ...]:
+    """A usage row in the order of the table's columns, which is that of the record's fields."""
+    return (session_row, *msgspec.structs.astuple(usage))
 
 
 def usage_of(row: sa.Row[Any]) -> Usage:

@@ -96,6 +96,8 @@ usage = sa.Table(
     sa.Column("reasoning_tokens", sa.BigInteger),
     sa.Column("cost_usd", sa.Double),
     sa.Column("cost_origin", sa.Text, nullable=False),
+    # Rows are found by their key alone: then SQLite needs no second tree.
+    sqlite_with_rowid=False,
 )
 
 logs = sa.Table(

@@ -6,6 +6,7 @@ appended part and a whole one come to the same figures.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from journeyman.store.search import index_new_messages
 from journeyman.store.tables import logs, messages, sessions, usage
 
 _TITLE_CHARACTERS = 120
+_TITLE_PROMPTS = 3
 
 # Rows are written in batches, because that is faster, but a batch of long texts is cut short.
 _ROWS = 500
@@ -46,19 +48,15 @@ _COUNTED = (
         messages.c.role,
         messages.c.tool_call_id,
         messages.c.tool_calls,
+        sa.case(
+            (
+                sa.and_(messages.c.role == "user", messages.c.kind == "plain"),
+                sa.func.substr(messages.c.text, 1, _TITLE_CHARACTERS * 4),
+            )
+        ),
     )
     .where(messages.c.session_row == _this_row)
     .order_by(messages.c.position)
-)
-_FIRST_PROMPT = (
-    sa.select(sa.func.substr(messages.c.text, 1, 2000))
-    .where(
-        messages.c.session_row == _this_row,
-        messages.c.role == "user",
-        messages.c.kind == "plain",
-    )
-    .order_by(messages.c.position)
-    .limit(1)
 )
 
 
@@ -77,7 +75,8 @@ class Writing:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self._touched: dict[SessionId, _Touched] = {}
-        self._messages: list[dict[str, Any]] = []
+        self._messages: list[tuple[Any, ...]] = []
+        self._usage: list[tuple[Any, ...]] = []
         self._waiting_characters = 0
         insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
         self._messages_in = _Inserting(connection, _upsert(insert(messages), "digest"))
@@ -92,12 +91,11 @@ class Writing:
             self._clear(touched, fragment.session.log)
         row_id = touched.row_id
         for message in fragment.messages:
-            self._messages.append(rows.message_row(row_id, message))
+            self._messages.append(rows.message_values(row_id, message))
             self._waiting_characters += len(message.text)
+        self._usage += [rows.usage_values(row_id, one) for one in fragment.usage]
         if len(self._messages) >= _ROWS or self._waiting_characters >= _CHARACTERS:
             self._flush()
-        if fragment.usage:
-            self._usage_in.rows([rows.usage_row(row_id, one) for one in fragment.usage])
         for start, end in fragment.undone:
             self._flush()
             self._connection.execute(
@@ -111,7 +109,7 @@ class Writing:
     def remember(self, path: str, state: LogState, now: float) -> None:
         """Keep how far a log was read, in the same transaction as what was read."""
         written = msgspec.json.encode(state).decode()
-        self._logs_in.rows([{"path": path, "state": written, "read_at": now}])
+        self._logs_in.rows([(path, written, now)])
 
     def finish(self) -> list[SessionChange]:
         """Count, name and date the sessions that were touched; say what became of each."""
@@ -150,13 +148,14 @@ class Writing:
     def _flush(self) -> None:
         if self._messages:
             self._messages_in.rows(self._messages)
-            self._messages = []
-            self._waiting_characters = 0
+        if self._usage:
+            self._usage_in.rows(self._usage)
+        self._messages, self._usage, self._waiting_characters = [], [], 0
 
     def _settle(self, touched: _Touched) -> bool:
         """Set the facts and counts of a session; whether anything is other than before."""
         facts = self._counts(touched.row_id)
-        times = facts.pop("times")
+        times, prompts = facts.pop("times"), facts.pop("prompts")
         before = touched.before
         facts |= touched.facts
         started = [facts.get("started_at"), before and before.started_at, *times]
@@ -164,7 +163,7 @@ class Writing:
         facts["started_at"] = min((time for time in started if time is not None), default=None)
         facts["ended_at"] = max((time for time in ended if time is not None), default=None)
         if not facts.get("title") and not (before and before.title):
-            facts["title"] = self._title(touched.row_id)
+            facts["title"] = _title(prompts)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return False
         self._connection.execute(_UPDATE_SESSION, {"this_row": touched.row_id, **facts})
@@ -175,13 +174,16 @@ class Writing:
         found = self._connection.execute(_COUNTED, {"this_row": row_id}, execution_options=options)
         digests, asked, answered = [], Counter[str](), Counter[str]()
         models, generations, times = Counter[str](), set(), list[float]()
-        for digest, at, generation, model, role, tool_call_id, tool_calls in found:
+        prompts = list[str]()
+        for digest, at, generation, model, role, tool_call_id, tool_calls, prompt in found:
             digests.append(digest)
             generations.add(generation)
             if at is not None:
                 times = [min(times[0], at), max(times[1], at)] if times else [at, at]
             if model:
                 models[model] += 1
+            if prompt and len(prompts) < _TITLE_PROMPTS:
+                prompts.append(prompt)
             if tool_calls:
                 asked.update(call.id for call in _decode_call_ids(tool_calls))
             if role == "tool" and tool_call_id:
@@ -195,37 +197,39 @@ class Writing:
             "generations": max(len(generations), 1),
             "digest": session_digest(digests),
             "times": times,
+            "prompts": prompts,
         }
         if models:
             counts["model"] = models.most_common(1)[0][0]
         return counts
 
-    def _title(self, row_id: int) -> str:
-        text = self._connection.execute(_FIRST_PROMPT, {"this_row": row_id}).scalar()
-        words = " ".join((text or "").split())
-        if len(words) <= _TITLE_CHARACTERS:
-            return words
-        return words[: _TITLE_CHARACTERS - 1].rstrip() + "…"
+
+def _title(prompts: Iterable[str]) -> str:
+    """A session without a title is called after the first thing that was asked."""
+    for prompt in prompts:
+        if words := " ".join(prompt.split()):
+            cut = len(words) > _TITLE_CHARACTERS
+            return words[: _TITLE_CHARACTERS - 1].rstrip() + "…" if cut else words
+    return ""
 
 
 class _Inserting:
-    """A statement that runs with many rows, compiled once: compiling and checking it for each
-    batch would cost as much as writing the rows.
+    """A statement that runs with many rows, given in the order of the table's columns. Compiled
+    once: compiling and checking it for each batch would cost as much as writing the rows.
     """
 
     def __init__(self, connection: sa.Connection, statement: sa.Insert) -> None:
         self._connection = connection
+        dialect = connection.dialect
+        if dialect.name == "postgresql":
+            dialect = postgresql.psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
         given = [column.name for column in statement.table.columns if column.name != "row_id"]
-        compiled = statement.compile(dialect=connection.dialect, column_keys=given)
+        compiled = statement.compile(dialect=dialect, column_keys=given)
+        assert compiled.positiontup == given
         self._sql = str(compiled)
-        self._order = compiled.positiontup
 
-    def rows(self, values: list[dict[str, Any]]) -> None:
-        if self._order is None:
-            self._connection.exec_driver_sql(self._sql, values)
-        else:
-            in_order = [tuple(map(row.__getitem__, self._order)) for row in values]
-            self._connection.exec_driver_sql(self._sql, in_order)
+    def rows(self, values: list[tuple[Any, ...]]) -> None:
+        self._connection.exec_driver_sql(self._sql, values)
 
 
 def _upsert(insert: Any, unless_equal: str = "") -> Any:

@@ -386,7 +386,7 @@ class TestCompaction:
             user("u2", "On"),
         )
         assert [m.generation for m in reading.by_session["s1"]] == [0, 1]
-        assert [m.generation for m in reading.by_session["s1/agent-x"]] == [0, 0]
+        assert [m.generation for m in reading.by_session["agent-x-s1"]] == [0, 0]
 
     def test_other_system_lines_are_none(self, transcript):
         other = line("system", "y1", subtype="turn_duration", durationMs=5)
@@ -475,11 +475,11 @@ class TestSideChains:
             side(answer("x2", "m1", "Found x"), "x", "x1"),
             side(answer("y2", "m2", "Found y"), "y", "y1"),
         )
-        assert [m.text for m in reading.by_session["s1/agent-x"]] == ["Search for x", "Found x"]
-        assert [m.text for m in reading.by_session["s1/agent-y"]] == ["Search for y", "Found y"]
+        assert [m.text for m in reading.by_session["agent-x-s1"]] == ["Search for x", "Found x"]
+        assert [m.text for m in reading.by_session["agent-y-s1"]] == ["Search for y", "Found y"]
         assert [m.text for m in reading.by_session["s1"]] == ["Go"]
         for name in ("x", "y"):
-            lineage = reading.sessions[f"s1/agent-{name}"].lineage
+            lineage = reading.sessions[f"agent-{name}-s1"].lineage
             assert lineage == Lineage(parent="s1", kind="delegate")
         assert reading.sessions["s1"].lineage is None
 
@@ -493,8 +493,8 @@ class TestSideChains:
             side(result("x3", "c1", "hit"), parent="x2"),
             side(answer("x4", "m3", "Found x"), parent="x3"),
         )
-        assert [m.key for m in reading.by_session["s1/agent-x1"]] == ["x1", "x2", "x3", "x4"]
-        assert [m.key for m in reading.by_session["s1/agent-y1"]] == ["y1", "y2"]
+        assert [m.key for m in reading.by_session["agent-x1-s1"]] == ["x1", "x2", "x3", "x4"]
+        assert [m.key for m in reading.by_session["agent-y1-s1"]] == ["y1", "y2"]
 
     def test_a_line_without_an_id_does_not_swallow_the_next_chain(self, transcript):
         reading = transcript(
@@ -510,7 +510,7 @@ class TestSideChains:
             side(answer("x2", "m1", "Found"), "x", "x1"),
             name="s1/subagents/agent-x.jsonl",
         )
-        assert reading.session.id == "s1/agent-x"
+        assert reading.session.id == "agent-x-s1"
         assert reading.session.lineage == Lineage(parent="s1", kind="delegate")
 
     def test_parents_in_a_circle(self, transcript):
@@ -745,9 +745,9 @@ class TestMemory:
             side(answer("x3", "mx", "Found"), "x"),
         ]
         reading = read(READER, write("s1.jsonl", lines(*values)))
-        found = [(m.key, m.generation) for m in reading.by_session["s1/agent-x"]]
+        found = [(m.key, m.generation) for m in reading.by_session["agent-x-s1"]]
         assert found == [("x1", 0), ("x2", 1), ("x3", 1)]
-        first = [one for one in reading.fragments if one.session.id == "s1/agent-x"]
+        first = [one for one in reading.fragments if one.session.id == "agent-x-s1"]
         assert [one.replaces for one in first] == [True, False]
 
 

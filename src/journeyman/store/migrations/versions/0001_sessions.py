@@ -122,6 +122,7 @@ def _usage(row_id: sa.types.TypeEngine[int]) -> None:
         sa.Column("reasoning_tokens", sa.BigInteger),
         sa.Column("cost_usd", sa.Double),
         sa.Column("cost_origin", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
     )
 
 
@@ -140,6 +141,8 @@ def _search_in_sqlite() -> None:
         f"CREATE VIEW messages_searched AS SELECT row_id, {_searched('')} AS text FROM messages",
         "CREATE VIRTUAL TABLE messages_search USING fts5(text, content='messages_searched', "
         "content_rowid='row_id', tokenize='unicode61 remove_diacritics 0')",
+        # Words are gathered in memory up to this size; larger batches make fewer merges.
+        "INSERT INTO messages_search(messages_search, rank) VALUES ('hashsize', 8388608)",
         "CREATE TABLE messages_indexed (up_to INTEGER NOT NULL)",
         "INSERT INTO messages_indexed VALUES (0)",
         f"CREATE TRIGGER messages_removed AFTER DELETE ON messages {indexed} BEGIN {remove} END",
