@@ -10,7 +10,7 @@ run: $(READY)
 	$(BIN)/journeyman tour
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4
 
 check: $(READY)
 	$(BIN)/ruff format --check
