@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from journeyman.store import Store
+from journeyman.store.store import Store
 from journeyman.testing import Corpus, write_corpus
 
 _numbers = itertools.count()

@@ -13,7 +13,7 @@ from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import Place
 from journeyman.settings import Settings
-from journeyman.store import Store
+from journeyman.store.store import Store
 
 Status = Literal["ok", "note", "problem"]
 

@@ -1,5 +1,6 @@
 """The one public facade. It only wires: it reads the settings, opens the rooms and offers the
-everyday verbs; the rest hangs off it by noun.
+everyday verbs; the rest hangs off it by noun. A room is loaded when it is first used, because most
+calls need few of them.
 """
 
 import os
@@ -7,19 +8,21 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from journeyman.diagnosis import Finding, diagnose
-from journeyman.logs.chat_record import recorded_session
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
-from journeyman.logs.registry import Readers
 from journeyman.records import SessionOverview
 from journeyman.records.report import ImportReport, Place
 from journeyman.settings import load
-from journeyman.store import Store
-from journeyman.store.sessions import Sessions
+from journeyman.store.known_logs import KnownLogs
 from journeyman.version import __version__
+
+if TYPE_CHECKING:
+    from journeyman.diagnosis import Finding
+    from journeyman.logs.registry import Readers
+    from journeyman.store.sessions import Sessions
+    from journeyman.store.store import Store
 
 
 class Journeyman:
@@ -43,16 +46,20 @@ class Journeyman:
         self.settings = load(self._environ, self._user_home, home=home, database=database)
 
     @cached_property
-    def _store(self) -> Store:
+    def _store(self) -> "Store":
+        from journeyman.store.store import Store
+
         timeout = self.settings.busy_timeout_s
         return Store(self.settings.database, busy_timeout_s=timeout)
 
     @cached_property
-    def _readers(self) -> Readers:
+    def _readers(self) -> "Readers":
+        from journeyman.logs.registry import Readers
+
         return Readers()
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> "Sessions":
         """The stored sessions: list, get, messages, calls, usage, search, export, delete."""
         return self._store.sessions
 
@@ -73,15 +80,19 @@ class Journeyman:
         """
         if paths is None:
             paths = [log for place in self.places() for log in place.logs]
+        known = KnownLogs(self.settings.database, lambda: self._store)
         run = Import(
-            self._readers,
-            self._store,
+            lambda: self._readers,
+            known,
             source=source,
             reread=reread,
             clock=self._clock,
             progress=progress,
         )
-        return run.run([Path(path) for path in paths])
+        try:
+            return run.run([Path(path) for path in paths])
+        finally:
+            known.close()
 
     def record(
         self,
@@ -96,6 +107,8 @@ class Journeyman:
         """Keep a conversation in the OpenAI message format as a session. Recording under the same
         `session_id` again replaces it; without one, equal messages are one session.
         """
+        from journeyman.logs.chat_record import recorded_session
+
         fragment = recorded_session(
             messages,
             source=source,
@@ -110,8 +123,10 @@ class Journeyman:
             writing.finish()
         return self.sessions.get(fragment.session.id)
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self) -> "list[Finding]":
         """What is found, what works and what to mend on this machine."""
+        from journeyman.diagnosis import diagnose
+
         return diagnose(self.settings, self._readers, self.places(), __version__)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """What a store promises, on SQLite and on a real PostgreSQL."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 import sqlalchemy as sa
@@ -18,8 +18,10 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.errors import AmbiguousSession, StoreUnavailable, UnknownSession
-from journeyman.store import Store
-from journeyman.store.tables import SCHEMA_VERSION, metadata
+from journeyman.store.known_logs import KnownLogs
+from journeyman.store.store import Store
+from journeyman.store.tables import metadata
+from journeyman.store.version import SCHEMA_VERSION
 
 
 def a_session(name: str = "s1", **facts: object) -> Session:
@@ -350,30 +352,45 @@ class TestDeleting:
             store.sessions.delete("nothing")
 
 
+@pytest.fixture(params=["store", "known logs"])
+def keeper(
+    request: pytest.FixtureRequest, store: Store, database_url: str
+) -> Iterator[Store | KnownLogs]:
+    """Both ways of asking about logs, which must agree."""
+    if request.param == "store":
+        yield store
+        return
+    known = KnownLogs(database_url, lambda: store)
+    yield known
+    known.close()
+
+
 class TestLogs:
-    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(self, store: Store) -> None:
+    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(
+        self, keeper: Store | KnownLogs
+    ) -> None:
         state = LogState(reader="r", size=9, mtime_ns=8, offset=7, memory={"a": [1, "b"]})
-        assert store.log_state("/logs/a") is None
+        assert keeper.log_state("/logs/a") is None
 
         def fail() -> None:
-            with store.writing() as writing:
+            with keeper.writing() as writing:
                 writing.remember("/logs/a", state, 1.0)
                 raise RuntimeError
 
         with pytest.raises(RuntimeError):
             fail()
-        assert store.log_state("/logs/a") is None
-        with store.writing() as writing:
+        assert keeper.log_state("/logs/a") is None
+        with keeper.writing() as writing:
             writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1), 1.0)
             writing.remember("/logs/a", state, 2.0)
-        assert store.log_state("/logs/a") == state
+        assert keeper.log_state("/logs/a") == state
 
-    def test_the_sessions_of_a_log(self, store: Store) -> None:
+    def test_the_sessions_of_a_log(self, store: Store, keeper: Store | KnownLogs) -> None:
         write(store, a_session("a"))
         delegate = Lineage(parent=SessionId("a"), kind="delegate")
         write(store, a_session("b", lineage=delegate))
         write(store, a_session("c", log="/logs/c"))
-        assert store.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}
+        assert keeper.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}
 
 
 def _is_for_search(name: str) -> bool:

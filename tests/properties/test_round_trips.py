@@ -14,8 +14,8 @@ from journeyman.logs.logfile import LogFile
 from journeyman.records import Fragment, Message, Recorded, Session, SessionId, ToolCall, join_calls
 from journeyman.records.digest import message_digest
 from journeyman.records.exported import ExportedSession
-from journeyman.store import Store
 from journeyman.store.search import phrases, snippet
+from journeyman.store.store import Store
 
 # Text as a database can hold it; what it cannot is tested in the store's contract.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=80)

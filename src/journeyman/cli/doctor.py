@@ -2,7 +2,7 @@
 
 import click
 
-from journeyman.cli import shown
+from journeyman.cli import asked, shown
 
 _MARKS = {"ok": "[green]✓[/]", "note": "[yellow]![/]", "problem": "[red]✗[/]"}
 
@@ -13,13 +13,13 @@ Examples:
   journeyman doctor
   journeyman doctor --json"""
 )
-@shown.json_option
+@asked.json_option
 @click.pass_context
 def doctor(ctx: click.Context, *, as_json: bool) -> None:
     """Say what is found, what works and what to fix. Changes nothing."""
-    findings = shown.opened(ctx).diagnose()
+    findings = asked.opened(ctx).diagnose()
     if as_json:
-        shown.print_json(findings)
+        asked.print_json(findings)
     else:
         console = shown.console()
         table = shown.table("", "what", "found")

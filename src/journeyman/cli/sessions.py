@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.cli import shown
+from journeyman.cli import asked, shown
 from journeyman.journeyman import Journeyman
 from journeyman.records import Call, Message, Recorded, SessionOverview
 from journeyman.records.chat import openai_messages
@@ -53,7 +53,7 @@ Examples:
 @click.option("--no-subagents", is_flag=True, help="Leave out the sessions of subagents.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, show_default=True)
 @click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
-@shown.json_option
+@asked.json_option
 @click.pass_context
 def list_(
     ctx: click.Context,
@@ -70,7 +70,7 @@ def list_(
     as_json: bool,
 ) -> None:
     """List sessions, newest first."""
-    found = shown.opened(ctx).sessions.list(
+    found = asked.opened(ctx).sessions.list(
         source=source,
         model=model,
         tag=tag,
@@ -82,7 +82,7 @@ def list_(
         offset=offset,
     )
     if as_json:
-        shown.print_json(found)
+        asked.print_json(found)
         return
     console = shown.console()
     if not found:
@@ -131,18 +131,18 @@ Examples:
 @click.argument("session_id", metavar="ID")
 @click.option("--calls", "only_calls", is_flag=True, help="Show the tool calls with their results.")
 @click.option("--full", is_flag=True, help="Show all of every message.")
-@shown.json_option
+@asked.json_option
 @click.pass_context
 def show(
     ctx: click.Context, session_id: str, *, only_calls: bool, full: bool, as_json: bool
 ) -> None:
     """Show a session: what is known of it, and what was said."""
-    journeyman = shown.opened(ctx)
+    journeyman = asked.opened(ctx)
     overview = journeyman.sessions.get(session_id)
     if as_json:
         calls = journeyman.sessions.calls(overview.session.id)
         messages = [*journeyman.sessions.messages(overview.session.id)]
-        shown.print_json({"overview": overview, "messages": messages, "calls": calls})
+        asked.print_json({"overview": overview, "messages": messages, "calls": calls})
         return
     console = shown.console()
     _show_facts(console, journeyman, overview)
@@ -245,7 +245,7 @@ Examples:
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @click.option("--source", help="Only sessions of this recorder.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True)
-@shown.json_option
+@asked.json_option
 @click.pass_context
 def search(
     ctx: click.Context, query: tuple[str, ...], *, source: str | None, limit: int, as_json: bool
@@ -255,9 +255,9 @@ def search(
     Words in double quotes must stand together. Of a tool's result the head is searched.
     """
     words = " ".join(query)
-    hits = shown.opened(ctx).sessions.search(words, source=source, limit=limit)
+    hits = asked.opened(ctx).sessions.search(words, source=source, limit=limit)
     if as_json:
-        shown.print_json(hits)
+        asked.print_json(hits)
     elif not hits:
         shown.console().print(Text(f"No message contains {words}."))
     else:
@@ -295,7 +295,7 @@ def export(
     ctx: click.Context, session_ids: tuple[str, ...], *, form: str, output: Path | None, force: bool
 ) -> None:
     """Write sessions as JSON, one a line."""
-    journeyman = shown.opened(ctx)
+    journeyman = asked.opened(ctx)
     lines = []
     for session_id in session_ids:
         exported = journeyman.sessions.export(session_id)
@@ -326,11 +326,11 @@ Examples:
 )
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@shown.json_option
+@asked.json_option
 @click.pass_context
 def delete(ctx: click.Context, session_ids: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
     """Delete sessions with all their messages. The logs they came from are not touched."""
-    journeyman = shown.opened(ctx)
+    journeyman = asked.opened(ctx)
     found = [journeyman.sessions.get(session_id) for session_id in session_ids]
     if not yes:
         for one in found:
@@ -339,7 +339,7 @@ def delete(ctx: click.Context, session_ids: tuple[str, ...], *, yes: bool, as_js
         click.confirm(f"Delete {shown.many(len(found), 'session')}?", abort=True, err=True)
     deleted = [journeyman.sessions.delete(one.session.id) for one in found]
     if as_json:
-        shown.print_json(deleted)
+        asked.print_json(deleted)
         return
     for one in deleted:
         click.echo(f"Deleted {one.session.id} ({one.messages:,} messages).")

@@ -1,4 +1,4 @@
-"""How things look in the terminal: the console, tables, numbers, times, JSON."""
+"""How things look in the terminal: the console, tables, numbers, times, progress."""
 
 import re
 import sys
@@ -7,13 +7,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.journeyman import Journeyman
 from journeyman.logs.importing import Progress
 from journeyman.records import SourceTotals
 
@@ -29,24 +26,9 @@ _SHORT_IDS = (
 # Recorded text may hold anything: colours, cursor movements, bells. None of it reaches the screen.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-
-
-def opened(ctx: click.Context) -> Journeyman:
-    """The Journeyman of this command, closed when the command ends."""
-    chosen = ctx.find_root().obj
-    journeyman = Journeyman(home=chosen["home"], database=chosen["database"])
-    return ctx.with_resource(journeyman)
-
 
 def console() -> Console:
     return Console(highlight=False, soft_wrap=False)
-
-
-def print_json(value: Any) -> None:
-    """One JSON document, indented for people who look at it too."""
-    text = msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2)
-    click.echo(text.decode())
 
 
 def plain(text: str) -> str:
@@ -146,9 +128,9 @@ def totals_table(totals: Sequence[SourceTotals]) -> Table:
 
 
 @contextmanager
-def progress_bar(doing: str, *, quiet: bool) -> Iterator[Any]:
+def progress_bar(doing: str) -> Iterator[Any]:
     """Calls to what this yields move a bar on a terminal; in a pipe nothing is shown."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415

@@ -52,7 +52,7 @@ def tour(*, sample: bool) -> None:
                 else "Samples: scripted agents that really ran their calls a moment ago."
             )
             logs = [write_corpus(Path(folder, "samples")).folder]
-        with shown.progress_bar("Importing", quiet=False) as progress:
+        with shown.progress_bar("Importing") as progress:
             report = journeyman.import_logs(logs, progress=progress)
         console.print()
         console.print(shown.totals_table(journeyman.sessions.totals()))
@@ -101,9 +101,11 @@ def _show_one_session(console: Console, journeyman: Journeyman) -> None:
         return
     chosen = with_calls[0].session
     console.print(Text(f"{chosen.source}, {chosen.model}: {shown.plain(chosen.title)}"))
-    for call in journeyman.sessions.calls(chosen.id)[:_SHOWN_CALLS]:
+    calls = journeyman.sessions.calls(chosen.id)
+    for call in calls[:_SHOWN_CALLS]:
         show_call(console, call, full=False)
-    console.print(f"The rest: journeyman sessions show {shown.short_id(chosen.id)} --calls")
+    if len(calls) > _SHOWN_CALLS:
+        console.print(f"and {len(calls) - _SHOWN_CALLS:,} more", style="dim")
 
 
 def _show_search(console: Console, journeyman: Journeyman) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +18,12 @@ from msgspec import Struct
 from journeyman.logs.discovery import files_in
 from journeyman.logs.logfile import LogFile, same_file_name
 from journeyman.logs.reader import Reader
-from journeyman.logs.registry import Readers
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
 from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog
 from journeyman.records.report import ImportReport, Problem, SkippedLine, SourceReport
+
+if TYPE_CHECKING:
+    from journeyman.logs.registry import Readers
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +61,13 @@ class _Candidate(Struct, frozen=True):
 
 
 class Import:
-    """One run over some logs; `run` it once, then take its report."""
+    """One run over some logs; `run` it once, then take its report. `readers` loads the readers,
+    which is done when there is something to read.
+    """
 
     def __init__(
         self,
-        readers: Readers,
+        readers: "Callable[[], Readers]",
         keeper: SessionKeeper,
         *,
         source: str = "auto",
@@ -73,7 +77,7 @@ class Import:
     ) -> None:
         self._readers = readers
         self._keeper = keeper
-        self._reader = None if source == "auto" else readers.named(source)
+        self._reader = None if source == "auto" else readers().named(source)
         self._reread = reread
         self._clock = clock
         self._progress = progress
@@ -125,7 +129,7 @@ class Import:
                 self._logs["unchanged"] += 1
                 self._count_unchanged(path, set())
                 return
-            reader = self._reader or self._readers.reader_for(log)
+            reader = self._reader or self._readers().reader_for(log)
             if since and since.reader != reader.name:
                 since = None
             self._read_log(reader, log, since, report)
@@ -226,5 +230,5 @@ class Import:
             skipped_lines=self._skipped_lines,
             skipped=self._skipped,
             ignored=self._ignored,
-            problems=self._problems + self._readers.problems,
+            problems=self._problems + (self._readers().problems if self._logs["read"] else []),
         )

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import ijson
 import msgspec
 
 from journeyman.records.errors import LogUnreadable
@@ -91,6 +90,8 @@ class LogFile:
         """The JSON keys in the first bytes, two levels deep, as dotted paths; `item` stands for
         any element of a list. Works on a document whose end was not read.
         """
+        import ijson  # noqa: PLC0415 - asked of new logs only, and slow to load
+
         found = set()
         try:
             for prefix, event, value in ijson.parse(io.BytesIO(self.head), buf_size=_BUFFER_BYTES):

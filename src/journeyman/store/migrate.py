@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from journeyman.records.errors import StoreUnavailable
-from journeyman.store.tables import SCHEMA_VERSION
+from journeyman.store.version import SCHEMA_VERSION
 
 
 def migrate(engine: sa.Engine) -> None:

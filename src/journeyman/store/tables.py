@@ -7,10 +7,6 @@ that text overflows to.
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0001"
-"""The migration this code needs. Opening a store compares one row with it, so that Alembic is
-loaded only when there is something to migrate."""
-
 metadata = sa.MetaData()
 
 _row_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
