@@ -13,6 +13,7 @@ from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import Place
 from journeyman.settings import Settings
+from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
 
 Status = Literal["ok", "note", "problem"]
@@ -61,8 +62,8 @@ def _home(home: Path) -> Finding:
 
 
 def _database(settings: Settings) -> list[Finding]:
-    path = Path(settings.database.removeprefix("sqlite:///"))
-    if settings.database.startswith("sqlite") and not path.exists():
+    path = sqlite_path(settings.database)
+    if path is not None and not path.exists():
         found = f"{settings.database} does not exist yet; the first import makes it"
         return [Finding(what="database", status="ok", found=found)]
     try:

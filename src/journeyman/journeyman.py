@@ -4,6 +4,7 @@ calls need few of them.
 """
 
 import os
+import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,6 +16,7 @@ from journeyman.logs.importing import Import, Progress
 from journeyman.records import SessionOverview
 from journeyman.records.report import ImportReport, Place
 from journeyman.settings import load
+from journeyman.store.address import sqlite_path
 from journeyman.store.known_logs import KnownLogs
 from journeyman.version import __version__
 
@@ -59,6 +61,12 @@ class Journeyman:
         return Readers()
 
     @property
+    def _place(self) -> str:
+        """What goes before the names of logs: this machine's, where a team shares a database."""
+        is_shared = sqlite_path(self.settings.database) is None
+        return f"{platform.node()}:" if is_shared else ""
+
+    @property
     def sessions(self) -> "Sessions":
         """The stored sessions: list, get, messages, calls, usage, search, export, delete."""
         return self._store.sessions
@@ -69,7 +77,7 @@ class Journeyman:
 
     def import_logs(
         self,
-        paths: Iterable[Path | str] | None = None,
+        paths: Path | str | Iterable[Path | str] | None = None,
         *,
         source: str = "auto",
         reread: bool = False,
@@ -78,19 +86,20 @@ class Journeyman:
         """Import logs from files and folders, or from the usual places. What was imported before
         is not read again, unless `reread`.
         """
-        if paths is None:
-            paths = [log for place in self.places() for log in place.logs]
         known = KnownLogs(self.settings.database, lambda: self._store)
         run = Import(
             lambda: self._readers,
             known,
             source=source,
             reread=reread,
-            clock=self._clock,
+            place=self._place,
             progress=progress,
         )
         try:
-            return run.run([Path(path) for path in paths])
+            if paths is None:
+                return run.discovered(self.places())
+            given = [paths] if isinstance(paths, str | Path) else paths
+            return run.run([Path(path) for path in given])
         finally:
             known.close()
 
@@ -118,7 +127,7 @@ class Journeyman:
             tags=tuple(tags),
             now=self._clock(),
         )
-        with self._store.writing() as writing:
+        with self._store.writing(restores=True) as writing:
             writing.add(fragment)
             writing.finish()
         return self.sessions.get(fragment.session.id)

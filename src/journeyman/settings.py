@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from journeyman.records.errors import BadSetting
+from journeyman.store.address import sqlite_url
 
 HOME_VARIABLE = "JOURNEYMAN_HOME"
 
@@ -49,7 +50,10 @@ def load(
 ) -> Settings:
     """The settings for this run. Raises BadSetting, naming the setting and where it stands."""
     folder = Path(home or environ.get(HOME_VARIABLE) or user_home / ".journeyman")
-    folder = folder.expanduser().absolute()
+    try:
+        folder = folder.expanduser().absolute()
+    except RuntimeError as error:
+        raise BadSetting(f"The home {folder} cannot be found: {error}") from error
     values: dict[str, Any] = {}
     for key, value in _from_file(folder / "config.toml").items():
         values[key] = _checked(key, value, f"{folder / 'config.toml'}")
@@ -58,7 +62,7 @@ def load(
             values[setting.key] = _checked(setting.key, text, setting.variable)
     if database is not None:
         values["database"] = database
-    values.setdefault("database", f"sqlite:///{folder / 'journeyman.db'}")
+    values.setdefault("database", sqlite_url(folder / "journeyman.db"))
     return Settings(home=folder, **values)
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -151,11 +152,64 @@ class TestWriting:
         assert [message.key for message in store.sessions.messages("s1")] == ["u"]
         assert store.sessions.usage("s1") == []
 
-    def test_replacing_from_another_log_only_adds(self, store: Store) -> None:
-        write(store, a_session(), a_conversation())
+    def test_replacing_from_another_log_only_adds(self, store: Store, tmp_path: Path) -> None:
+        own = tmp_path / "log"
+        own.touch()
+        write(store, a_session(log=str(own)), a_conversation())
         user = a_conversation()[0]
         assert write(store, a_session(log="/logs/b"), [user], replaces=True) == "unchanged"
         assert store.sessions.get("s1").messages == 3
+
+    def test_replacing_forgets_what_was_known(self, store: Store) -> None:
+        write(store, a_session(title="Old", outcome=1.0, tags=("old",)), a_conversation())
+        write(store, a_session(cwd="/new"), a_conversation()[:1], replaces=True)
+        session = store.sessions.get("s1").session
+        assert (session.title, session.outcome, session.tags, session.cwd) == (
+            "Fix the parser in src/main.py",
+            None,
+            (),
+            "/new",
+        )
+
+    def test_another_log_takes_nothing_back(self, store: Store) -> None:
+        write(store, a_session(), a_conversation())
+        write(store, a_session(log="/logs/b"), undone=((0, 99),))
+        assert store.sessions.get("s1").messages == 3
+
+    def test_a_log_that_was_moved_is_known_by_its_new_name(
+        self, store: Store, tmp_path: Path
+    ) -> None:
+        here = tmp_path / "log"
+        here.touch()
+        write(store, a_session(log=str(here)), a_conversation())
+        write(store, a_session(log="/logs/copy"), a_conversation())
+        assert store.sessions.get("s1").session.log == str(here)
+        here.unlink()
+        write(store, a_session(log="/logs/moved"), a_conversation())
+        assert store.sessions.get("s1").session.log == "/logs/moved"
+
+    def test_two_recorders_with_one_id_are_kept_apart(self, store: Store) -> None:
+        write(store, a_session(), a_conversation())
+        assert write(store, a_session(source="other"), a_conversation()[:1]) == "new"
+        assert write(store, a_session(source="other"), a_conversation()[:1]) == "unchanged"
+        assert store.sessions.get("s1").messages == 3
+        assert store.sessions.get("other:s1").messages == 1
+
+    def test_a_late_finish_reason_is_kept(self, store: Store) -> None:
+        said = Message(key="a", position=1, role="assistant", text="x")
+        write(store, a_session(), [said])
+        later = Message(key="a", position=1, role="assistant", text="x", finish_reason="stop")
+        assert write(store, a_session(), [later]) == "updated"
+        assert [one.finish_reason for one in store.sessions.messages("s1")] == ["stop"]
+
+    def test_values_that_no_database_can_hold(self, store: Store) -> None:
+        session = a_session("nul\x00id", source="s\x00", model="m\x00", cwd="\ud83d", log="l\x00")
+        usage = [Usage(key="k\x00", model="m\x00", input_tokens=10**30, output_tokens=1)]
+        message = Message(key="k", position=1, role="assistant", model="m\x00")
+        assert write(store, session, [message], usage) == "new"
+        assert write(store, session, [message], usage) == "unchanged"
+        (found,) = store.sessions.list()
+        assert (found.tokens.input_tokens, found.tokens.output_tokens) == (None, 1)
 
     def test_what_was_taken_back_is_gone(self, store: Store) -> None:
         write(store, a_session(), a_conversation(), undone=((20, 30),))
@@ -196,6 +250,38 @@ class TestWriting:
         assert store.sessions.get("s1").generations == 3
 
 
+class TestWritingAtOnce:
+    def test_two_writers_lose_and_double_nothing(self, store: Store, database_url: str) -> None:
+        """Both write the same new sessions in opposite order."""
+        names = [f"s{n}" for n in range(8)]
+        failures: list[Exception] = []
+
+        def write_all(order: list[str], part: slice) -> None:
+            try:
+                with Store(database_url, busy_timeout_s=30) as own:
+                    for _ in range(3):
+                        with own.writing() as writing:
+                            for name in order:
+                                messages = a_conversation()[part]
+                                writing.add(Fragment(session=a_session(name), messages=messages))
+                            writing.finish()
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        threads = [
+            threading.Thread(target=write_all, args=(names, slice(0, 2))),
+            threading.Thread(target=write_all, args=(names[::-1], slice(1, 3))),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        found = store.sessions.list()
+        assert len(found) == len(names)
+        assert {one.messages for one in found} == {3}
+
+
 class TestReading:
     def test_listing_is_newest_first_and_undated_last(self, store: Store) -> None:
         for name, at in (("old", 1.0), ("none", None), ("new", 3.0), ("mid", 2.0)):
@@ -206,7 +292,7 @@ class TestReading:
     def test_listing_is_narrowed_by_what_is_asked(self, store: Store) -> None:
         write(store, a_session("a", source="x", tags=("red", "ripe"), started_at=10.0))
         write(store, a_session("b", source="y", model="m", started_at=20.0), a_conversation()[:1])
-        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        delegate = Lineage(parent=SessionId("a"), kind="subagent")
         write(store, a_session("c", source="y", lineage=delegate, started_at=30.0))
 
         def ids(**asked: object) -> list[str]:
@@ -215,6 +301,7 @@ class TestReading:
         assert ids(source="y") == ["c", "b"]
         assert ids(tag="ripe") == ["a"]
         assert ids(tag="rip") == []
+        assert ids(tag="Ripe") == []
         assert ids(tag='%"') == []
         assert ids(model="m") == ["b"]
         assert ids(since=20.0) == ["c", "b"]
@@ -227,6 +314,8 @@ class TestReading:
             write(store, a_session(name))
         assert store.sessions.get("abd").session.id == "abd2"
         assert store.sessions.get("a%").session.id == "a%x"
+        with pytest.raises(UnknownSession):
+            store.sessions.get("ABD")
         assert store.sessions.get("whole").session.id == "whole"
         with pytest.raises(AmbiguousSession, match="abc1, abd2"):
             store.sessions.get("ab")
@@ -243,7 +332,7 @@ class TestReading:
         assert (second.arguments, second.result) == ("{not json", None)
 
     def test_totals_by_source_count_subagents_apart(self, store: Store) -> None:
-        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        delegate = Lineage(parent=SessionId("a"), kind="subagent")
         usage = [Usage(key="1", input_tokens=5, output_tokens=1, cost_usd=0.5)]
         write(store, a_session("a", source="x"), a_conversation(), usage)
         write(store, a_session("b", source="x", lineage=delegate), a_conversation(), usage)
@@ -347,6 +436,31 @@ class TestDeleting:
                 assert rows.scalar() == 1
         engine.dispose()
 
+    def test_what_was_deleted_stays_so_unless_it_is_restored(self, store: Store) -> None:
+        write(store, a_session("a"), a_conversation())
+        store.sessions.delete("a")
+        with store.writing() as writing:
+            writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
+            writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
+            assert writing.finish() == []
+        assert store.sessions.list() == []
+        with store.writing(restores=True) as writing:
+            writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
+            writing.finish()
+        assert write(store, a_session("a"), a_conversation()) == "unchanged"
+
+    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+            for n in range(5):
+                text = f"ordinary words and zebrasecret{n} " * 50
+                message = Message(key="k", position=1, role="user", text=text)
+                write(store, a_session(f"s{n}"), [message])
+            for n in range(4):
+                store.sessions.delete(f"s{n}")
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zebrasecret4" in content
+        assert not [n for n in range(4) if f"zebrasecret{n}".encode() in content]
+
     def test_deleting_what_is_not_there_says_so(self, store: Store) -> None:
         with pytest.raises(UnknownSession):
             store.sessions.delete("nothing")
@@ -374,20 +488,22 @@ class TestLogs:
 
         def fail() -> None:
             with keeper.writing() as writing:
-                writing.remember("/logs/a", state, 1.0)
+                writing.remember("/logs/a", state)
                 raise RuntimeError
 
         with pytest.raises(RuntimeError):
             fail()
         assert keeper.log_state("/logs/a") is None
         with keeper.writing() as writing:
-            writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1), 1.0)
-            writing.remember("/logs/a", state, 2.0)
+            writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1))
+            writing.remember("/logs/a", state)
         assert keeper.log_state("/logs/a") == state
+        assert keeper.log_stamp("/logs/a") == ("r", 9, 8)
+        assert keeper.log_stamp("/logs/b") is None
 
     def test_the_sessions_of_a_log(self, store: Store, keeper: Store | KnownLogs) -> None:
         write(store, a_session("a"))
-        delegate = Lineage(parent=SessionId("a"), kind="delegate")
+        delegate = Lineage(parent=SessionId("a"), kind="subagent")
         write(store, a_session("b", lineage=delegate))
         write(store, a_session("c", log="/logs/c"))
         assert keeper.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}

@@ -4,6 +4,7 @@ Holds at most one answer of the model open, because more lines of it may come, a
 is complete in fragments. Knows nothing of how lines are spelled.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,7 +90,7 @@ class Chain:
         self.touched_line = 0
         self.answer: Answer | None = None
         self._replaces = replaces and not self.told
-        self._prompts: dict[str, list[Any]] = dict(memory.get("prompts", {}))
+        self._prompts: OrderedDict[str, list[Any]] = OrderedDict(memory.get("prompts", {}))
         self._last_answer_at: int = memory.get("last_answer_at", -1)
         self._after_answer: list[Message] = []
         self._messages: list[Message] = []
@@ -128,7 +129,7 @@ class Chain:
         if parent and before_uuid != uuid:
             self._prompts[parent] = [uuid, message.position]
         if len(self._prompts) > _REMEMBERED_PROMPTS:
-            del self._prompts[next(iter(self._prompts))]
+            self._prompts.popitem(last=False)
         self._keep(message)
 
     def compact(self) -> None:

@@ -17,6 +17,7 @@ A log is read on from the first answer that may still grow; conversations that h
 by then leave out the lines they already took.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,7 +120,7 @@ class ClaudeCodeReader:
         memory: dict[str, Any] | None = None
         for line in lines:
             if transcript is None:
-                transcript = _Transcript(str(log.path), since if lines.resumed else None)
+                transcript = _Transcript(log.name, since if lines.resumed else None)
             if isinstance(line, Skip):
                 yield line
                 continue
@@ -136,7 +137,7 @@ class ClaudeCodeReader:
                 yield from transcript.ready
                 transcript.ready = []
         if transcript is None:
-            transcript = _Transcript(str(log.path), since if lines.resumed else None)
+            transcript = _Transcript(log.name, since if lines.resumed else None)
         memory = memory or transcript.memory()
         yield from transcript.close(lines.offset)
         yield Mark(state=lines.state(self.name, memory=memory))
@@ -153,7 +154,7 @@ class _Transcript:
         self._taken_to = since.offset if since else 0
         self._chains: dict[str, Chain] = {}
         self._remembered: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
-        self._side_roots: dict[str, str] = dict(memory.get("side_roots", {}))
+        self._side_roots: OrderedDict[str, str] = OrderedDict(memory.get("side_roots", {}))
         self._copies = Copies(memory.get("copies", ""))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
 
@@ -218,7 +219,7 @@ class _Transcript:
         name = str(entry.session_id)
         lineage = None
         if entry.is_sidechain:
-            lineage = Lineage(parent=SessionId(name), kind="delegate")
+            lineage = Lineage(parent=SessionId(name), kind="subagent")
             # The agent first: a person names it by that, and it is rarely given out twice.
             name = f"agent-{entry.agent_id or self._side_root(entry, key)}-{name}"
         chain = self._chains.get(name)
@@ -238,7 +239,7 @@ class _Transcript:
         root = known.get(key) or known.get(entry.parent_uuid or "") or key
         known[key] = root
         if len(known) > _REMEMBERED_SIDE_LINES:
-            del known[next(iter(known))]
+            known.popitem(last=False)
         return root[:8]
 
     def _retire(self, line: Line) -> None:

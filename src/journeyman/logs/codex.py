@@ -112,7 +112,8 @@ class CodexReader:
 
 class _Known(Struct):
     """What has to be remembered to read on: `turns` are the positions at which users spoke,
-    `told` what events said about calls whose result is still to come.
+    `told` what events said about calls whose result is still to come, `forked_at` when the session
+    left its parent, whose lines it copies.
     """
 
     session: str = ""
@@ -122,6 +123,7 @@ class _Known(Struct):
     titled: bool = False
     turns: list[int] = []
     told: dict[str, Recorded] = {}
+    forked_at: float | None = None
 
 
 def _remembered(since: LogState | None) -> _Known | None:
@@ -159,7 +161,7 @@ class _Rollout:
             session=Session(
                 id=SessionId(self.known.session),
                 source=CodexReader.name,
-                log=str(self._log.path),
+                log=self._log.name,
                 **self._facts,
             ),
             messages=tuple(self._messages),
@@ -219,6 +221,8 @@ class _Rollout:
         if not self.known.session:
             self.known.session = only_text(meta.get("id")) or _id_of(self._log)
             self._facts.update(_facts(meta))
+            if "lineage" in self._facts:
+                self.known.forked_at = self._facts.get("started_at")
 
     def _settle_name(self) -> None:
         self.known.session = self.known.session or _id_of(self._log)
@@ -291,8 +295,8 @@ class _Rollout:
 
     def _take_usage(self, info: Any, at: float | None, line: Line) -> None:
         last = info.get("last_token_usage") if isinstance(info, dict) else None
-        if not isinstance(last, dict):
-            return
+        if not isinstance(last, dict) or (at or 0) < (self.known.forked_at or 0):
+            return  # before a fork, it is the parent that spent them
         totals = info.get("total_token_usage")
         if isinstance(totals, dict):
             # Sent again when only the rate limits changed: the sums then stand still.
@@ -366,7 +370,7 @@ def _lineage(meta: dict[str, Any]) -> Lineage | None:
     if subagent is not None:
         parent = _parent_of(subagent) or only_text(meta.get("parent_thread_id"))
         if parent:
-            return Lineage(parent=SessionId(parent), kind="delegate")
+            return Lineage(parent=SessionId(parent), kind="subagent")
     if forked_from := only_text(meta.get("forked_from_id")):
         return Lineage(parent=SessionId(forked_from), kind="branch")
     return None

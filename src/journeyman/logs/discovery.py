@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,18 +20,20 @@ LOG_ENDINGS = (
 
 
 class _UsualPlace(NamedTuple):
+    """A recorder's home: single files by pattern, and folders that hold logs at any depth."""
+
     source: str
     variable: str
     default: str
-    patterns: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 _USUAL_PLACES = (
-    _UsualPlace("hermes", "HERMES_HOME", ".hermes", ("state.db", "profiles/*/state.db")),
-    _UsualPlace("claude_code", "CLAUDE_CONFIG_DIR", ".claude", ("projects/*.jsonl",)),
-    _UsualPlace("codex", "CODEX_HOME", ".codex", ("sessions/*.jsonl", "archived_sessions/*.jsonl")),
+    _UsualPlace("hermes", "HERMES_HOME", ".hermes", files=("state.db", "profiles/*/state.db")),
+    _UsualPlace("claude_code", "CLAUDE_CONFIG_DIR", ".claude", folders=("projects",)),
+    _UsualPlace("codex", "CODEX_HOME", ".codex", folders=("sessions", "archived_sessions")),
 )
-"""A `*` in a pattern stands for any part of a path, folders included."""
 
 
 def usual_places(environ: Mapping[str, str], user_home: Path) -> list[Place]:
@@ -43,11 +44,9 @@ def usual_places(environ: Mapping[str, str], user_home: Path) -> list[Place]:
 def _look_at(usual: _UsualPlace, environ: Mapping[str, str], user_home: Path) -> Place:
     folder = Path(environ.get(usual.variable) or user_home / usual.default).expanduser()
     problems: list[Problem] = []
-    logs = [
-        path
-        for path in files_in(folder, problems)
-        if any(fnmatch(path.relative_to(folder).as_posix(), one) for one in usual.patterns)
-    ]
+    logs = [path for pattern in usual.files for path in sorted(folder.glob(pattern))]
+    for name in usual.folders:
+        logs += [path for path in files_in(folder / name, problems) if path.suffix == ".jsonl"]
     return Place(
         source=usual.source,
         folder=str(folder),

@@ -58,13 +58,6 @@ def _at_once(log: LogFile) -> Any:
         return None
 
 
-def value_at(log: LogFile, prefix: str) -> Any:
-    """The value under one key, or None when it is not there or cannot be read."""
-    for value in items(log, prefix):
-        return None if isinstance(value, Skip) else value
-    return None
-
-
 def fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
     """The values of a document's own keys in one pass, leaving out the large ones. Of a broken
     document, what came before the break.

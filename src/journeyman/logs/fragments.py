@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from journeyman.logs.lines import BadLine, LineDecoder, Lines
+from journeyman.logs.lines import MAX_LINE_BYTES, BadLine, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.logs.values import first_line
@@ -109,11 +109,14 @@ def read_session_lines(
     since: LogState | None,
     reader: str,
     read: Callable[[Any, int, SessionNames, int], Iterator[Fragment | Skip]],
+    *,
+    longest: int = MAX_LINE_BYTES,
 ) -> Iterator[LogEvent]:
     """A log with one whole session in each line, from where `since` ended. `read` is given the
     line's value, its number, the names given out so far and how far the log was read.
     """
-    lines = Lines(log, since if since is not None and since.reader == reader else None)
+    going_on = since if since is not None and since.reader == reader else None
+    lines = Lines(log, going_on, longest=longest)
     decoder = LineDecoder[Any](Any)
     names: SessionNames | None = None
     next_mark = _FIRST_MARK

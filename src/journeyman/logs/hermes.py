@@ -81,7 +81,7 @@ class HermesExportReader:
             elif not isinstance(row.get("messages"), list):
                 yield Skip(line=line, reason="a session whose messages are not a list")
             else:
-                session = hermes_rows.session_of(row, None, str(log.path))
+                session = hermes_rows.session_of(row, None, log.name)
                 rows = [one if isinstance(one, dict) else {} for one in row["messages"]]
                 said = _conversation(session.id, rows, _taken_back(rows), line)
                 parts = chain(usage_of(row, []), said)
@@ -93,7 +93,7 @@ class HermesExportReader:
 def _read_session(
     database: Database, row: Row, parent_end: str | None, log: LogFile
 ) -> Iterator[Fragment | Skip]:
-    session = hermes_rows.session_of(row, parent_end, str(log.path))
+    session = hermes_rows.session_of(row, parent_end, log.name)
     usage = usage_of(row, database.model_usage(row["id"]))
     undone = _taken_back(database.messages(row["id"])) if database.has_undone(row["id"]) else set()
     said = _conversation(session.id, database.messages(row["id"]), undone)

@@ -118,10 +118,13 @@ def opened(log: LogFile, busy_timeout_s: float) -> Iterator[Database]:
     """
     connection = None
     try:
+        at_rest = _is_at_rest(log)
         connection = _connected(log, busy_timeout_s)
         database = Database(connection, log)
         connection.execute("BEGIN")
         yield database
+        if at_rest and not (_is_at_rest(log) and LogFile(log.path).mtime_ns == log.mtime_ns):
+            raise LogUnreadable(f"{log.path} was opened by Hermes meanwhile. Import it again.")
     except sqlite3.Error as error:
         raise LogUnreadable(_reason(log, error)) from error
     finally:
@@ -132,14 +135,16 @@ def opened(log: LogFile, busy_timeout_s: float) -> Iterator[Database]:
 def _connected(log: LogFile, busy_timeout_s: float) -> sqlite3.Connection:
     path = log.path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     uri = f"file:{path}?mode=ro"
-    try:
-        return _patiently(lambda: _connect(uri, busy_timeout_s))
-    except sqlite3.OperationalError as error:
-        wal = log.path.with_name(log.path.name + "-wal")
-        if "unable to open" not in str(error) or wal.exists():
-            raise
-        # A read-only folder without a log beside the file: nothing can be changing it.
-        return _connect(f"{uri}&immutable=1", busy_timeout_s)
+    if _is_at_rest(log):
+        # Even a reader would put files beside it that were not there.
+        uri += "&immutable=1"
+    return _patiently(lambda: _connect(uri, busy_timeout_s))
+
+
+def _is_at_rest(log: LogFile) -> bool:
+    """Whether nobody has the database open: it is in WAL mode and has no log beside it."""
+    in_wal_mode = log.head[18:20] == b"\x02\x02"
+    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
 
 
 def _connect(uri: str, busy_timeout_s: float) -> sqlite3.Connection:

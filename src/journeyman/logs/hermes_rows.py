@@ -64,7 +64,7 @@ _SAME_IN_COPIES = ("role", "content", "timestamp", "tool_call_id", "tool_calls",
 # counts only when it names the parent itself.
 _LINEAGE_MARKS: tuple[tuple[str, LineageKind], ...] = (
     ("_branched_from", "branch"),
-    ("_delegate_from", "delegate"),
+    ("_delegate_from", "subagent"),
     ("_reset_from", "reset"),
 )
 
@@ -113,7 +113,7 @@ def _lineage(row: Row, config: Mapping[str, Any], parent_end_reason: str | None)
             break
     else:
         if row.get("source") == "subagent":
-            kind = "delegate"
+            kind = "subagent"
         elif parent_end_reason == "compression" and row.get("source") != "tool":
             kind = "compression"
     return Lineage(parent=SessionId(str(parent)), kind=kind)

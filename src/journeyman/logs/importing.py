@@ -19,8 +19,8 @@ from journeyman.logs.discovery import files_in
 from journeyman.logs.logfile import LogFile, same_file_name
 from journeyman.logs.reader import Reader
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
-from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog
-from journeyman.records.report import ImportReport, Problem, SkippedLine, SourceReport
+from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, Unstorable
+from journeyman.records.report import ImportReport, Place, Problem, SkippedLine, SourceReport
 
 if TYPE_CHECKING:
     from journeyman.logs.registry import Readers
@@ -34,16 +34,17 @@ class SessionWriter(Protocol):
     """An open transaction of the store."""
 
     def add(self, fragment: Fragment) -> None: ...
-    def remember(self, path: str, state: LogState, now: float) -> None: ...
+    def remember(self, log: str, state: LogState) -> None: ...
     def finish(self) -> list[SessionChange]: ...
 
 
 class SessionKeeper(Protocol):
     """The store, as far as importing needs it."""
 
-    def log_state(self, path: str) -> LogState | None: ...
-    def sessions_of_log(self, path: str) -> dict[SessionId, tuple[str, bool]]: ...
-    def writing(self) -> AbstractContextManager[SessionWriter]: ...
+    def log_stamp(self, log: str) -> tuple[str, int, int] | None: ...
+    def log_state(self, log: str) -> LogState | None: ...
+    def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]: ...
+    def writing(self, *, restores: bool = False) -> AbstractContextManager[SessionWriter]: ...
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -55,6 +56,8 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class _Candidate(Struct, frozen=True):
+    """A file to look at; `named` if somebody asked for just this one."""
+
     path: Path
     named: bool
     size: int
@@ -62,7 +65,8 @@ class _Candidate(Struct, frozen=True):
 
 class Import:
     """One run over some logs; `run` it once, then take its report. `readers` loads the readers,
-    which is done when there is something to read.
+    which is done when there is something to read. `place` goes before the logs' names; `reread`
+    also brings back what was deleted.
     """
 
     def __init__(
@@ -72,14 +76,14 @@ class Import:
         *,
         source: str = "auto",
         reread: bool = False,
-        clock: Callable[[], float] = time.time,
+        place: str = "",
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._readers = readers
         self._keeper = keeper
         self._reader = None if source == "auto" else readers().named(source)
         self._reread = reread
-        self._clock = clock
+        self._place = place
         self._progress = progress
         self._changes: dict[str, Counter[str]] = {}
         self._skipped: list[SkippedLine] = []
@@ -89,9 +93,12 @@ class Import:
         self._logs = Counter[str]()
         self._read_bytes = 0
 
-    def run(self, paths: Iterable[Path]) -> ImportReport:
+    def run(self, paths: Iterable[Path], *, named: bool = True) -> ImportReport:
+        """Import files and folders. A file that is no log is a problem if it was `named`, and
+        passed over otherwise.
+        """
         started = time.monotonic()
-        candidates = list(self._candidates(paths))
+        candidates = list(self._candidates(paths, named=named))
         total, done = sum(candidate.size for candidate in candidates), 0
         for candidate in candidates:
             before = done
@@ -108,28 +115,36 @@ class Import:
             self._progress(Progress(log=last, done_bytes=total, total_bytes=total))
         return self._report(time.monotonic() - started)
 
-    def _candidates(self, paths: Iterable[Path]) -> Iterator[_Candidate]:
+    def discovered(self, places: Iterable[Place]) -> ImportReport:
+        """Import what is in the usual places."""
+        logs = []
+        for place in places:
+            self._problems += place.problems
+            logs += [Path(log) for log in place.logs]
+        return self.run(logs, named=False)
+
+    def _candidates(self, paths: Iterable[Path], *, named: bool) -> Iterator[_Candidate]:
         seen = set()
         for path in paths:
-            named = not path.is_dir()
-            for file in [path] if named else files_in(path, self._problems):
+            is_file = not path.is_dir()
+            for file in [path] if is_file else files_in(path, self._problems):
                 name = same_file_name(file)
                 if name in seen:
                     continue
                 seen.add(name)
                 size = file.stat().st_size if file.exists() else 0
-                yield _Candidate(Path(name), named, size)
+                yield _Candidate(Path(name), named and is_file, size)
 
     def _import_log(self, candidate: _Candidate, report: Callable[[int], None]) -> None:
         path = str(candidate.path)
         try:
-            log = LogFile(candidate.path)
-            since = None if self._reread else self._keeper.log_state(path)
-            if since and (since.size, since.mtime_ns) == (log.size, log.mtime_ns):
+            log = LogFile(candidate.path, self._place)
+            if self._is_known(log):
                 self._logs["unchanged"] += 1
-                self._count_unchanged(path, set())
+                self._count_unchanged(self._keeper.sessions_of_log(log.name), set())
                 return
-            reader = self._reader or self._readers().reader_for(log)
+            reader = self._reader or self._readers().reader_for(log, self._problems)
+            since = None if self._reread else self._keeper.log_state(log.name)
             if since and since.reader != reader.name:
                 since = None
             self._read_log(reader, log, since, report)
@@ -137,7 +152,7 @@ class Import:
         except NotALog as error:
             kept = self._problems if candidate.named else self._ignored
             kept.append(Problem(path=path, reason=str(error)))
-        except LogUnreadable as error:
+        except (LogUnreadable, Unstorable) as error:
             self._problems.append(Problem(path=path, reason=str(error)))
         except JourneymanError:
             raise
@@ -150,33 +165,39 @@ class Import:
             reason = f"{path} could not be imported: {type(error).__name__}: {error}."
             self._problems.append(Problem(path=path, reason=reason))
 
+    def _is_known(self, log: LogFile) -> bool:
+        """Whether the log was read as it is now, by the reader that is asked for."""
+        stamp = None if self._reread else self._keeper.log_stamp(log.name)
+        if stamp is None or stamp[1:] != (log.size, log.mtime_ns):
+            return False
+        return self._reader is None or self._reader.name == stamp[0]
+
     def _read_log(
         self, reader: Reader, log: LogFile, since: LogState | None, report: Callable[[int], None]
     ) -> None:
-        path = str(log.path)
-        known = self._keeper.sessions_of_log(path)
+        known = self._keeper.sessions_of_log(log.name)
         touched: set[SessionId] = set()
         events = reader.read(log, since)
         event = next(events, None)
         while event is not None:
             facts: dict[SessionId, tuple[str, bool]] = {}
-            with self._keeper.writing() as writing:
+            with self._keeper.writing(restores=self._reread) as writing:
                 while event is not None and not isinstance(event, Mark):
-                    self._take(event, writing, facts, path, report)
+                    self._take(event, writing, facts, str(log.path), report)
                     event = next(events, None)
                 if isinstance(event, Mark):
                     state, event = event.state, next(events, None)
                     if event is not None:
                         # Interrupted after this, the log is not done, whatever its size says.
                         state = msgspec.structs.replace(state, size=-1)
-                    writing.remember(path, state, self._clock())
+                    writing.remember(log.name, state)
                 changes = writing.finish()
             for change in changes:
                 source, subagent = facts[change.session]
                 self._count(source, change.change, subagent=subagent)
                 touched.add(change.session)
-        self._count_unchanged(path, touched, known)
-        self._read_bytes += log.size - (since.offset if since else 0)
+        self._count_unchanged(known, touched)
+        self._read_bytes += max(0, log.size - (since.offset if since else 0))
 
     def _take(
         self,
@@ -188,7 +209,7 @@ class Import:
     ) -> None:
         if isinstance(event, Fragment):
             session = event.session
-            subagent = session.lineage is not None and session.lineage.kind == "delegate"
+            subagent = session.lineage is not None and session.lineage.kind == "subagent"
             facts[session.id] = (session.source, subagent)
             writing.add(event)
             report(event.read_bytes)
@@ -204,13 +225,9 @@ class Import:
         counts["subagents"] += subagent
 
     def _count_unchanged(
-        self,
-        path: str,
-        touched: set[SessionId],
-        known: dict[SessionId, tuple[str, bool]] | None = None,
+        self, known: dict[SessionId, tuple[str, bool]], touched: set[SessionId]
     ) -> None:
-        sessions = self._keeper.sessions_of_log(path) if known is None else known
-        for session, (source, subagent) in sessions.items():
+        for session, (source, subagent) in known.items():
             if session not in touched:
                 self._count(source, "unchanged", subagent=subagent)
 

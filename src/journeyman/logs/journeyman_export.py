@@ -10,6 +10,9 @@ from journeyman.logs.logfile import LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Message, Skip, Usage
 from journeyman.records.exported import ExportedSession
 
+# What this program wrote itself is read back whatever its size.
+_LONGEST_EXPORT = 2**31
+
 
 class JourneymanExportReader:
     """Files that `journeyman sessions export` wrote."""
@@ -33,8 +36,8 @@ class JourneymanExportReader:
             except msgspec.ValidationError as error:
                 yield Skip(line=line, reason=f"not the expected shape: {error}")
                 return
-            session = msgspec.structs.replace(exported.session, log=str(log.path))
+            session = msgspec.structs.replace(exported.session, log=log.name)
             parts: tuple[Usage | Message, ...] = (*exported.usage, *exported.messages)
             yield from in_fragments(session, parts, read_bytes=offset)
 
-        return read_session_lines(log, since, self.name, read)
+        return read_session_lines(log, since, self.name, read, longest=_LONGEST_EXPORT)

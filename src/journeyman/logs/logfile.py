@@ -25,10 +25,15 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class LogFile:
-    """One file, looked at but not yet read."""
+    """One file, looked at but not yet read.
 
-    def __init__(self, path: Path) -> None:
+    `name` is the spelling under which it is remembered: its path, and before it `place`, the
+    machine, where several machines keep their sessions together.
+    """
+
+    def __init__(self, path: Path, place: str = "") -> None:
         self.path = path.absolute()
+        self.name = f"{place}{self.path}"
         try:
             stat = self.path.stat()
             self.size = stat.st_size

@@ -100,7 +100,7 @@ def _session(source: str, log: LogFile, facts: dict[str, Any], info: dict[str, A
         agent=only_text(config.get("agent_type")).rpartition(".")[2],
         model=only_text(only_object(config.get("model")).get("model_name")),
         end_reason=only_text(info.get("exit_status")),
-        log=str(log.path),
+        log=log.name,
         details={key: value for key, value in details.items() if value not in (None, "")},
     )
 

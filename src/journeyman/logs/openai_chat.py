@@ -13,7 +13,7 @@ from journeyman.logs.fragments import SessionNames, in_fragments, read_session_l
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
-from journeyman.logs.values import only_text, path_id, seconds
+from journeyman.logs.values import only_text, path_id, seconds, session_id
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -100,7 +100,7 @@ class OpenAIChatReader:
     def _document(self, log: LogFile) -> Iterator[Fragment | Skip]:
         if log.head.lstrip().startswith(b"{"):
             facts = documents.fields(log, without=("messages",))
-            session = self._session(log, facts, _id(facts) or path_id(log))
+            session = self._session(log, facts, session_id(log, _id(facts)))
             yield from in_fragments(
                 session, _parts(documents.items(log, "messages.item"), facts, session.model)
             )
@@ -130,7 +130,7 @@ class OpenAIChatReader:
         if not isinstance(messages, list) or not messages:
             yield Skip(line=line, reason=f"number {part} is no conversation: it has no messages")
             return
-        given, notes = names.give(_id(facts) or path_id(log, part), line)
+        given, notes = names.give(session_id(log, _id(facts), part), line)
         yield from notes
         session = self._session(log, facts, given)
         parts = _parts(iter(messages), facts, session.model, line)
@@ -178,7 +178,7 @@ class OpenAIChatReader:
             started_at=next((start for start in starts if start is not None), None),
             outcome=outcome,
             outcome_origin=origin,
-            log=str(log.path),
+            log=log.name,
             details=details,
         )
 

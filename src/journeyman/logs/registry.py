@@ -49,12 +49,14 @@ class Readers:
         known = ", ".join(sorted(reader.name for reader in self.all))
         raise UnknownReader(f"There is no reader {name!r}. The readers are: {known}.")
 
-    def reader_for(self, log: LogFile) -> Reader:
-        """The first reader that knows the log. Raises NotALog, saying what was found instead."""
+    def reader_for(self, log: LogFile, problems: list[Problem] | None = None) -> Reader:
+        """The first reader that knows the log. Raises NotALog, saying what was found instead. A
+        reader that fails at it is added to `problems`.
+        """
         if log.size == 0:
             raise NotALog(f"{log.path} is empty.")
         for reader in self.all:
-            if self._knows(reader, log):
+            if _knows(reader, log, [] if problems is None else problems):
                 return reader
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data, not a log that any reader knows.")
@@ -62,16 +64,6 @@ class Readers:
             f"{log.path} is text, but no reader knows its shape. "
             "`journeyman import --help` lists the formats; --source names one."
         )
-
-    def _knows(self, reader: Reader, log: LogFile) -> bool:
-        try:
-            return reader.recognises(log)
-        except JourneymanError:
-            raise
-        except Exception as error:  # noqa: BLE001 - another package's code: report it, go on
-            reason = f"the reader {reader.name} failed on it: {type(error).__name__}: {error}"
-            self.problems.append(Problem(path=str(log.path), reason=reason))
-            return False
 
     def _load(self, plugin: EntryPoint) -> Reader | None:
         try:
@@ -85,3 +77,14 @@ class Readers:
         reason = "this is not a reader: it needs name, about, recognises and read"
         self.problems.append(Problem(path=plugin.value, reason=reason))
         return None
+
+
+def _knows(reader: Reader, log: LogFile, problems: list[Problem]) -> bool:
+    try:
+        return reader.recognises(log)
+    except JourneymanError:
+        raise
+    except Exception as error:  # noqa: BLE001 - another package's code: report it, go on
+        reason = f"the reader {reader.name} failed on it: {type(error).__name__}: {error}"
+        problems.append(Problem(path=str(log.path), reason=reason))
+        return False

@@ -14,7 +14,7 @@ from journeyman.logs import documents
 from journeyman.logs.chat import BadMessage, ChatReading
 from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import as_json, only_object, only_text, path_id, seconds
+from journeyman.logs.values import as_json, only_object, only_text, seconds, session_id
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -101,9 +101,8 @@ class ShareGPTReader:
         if not _is_conversation(value):
             yield Skip(line=line, reason=f"number {number} has no conversation")
             return
-        given, notes = names.give(
-            only_text(value.get("id")) or path_id(log, str(number or "")), line
-        )
+        wanted = session_id(log, only_text(value.get("id")), str(number or ""))
+        given, notes = names.give(wanted, line)
         yield from notes
         session = _session(self.name, log, value, given)
         parts = _parts(value["conversations"], session.model, line)
@@ -127,7 +126,7 @@ def _session(source: str, log: LogFile, value: dict[str, Any], given: SessionId)
         # The program stamps a trajectory when it saves it, after the last turn.
         ended_at=seconds(facts.get("timestamp")),
         end_reason=_END_REASONS[completed] if isinstance(completed, bool) else "",
-        log=str(log.path),
+        log=log.name,
         details={key: value[key] for key in _DETAILS if value.get(key) is not None},
     )
 

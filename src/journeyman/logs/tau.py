@@ -11,7 +11,7 @@ from journeyman.logs import documents
 from journeyman.logs.chat import BadMessage, ChatReading, seconds_of, usage_of
 from journeyman.logs.fragments import SessionNames, in_fragments
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import first_line, only_object, only_text, path_id, seconds
+from journeyman.logs.values import first_line, only_object, only_text, path_id, seconds, session_id
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -63,7 +63,7 @@ class TauBenchReader:
             end_reason="error" if info.get("error") else "",
             outcome=outcome,
             outcome_origin="" if outcome is None else "reward",
-            log=str(log.path),
+            log=log.name,
             details=_scalars(task_id=task, trial=trial, user_cost=info.get("user_cost")),
         )
         yield from in_fragments(session, self._parts(run["traj"], str(task)))
@@ -98,7 +98,8 @@ class Tau2Reader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         """All simulations; the file is written anew as a run goes on."""
-        info = only_object(documents.value_at(log, "info"))
+        header = documents.fields(log, without=("tasks", "simulations"))
+        info = only_object(header.get("info"))
         names = SessionNames()
         for number, simulation in enumerate(documents.items(log, "simulations.item"), 1):
             if isinstance(simulation, Skip):
@@ -115,7 +116,7 @@ class Tau2Reader:
         self, log: LogFile, info: dict[str, Any], run: dict[str, Any], names: SessionNames
     ) -> Iterator[Fragment | Skip]:
         task, trial = run.get("task_id"), run.get("trial")
-        wanted = only_text(run.get("id")) or path_id(log, f"task{task}-trial{trial}")
+        wanted = session_id(log, only_text(run.get("id")), f"task{task}-trial{trial}")
         given, notes = names.give(wanted)
         yield from notes
         yield from in_fragments(
@@ -140,7 +141,7 @@ def _tau2_session(
         end_reason=only_text(run.get("termination_reason")),
         outcome=outcome,
         outcome_origin="" if outcome is None else "reward_info.reward",
-        log=str(log.path),
+        log=log.name,
         details=_scalars(
             task_id=run.get("task_id"),
             trial=run.get("trial"),

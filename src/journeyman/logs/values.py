@@ -8,6 +8,8 @@ import msgspec
 
 from journeyman.logs.logfile import LogFile
 
+_UNIQUE_LETTERS = 12
+
 
 def seconds(value: Any) -> float | None:
     """A recorded time as seconds since 1970: ISO text, seconds or milliseconds. A time without a
@@ -90,5 +92,15 @@ def path_id(log: LogFile, part: str = "") -> str:
     logs of one name apart and is enough to name the session by, and then what tells a person
     which one it is.
     """
-    digest = hashlib.blake2b(str(log.path).encode(), digest_size=4).hexdigest()
+    digest = hashlib.blake2b(log.name.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{digest}-{part or log.stem()}"
+
+
+def session_id(log: LogFile, given: str, part: str = "") -> str:
+    """The recorder's id, if no other log will have it too; otherwise one made with `path_id`.
+    Files that number their conversations 1, 2, 3 are common, and two of them must not mix.
+    """
+    letters = [letter for letter in given if letter.isalnum()]
+    if len(letters) >= _UNIQUE_LETTERS and any(letter.isdigit() for letter in letters):
+        return given
+    return path_id(log, given or part)

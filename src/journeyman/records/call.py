@@ -1,7 +1,7 @@
 """Calls: each tool call joined with its result."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -73,9 +73,3 @@ def _joined(index: int, asking: Message, call: ToolCall, answer: Message | None)
         asked_key=asking.key,
         answered_key="" if answer is None else answer.key,
     )
-
-
-def unmatched_results(messages: Sequence[Message], calls: Iterable[Call]) -> int:
-    """How many results belong to no call: a log that was cut, or ids that do not agree."""
-    joined = {call.answered_key for call in calls if call.answered_key}
-    return sum(message.role == "tool" and message.key not in joined for message in messages)

@@ -27,6 +27,7 @@ def message_digest(message: Message) -> bytes:
             message.recorded,
             message.at,
             message.model,
+            message.finish_reason,
             message.generation,
         )
     )

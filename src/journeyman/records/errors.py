@@ -9,7 +9,8 @@
     │   └── BadSetting
     └── OutsideProblem             the world: something has to be mended first
         ├── LogUnreadable
-        └── StoreUnavailable
+        ├── StoreUnavailable
+        └── Unstorable
 
 Each message says what was being done, what was found and what to do next; surfaces print it as
 it is.
@@ -54,3 +55,7 @@ class LogUnreadable(OutsideProblem):
 
 class StoreUnavailable(OutsideProblem):
     """The database cannot be opened, is locked, or is newer than this program."""
+
+
+class Unstorable(OutsideProblem):
+    """The database refuses a value, while it takes others."""

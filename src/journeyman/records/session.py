@@ -8,7 +8,7 @@ from journeyman.records.usage import Tokens
 
 SessionId = NewType("SessionId", str)
 
-LineageKind = Literal["compression", "branch", "delegate", "reset", "unknown"]
+LineageKind = Literal["compression", "branch", "subagent", "reset", "unknown"]
 """How a session descends from its parent: it goes on after the context was compressed, it is a
 copy that the user branched off, it is a subagent's, it was started fresh from the other, or the
 recorder names a parent without saying why."""

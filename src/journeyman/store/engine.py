@@ -8,30 +8,29 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from journeyman.records.errors import BadSetting, StoreUnavailable
+from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
 
 
 def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
     """An engine for a database URL; the SQLite file and its folder are made if need be."""
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise BadSetting(
             f"The database URL {url!r} cannot be read. "
             "Use sqlite:////absolute/path.db or postgresql://user@host/name."
         ) from error
-    if parsed.get_backend_name() == "sqlite":
+    if parsed.drivername == "sqlite":
         return _sqlite(parsed, busy_timeout_s)
     if parsed.get_backend_name() == "postgresql":
         return _postgresql(parsed)
     raise BadSetting(
-        f"The database {parsed.get_backend_name()!r} is not supported. "
+        f"The database {parsed.drivername!r} is not supported. "
         "Use sqlite:////absolute/path.db or postgresql://user@host/name."
     )
 
@@ -43,19 +42,24 @@ def explained(url: sa.URL, doing: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0] if error.orig else str(error)
+        reason = _reason(error)
         advice = "Check that it is running and that the URL in JOURNEYMAN_DATABASE is right."
         if "locked" in reason:
             advice = "Another process is writing to it: wait for it to end, then try again."
         elif url.get_backend_name() == "sqlite":
             advice = "Check that the folder can be written to and that the disk is not full."
         raise StoreUnavailable(f"While {doing}: {shown}: {reason}. {advice}") from error
+    except (sa.exc.DataError, sa.exc.IntegrityError) as error:
+        raise Unstorable(f"While {doing}: {_reason(error)}. Please report this log.") from error
     except sa.exc.DatabaseError as error:
-        reason = str(error.orig).strip().splitlines()[0] if error.orig else str(error)
         raise StoreUnavailable(
-            f"While {doing}: {shown}: {reason}. "
+            f"While {doing}: {shown}: {_reason(error)}. "
             "If the file is damaged, move it away and import again: the logs are untouched."
         ) from error
+
+
+def _reason(error: sa.exc.DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0] if error.orig else str(error)
 
 
 def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
@@ -71,7 +75,8 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
             f"The database {path} cannot be opened: {error.strerror}. "
             "Set JOURNEYMAN_HOME to a folder that can be written to."
         ) from error
-    engine = sa.create_engine(url, connect_args={"timeout": busy_timeout_s})
+    # No limit to connections: each iterator that a program holds open has one.
+    engine = sa.create_engine(url, connect_args={"timeout": busy_timeout_s}, max_overflow=-1)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -99,9 +104,8 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
 
 def _postgresql(url: sa.URL) -> sa.Engine:
     url = url.set(drivername="postgresql+psycopg")
-    options: dict[str, Any] = {"pool_pre_ping": True}
     try:
-        return sa.create_engine(url, **options)
+        return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1)
     except ModuleNotFoundError as error:
         raise StoreUnavailable(
             "PostgreSQL needs the driver psycopg: pip install 'journeyman[postgres]'."

@@ -9,19 +9,15 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from journeyman.records import LogState, SessionId
+from journeyman.store.address import sqlite_path
 from journeyman.store.version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from journeyman.store.store import Store
     from journeyman.store.writing import Writing
-
-_PREFIX = "sqlite:///"
 
 
 class KnownLogs:
@@ -31,46 +27,50 @@ class KnownLogs:
         self._url = url
         self._store = store
 
-    def log_state(self, path: str) -> LogState | None:
+    def log_stamp(self, log: str) -> tuple[str, int, int] | None:
+        """Reader, size and age of a log when it was read, or None if it never was."""
+        found = self._ask("SELECT reader, size, mtime_ns FROM logs WHERE log = ?", log)
+        if found is None:
+            return self._store().log_stamp(log)
+        return found[0] if found else None
+
+    def log_state(self, log: str) -> LogState | None:
         """How far a log was read, or None if it never was."""
-        found = self._ask("SELECT state FROM logs WHERE path = ?", path)
-        if found is None:
-            return self._store().log_state(path)
-        return msgspec.json.decode(found[0][0], type=LogState) if found else None
+        return self._store().log_state(log)
 
-    def sessions_of_log(self, path: str) -> dict[SessionId, tuple[str, bool]]:
+    def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]:
         """The sessions that came from a log: source, and whether it is a subagent's."""
-        found = self._ask("SELECT id, source, lineage FROM sessions WHERE log = ?", path)
+        found = self._ask("SELECT id, source, lineage FROM sessions WHERE log = ?", log)
         if found is None:
-            return self._store().sessions_of_log(path)
-        return {SessionId(id_): (source, kind == "delegate") for id_, source, kind in found}
+            return self._store().sessions_of_log(log)
+        return {SessionId(id_): (source, kind == "subagent") for id_, source, kind in found}
 
-    def writing(self) -> "AbstractContextManager[Writing]":
+    def writing(self, *, restores: bool = False) -> "AbstractContextManager[Writing]":
         """A transaction of the store, which is opened for it."""
-        return self._store().writing()
+        return self._store().writing(restores=restores)
 
     def close(self) -> None:
-        """Let go of the connection."""
-        if self._driver is not None:
-            self._driver.close()
-        self._driver = None
+        """Let go of the connection, if there is one."""
+        driver = self.__dict__.pop("_driver", None)
+        if driver is not None:
+            driver.close()
 
-    def _ask(self, question: str, path: str) -> list[tuple[Any, ...]] | None:
+    def _ask(self, question: str, log: str) -> list[tuple[Any, ...]] | None:
         """The rows, or None when the store has to be asked instead: it also says in words what is
         wrong with a database.
         """
         try:
             if self._driver is None:
                 return None
-            return self._driver.execute(question, (path,)).fetchall()
+            return self._driver.execute(question, (log,)).fetchall()
         except sqlite3.Error:
             return None
 
     @cached_property
     def _driver(self) -> sqlite3.Connection | None:
         """A connection for reading, if there is a database that this program has written."""
-        path = Path(self._url.removeprefix(_PREFIX))
-        if not self._url.startswith(_PREFIX) or "?" in self._url or not path.is_file():
+        path = sqlite_path(self._url)
+        if path is None or not path.is_file():
             return None
         connection = sqlite3.connect(path, isolation_level=None)
         try:

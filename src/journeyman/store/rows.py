@@ -57,12 +57,11 @@ def _message_values(session_row: int, message: Message) -> tuple[Any, ...]:
         message.role,
         message.kind,
         message.at,
-        len(calls),
         message_digest(message),
-        message.model,
+        storable(message.model),
         storable(message.tool_call_id),
         storable(message.tool_name),
-        message.finish_reason,
+        storable(message.finish_reason),
         None if message.recorded is None else _encode(message.recorded).decode(),
         _encode(calls).decode() if calls else None,
         storable(message.text),
@@ -91,7 +90,16 @@ def message_of(row: sa.Row[Any]) -> Message:
 
 def usage_values(session_row: int, usage: Usage) -> tuple[Any, ...]:
     """A usage row in the order of the table's columns, which is that of the record's fields."""
-    return (session_row, *msgspec.structs.astuple(usage))
+    return (session_row, *map(_countable, msgspec.structs.astuple(usage)))
+
+
+def _countable(value: Any) -> Any:
+    """A column of usage; a number that no counter can reach is not known."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, int) and not -(2**31) < value < 2**53:
+        return None
+    return value
 
 
 def usage_of(row: sa.Row[Any]) -> Usage:
@@ -122,7 +130,8 @@ def session_facts(session: Session) -> dict[str, Any]:
         if value not in (None, "")
     }
     if session.lineage is not None:
-        facts |= {"parent_id": session.lineage.parent, "lineage": session.lineage.kind}
+        parent = storable(session.lineage.parent)
+        facts |= {"parent_id": parent, "lineage": session.lineage.kind}
     if session.tags:
         facts["tags"] = storable(_encode(session.tags).decode())
     if session.details:

@@ -40,6 +40,16 @@ def index_new_messages(connection: sa.Connection) -> None:
     )
 
 
+def forget_deleted_words(connection: sa.Connection) -> None:
+    """Take the words of deleted messages out of the index itself, where they would stay until
+    SQLite merges it some day.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(
+            "INSERT INTO messages_search(messages_search) VALUES ('optimize')"
+        )
+
+
 def search_statement(
     dialect: str, query: str, source: str | None, limit: int
 ) -> sa.Select[Any] | None:

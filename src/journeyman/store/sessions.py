@@ -1,9 +1,10 @@
 """Reading sessions: listing, finding, searching, counting, deleting."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import (
@@ -21,8 +22,8 @@ from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.records.exported import ExportedSession
 from journeyman.store import rows
 from journeyman.store.engine import explained
-from journeyman.store.search import search_statement, snippet
-from journeyman.store.tables import messages, sessions, usage
+from journeyman.store.search import forget_deleted_words, search_statement, snippet
+from journeyman.store.tables import deleted, messages, sessions, usage
 
 _LONGEST_LINEAGE = 1000
 
@@ -56,17 +57,16 @@ class Sessions:
         if model is not None:
             wanted = wanted.where(columns.model == model)
         if tag is not None:
-            quoted = f'%"{_like(tag)}"%'
-            wanted = wanted.where(columns.tags.like(quoted, escape="\\"))
+            # Contained, and with the same case: LIKE means different things to the databases.
+            written = msgspec.json.encode(tag).decode()
+            wanted = wanted.where(sa.func.replace(columns.tags, written, "") != columns.tags)
         if since is not None:
             wanted = wanted.where(columns.started_at >= since)
         if until is not None:
             wanted = wanted.where(columns.started_at < until)
         if not subagents:
-            wanted = wanted.where(sa.func.coalesce(columns.lineage, "") != "delegate")
-        wanted = wanted.order_by(
-            columns.started_at.is_(None), columns.started_at.desc(), columns.row_id
-        )
+            wanted = wanted.where(sa.func.coalesce(columns.lineage, "") != "subagent")
+        wanted = wanted.order_by(columns.started_at.desc().nulls_last(), columns.row_id)
         with self._reading("listing sessions") as connection:
             found = connection.execute(wanted.limit(limit).offset(offset)).all()
             tokens = _tokens(connection, [row.row_id for row in found])
@@ -166,7 +166,7 @@ class Sessions:
     def totals(self) -> Sequence[SourceTotals]:
         """Sessions, messages, calls and tokens by source, the largest first."""
         columns = sessions.c
-        subagent = sa.case((columns.lineage == "delegate", 1), else_=0)
+        subagent = sa.case((columns.lineage == "subagent", 1), else_=0)
         statement = (
             sa.select(
                 columns.source,
@@ -204,7 +204,9 @@ class Sessions:
             ]
 
     def delete(self, session_id: str) -> SessionOverview:
-        """Delete a session with all its messages and usage; returns what was deleted."""
+        """Delete a session with all its messages and usage; returns what was deleted. Importing
+        its log again does not bring it back, unless the log is reread.
+        """
         overview = self.get(session_id)
         with (
             explained(self._engine.url, "deleting a session"),
@@ -216,6 +218,11 @@ class Sessions:
                 connection.commit()
             with connection.begin():
                 connection.execute(sessions.delete().where(sessions.c.id == overview.session.id))
+                connection.execute(deleted.insert(), {"id": overview.session.id})
+                forget_deleted_words(connection)
+        if self._engine.dialect.name == "sqlite":
+            with closing(self._engine.raw_connection()) as driver:
+                driver.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return overview
 
     @contextmanager
@@ -224,17 +231,13 @@ class Sessions:
             yield connection
 
 
-def _like(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
     exact = connection.execute(sessions.select().where(sessions.c.id == session_id)).one_or_none()
     if exact is not None:
         return exact
     found = connection.execute(
         sessions.select()
-        .where(sessions.c.id.like(_like(session_id) + "%", escape="\\"))
+        .where(sa.func.substr(sessions.c.id, 1, len(session_id)) == session_id)
         .order_by(sessions.c.id)
         .limit(4)
     ).all()

@@ -34,29 +34,40 @@ class Store:
         return self._engine.url.render_as_string(hide_password=True)
 
     @contextmanager
-    def writing(self) -> Iterator[Writing]:
-        """A transaction: all of it is kept when the block ends well, none of it otherwise."""
+    def writing(self, *, restores: bool = False) -> Iterator[Writing]:
+        """A transaction: all of it is kept when the block ends well, none of it otherwise. One
+        at a time on either database. What was deleted stays so, unless this one `restores` it.
+        """
         with (
             explained(self._engine.url, "writing sessions"),
             self._engine.connect().execution_options(writes=True) as connection,
             connection.begin(),
         ):
-            yield Writing(connection)
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263502)"))
+            yield Writing(connection, restores=restores)
 
-    def log_state(self, path: str) -> LogState | None:
+    def log_stamp(self, log: str) -> tuple[str, int, int] | None:
+        """Reader, size and age of a log when it was read, or None if it never was."""
+        asked = sa.select(logs.c.reader, logs.c.size, logs.c.mtime_ns).where(logs.c.log == log)
+        with explained(self._engine.url, "reading"), self._engine.connect() as connection:
+            found = connection.execute(asked).one_or_none()
+        return None if found is None else (found.reader, found.size, found.mtime_ns)
+
+    def log_state(self, log: str) -> LogState | None:
         """How far a log was read, or None if it never was."""
         with explained(self._engine.url, "reading"), self._engine.connect() as connection:
             found = connection.execute(
-                sa.select(logs.c.state).where(logs.c.path == path)
+                sa.select(logs.c.state).where(logs.c.log == log)
             ).scalar_one_or_none()
         return None if found is None else msgspec.json.decode(found, type=LogState)
 
-    def sessions_of_log(self, path: str) -> dict[SessionId, tuple[str, bool]]:
+    def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]:
         """The sessions that came from a log: source, and whether it is a subagent's."""
         columns = sessions.c
-        statement = sa.select(columns.id, columns.source, columns.lineage == "delegate")
+        statement = sa.select(columns.id, columns.source, columns.lineage == "subagent")
         with explained(self._engine.url, "reading"), self._engine.connect() as connection:
-            found = connection.execute(statement.where(columns.log == path))
+            found = connection.execute(statement.where(columns.log == log))
             return {SessionId(id_): (source, bool(side)) for id_, source, side in found}
 
     def faults(self) -> list[str]:

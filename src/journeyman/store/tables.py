@@ -56,7 +56,6 @@ messages = sa.Table(
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("at", sa.Double),
-    sa.Column("calls", sa.Integer, nullable=False),
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("tool_call_id", sa.Text, nullable=False),
@@ -99,7 +98,17 @@ usage = sa.Table(
 logs = sa.Table(
     "logs",
     metadata,
-    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("log", sa.Text, primary_key=True),
+    # Beside the state, so that a log that has not changed is known without decoding it.
+    sa.Column("reader", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("mtime_ns", sa.BigInteger, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
-    sa.Column("read_at", sa.Double, nullable=False),
+)
+
+deleted = sa.Table(
+    "deleted",
+    metadata,
+    # What a person deleted stays deleted, also when its log grows.
+    sa.Column("id", sa.Text, primary_key=True),
 )

@@ -7,6 +7,8 @@ appended part and a whole one come to the same figures.
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,8 +18,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from journeyman.records import Fragment, LogState, Session, SessionChange, SessionId
 from journeyman.records.digest import session_digest
 from journeyman.store import rows
+from journeyman.store.rows import storable
 from journeyman.store.search import index_new_messages
-from journeyman.store.tables import logs, messages, sessions, usage
+from journeyman.store.tables import deleted, logs, messages, sessions, usage
 
 _TITLE_CHARACTERS = 120
 _TITLE_PROMPTS = 3
@@ -25,6 +28,16 @@ _TITLE_PROMPTS = 3
 # Rows are written in batches, because that is faster, but a batch of long texts is cut short.
 _ROWS = 500
 _CHARACTERS = 4_000_000
+
+
+_NOTHING_KNOWN: dict[str, Any] = {
+    **dict.fromkeys(("started_at", "ended_at", "outcome", "parent_id", "lineage")),
+    **dict.fromkeys(("title", "cwd", "git_branch", "agent", "model"), ""),
+    **dict.fromkeys(("end_reason", "outcome_origin"), ""),
+    "tags": "[]",
+    "details": "{}",
+}
+"""The facts of a session before anything is known of it."""
 
 
 class _CallId(msgspec.Struct):
@@ -37,6 +50,7 @@ _decode_call_ids = msgspec.json.Decoder(list[_CallId]).decode
 # Built once: building them for each session would cost more than running them.
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
+_FIND_DELETED = deleted.select().where(deleted.c.id == sa.bindparam("this_id"))
 _ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
 _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 _COUNTED = (
@@ -61,34 +75,40 @@ _COUNTED = (
 
 
 class _Touched:
-    """A session in this transaction: its row, what it was before, and the facts to set."""
+    """A session in this transaction: its row, what it was before, what is still known of that
+    (nothing, once it is read whole again), and the facts to set.
+    """
 
     def __init__(self, row_id: int, before: sa.Row[Any] | None) -> None:
         self.row_id = row_id
         self.before = before
+        self.known = before
         self.facts: dict[str, Any] = {}
 
 
 class Writing:
     """One open transaction. Nothing is seen by others until the store commits it."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, *, restores: bool = False) -> None:
         self._connection = connection
-        self._touched: dict[SessionId, _Touched] = {}
+        self._restores = restores
+        self._touched: dict[SessionId, _Touched | None] = {}
         self._messages: list[tuple[Any, ...]] = []
         self._usage: list[tuple[Any, ...]] = []
         self._waiting_characters = 0
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        self._messages_in = _Inserting(connection, _upsert(insert(messages), "digest"))
-        self._usage_in = _Inserting(connection, _upsert(insert(usage)))
-        self._logs_in = _Inserting(connection, _upsert(insert(logs)))
+        self._insert = _statements(connection.dialect.name)
 
     def add(self, fragment: Fragment) -> None:
         """Write a fragment's messages and usage, and remember its facts."""
         touched = self._touch(fragment.session)
+        if touched is None:
+            return
+        # Another log with the same session, an export say, may hold less of it: only the log
+        # that a session came from can take messages away.
+        is_own = touched.before is None or touched.before.log == storable(fragment.session.log)
+        if fragment.replaces and is_own:
+            self._clear(touched)
         touched.facts |= rows.session_facts(fragment.session)
-        if fragment.replaces and touched.before is not None:
-            self._clear(touched, fragment.session.log)
         row_id = touched.row_id
         for message in fragment.messages:
             self._messages.append(rows.message_values(row_id, message))
@@ -96,7 +116,7 @@ class Writing:
         self._usage += [rows.usage_values(row_id, one) for one in fragment.usage]
         if len(self._messages) >= _ROWS or self._waiting_characters >= _CHARACTERS:
             self._flush()
-        for start, end in fragment.undone:
+        for start, end in fragment.undone if is_own else ():
             self._flush()
             self._connection.execute(
                 messages.delete().where(
@@ -106,16 +126,19 @@ class Writing:
                 )
             )
 
-    def remember(self, path: str, state: LogState, now: float) -> None:
+    def remember(self, log: str, state: LogState) -> None:
         """Keep how far a log was read, in the same transaction as what was read."""
         written = msgspec.json.encode(state).decode()
-        self._logs_in.rows([(path, written, now)])
+        values = (log, state.reader, state.size, state.mtime_ns, written)
+        self._connection.exec_driver_sql(self._insert["logs"], [values])
 
     def finish(self) -> list[SessionChange]:
         """Count, name and date the sessions that were touched; say what became of each."""
         self._flush()
         changes = []
         for session_id, touched in self._touched.items():
+            if touched is None:
+                continue
             changed = self._settle(touched)
             change = "new" if touched.before is None else "updated" if changed else "unchanged"
             changes.append(SessionChange(session=session_id, change=change))
@@ -123,46 +146,70 @@ class Writing:
         index_new_messages(self._connection)
         return changes
 
-    def _touch(self, session: Session) -> _Touched:
-        touched = self._touched.get(session.id)
-        if touched is None:
-            found = self._connection.execute(_FIND_SESSION, {"this_id": session.id})
-            before = found.one_or_none()
-            if before is None:
-                values = {"id": session.id, "source": session.source, "log": session.log}
-                row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
-            else:
-                row_id = before.row_id
-            touched = self._touched[session.id] = _Touched(row_id, before)
+    def _touch(self, session: Session) -> _Touched | None:
+        """The session's row, made if need be; None for one that was deleted."""
+        if session.id in self._touched:
+            return self._touched[session.id]
+        name = storable(session.id)
+        before = self._find(name)
+        if before is not None and before.source != storable(session.source):
+            # Two recorders with one id: an export into another format, say. Both are kept.
+            name = f"{storable(session.source)}:{name}"
+            before = self._find(name)
+        if before is None and self._was_deleted(name):
+            self._touched[session.id] = None
+            return None
+        if before is None:
+            values = {
+                "id": name,
+                "source": storable(session.source),
+                "log": storable(session.log),
+            }
+            row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
+        else:
+            row_id = before.row_id
+        touched = self._touched[session.id] = _Touched(row_id, before)
+        if before is not None and before.log != session.log and not Path(before.log).exists():
+            # The log was moved, as Codex does when it archives.
+            touched.facts["log"] = storable(session.log)
         return touched
 
-    def _clear(self, touched: _Touched, log: str) -> None:
-        # Another log with the same session, an export say, may hold less of it: only the log
-        # that a session came from can take messages away.
-        if touched.before is not None and touched.before.log == log:
-            self._connection.execute(
-                messages.delete().where(messages.c.session_row == touched.row_id)
-            )
-            self._connection.execute(usage.delete().where(usage.c.session_row == touched.row_id))
+    def _find(self, name: str) -> sa.Row[Any] | None:
+        return self._connection.execute(_FIND_SESSION, {"this_id": name}).one_or_none()
+
+    def _was_deleted(self, name: str) -> bool:
+        if self._restores:
+            self._connection.execute(deleted.delete().where(deleted.c.id == name))
+            return False
+        found = self._connection.execute(_FIND_DELETED, {"this_id": name})
+        return found.one_or_none() is not None
+
+    def _clear(self, touched: _Touched) -> None:
+        if touched.known is None:
+            return
+        touched.known = None
+        for table in (messages, usage):
+            self._connection.execute(table.delete().where(table.c.session_row == touched.row_id))
 
     def _flush(self) -> None:
         if self._messages:
-            self._messages_in.rows(self._messages)
+            self._connection.exec_driver_sql(self._insert["messages"], self._messages)
         if self._usage:
-            self._usage_in.rows(self._usage)
+            self._connection.exec_driver_sql(self._insert["usage"], self._usage)
         self._messages, self._usage, self._waiting_characters = [], [], 0
 
     def _settle(self, touched: _Touched) -> bool:
         """Set the facts and counts of a session; whether anything is other than before."""
-        facts = self._counts(touched.row_id)
+        before, known = touched.before, touched.known
+        facts: dict[str, Any] = {} if known is not None else dict(_NOTHING_KNOWN)
+        facts |= self._counts(touched.row_id)
         times, prompts = facts.pop("times"), facts.pop("prompts")
-        before = touched.before
         facts |= touched.facts
-        started = [facts.get("started_at"), before and before.started_at, *times]
-        ended = [facts.get("ended_at"), before and before.ended_at, *times]
+        started = [facts.get("started_at"), known and known.started_at, *times]
+        ended = [facts.get("ended_at"), known and known.ended_at, *times]
         facts["started_at"] = min((time for time in started if time is not None), default=None)
         facts["ended_at"] = max((time for time in ended if time is not None), default=None)
-        if not facts.get("title") and not (before and before.title):
+        if not facts.get("title") and not (known and known.title):
             facts["title"] = _title(prompts)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return False
@@ -213,23 +260,25 @@ def _title(prompts: Iterable[str]) -> str:
     return ""
 
 
-class _Inserting:
-    """A statement that runs with many rows, given in the order of the table's columns. Compiled
-    once: compiling and checking it for each batch would cost as much as writing the rows.
+@cache
+def _statements(dialect_name: str) -> dict[str, str]:
+    """The inserts as the driver takes them, with values in the order of the table's columns.
+    Made once: for each batch it would cost as much as writing the rows.
     """
-
-    def __init__(self, connection: sa.Connection, statement: sa.Insert) -> None:
-        self._connection = connection
-        dialect = connection.dialect
-        if dialect.name == "postgresql":
-            dialect = postgresql.psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
-        given = [column.name for column in statement.table.columns if column.name != "row_id"]
+    dialect: sa.Dialect
+    if dialect_name == "postgresql":
+        dialect = postgresql.psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
+        insert: Any = postgresql.insert
+    else:
+        dialect, insert = sqlite.dialect(paramstyle="qmark"), sqlite.insert
+    made = {}
+    for table in (messages, usage, logs):
+        statement = _upsert(insert(table), "digest" if table is messages else "")
+        given = [column.name for column in table.columns if column.name != "row_id"]
         compiled = statement.compile(dialect=dialect, column_keys=given)
         assert compiled.positiontup == given
-        self._sql = str(compiled)
-
-    def rows(self, values: list[tuple[Any, ...]]) -> None:
-        self._connection.exec_driver_sql(self._sql, values)
+        made[table.name] = str(compiled)
+    return made
 
 
 def _upsert(insert: Any, unless_equal: str = "") -> Any:

@@ -13,7 +13,7 @@ NAMES = {
     "write": "Write",
     "edit": "Edit",
     "search": "Grep",
-    "delegate": "Task",
+    "subagent": "Task",
 }
 _PARAMETERS = {"path": "file_path", "old": "old_string", "new": "new_string"}
 
@@ -40,7 +40,7 @@ def tool_input(ask: Ask, text: str) -> dict[str, Any]:
         return {**given, "description": text.rstrip(".") or "Run the command"}
     if ask.tool == "search":
         return {**given, "output_mode": "content", "-n": True}
-    if ask.tool == "delegate":
+    if ask.tool == "subagent":
         return {**given, "subagent_type": "Explore"}
     renamed = {_PARAMETERS.get(name, name): value for name, value in given.items()}
     return {**renamed, "replace_all": False} if ask.tool == "edit" else renamed
@@ -116,7 +116,7 @@ def details(reply: Reply, text: str, *, agent: str, tokens: int) -> dict[str, An
     if ask.tool == "search":
         found = {"mode": "content", "numFiles": 0, "filenames": [], "content": result.text}
         return {**found, "numLines": result.matches}
-    if ask.tool == "delegate":
+    if ask.tool == "subagent":
         content = [{"type": "text", "text": text}]
         status = {"status": "completed", "prompt": given["prompt"], "agentId": agent}
         count = sum(len(turn.replies) for turn in reply.inner)

@@ -89,7 +89,7 @@ def survey(topics: tuple[str, str]) -> list[Step]:
         "many runs there are for each and whether the results move in one direction."
     )
     ask = Ask(
-        tool="delegate",
+        tool="subagent",
         arguments={"description": f"Survey {topics[0]} notes", "prompt": prompt},
         inner=(*inner, act(report)),
     )

@@ -71,7 +71,7 @@ def _reply(ask: Ask, bench: Bench, clock: ScriptedClock) -> Reply:
         return Reply(ask=ask, result=Result(kind="cancelled"), at=clock.after(5, 40))
     if ask.malformed:
         return Reply(ask=ask, result=Result(kind="bad_arguments"), at=clock.after(5, 40))
-    if ask.tool == "delegate":
+    if ask.tool == "subagent":
         turns = tuple(_take_turn(act, bench, clock) for act in ask.inner)
         result = Result(kind="ok", text=ask.inner[-1].text)
         return Reply(ask=ask, result=result, at=clock.after(200, 900), inner=turns)

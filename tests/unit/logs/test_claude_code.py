@@ -480,7 +480,7 @@ class TestSideChains:
         assert [m.text for m in reading.by_session["s1"]] == ["Go"]
         for name in ("x", "y"):
             lineage = reading.sessions[f"agent-{name}-s1"].lineage
-            assert lineage == Lineage(parent="s1", kind="delegate")
+            assert lineage == Lineage(parent="s1", kind="subagent")
         assert reading.sessions["s1"].lineage is None
 
     def test_without_a_name_each_is_known_by_its_first_line(self, transcript):
@@ -511,7 +511,7 @@ class TestSideChains:
             name="s1/subagents/agent-x.jsonl",
         )
         assert reading.session.id == "agent-x-s1"
-        assert reading.session.lineage == Lineage(parent="s1", kind="delegate")
+        assert reading.session.lineage == Lineage(parent="s1", kind="subagent")
 
     def test_parents_in_a_circle(self, transcript):
         reading = transcript(

@@ -176,11 +176,11 @@ class TestWrappedForm:
         [
             (
                 {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}},
-                Lineage(parent="p", kind="delegate"),
+                Lineage(parent="p", kind="subagent"),
             ),
             (
                 {"source": {"subagent": "review"}, "parent_thread_id": "p", "forked_from_id": "f"},
-                Lineage(parent="p", kind="delegate"),
+                Lineage(parent="p", kind="subagent"),
             ),
             ({"source": {"subagent": "review"}}, None),
         ],

@@ -68,8 +68,8 @@ class TestCodex:
             ".codex/history.jsonl",
         )
         assert found(tmp_path, "codex") == [
-            ".codex/archived_sessions/rollout-0.jsonl",
             ".codex/sessions/2026/01/02/rollout-1.jsonl",
+            ".codex/archived_sessions/rollout-0.jsonl",
         ]
 
     def test_another_home(self, tmp_path, touch):

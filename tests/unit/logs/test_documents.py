@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.logs.documents import fields, items, value_at
+from journeyman.logs.documents import fields, items
 from journeyman.logs.logfile import LogFile
 from journeyman.records import Skip
 
@@ -53,8 +53,6 @@ def test_what_only_the_standard_library_reads(
 def test_the_values_of_single_keys(tmp_path: Path) -> None:
     log = document(tmp_path, '{"a": {"b": [1]}, "many": [1, 2], "c": null}')
     assert fields(log, without=("many",)) == {"a": {"b": [1]}, "c": None}
-    assert value_at(log, "a.b") == [1]
-    assert value_at(log, "nothing") is None
 
 
 def test_a_compressed_document(tmp_path: Path) -> None:

@@ -453,7 +453,7 @@ class TestLineage:
 
     @pytest.mark.parametrize(
         ("mark", "kind"),
-        [("_branched_from", "branch"), ("_delegate_from", "delegate"), ("_reset_from", "reset")],
+        [("_branched_from", "branch"), ("_delegate_from", "subagent"), ("_reset_from", "reset")],
     )
     def test_marks(self, any_hermes, read, mark, kind):
         lineage = self.lineage(any_hermes, read, marks={mark: "p"}, parent_end="compression")
@@ -468,7 +468,7 @@ class TestLineage:
         assert found.kind == "compression"
 
     def test_a_subagent(self, any_hermes, read):
-        assert self.lineage(any_hermes, read, source="subagent").kind == "delegate"
+        assert self.lineage(any_hermes, read, source="subagent").kind == "subagent"
 
     def test_a_tool_never_goes_on(self, any_hermes, read):
         found = self.lineage(any_hermes, read, source="tool", parent_end="compression")

@@ -56,10 +56,10 @@ class TestForms:
         assert reading.fragments[0].replaces
 
     def test_several_conversations(self, write, lines, read):
-        path = write("many.jsonl", lines(CHAT, {"id": "mine", "messages": CHAT}, CHAT))
+        path = write("many.jsonl", lines(CHAT, {"id": "conversation-0001", "messages": CHAT}, CHAT))
         reading = read(READER, path)
         log = LogFile(path)
-        assert list(reading.sessions) == [path_id(log, "1"), "mine", path_id(log, "3")]
+        assert list(reading.sessions) == [path_id(log, "1"), "conversation-0001", path_id(log, "3")]
         assert {len(messages) for messages in reading.by_session.values()} == {5}
 
 
@@ -139,7 +139,7 @@ class TestFacts:
         path = write(
             "c.json",
             {
-                "conversation_id": "c-7",
+                "conversation_id": "conversation-00007",
                 "title": "A title",
                 "model": "m",
                 "created": 1_700_000_000,
@@ -156,7 +156,7 @@ class TestFacts:
         )
         reading = read(READER, path)
         session = reading.session
-        assert (session.id, session.title, session.model) == ("c-7", "A title", "m")
+        assert (session.id, session.title, session.model) == ("conversation-00007", "A title", "m")
         assert session.started_at == 1_700_000_000
         assert (session.outcome, session.outcome_origin) == (0.5, "reward")
         assert session.details == {"metadata": {"run": 3}, "extra": "kept"}
@@ -185,32 +185,45 @@ class TestFacts:
         assert (found.input_tokens, found.cache_read_tokens, found.model) == (5, 90, "m")
 
     def test_two_conversations_with_one_id_are_both_kept(self, write, lines, read):
-        rows = [{"id": "same", "messages": [{"role": "user", "content": str(n)}]} for n in range(3)]
+        rows = [
+            {"id": "the-very-same-id-42", "messages": [{"role": "user", "content": str(n)}]}
+            for n in range(3)
+        ]
         for path in (write("c.jsonl", lines(*rows)), write("c.json", rows)):
             reading = read(READER, path)
-            assert list(reading.sessions) == ["same", "same#2", "same#3"]
+            assert list(reading.sessions) == [
+                "the-very-same-id-42",
+                "the-very-same-id-42#2",
+                "the-very-same-id-42#3",
+            ]
             assert texts(reading.messages) == ["0", "1", "2"]
-            assert "same#2" in reading.skips[0].reason
+            assert "the-very-same-id-42#2" in reading.skips[0].reason
 
 
 class TestReadingOn:
     def test_lines_of_conversations(self, write, lines, append, read):
-        rows = [{"id": "a", "messages": CHAT}, CHAT]
+        rows = [{"id": "conversation-a1", "messages": CHAT}, CHAT]
         path = write("c.jsonl", lines(*rows))
         first = read(READER, path)
-        append(path, [{"id": "a", "messages": CHAT}, CHAT])
+        append(path, [{"id": "conversation-a1", "messages": CHAT}, CHAT])
         second = read(READER, path, first.state)
         whole = read(READER, path)
         assert {**first.sessions, **second.sessions} == whole.sessions
         assert first.messages + second.messages == whole.messages
-        assert next(iter(second.sessions)) == "a#2"
+        assert next(iter(second.sessions)) == "conversation-a1#2"
         assert second.state == whole.state
 
     def test_a_conversation_without_its_line_end_keeps_its_id(self, write, lines, append, read):
-        path = write("c.jsonl", lines({"id": "a", "messages": CHAT}).text.rstrip("\n"))
+        path = write(
+            "c.jsonl", lines({"id": "conversation-a1", "messages": CHAT}).text.rstrip("\n")
+        )
         first = read(READER, path)
         append(path, [""])
-        assert list(read(READER, path, first.state).sessions) == ["a"] == list(first.sessions)
+        assert (
+            list(read(READER, path, first.state).sessions)
+            == ["conversation-a1"]
+            == list(first.sessions)
+        )
 
     @pytest.mark.parametrize("cut", range(1, 4))
     def test_lines_of_messages(self, write, lines, append, read, cut):
@@ -315,3 +328,9 @@ def test_a_huge_list_comes_in_fragments(write, read, around):
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_other_files_are_declined(write, name, content):
     assert not READER.recognises(LogFile(write(name, content)))
+
+
+def test_numbered_conversations_of_two_files_do_not_mix(read, write, lines):
+    for name in ("a.jsonl", "b.jsonl"):
+        path = write(name, lines({"id": 1, "messages": CHAT}))
+        assert list(read(READER, path).sessions) == [path_id(LogFile(path), "1")]

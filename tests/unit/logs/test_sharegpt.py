@@ -149,14 +149,14 @@ def test_an_unclosed_call_is_read_to_the_end(write, lines, read):
 
 
 def test_reading_on_equals_reading_it_all(write, lines, append, read):
-    path = write("a.jsonl", lines(trajectory(*CALLS), trajectory(id="same")))
+    path = write("a.jsonl", lines(trajectory(*CALLS), trajectory(id="the-very-same-id-42")))
     first = read(READER, path)
-    append(path, [trajectory(*CALLS), trajectory(id="same")])
+    append(path, [trajectory(*CALLS), trajectory(id="the-very-same-id-42")])
     second = read(READER, path, first.state)
     whole = read(READER, path)
     assert list(first.sessions) + list(second.sessions) == list(whole.sessions)
     assert first.messages + second.messages == whole.messages
-    assert list(whole.sessions)[3] == "same#2"
+    assert list(whole.sessions)[3] == "the-very-same-id-42#2"
     assert second.state == whole.state
 
 

@@ -1,7 +1,6 @@
 """Joining calls with their results."""
 
 from journeyman.records import Message, Recorded, ToolCall, join_calls
-from journeyman.records.call import unmatched_results
 
 
 def asks(position: int, *ids: str, role: str = "assistant") -> Message:
@@ -91,8 +90,3 @@ def test_a_nameless_call_takes_the_name_of_its_result() -> None:
 def test_calls_of_a_simulated_user_are_told_apart() -> None:
     (call,) = join_calls([asks(1, "a", role="user"), answers(2, "a")])
     assert call.asked_by == "user"
-
-
-def test_results_of_no_call_are_counted() -> None:
-    messages = [asks(1, "a"), answers(2, "a"), answers(3, "ghost")]
-    assert unmatched_results(messages, join_calls(messages)) == 1

@@ -1,4 +1,4 @@
-"""Sessions, messages, usage, the logs they came from, and search over message text.
+"""Sessions, messages, usage, the logs they came from, what was deleted, and search over text.
 
 Search is SQLite's FTS5 or PostgreSQL's tsvector. Both split words at everything that is neither
 letter nor digit, so that a part of a path is found. FTS5 reads its text through a view, so that no
@@ -21,10 +21,13 @@ def upgrade() -> None:
     _usage(row_id)
     op.create_table(
         "logs",
-        sa.Column("path", sa.Text, primary_key=True),
+        sa.Column("log", sa.Text, primary_key=True),
+        sa.Column("reader", sa.Text, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("mtime_ns", sa.BigInteger, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
-        sa.Column("read_at", sa.Double, nullable=False),
     )
+    op.create_table("deleted", sa.Column("id", sa.Text, primary_key=True))
     if op.get_bind().dialect.name == "sqlite":
         _search_in_sqlite()
     else:
@@ -86,7 +89,6 @@ def _messages(row_id: sa.types.TypeEngine[int]) -> None:
         sa.Column("role", sa.Text, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("at", sa.Double),
-        sa.Column("calls", sa.Integer, nullable=False),
         sa.Column("digest", sa.LargeBinary, nullable=False),
         sa.Column("model", sa.Text, nullable=False),
         sa.Column("tool_call_id", sa.Text, nullable=False),
