@@ -124,7 +124,7 @@ class Journeyman:
             session_id=session_id,
             outcome=outcome,
             model=model,
-            tags=tuple(tags),
+            tags=(tags,) if isinstance(tags, str) else tuple(tags),
             now=self._clock(),
         )
         with self._store.writing(restores=True) as writing:

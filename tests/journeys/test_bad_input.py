@@ -155,6 +155,66 @@ def test_a_folder_that_cannot_be_read(command: Command, corpus: Corpus) -> None:
     assert "Permission denied" in problem["reason"]
 
 
+def test_a_name_that_is_no_text(command: Command, corpus: Corpus) -> None:
+    odd = os.fsencode(command.home) + b"/odd\xff.jsonl"
+    with open(odd, "wb") as file:  # noqa: PTH123 - a path of bytes
+        file.write(corpus.logs("chat")[0].read_bytes())
+    report = command.json("import", command.home)
+    assert report["new"] == 5
+    assert command.json("import", command.home)["unchanged"] == 5
+    missing = os.fsdecode(b"nothing\xff")
+    assert "No such file" in command.json("import", missing, code=1)["problems"][0]["reason"]
+
+
+def test_a_name_that_is_too_long(command: Command, corpus: Corpus) -> None:
+    report = command.json("import", "a" * 300, corpus.logs("chat")[0], code=1)
+    assert "too long" in report["problems"][0]["reason"]
+    assert report["new"] == 5
+
+
+def test_a_document_with_a_broken_character(command: Command) -> None:
+    log = command.home / "chat.json"
+    log.write_bytes(b'[{"role":"user","content":"caf\xe9"},{"role":"user","content":"more"}]')
+    report = command.json("import", log)
+    assert "UTF-8" in report["skipped"][0]["reason"]
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 2
+
+
+def test_a_first_line_as_long_as_a_picture(command: Command) -> None:
+    first = claude_line(1, message={"role": "user", "content": "x" * 1_000_000})
+    log = write_lines(command.home / "log.jsonl", [first, claude_line(2)])
+    command("import", log)
+    (one,) = command.json("sessions", "list")
+    assert (one["session"]["source"], one["messages"]) == ("claude_code", 2)
+
+
+def test_a_log_that_became_shorter(command: Command) -> None:
+    log = write_lines(command.home / "log.jsonl", [claude_line(n) for n in range(1, 9)])
+    command("import", log)
+    write_lines(log, [claude_line(n) for n in range(1, 3)])
+    report = command.json("import", log)
+    assert report["read_bytes"] >= 0
+    (one,) = command.json("sessions", "list")
+    assert one["messages"] == 2
+
+
+def test_reading_hermes_leaves_nothing_beside_its_database(
+    command: Command, corpus: Corpus
+) -> None:
+    folder = command.home / "hermes"
+    folder.mkdir()
+    copy = folder / "state.db"
+    copy.write_bytes(corpus.logs("hermes")[0].read_bytes())
+    hermes = sqlite3.connect(copy)
+    hermes.execute("PRAGMA journal_mode=WAL")
+    hermes.close()
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert command.json("import", copy)["new"] == 10
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert command.json("import", copy)["logs_unchanged"] == 1
+
+
 def test_a_locked_store(command: Command, corpus: Corpus) -> None:
     command("import", corpus.logs("chat")[0])
     store = sqlite3.connect(command.home / ".journeyman" / "journeyman.db")

@@ -75,6 +75,38 @@ class TestImport:
         assert (report["new"], report["updated"], report["unchanged"]) == (0, 0, 1)
         assert len(command.json("sessions", "list")) == 1
 
+    def test_one_session_in_two_places_is_one(self, command: Command, corpus: Corpus) -> None:
+        log = corpus.logs("codex")[0]
+        moved = command.home / "archived.jsonl"
+        here = command.home / "here.jsonl"
+        here.write_bytes(log.read_bytes())
+        command("import", here)
+        here.rename(moved)
+        report = command.json("import", moved)
+        assert report["new"] == 0
+        assert command.json("import", moved)["unchanged"] == 1
+
+    def test_an_empty_log_in_a_usual_place_is_no_problem(self, user_home: Path) -> None:
+        (user_home / ".claude" / "projects" / "empty.jsonl").touch()
+        report = Command(user_home).json("import")
+        assert report["problems"] == []
+        assert "is empty" in report["ignored"][0]["reason"]
+
+    @pytest.mark.parametrize("name", ["with space", "per%41cent", "question?mark", "ümläut#1"])
+    def test_odd_names_of_homes_and_logs(self, command: Command, corpus: Corpus, name: str) -> None:
+        log = command.home / f"{name}.jsonl"
+        log.write_bytes(corpus.logs("chat")[0].read_bytes())
+        home = command.home / name
+        assert command.json("--home", home, "import", log)["new"] == 5
+        assert command.json("--home", home, "import", log)["unchanged"] == 5
+        assert (home / "journeyman.db").exists()
+
+    def test_the_source_that_is_asked_for_counts(self, command: Command, corpus: Corpus) -> None:
+        log = corpus.logs("chat")[0]
+        command("import", log)
+        report = command.json("import", log, "--source", "sharegpt")
+        assert report["logs_unchanged"] == 0
+
     def test_nothing_found_says_what_to_do(self, command: Command) -> None:
         assert "journeyman import PATH" in command("import", code=1).stdout
 
@@ -160,6 +192,77 @@ class TestSessions:
         filled("import", "--reread")
         filled("sessions", "show", name)
 
+    def test_a_large_export_is_known_again(self, command: Command) -> None:
+        chat = [{"role": "user", "content": f"{n} " + "x" * 100_000} for n in range(5)]
+        (command.home / "chat.json").write_text(json.dumps(chat))
+        command("import", "chat.json")
+        (one,) = command.json("sessions", "list")
+        name = one["session"]["id"]
+        command("sessions", "export", name, "-o", "own.jsonl")
+        report = command.json("import", "own.jsonl")
+        assert (report["new"], report["updated"]) == (0, 0)
+        elsewhere = {"JOURNEYMAN_HOME": str(command.home / "elsewhere")}
+        command("import", "own.jsonl", **elsewhere)
+        (back,) = command.json("sessions", "list", **elsewhere)
+        assert back["digest"] == one["digest"]
+        assert back["session"]["title"] == one["session"]["title"]
+
+    def test_an_export_in_another_form_is_another_session(self, filled: Command) -> None:
+        (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "claude_code")
+        name = one["session"]["id"]
+        filled("sessions", "export", name, "--format", "openai", "-o", "chat.jsonl")
+        assert filled.json("import", "chat.jsonl")["new"] == 1
+        assert filled.json("sessions", "show", name)["overview"]["messages"] == one["messages"]
+        assert (
+            filled.json("sessions", "show", f"openai:{name}")["overview"]["calls"] == one["calls"]
+        )
+
+    def test_what_is_deleted_stays_so_when_its_log_grows(self, command: Command) -> None:
+        log = command.home / "chat.jsonl"
+        lines = [json.dumps({"role": "user", "content": f"line {n}"}) + "\n" for n in range(3)]
+        log.write_text("".join(lines[:2]))
+        command("import", log)
+        (one,) = command.json("sessions", "list")
+        command("sessions", "delete", one["session"]["id"], "--yes")
+        log.write_text("".join(lines))
+        assert command.json("import", log)["new"] == 0
+        assert command.json("sessions", "list") == []
+        command("import", log, "--reread")
+        (back,) = command.json("sessions", "list")
+        assert back["messages"] == 3
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            (("list", "--since", "0001-01-01"), 2),
+            (("list", "--limit", "99999999999999999999"), 2),
+            (("list", "--offset", "99999999999999999999"), 2),
+            (("export", "SESSION", "-o", "/no/such/folder/x.jsonl"), 1),
+            (("export", "SESSION", "-o", "-"), 0),
+            (("delete", "SESSION"), 1),
+        ],
+    )
+    def test_wrong_use_is_answered_in_words(
+        self, command: Command, corpus: Corpus, arguments: tuple[str, ...], code: int
+    ) -> None:
+        command("import", corpus.logs("codex")[0])
+        session = command.json("sessions", "list")[0]["session"]["id"]
+        words = [session if word == "SESSION" else word for word in arguments]
+        done = command("sessions", *words, code=code)
+        assert done.stderr or code == 0
+        assert "should not happen" not in done.stderr
+
+    def test_a_terminal_without_unicode(self, filled: Command) -> None:
+        for arguments in (("sessions", "list"), ("doctor",), ("sessions", "search", "error")):
+            filled(*arguments, PYTHONIOENCODING="ascii")
+
+    @pytest.mark.parametrize("columns", ["40", "80", "200"])
+    def test_every_width_shows_id_and_title(self, filled: Command, columns: str) -> None:
+        shown = filled("sessions", "list", "--source", "codex", "-n", 1, COLUMNS=columns).stdout
+        (one,) = filled.json("sessions", "list", "--source", "codex", "-n", 1)
+        assert one["session"]["id"][:8] in shown
+        assert one["session"]["title"][:7] in shown
+
     def test_what_was_recorded_cannot_move_the_cursor(self, command: Command) -> None:
         evil = [{"role": "user", "content": "a \x1b[2J\x1b]0;title\x07 b \u202e c [red]d"}]
         file = command.home / "chat.json"
@@ -195,6 +298,13 @@ class TestDoctorAndTour:
         for source in ("claude_code", "codex", "hermes", "openai"):
             assert source in shown
         assert "tokens" in shown
+        assert list(command.home.iterdir()) == []
+
+    def test_the_tour_does_not_touch_the_database_in_use(self, command: Command) -> None:
+        url = f"sqlite:///{command.home / 'team.db'}"
+        told = command.json("tour", JOURNEYMAN_DATABASE=url)
+        assert {one["source"] for one in told["sources"]} >= {"claude_code", "hermes"}
+        assert told["import_again"]["new"] == 0
         assert list(command.home.iterdir()) == []
 
     def test_the_tour_takes_the_sessions_of_this_machine(self, user_home: Path) -> None:

@@ -1,5 +1,7 @@
 """The command line. Commands are loaded when they are called, so that help comes at once."""
 
+import io
+import logging
 import sys
 from importlib import import_module
 from typing import NamedTuple
@@ -72,6 +74,10 @@ def command_line(ctx: click.Context, home: str | None, database: str | None) -> 
 
 def main() -> None:
     """Run the command line; errors that have an explanation are shown as that."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows another, not an error.
+            stream.reconfigure(errors="replace")
     try:
         # Not standalone, so that errors can be told our way; then `ctx.exit(1)` comes back as 1.
         code = command_line.main(prog_name="journeyman", standalone_mode=False)
@@ -79,15 +85,29 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo(
-            "Interrupted. What was finished is kept; run the command again to go on.", err=True
-        )
-        sys.exit(1)
+    except click.Abort as abort:
+        sys.exit(_told(_INTERRUPTED if abort.__cause__ else "Not confirmed: nothing was done."))
+    except KeyboardInterrupt:
+        sys.exit(_told(_INTERRUPTED))
     except JourneymanError as error:
-        click.echo(f"journeyman: {error}", err=True)
-        sys.exit(2 if isinstance(error, _WRONG_USAGE) else 1)
+        sys.exit(_told(f"journeyman: {error}", 2 if isinstance(error, _WRONG_USAGE) else 1))
     except BrokenPipeError:
         # The reader of a pipe has seen enough; there is nobody left to tell.
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        sys.exit(_told(f"journeyman: {error}."))
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        logging.getLogger(__name__).debug("unexpected", exc_info=True)
+        unexpected = f"journeyman: this should not happen: {type(error).__name__}: {error}."
+        sys.exit(_told(f"{unexpected} `python -X dev -m journeyman …` shows where."))
+
+
+_INTERRUPTED = "Interrupted. What was finished is kept; run the command again to go on."
+
+
+def _told(text: str, code: int = 1) -> int:
+    click.echo(text, err=True)
+    return code

@@ -42,7 +42,7 @@ def _show_sources(console: Console, report: ImportReport) -> None:
     table = shown.table("source", *names, numbers=names)
     for source, one in report.sources.items():
         numbers = (one.new, one.updated, one.unchanged, one.sessions)
-        table.add_row(source, *map(shown.count, numbers))
+        table.add_row(shown.cell(source), *map(shown.count, numbers))
     if len(report.sources) > 1:
         total = report.new + report.updated + report.unchanged
         numbers = (report.new, report.updated, report.unchanged, total)

@@ -1,6 +1,7 @@
 """`journeyman sessions`: list, show, search, export, delete."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from journeyman.records.chat import openai_messages
 _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
 
 
+_COUNT = click.IntRange(0, 1_000_000_000)
+_LIMIT = click.IntRange(1, 1_000_000_000)
+
+
 @click.group()
 def sessions() -> None:
     """List, show, search, export and delete sessions.
@@ -33,7 +38,10 @@ def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> flo
         day = datetime.fromisoformat(value)
     except ValueError as error:
         raise click.BadParameter(f"{value!r} is not a day like 2026-11-15") from error
-    return (day if day.tzinfo else day.astimezone()).astimezone(UTC).timestamp()
+    try:
+        return (day if day.tzinfo else day.astimezone()).astimezone(UTC).timestamp()
+    except (OverflowError, ValueError, OSError) as error:
+        raise click.BadParameter(f"{value!r} is too far away") from error
 
 
 @sessions.command(
@@ -49,10 +57,10 @@ Examples:
 @click.option("--tag", help="Only sessions with this tag.")
 @click.option("--since", callback=_day, metavar="DAY", help="Only sessions begun on or after.")
 @click.option("--until", callback=_day, metavar="DAY", help="Only sessions begun before.")
-@click.option("--min-messages", type=click.IntRange(0), default=0, help="Only sessions this long.")
+@click.option("--min-messages", type=_COUNT, default=0, help="Only sessions this long.")
 @click.option("--no-subagents", is_flag=True, help="Leave out the sessions of subagents.")
-@click.option("-n", "--limit", type=click.IntRange(1), default=30, show_default=True)
-@click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
+@click.option("-n", "--limit", type=_LIMIT, default=30, show_default=True)
+@click.option("--offset", type=_COUNT, default=0, help="How many to pass over.")
 @asked.json_option
 @click.pass_context
 def list_(
@@ -93,32 +101,51 @@ def list_(
         console.print(f"The newest {limit}; more with --limit or --offset.", style="dim")
 
 
-def _sessions_table(found: list[SessionOverview], width: int) -> Table:
-    numbers = ("msgs", "calls", "tokens")
+# The columns of the list, and how wide a window has to be to show each.
+_LIST_COLUMNS = (
+    ("id", 0),
+    ("source", 0),
+    ("started", 60),
+    ("msgs", 0),
+    ("calls", 60),
+    ("tokens", 60),
+    ("outcome", 60),
+    ("title", 0),
+)
+
+
+def _sessions_table(found: Sequence[SessionOverview], width: int) -> Table:
     judged = any(one.session.outcome is not None for one in found)
-    names = ("id", "source", "started", *numbers, *(["outcome"] if judged else []), "title")
-    table = shown.table(*names, numbers=numbers)
-    table.columns[0].overflow = "fold"
-    table.columns[1].no_wrap = table.columns[2].no_wrap = True
-    title = table.columns[-1]
-    title.no_wrap, title.overflow, title.ratio = True, "ellipsis", 1
+    names = [name for name, needed in _LIST_COLUMNS if width >= needed]
+    if not judged and "outcome" in names:
+        names.remove("outcome")
+    table = shown.table(*names, numbers=("msgs", "calls", "tokens"))
+    columns = dict(zip(names, table.columns, strict=True))
+    columns["id"].overflow, columns["id"].min_width = "fold", 8
+    columns["source"].no_wrap = True
+    title = columns["title"]
+    title.no_wrap, title.overflow, title.ratio, title.min_width = True, "ellipsis", 1, 10
     table.expand = True
     for one in found:
-        session = one.session
-        started = shown.moment(session.started_at)
-        outcome = shown.UNKNOWN if session.outcome is None else f"{session.outcome:g}"
-        table.add_row(
-            shown.cell(shown.short_id(session.id)),
-            session.source,
-            # The time of day is the first thing that a narrow window can do without.
-            started if width >= 100 else started[:10],
-            shown.count(one.messages),
-            shown.count(one.calls),
-            shown.short_count(one.tokens.total),
-            *([outcome] if judged else []),
-            shown.cell(session.title),
-        )
+        cells = _session_cells(one, with_time=width >= 100)
+        table.add_row(*(cells[name] for name in names))
     return table
+
+
+def _session_cells(one: SessionOverview, *, with_time: bool) -> dict[str, Text]:
+    session = one.session
+    started = shown.moment(session.started_at)
+    outcome = shown.UNKNOWN if session.outcome is None else f"{session.outcome:g}"
+    return {
+        "id": shown.cell(shown.short_id(session.id)),
+        "source": shown.cell(session.source),
+        "started": Text(started if with_time else started[:10]),
+        "msgs": Text(shown.count(one.messages)),
+        "calls": Text(shown.count(one.calls)),
+        "tokens": Text(shown.short_count(one.tokens.total)),
+        "outcome": Text(outcome),
+        "title": shown.cell(session.title),
+    }
 
 
 @sessions.command(
@@ -244,7 +271,7 @@ Examples:
 )
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @click.option("--source", help="Only sessions of this recorder.")
-@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True)
+@click.option("-n", "--limit", type=_LIMIT, default=20, show_default=True)
 @asked.json_option
 @click.pass_context
 def search(
@@ -306,7 +333,7 @@ def export(
             lines.append(msgspec.json.encode({**chat, "messages": chat_messages}))
         else:
             lines.append(msgspec.json.encode(exported))
-    if output is None:
+    if output is None or str(output) == "-":
         sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
         return
     if output.exists() and not force:

@@ -102,11 +102,12 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 
 def totals_table(totals: Sequence[SourceTotals]) -> Table:
     """Sessions by source with message, call and token counts, and their sum."""
-    names = ("sessions", "messages", "calls", "with result", "tokens")
+    names = ("sessions", "messages", "calls", "answered", "tokens")
     shown = table("source", *names, numbers=names)
+    shown.columns[0].min_width = 8
     for one in totals:
         shown.add_row(
-            one.source,
+            cell(one.source),
             count(one.sessions) + (f" +{one.subagents} sub" if one.subagents else ""),
             count(one.messages),
             count(one.calls),

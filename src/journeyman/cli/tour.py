@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import shown
+from journeyman.cli import asked, shown
 from journeyman.cli.sessions import show_call
 from journeyman.journeyman import Journeyman
 from journeyman.records.report import ImportReport
@@ -28,45 +28,58 @@ Examples:
   journeyman tour --sample     with the sample sessions, whatever is on this machine"""
 )
 @click.option("--sample", is_flag=True, help="Use the sample sessions even where there are logs.")
-def tour(*, sample: bool) -> None:
+@asked.json_option
+def tour(*, sample: bool, as_json: bool) -> None:
     """See what Journeyman does, on this machine's own sessions or on samples.
 
     Everything happens in a temporary folder: nothing is kept, and no log is changed.
     """
-    console = shown.console()
+    # Without the settings of this machine, which may name a database that is used in earnest.
+    environ = {key: os.environ[key] for key in os.environ if not key.startswith("JOURNEYMAN_")}
     with (
         tempfile.TemporaryDirectory(prefix="journeyman-tour-") as folder,
-        Journeyman(home=Path(folder, "home"), database=None) as journeyman,
+        Journeyman(home=Path(folder, "home"), environ=environ) as journeyman,
     ):
-        logs = [] if sample else _newest_logs(journeyman)
-        _step(console, 1, "Sessions that agents have recorded")
-        if logs:
-            console.print(
-                f"Found {shown.many(len(logs), 'log')} of your agents; reading, changing nothing."
-            )
+        if as_json:
+            _tell(journeyman, Path(folder, "samples"), sample=sample)
         else:
-            console.print(
-                "No agent's logs are on this machine, so these are samples: scripted agents that\n"
-                "really ran their shell commands, edits, queries and programs a moment ago."
-                if not sample
-                else "Samples: scripted agents that really ran their calls a moment ago."
-            )
-            logs = [write_corpus(Path(folder, "samples")).folder]
-        with shown.progress_bar("Importing") as progress:
-            report = journeyman.import_logs(logs, progress=progress)
-        console.print()
-        console.print(shown.totals_table(journeyman.sessions.totals()))
-        _show_import(console, report)
-        _step(console, 2, "Each call joined with its result")
-        _show_one_session(console, journeyman)
-        _step(console, 3, "Everything that was said can be found")
-        _show_search(console, journeyman)
-        _step(console, 4, "Nothing is read twice")
-        again = journeyman.import_logs(logs)
-        console.print(
-            f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
-            f"in {again.seconds:.2f} s instead of {report.seconds:.2f} s."
-        )
+            _show(shown.console(), journeyman, Path(folder, "samples"), sample=sample)
+
+
+def _tell(journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
+    logs = ([] if sample else _newest_logs(journeyman)) or [write_corpus(samples).folder]
+    report = journeyman.import_logs(logs)
+    again = journeyman.import_logs(logs)
+    totals = journeyman.sessions.totals()
+    asked.print_json({"sources": totals, "import": report, "import_again": again})
+
+
+def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
+    _step(console, 1, "Sessions that agents have recorded")
+    logs = [] if sample else _newest_logs(journeyman)
+    if logs:
+        found = shown.many(len(logs), "log")
+        console.print(f"Found {found} of your agents; reading them, changing none.")
+    else:
+        if not sample:
+            console.print("No agent's logs are on this machine, so these are samples.")
+        console.print("Scripted agents really ran these calls a moment ago.")
+        logs = [write_corpus(samples).folder]
+    with shown.progress_bar("Importing") as progress:
+        report = journeyman.import_logs(logs, progress=progress)
+    console.print()
+    console.print(shown.totals_table(journeyman.sessions.totals()))
+    _show_import(console, report)
+    _step(console, 2, "Each call joined with its result")
+    _show_one_session(console, journeyman)
+    _step(console, 3, "Everything that was said can be found")
+    _show_search(console, journeyman)
+    _step(console, 4, "Nothing is read twice")
+    again = journeyman.import_logs(logs)
+    console.print(
+        f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
+        f"in {again.seconds:.2f} s instead of {report.seconds:.2f} s."
+    )
     _show_end(console)
 
 

@@ -8,6 +8,7 @@ from journeyman.logs.chat import BadMessage, ChatReading
 from journeyman.records import Fragment, Session, SessionId
 from journeyman.records.digest import message_digest
 from journeyman.records.errors import WrongInput
+from journeyman.records.message import whole
 
 
 def recorded_session(
@@ -21,26 +22,31 @@ def recorded_session(
     now: float,
 ) -> Fragment:
     """The session as one fragment. Raises WrongInput, naming the message that cannot be used."""
-    if not messages:
-        raise WrongInput("There is nothing to record: the list of messages is empty.")
-    if outcome is not None and not 0 <= outcome <= 1:
-        raise WrongInput(f"The outcome {outcome} is not between 0 (failed) and 1 (succeeded).")
+    if isinstance(messages, str | Mapping) or not messages:
+        raise WrongInput("There is nothing to record: give a list of messages that is not empty.")
+    if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
+        raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
+    for name, value in (("source", source), ("session_id", session_id or "none"), ("model", model)):
+        if not isinstance(value, str) or (name != "model" and not value):
+            raise WrongInput(f"The {name} {value!r} is not a text that can be used.")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise WrongInput(f"The tags {tags!r} are not all texts.")
     chat = ChatReading()
     read = []
     position = 0
     for index, raw in enumerate(messages):
         try:
             found = chat.read(dict(raw), f"m{index}", position, model=model)
-        except (BadMessage, TypeError, ValueError) as error:
+        except (BadMessage, TypeError, ValueError) as error:  # a message that is no mapping
             raise WrongInput(f"Message {index} cannot be recorded: {error}.") from error
-        read += found
+        read += [whole(message) for message in found]
         position = max([position, *(message.position for message in found)]) + 1
     if session_id is None:
         # Named by content, so that recording the same conversation twice keeps one.
-        name = hashlib.blake2b(digest_size=12)
+        content = hashlib.blake2b(digest_size=12)
         for message in read:
-            name.update(message_digest(message))
-        session_id = name.hexdigest()
+            content.update(message_digest(message))
+        session_id = content.hexdigest()
     session = Session(
         id=SessionId(session_id),
         source=source,

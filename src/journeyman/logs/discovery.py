@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from journeyman.logs.logfile import printable
 from journeyman.records.report import Place, Problem
 
 LOG_ENDINGS = (
@@ -64,8 +65,8 @@ def files_in(folder: Path, problems: list[Problem]) -> Iterator[Path]:
 
     def unreadable(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
-            path = str(error.filename)
-            reason = f"the folder cannot be read: {error.strerror}"
+            path = printable(error.filename)
+            reason = f"{path} cannot be read: {error.strerror}"
             problems.append(Problem(path=path, reason=reason))
 
     seen = set()

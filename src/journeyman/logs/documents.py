@@ -7,7 +7,7 @@ library reads, in documents that fit into memory.
 
 import json
 from collections.abc import Container, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import ijson
 
@@ -36,26 +36,38 @@ def items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
             given += 1
             yield item
     rest = _items_at_once(log, prefix)
-    yield from [break_off] if rest is None else rest[given:]
+    if rest is None:
+        yield break_off
+        return
+    if rest.broken_text:
+        yield Skip(line=0, reason="not valid UTF-8; what is broken was replaced")
+    yield from rest.items[given:]
 
 
-def _items_at_once(log: LogFile, prefix: str) -> list[Any] | None:
+class _AtOnce(NamedTuple):
+    items: list[Any]
+    broken_text: bool
+
+
+def _items_at_once(log: LogFile, prefix: str) -> _AtOnce | None:
     """The elements as the standard library reads them; None when it cannot either."""
-    document = _at_once(log)
+    document, broken_text = _at_once(log)
     for key in prefix.split(".")[:-1]:
         document = document.get(key) if isinstance(document, dict) else None
-    return document if isinstance(document, list) else None
+    return _AtOnce(document, broken_text) if isinstance(document, list) else None
 
 
-def _at_once(log: LogFile) -> Any:
+def _at_once(log: LogFile) -> tuple[Any, bool]:
     with log.open() as file:
         content = file.read(_AT_ONCE_BYTES + 1)
     if len(content) > _AT_ONCE_BYTES:
-        return None
+        return None, False
+    text = content.decode("utf-8-sig", "replace")
     try:
-        return json.loads(content.decode("utf-8-sig"), parse_constant=lambda _: None)
+        document = json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
-        return None
+        return None, False
+    return document, "\ufffd" in text
 
 
 def fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
@@ -74,7 +86,7 @@ def fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
                     found.setdefault(key, builder.value)
         except _BROKEN:
             # Whoever reads the messages meets the break again and reports it.
-            document = _at_once(log)
+            document, _ = _at_once(log)
             if isinstance(document, dict):
                 return {key: value for key, value in document.items() if key not in without}
     return found

@@ -5,6 +5,7 @@ The store is handed in; this room does not know it.
 """
 
 import logging
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.logs.discovery import files_in
-from journeyman.logs.logfile import LogFile, same_file_name
+from journeyman.logs.logfile import LogFile, printable, same_file_name
 from journeyman.logs.reader import Reader
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
 from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, Unstorable
@@ -105,13 +106,14 @@ class Import:
 
             def report(read_bytes: int, path: Path = candidate.path, before: int = before) -> None:
                 done_bytes = min(before + read_bytes, total)
-                self._progress(Progress(log=str(path), done_bytes=done_bytes, total_bytes=total))
+                progress = Progress(log=printable(path), done_bytes=done_bytes, total_bytes=total)
+                self._progress(progress)
 
             report(0)
             self._import_log(candidate, report)
             done += candidate.size
         if candidates:
-            last = str(candidates[-1].path)
+            last = printable(candidates[-1].path)
             self._progress(Progress(log=last, done_bytes=total, total_bytes=total))
         return self._report(time.monotonic() - started)
 
@@ -126,24 +128,22 @@ class Import:
     def _candidates(self, paths: Iterable[Path], *, named: bool) -> Iterator[_Candidate]:
         seen = set()
         for path in paths:
-            is_file = not path.is_dir()
-            for file in [path] if is_file else files_in(path, self._problems):
+            is_folder = os.path.isdir(path)  # noqa: PTH112 - says no where pathlib raises
+            for file in files_in(path, self._problems) if is_folder else [path]:
                 name = same_file_name(file)
-                if name in seen:
-                    continue
-                seen.add(name)
-                size = file.stat().st_size if file.exists() else 0
-                yield _Candidate(Path(name), named and is_file, size)
+                if name not in seen:
+                    seen.add(name)
+                    yield _Candidate(Path(name), named and not is_folder, _size(file))
 
     def _import_log(self, candidate: _Candidate, report: Callable[[int], None]) -> None:
-        path = str(candidate.path)
+        path = printable(candidate.path)
         try:
             log = LogFile(candidate.path, self._place)
             if self._is_known(log):
                 self._logs["unchanged"] += 1
                 self._count_unchanged(self._keeper.sessions_of_log(log.name), set())
                 return
-            reader = self._reader or self._readers().reader_for(log, self._problems)
+            reader = self._readers().reader_for(log, self._problems, asked_for=self._reader)
             since = None if self._reread else self._keeper.log_state(log.name)
             if since and since.reader != reader.name:
                 since = None
@@ -183,7 +183,7 @@ class Import:
             facts: dict[SessionId, tuple[str, bool]] = {}
             with self._keeper.writing(restores=self._reread) as writing:
                 while event is not None and not isinstance(event, Mark):
-                    self._take(event, writing, facts, str(log.path), report)
+                    self._take(event, writing, facts, printable(log.path), report)
                     event = next(events, None)
                 if isinstance(event, Mark):
                     state, event = event.state, next(events, None)
@@ -249,3 +249,10 @@ class Import:
             ignored=self._ignored,
             problems=self._problems + (self._readers().problems if self._logs["read"] else []),
         )
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except (OSError, ValueError):
+        return 0  # reading it will say what is wrong

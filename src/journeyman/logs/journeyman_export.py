@@ -21,13 +21,7 @@ class JourneymanExportReader:
     about = "Journeyman's own export (JSONL)"
 
     def recognises(self, log: LogFile) -> bool:
-        return (
-            any(
-                isinstance(line, dict) and {"journeyman", "session", "messages"} <= line.keys()
-                for line in log.first_lines[:3]
-            )
-            or {"journeyman", "session", "messages"} <= log.keys
-        )
+        return {"journeyman", "session"} <= log.keys
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         def read(value: Any, line: int, _: SessionNames, offset: int) -> Iterator[Fragment | Skip]:

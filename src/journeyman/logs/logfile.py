@@ -19,6 +19,7 @@ from journeyman.records.errors import LogUnreadable
 HEAD_BYTES = 256 * 1024
 _BUFFER_BYTES = 4096
 _LONGEST_PREFIX = 1000
+LONGEST_HEAD_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -33,7 +34,7 @@ class LogFile:
 
     def __init__(self, path: Path, place: str = "") -> None:
         self.path = path.absolute()
-        self.name = f"{place}{self.path}"
+        self.name = place + printable(self.path)
         try:
             stat = self.path.stat()
             self.size = stat.st_size
@@ -44,15 +45,20 @@ class LogFile:
                 beside = wal.stat()
                 self.size += beside.st_size
                 self.mtime_ns = max(self.mtime_ns, beside.st_mtime_ns)
-        except OSError as error:
-            raise LogUnreadable(f"{self.path}: {error.strerror or error}.") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise LogUnreadable(f"{printable(self.path)}: {reason}.") from error
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, unpacked if the file is compressed."""
         try:
             with self.open() as file:
-                return file.read(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
+                head = file.read(HEAD_BYTES)
+                if b"\n" not in head and len(head) == HEAD_BYTES:
+                    # A long first line, a pasted picture say: it takes all of it to know it.
+                    head += file.readline(LONGEST_HEAD_BYTES)
+                return head.removeprefix(BYTE_ORDER_MARK)
         except (OSError, EOFError, zlib.error) as error:
             raise LogUnreadable(f"{self.path}: {error}.") from error
 
@@ -82,7 +88,7 @@ class LogFile:
         values = []
         lines = self.head.split(b"\n")
         if len(self.head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
-            lines.pop()
+            lines.pop()  # it is cut, or empty
         for line in lines[:50]:
             try:
                 values.append(msgspec.json.decode(line))
@@ -114,13 +120,13 @@ class LogFile:
         lines = [line for line in self.head.split(b"\n", 3) if line.strip()]
         if not lines or not lines[0].lstrip().startswith((b"{", b"[")):
             return False
-        if self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-            return True
+        named_so = self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
         try:
             first = msgspec.json.decode(lines[0])
         except (ValueError, RecursionError):
-            return False
-        return len(self.first_lines) > 1 and isinstance(first, dict | list)
+            # A document in several lines begins like this, whatever it is called.
+            return named_so and lines[0].strip() not in (b"{", b"[")
+        return named_so or (len(self.first_lines) > 1 and isinstance(first, dict | list))
 
     def stem(self) -> str:
         """The file's name without the endings that only say its format."""
@@ -130,6 +136,14 @@ class LogFile:
         return name or self.path.name
 
 
+def printable(path: Path | str) -> str:
+    """A path as text that can be stored and shown: bytes that are no text are escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 def same_file_name(path: Path) -> str:
     """The path in the one spelling under which a log is remembered."""
-    return os.path.realpath(path)
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return str(path)  # no path at all; reading it will say so

@@ -49,17 +49,27 @@ class Readers:
         known = ", ".join(sorted(reader.name for reader in self.all))
         raise UnknownReader(f"There is no reader {name!r}. The readers are: {known}.")
 
-    def reader_for(self, log: LogFile, problems: list[Problem] | None = None) -> Reader:
-        """The first reader that knows the log. Raises NotALog, saying what was found instead. A
-        reader that fails at it is added to `problems`.
+    def reader_for(
+        self,
+        log: LogFile,
+        problems: list[Problem] | None = None,
+        *,
+        asked_for: Reader | None = None,
+    ) -> Reader:
+        """The first reader that knows the log, or the one that was asked for. Raises NotALog,
+        saying what was found instead. A reader that fails at it is added to `problems`.
         """
         if log.size == 0:
             raise NotALog(f"{log.path} is empty.")
-        for reader in self.all:
+        wanted = self.all if asked_for is None else [asked_for]
+        for reader in wanted:
             if _knows(reader, log, [] if problems is None else problems):
                 return reader
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data, not a log that any reader knows.")
+        if asked_for is not None:
+            # Told by a person who should know; what does not fit is reported line by line.
+            return asked_for
         raise NotALog(
             f"{log.path} is text, but no reader knows its shape. "
             "`journeyman import --help` lists the formats; --source names one."

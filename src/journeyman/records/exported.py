@@ -8,9 +8,11 @@ from journeyman.records.usage import Usage
 
 
 class ExportedSession(Struct, frozen=True, kw_only=True):
-    """A session with everything that is known of it. `journeyman` is the version of this form."""
+    """A session with everything that is known of it. `journeyman` is the version of this form; it
+    comes first, so that the file is known by its first bytes.
+    """
 
+    journeyman: int = 1
     session: Session
     messages: list[Message]
     usage: list[Usage] = []
-    journeyman: int = 1

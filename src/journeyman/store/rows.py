@@ -1,6 +1,5 @@
 """Between records and rows: the one place that knows how each is spelled in the other."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.digest import message_digest
+from journeyman.records.message import whole
 
 _encode = msgspec.json.Encoder().encode
 _decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
@@ -42,9 +42,7 @@ def message_values(session_row: int, message: Message) -> tuple[Any, ...]:
     try:
         return _message_values(session_row, message)
     except UnicodeEncodeError:
-        text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
-        whole = msgspec.json.decode(text.encode("utf-8", "replace"), type=Message)
-        return _message_values(session_row, whole)
+        return _message_values(session_row, whole(message))
 
 
 def _message_values(session_row: int, message: Message) -> tuple[Any, ...]:

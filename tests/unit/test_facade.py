@@ -1,0 +1,84 @@
+"""The facade, called as a program would, rightly and wrongly."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from journeyman import Journeyman
+from journeyman.records.errors import WrongInput
+from journeyman.testing import Corpus
+
+CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "content": "4"}]
+
+
+@pytest.fixture
+def jm(tmp_path: Path) -> Iterator[Journeyman]:
+    environ = {"HOME": str(tmp_path)}
+    with Journeyman(home=tmp_path / "home", environ=environ, clock=lambda: 5.0) as journeyman:
+        yield journeyman
+
+
+class TestRecord:
+    def test_equal_messages_are_one_session(self, jm: Journeyman) -> None:
+        first = jm.record(CHAT, source="mine", outcome=1.0, tags=["sums"])
+        assert jm.record(CHAT, source="mine", outcome=1.0, tags=["sums"]) == first
+        assert (first.messages, first.session.outcome, first.session.tags) == (2, 1.0, ("sums",))
+        assert len(jm.sessions.list()) == 1
+
+    def test_recording_under_an_id_again_replaces_all_of_it(self, jm: Journeyman) -> None:
+        jm.record([*CHAT, *CHAT], session_id="one", outcome=1.0)
+        again = jm.record(CHAT[:1], session_id="one")
+        assert (again.messages, again.session.outcome) == (1, None)
+
+    def test_one_tag_may_be_given_as_text(self, jm: Journeyman) -> None:
+        assert jm.record(CHAT, tags="alone").session.tags == ("alone",)
+
+    def test_half_a_character_is_no_obstacle(self, jm: Journeyman) -> None:
+        assert jm.record([{"role": "user", "content": "half \ud83d"}]).messages == 1
+
+    def test_a_deleted_session_can_be_recorded_again(self, jm: Journeyman) -> None:
+        name = jm.record(CHAT).session.id
+        jm.sessions.delete(name)
+        assert jm.record(CHAT).session.id == name
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"messages": []},
+            {"messages": {"messages": CHAT}},
+            {"messages": "hello"},
+            {"messages": [1]},
+            {"messages": [{"role": "nobody", "content": "x"}]},
+            {"outcome": 2},
+            {"outcome": "1.0"},
+            {"tags": [1]},
+            {"source": ""},
+            {"session_id": 5},
+            {"model": None},
+        ],
+    )
+    def test_wrong_input_is_refused_and_nothing_is_kept(
+        self, jm: Journeyman, wrong: dict[str, object]
+    ) -> None:
+        with pytest.raises(WrongInput):
+            jm.record(**{"messages": CHAT, **wrong})
+        assert jm.sessions.list() == []
+
+
+class TestImport:
+    def test_one_path_may_be_given_as_it_is(self, jm: Journeyman, corpus: Corpus) -> None:
+        log = corpus.logs("chat")[0]
+        assert jm.import_logs(str(log)).new == 5
+        assert jm.import_logs(log).unchanged == 5
+
+    def test_a_path_with_a_nul_is_a_problem_in_the_report(self, jm: Journeyman) -> None:
+        (problem,) = jm.import_logs(["a\0b"]).problems
+        assert "null" in problem.reason
+
+    def test_many_open_readings(self, jm: Journeyman) -> None:
+        jm.record(CHAT, session_id="one")
+        open_readings = [jm.sessions.messages("one") for _ in range(40)]
+        assert [next(reading).text for reading in open_readings] == ["What is 2 + 2?"] * 40
+        for reading in open_readings:
+            reading.close()
