@@ -7,7 +7,7 @@ appended part and a whole one come to the same figures.
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,6 @@ _decode_call_ids = msgspec.json.Decoder(list[_CallId]).decode
 # Built once: building them for each session would cost more than running them.
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
-_FIND_DELETED = deleted.select().where(deleted.c.id == sa.bindparam("this_id"))
 _ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
 _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 _COUNTED = (
@@ -178,11 +177,15 @@ class Writing:
         return self._connection.execute(_FIND_SESSION, {"this_id": name}).one_or_none()
 
     def _was_deleted(self, name: str) -> bool:
-        if self._restores:
+        if name in self._deleted and self._restores:
             self._connection.execute(deleted.delete().where(deleted.c.id == name))
             return False
-        found = self._connection.execute(_FIND_DELETED, {"this_id": name})
-        return found.one_or_none() is not None
+        return name in self._deleted
+
+    @cached_property
+    def _deleted(self) -> frozenset[str]:
+        """All of them at once: there are few, and there are many new sessions."""
+        return frozenset(self._connection.execute(sa.select(deleted.c.id)).scalars())
 
     def _clear(self, touched: _Touched) -> None:
         if touched.known is None:
