@@ -78,6 +78,12 @@ def test_settings_and_docs_agree() -> None:
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 
+def test_no_placeholder_is_left() -> None:
+    known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
+    known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"}
+    assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
+
+
 def test_errors_and_docs_agree() -> None:
     classes = {
         name

@@ -67,7 +67,11 @@ def _database(settings: Settings) -> list[Finding]:
         found = f"{settings.database} does not exist yet; the first import makes it"
         return [Finding(what="database", status="ok", found=found)]
     try:
-        with Store(settings.database, busy_timeout_s=settings.busy_timeout_s) as store:
+        timeout = settings.busy_timeout_s
+        with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
+            if not store.is_ready:
+                found = f"{store.url} is there; the first import makes its tables"
+                return [Finding(what="database", status="ok", found=found)]
             sessions = sum(one.sessions + one.subagents for one in store.sessions.totals())
             faults = store.faults()
     except JourneymanError as error:

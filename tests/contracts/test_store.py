@@ -520,6 +520,13 @@ class TestOpening:
         with Store(database_url) as again:
             assert again.sessions.get("s1").messages == 3
 
+    def test_looking_makes_nothing(self, database_url: str) -> None:
+        for _ in range(2):
+            with Store(database_url, only_looking=True) as store:
+                assert not store.is_ready
+        with Store(database_url) as store:
+            assert store.is_ready
+
     def test_two_programs_may_open_a_new_database_at_once(self, database_url: str) -> None:
         failures = []
 

@@ -18,7 +18,6 @@ from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.logs.values import (
     as_json,
     as_text,
-    first_line,
     only_object,
     only_text,
     path_id,
@@ -120,7 +119,6 @@ class _Known(Struct):
     model: str = ""
     generation: int = 0
     totals: dict[str, Any] = {}
-    titled: bool = False
     turns: list[int] = []
     told: dict[str, Recorded] = {}
     forked_at: float | None = None
@@ -254,9 +252,6 @@ class _Rollout:
         self._add(line, at, role=_ROLES[role], text=text, kind="harness" if harness else "plain")
         if role == "user" and not harness:
             self.known.turns = [*self.known.turns, line.offset][-_TURNS_KEPT:]
-            if not self.known.titled and (title := first_line(text)):
-                self._facts["title"] = title
-                self.known.titled = True
 
     def _take_result(self, item: dict[str, Any], at: float | None, line: Line) -> None:
         call_id = only_text(item.get("call_id")) or only_text(item.get("id"))

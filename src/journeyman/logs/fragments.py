@@ -6,12 +6,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from journeyman.logs.lines import MAX_LINE_BYTES, BadLine, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
-from journeyman.logs.values import first_line
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -30,9 +27,7 @@ _FIRST_MARK = 500
 def in_fragments(
     session: Session, parts: Iterable[Message | Usage | Skip], *, read_bytes: int = 0
 ) -> Iterator[Fragment | Skip]:
-    """The parts of one session in fragments, the first of which replaces what was known of it.
-    A session without a title is called after what the user said first.
-    """
+    """The parts of one session in fragments, the first of which replaces what was known of it."""
     messages: list[Message] = []
     usage: list[Usage] = []
     replaces = True
@@ -45,7 +40,6 @@ def in_fragments(
         else:
             messages.append(part)
         if len(messages) + len(usage) >= FRAGMENT_MESSAGES:
-            session = titled(session, messages)
             yield Fragment(
                 session=session,
                 messages=tuple(messages),
@@ -56,23 +50,12 @@ def in_fragments(
             messages, usage, replaces = [], [], False
     if messages or usage or replaces:
         yield Fragment(
-            session=titled(session, messages),
+            session=session,
             messages=tuple(messages),
             usage=tuple(usage),
             replaces=replaces,
             read_bytes=read_bytes,
         )
-
-
-def titled(session: Session, messages: Iterable[Message]) -> Session:
-    """The session with a title, if it has none yet and a user said something."""
-    if session.title:
-        return session
-    for message in messages:
-        spoken = message.text if message.role == "user" and message.kind == "plain" else ""
-        if title := first_line(spoken):
-            return msgspec.structs.replace(session, title=title)
-    return session
 
 
 class SessionNames:

@@ -21,6 +21,7 @@ from journeyman.logs.logfile import LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Mark, Message, Skip
 
 _SESSIONS_A_MARK = 200
+_EXPORTED = {"id", "source", "started_at", "messages"}
 
 
 class HermesReader:
@@ -66,13 +67,8 @@ class HermesExportReader:
     about = "Hermes Agent session export (JSONL)"
 
     def recognises(self, log: LogFile) -> bool:
-        return (
-            any(
-                isinstance(line, dict) and {"id", "source", "started_at", "messages"} <= line.keys()
-                for line in log.first_lines[:3]
-            )
-            or {"id", "source", "started_at", "messages"} <= log.keys
-        )
+        lines = (line.keys() for line in log.first_lines[:3] if isinstance(line, dict))
+        return any(keys >= _EXPORTED for keys in (*lines, log.keys))
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         def read(row: Any, line: int, _: SessionNames, offset: int) -> Iterator[Fragment | Skip]:

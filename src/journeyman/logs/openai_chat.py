@@ -9,7 +9,7 @@ from typing import Any
 
 from journeyman.logs import documents
 from journeyman.logs.chat import BadMessage, ChatReading, is_message, seconds_of, usage_of
-from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines, titled
+from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
@@ -189,25 +189,24 @@ class _Transcript:
     def __init__(self, session: Session, lines: Lines, since: LogState | None) -> None:
         memory = since.memory if since is not None and lines.resumed else {}
         self._replaces = not lines.resumed
-        self._named = bool(memory.get("named"))
         self._chat = ChatReading(memory.get("waiting", ()))
         self._session = session
         self.messages: list[Message] = []
 
     @property
     def memory(self) -> dict[str, Any]:
-        return {"waiting": self._chat.waiting, "named": self._named}
+        return {"waiting": self._chat.waiting}
 
     def take(self, value: Any, line: Line) -> None:
         # A line is longer than it has parts, so the positions of one never reach the next.
         self.messages.extend(self._chat.read(value, f"@{line.offset}", line.offset))
 
     def fragment(self, offset: int) -> Fragment:
-        session = self._session if self._named else titled(self._session, self.messages)
-        self._named = self._named or bool(session.title)
         messages, self.messages = tuple(self.messages), []
         replaces, self._replaces = self._replaces, False
-        return Fragment(session=session, messages=messages, replaces=replaces, read_bytes=offset)
+        return Fragment(
+            session=self._session, messages=messages, replaces=replaces, read_bytes=offset
+        )
 
 
 def _parts(

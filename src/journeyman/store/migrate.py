@@ -6,23 +6,28 @@ from journeyman.records.errors import StoreUnavailable
 from journeyman.store.version import SCHEMA_VERSION
 
 
-def migrate(engine: sa.Engine) -> None:
-    """Apply what is missing. Costs one query when nothing is."""
+def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
+    """Apply what is missing, unless asked to only look; whether all is there now. Costs one query
+    when nothing is missing.
+    """
     with engine.connect() as connection:
         found = _version(connection)
     if found == SCHEMA_VERSION:
-        return
+        return True
     if found is not None and found > SCHEMA_VERSION:
         raise StoreUnavailable(
             f"The database {engine.url.render_as_string()} was written by a newer Journeyman "
             f"(schema {found}, this program knows {SCHEMA_VERSION}). Upgrade this program."
         )
+    if only_look:
+        return False
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             # Two programs that open a new database at once: the second waits for the first.
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263501)"))
         if _version(connection) != SCHEMA_VERSION:
             _upgrade(connection)
+    return True
 
 
 def _version(connection: sa.Connection) -> str | None:

@@ -16,13 +16,17 @@ from journeyman.store.writing import Writing
 
 
 class Store:
-    """Where sessions are kept. Open it once and share it; `close` it when done."""
+    """Where sessions are kept. Open it once and share it; `close` it when done. Its tables are
+    made or brought up to date, unless one is `only_looking`; `is_ready` says whether they are.
+    """
 
-    def __init__(self, url: str, *, busy_timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, url: str, *, busy_timeout_s: float = 30.0, only_looking: bool = False
+    ) -> None:
         self._engine = connect(url, busy_timeout_s=busy_timeout_s)
         try:
             with explained(self._engine.url, "opening the database"):
-                migrate(self._engine)
+                self.is_ready = migrate(self._engine, only_look=only_looking)
         except JourneymanError:
             self._engine.dispose()
             raise

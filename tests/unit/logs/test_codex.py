@@ -97,7 +97,7 @@ class TestOldForm:
         reading = read(READER, path)
         assert reading.skips == []
         session = reading.session
-        assert (session.id, session.git_branch, session.title) == ("aaaa", "main", "Fix")
+        assert (session.id, session.git_branch) == ("aaaa", "main")
         assert session.started_at == 1754503200.0
         assert reading.messages[1].reasoning == "Look first"
         first, second = reading.calls()
@@ -140,11 +140,7 @@ class TestWrappedForm:
         reading = read(READER, path)
         session = reading.session
         assert (session.id, session.cwd, session.model) == ("s1", "/repo", "gpt-5")
-        assert (session.git_branch, session.title, session.end_reason) == (
-            "dev",
-            "Hello",
-            "completed",
-        )
+        assert (session.git_branch, session.end_reason) == ("dev", "completed")
         assert session.details["originator"] == "codex_cli"
         shell, patch, search = reading.calls()
         assert (shell.result, shell.model) == ("ok", "gpt-5")
@@ -158,7 +154,6 @@ class TestWrappedForm:
         path = write("r.jsonl", lines(meta(), said("user", prefix + " x"), said("user", "Real")))
         reading = read(READER, path)
         assert [message.kind for message in reading.messages] == ["harness", "plain"]
-        assert reading.session.title == "Real"
 
     @pytest.mark.parametrize("role", ["developer", "system"])
     def test_instructions_are_harness(self, write, lines, read, role):

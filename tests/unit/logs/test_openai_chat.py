@@ -52,7 +52,6 @@ class TestForms:
         assert reading.messages[4].reasoning == "Fine"
         (call,) = reading.calls()
         assert (call.tool, call.arguments, call.result) == ("look", '{"at": 1}', "seen")
-        assert reading.session.title == "Look"
         assert reading.fragments[0].replaces
 
     def test_several_conversations(self, write, lines, read):
@@ -240,8 +239,6 @@ class TestReadingOn:
         whole = read(READER, path)
         assert first.messages + second.messages == whole.messages
         assert [part.replaces for part in second.fragments] == [False]
-        assert first.session.title == "x"
-        assert second.session.title == ""
 
 
 class TestBrokenParts:

@@ -56,7 +56,7 @@ def test_a_trajectory(write, lines, read, name):
     reading = read(READER, path)
     assert reading.skips == []
     session = reading.session
-    assert (session.source, session.model, session.title) == ("sharegpt", "m", "Do it")
+    assert (session.source, session.model) == ("sharegpt", "m")
     assert (session.end_reason, session.outcome, session.ended_at) == (
         "completed",
         None,
