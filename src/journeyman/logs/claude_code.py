@@ -27,15 +27,15 @@ from msgspec import Raw, Struct
 from journeyman.logs.claude_chain import Answer, Chain, is_harness
 from journeyman.logs.claude_results import NOTHING, recorded, result_text, text_of
 from journeyman.logs.copies import Copies
-from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
+from journeyman.logs.lines import BadLine, Line, Lines
 from journeyman.logs.logfile import LogFile
+from journeyman.logs.taking import take_lines
 from journeyman.logs.values import seconds
 from journeyman.records import (
     Fragment,
     Lineage,
     LogEvent,
     LogState,
-    Mark,
     Message,
     Session,
     SessionId,
@@ -115,32 +115,11 @@ class ClaudeCodeReader:
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         back_to = since.memory.get("back_to") if since else None
         lines = Lines(log, since, back_to=back_to and (back_to[0], back_to[1]))
-        decoder: LineDecoder[_Entry] = LineDecoder(_Entry)
-        transcript: _Transcript | None = None
-        memory: dict[str, Any] | None = None
-        for line in lines:
-            if transcript is None:
-                transcript = _Transcript(log.name, since if lines.resumed else None)
-            if isinstance(line, Skip):
-                yield line
-                continue
-            if not line.whole:
-                # It is read again when it is complete, so it must leave no trace in the memory.
-                memory = transcript.memory()
-            try:
-                transcript.take(line, decoder.decode(line))
-            except BadLine as reason:
-                yield Skip(line=line.number, reason=str(reason))
-            except RecursionError:
-                yield Skip(line=line.number, reason="nested too deeply to be read")
-            if transcript.ready:
-                yield from transcript.ready
-                transcript.ready = []
-        if transcript is None:
-            transcript = _Transcript(log.name, since if lines.resumed else None)
-        memory = memory or transcript.memory()
-        yield from transcript.close(lines.offset)
-        yield Mark(state=lines.state(self.name, memory=memory))
+
+        def begin() -> _Transcript:
+            return _Transcript(log.name, since if lines.resumed else None)
+
+        return take_lines(self.name, lines, _Entry, begin)
 
 
 class _Transcript:
@@ -158,7 +137,7 @@ class _Transcript:
         self._copies = Copies(memory.get("copies", ""))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
 
-    def take(self, line: Line, entry: _Entry) -> None:
+    def take(self, entry: _Entry, line: Line) -> None:
         """Take one line in; what is complete is added to `ready`."""
         if line.number % _IDLE_LINES == 0:
             self._retire(line)

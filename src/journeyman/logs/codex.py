@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.logs.codex_output import EVENT_FLAGS, merged, peeled, told_by
-from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
+from journeyman.logs.lines import BadLine, Line, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.logs.taking import take_lines
 from journeyman.logs.values import (
     as_json,
     as_text,
@@ -29,13 +30,11 @@ from journeyman.records import (
     Lineage,
     LogEvent,
     LogState,
-    Mark,
     Message,
     Recorded,
     Role,
     Session,
     SessionId,
-    Skip,
     ToolCall,
     Usage,
 )
@@ -82,31 +81,11 @@ class CodexReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """The one session of the file, from where the last reading ended."""
-        memory = _remembered(since)
-        lines = Lines(log, since if memory is not None else None)
-        decoder = LineDecoder[Any](Any)
-        rollout: _Rollout | None = None
-        settled: dict[str, Any] | None = None
-        for line in lines:
-            if rollout is None:
-                rollout = _Rollout(log, memory if lines.resumed else None)
-            if isinstance(line, Skip):
-                yield line
-                continue
-            if not line.whole:
-                # It is read again when it is complete, so it must leave no trace in the memory.
-                settled = rollout.memory()
-            try:
-                rollout.take(decoder.decode(line), line)
-            except BadLine as error:
-                yield Skip(line=line.number, reason=str(error))
-            if line.whole and rollout.size >= FRAGMENT_MESSAGES:
-                yield rollout.fragment(lines.offset)
-        if rollout is None:
-            rollout = _Rollout(log, memory if lines.resumed else None)
-        elif rollout.known.session:
-            yield rollout.fragment(lines.offset)
-        yield Mark(state=lines.state(self.name, memory=settled or rollout.memory()))
+        known = _remembered(since)
+        lines = Lines(log, since if known is not None else None)
+        return take_lines(
+            self.name, lines, Any, lambda: _Rollout(log, known if lines.resumed else None)
+        )
 
 
 class _Known(Struct):
@@ -137,6 +116,7 @@ class _Rollout:
     """One session on its way from lines to fragments."""
 
     def __init__(self, log: LogFile, known: _Known | None) -> None:
+        self.ready: list[LogEvent] = []
         self._log = log
         self._replaces = known is None
         self.known = known or _Known()
@@ -145,15 +125,17 @@ class _Rollout:
         self._usage: list[Usage] = []
         self._undone: list[tuple[int, int]] = []
 
-    @property
-    def size(self) -> int:
-        return len(self._messages) + len(self._usage)
-
     def memory(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self.known)
         return built
 
-    def fragment(self, offset: int) -> Fragment:
+    def close(self, read_bytes: int) -> Iterator[Fragment]:
+        """All that is left."""
+        news = self._messages or self._usage or self._undone or self._facts
+        if self.known.session and (news or self._replaces):
+            yield self._fragment(read_bytes)
+
+    def _fragment(self, offset: int) -> Fragment:
         """What was read since the last one."""
         fragment = Fragment(
             session=Session(
@@ -192,6 +174,8 @@ class _Rollout:
                 self._take_item(value, None, line)
         except RecursionError as error:
             raise BadLine("nested too deeply to be read") from error
+        if line.whole and len(self._messages) + len(self._usage) >= FRAGMENT_MESSAGES:
+            self.ready.append(self._fragment(line.offset))
 
     def _take_wrapped(
         self, kind: str, payload: dict[str, Any], at: float | None, line: Line

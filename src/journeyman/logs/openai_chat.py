@@ -10,9 +10,10 @@ from typing import Any
 from journeyman.logs import documents
 from journeyman.logs.chat import BadMessage, ChatReading, is_message, seconds_of, usage_of
 from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines
-from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
+from journeyman.logs.lines import BadLine, Line, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.reader import FRAGMENT_MESSAGES
+from journeyman.logs.taking import take_lines
 from journeyman.logs.values import only_text, path_id, seconds, session_id
 from journeyman.records import (
     Fragment,
@@ -138,28 +139,8 @@ class OpenAIChatReader:
 
     def _message_lines(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         lines = Lines(log, since if since is not None and since.reader == self.name else None)
-        decoder = LineDecoder[Any](Any)
-        reading: _Transcript | None = None
-        settled: dict[str, Any] | None = None
         session = self._session(log, {}, path_id(log))
-        for line in lines:
-            if reading is None:
-                reading = _Transcript(session, lines, since)
-            if isinstance(line, Skip):
-                yield line
-                continue
-            if not line.whole:
-                settled = reading.memory
-            try:
-                reading.take(decoder.decode(line), line)
-            except (BadLine, BadMessage) as error:
-                yield Skip(line=line.number, reason=str(error))
-            if line.whole and len(reading.messages) >= FRAGMENT_MESSAGES:
-                yield reading.fragment(lines.offset)
-        reading = reading or _Transcript(session, lines, since)
-        if reading.messages:
-            yield reading.fragment(lines.offset)
-        yield Mark(state=lines.state(self.name, memory=settled or reading.memory))
+        return take_lines(self.name, lines, Any, lambda: _Transcript(session, lines, since))
 
     def _session(self, log: LogFile, facts: dict[str, Any], given: str) -> Session:
         outcome, origin = _outcome(facts)
@@ -187,26 +168,33 @@ class _Transcript:
     """One session whose messages stand in lines of their own, read on from where it ended."""
 
     def __init__(self, session: Session, lines: Lines, since: LogState | None) -> None:
+        self.ready: list[LogEvent] = []
         memory = since.memory if since is not None and lines.resumed else {}
         self._replaces = not lines.resumed
         self._chat = ChatReading(memory.get("waiting", ()))
         self._session = session
-        self.messages: list[Message] = []
+        self._messages: list[Message] = []
 
-    @property
     def memory(self) -> dict[str, Any]:
         return {"waiting": self._chat.waiting}
 
     def take(self, value: Any, line: Line) -> None:
-        # A line is longer than it has parts, so the positions of one never reach the next.
-        self.messages.extend(self._chat.read(value, f"@{line.offset}", line.offset))
+        try:
+            # A line is longer than it has parts, so the positions of one never reach the next.
+            self._messages += self._chat.read(value, f"@{line.offset}", line.offset)
+        except BadMessage as error:
+            raise BadLine(str(error)) from error
+        if line.whole and len(self._messages) >= FRAGMENT_MESSAGES:
+            self.ready += self.close(line.offset)
 
-    def fragment(self, offset: int) -> Fragment:
-        messages, self.messages = tuple(self.messages), []
-        replaces, self._replaces = self._replaces, False
-        return Fragment(
-            session=self._session, messages=messages, replaces=replaces, read_bytes=offset
-        )
+    def close(self, read_bytes: int) -> Iterator[Fragment]:
+        """What is left, or has been gathered so far."""
+        if self._messages:
+            messages, self._messages = tuple(self._messages), []
+            replaces, self._replaces = self._replaces, False
+            yield Fragment(
+                session=self._session, messages=messages, replaces=replaces, read_bytes=read_bytes
+            )
 
 
 def _parts(
