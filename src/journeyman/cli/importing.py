@@ -19,7 +19,9 @@ Examples:
 Sources: hermes, hermes_export, claude_code, codex, openai, tau_bench, tau2,
 mini_swe_agent, sharegpt, journeyman. Files of other programs are only read.""",
 )
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument(
+    "paths", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="[PATH]..."
+)
 @click.option("--source", default="auto", show_default=True, help="The format, if known.")
 @click.option("--reread", is_flag=True, help="Read everything again, also what is unchanged.")
 @asked.json_option

@@ -370,6 +370,6 @@ def delete(ctx: click.Context, session_ids: tuple[str, ...], *, yes: bool, as_js
         return
     for one in deleted:
         click.echo(f"Deleted {one.session.id} ({one.messages:,} messages).")
-    logs = sorted({one.session.log for one in deleted if one.session.log})
+    logs = sorted({one.session.log for one in deleted if Path(one.session.log).is_file()})
     if logs:
         click.echo("To get back what the log still holds: journeyman import --reread " + logs[0])

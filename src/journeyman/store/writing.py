@@ -29,7 +29,6 @@ _TITLE_PROMPTS = 3
 _ROWS = 500
 _CHARACTERS = 4_000_000
 
-
 _NOTHING_KNOWN: dict[str, Any] = {
     **dict.fromkeys(("started_at", "ended_at", "outcome", "parent_id", "lineage")),
     **dict.fromkeys(("title", "cwd", "git_branch", "agent", "model"), ""),
