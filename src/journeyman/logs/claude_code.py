@@ -83,7 +83,7 @@ class _Entry(Struct, rename="camel", gc=False):
     parent_uuid: str | None = None
     session_id: str | None = None
     agent_id: str | None = None
-    timestamp: str | None = None
+    timestamp: str | int | float | None = None
     is_sidechain: bool | None = None
     is_meta: bool | None = None
     is_compact_summary: bool | None = None

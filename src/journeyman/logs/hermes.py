@@ -131,7 +131,13 @@ def _conversation(
         position = row["id"] if isinstance(row.get("id"), int) else index
         generation += hermes_rows.is_summary(row) and spoken
         try:
-            message = hermes_rows.message_of(row, position, generation)
+            calls = hermes_rows.tool_calls_of(row.get("tool_calls"))
+        except ValueError as error:
+            # What was said beside them is kept.
+            calls = ()
+            yield Skip(line=line, reason=f"message {position} of {session_id}: {error}")
+        try:
+            message = hermes_rows.message_of(row, position, generation, calls)
         except ValueError as error:
             yield Skip(line=line, reason=f"message {position} of {session_id}: {error}")
             continue

@@ -145,7 +145,9 @@ def asks_for_tools(row: Row) -> bool:
     return row.get("tool_calls") not in (None, "", "[]", "null", [])
 
 
-def message_of(row: Row, position: int, generation: int) -> Message | None:
+def message_of(
+    row: Row, position: int, generation: int, calls: tuple[ToolCall, ...]
+) -> Message | None:
     """A row as a message; None for bookkeeping. Raises ValueError for a role nobody knows."""
     if row.get("role") == "session_meta":
         return None
@@ -162,7 +164,7 @@ def message_of(row: Row, position: int, generation: int) -> Message | None:
         text=text,
         kind=_kind(row),
         reasoning=content_text(row.get("reasoning") or row.get("reasoning_content")),
-        tool_calls=tool_calls_of(row.get("tool_calls")),
+        tool_calls=calls,
         tool_call_id=_canonical(row.get("tool_call_id")),
         tool_name=str(row.get("tool_name") or ""),
         recorded=_recorded(row),

@@ -291,10 +291,11 @@ class TestToolCalls:
         assert reading.skips == []
 
     @pytest.mark.parametrize("column", ["{broken", '"text"', "7", "[" * 5000])
-    def test_broken_ones_are_reported(self, hermes, read, column):
+    def test_broken_ones_are_reported_and_what_was_said_is_kept(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert [skip.line for skip in reading.skips] == [0]
         assert "tool_calls" in reading.skips[0].reason
+        assert [(one.text, one.tool_calls) for one in reading.messages] == [("x", ())]
 
     def test_half_a_character(self, hermes, read):
         column = r'[{"id":"c","function":{"name":"say","arguments":"{\"a\":\"\ud83d\"}"}}]'
