@@ -41,6 +41,9 @@ _FOREIGN_KEYS = (
 )
 """Keys that show that another reader knows the file better, and whose it is."""
 
+_FIRST_LINES = 5
+"""How many lines may say what a log is: the first may be a header, or an empty conversation."""
+
 _ID_FIELDS = ("id", "session_id", "conversation_id")
 _OUTCOME_FIELDS = ("reward", "score", "success")
 _START_FIELDS = ("started_at", "created_at", "created", "timestamp")
@@ -77,7 +80,7 @@ class OpenAIChatReader:
         if "messages.item.role" in keys or "item.role" in keys or "item.item.role" in keys:
             return True
         if log.is_jsonl:
-            return any(is_message(value) for value in log.first_lines[:1])
+            return any(_is_chat(value) for value in log.first_lines[:_FIRST_LINES])
         return "item.messages" in keys
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
@@ -85,7 +88,7 @@ class OpenAIChatReader:
         if not log.is_jsonl:
             yield from self._document(log)
             yield Mark(state=documents.read_whole(log, self.name))
-        elif any(is_message(value) for value in log.first_lines[:1]):
+        elif any(is_message(value) for value in log.first_lines[:_FIRST_LINES]):
             yield from self._message_lines(log, since)
         else:
 
@@ -236,6 +239,10 @@ def _outcome(facts: dict[str, Any]) -> tuple[float | None, str]:
         if isinstance(value, bool | int | float) and 0 <= value <= 1:
             return float(value), field
     return None, ""
+
+
+def _is_chat(value: Any) -> bool:
+    return is_message(value) or not _keys_of(value).isdisjoint(("messages.item.role", "item.role"))
 
 
 def _keys_of(value: Any) -> frozenset[str]:

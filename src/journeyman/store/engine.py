@@ -5,15 +5,19 @@ for both.
 """
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
+
+_PAUSE_S = 0.02
 
 
 def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
@@ -83,8 +87,8 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
         # Without this the driver begins transactions by itself, and only before some statements.
         connection.isolation_level = None
         cursor = connection.cursor()
+        _use_wal(cursor, busy_timeout_s)
         for pragma in (
-            "journal_mode=WAL",
             "synchronous=NORMAL",
             "foreign_keys=ON",
             "cache_size=-32000",
@@ -100,6 +104,22 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _use_wal(cursor: DBAPICursor, busy_timeout_s: float) -> None:
+    """Readers then do not wait for writers. Two that switch a new database at once do not wait
+    for each other by themselves, as they do for everything else.
+    """
+    until = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _postgresql(url: sa.URL) -> sa.Engine:

@@ -331,3 +331,12 @@ def test_numbered_conversations_of_two_files_do_not_mix(read, write, lines):
     for name in ("a.jsonl", "b.jsonl"):
         path = write(name, lines({"id": 1, "messages": CHAT}))
         assert list(read(READER, path).sessions) == [path_id(LogFile(path), "1")]
+
+
+@pytest.mark.parametrize("first", [{"messages": []}, {"run": 7, "version": 1}])
+def test_the_first_line_may_say_nothing(read, write, lines, first):
+    path = write("late.jsonl", lines(first, {"messages": CHAT}))
+    assert READER.recognises(LogFile(path))
+    reading = read(READER, path)
+    assert len(reading.sessions) == 1
+    assert [skip.line for skip in reading.skips] == [1]
