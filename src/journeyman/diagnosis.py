@@ -88,16 +88,16 @@ def _readers(readers: Readers) -> list[Finding]:
     findings = [Finding(what="readers", status="ok", found=names)]
     for problem in readers.problems:
         advice = "Upgrade or remove the package that brings it."
-        found = f"{problem.path}: {problem.reason}"
-        findings.append(Finding(what="readers", status="problem", found=found, advice=advice))
+        findings.append(
+            Finding(what="readers", status="problem", found=problem.reason, advice=advice)
+        )
     return findings
 
 
 def _place(place: Place) -> Finding:
     what = f"logs: {place.source}"
     if place.problems:
-        problem = place.problems[0]
-        found = f"{problem.path}: {problem.reason}"
+        found = place.problems[0].reason
         advice = "Give yourself the right to read it."
         return Finding(what=what, status="problem", found=found, advice=advice)
     if not place.exists:

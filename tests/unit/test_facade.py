@@ -55,6 +55,7 @@ class TestRecord:
             {"tags": [1]},
             {"source": ""},
             {"session_id": 5},
+            {"session_id": ""},
             {"model": None},
         ],
     )

@@ -26,8 +26,9 @@ def show_report(console: Console, report: ImportReport, *, asked: bool) -> None:
         console.print()
     elif not asked:
         console.print(
-            "\nNo logs were found in the usual places. Name a file or a folder: "
-            "`journeyman import PATH`,\nor see `journeyman tour` for what Journeyman does."
+            "\nNo logs were found in the usual places.\n"
+            "Name a file or a folder: `journeyman import PATH`.\n"
+            "See what Journeyman does: `journeyman tour`."
         )
     _show_left_out(console, report)
     read = f"{shown.many(report.logs_read, 'log')} read ({shown.size(report.read_bytes)})"

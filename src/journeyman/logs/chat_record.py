@@ -22,15 +22,12 @@ def recorded_session(
     now: float,
 ) -> Fragment:
     """The session as one fragment. Raises WrongInput, naming the message that cannot be used."""
-    if isinstance(messages, str | Mapping) or not messages:
-        raise WrongInput("There is nothing to record: give a list of messages that is not empty.")
-    if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
-        raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
-    for name, value in (("source", source), ("session_id", session_id or "none"), ("model", model)):
-        if not isinstance(value, str) or (name != "model" and not value):
-            raise WrongInput(f"The {name} {value!r} is not a text that can be used.")
-    if not all(isinstance(tag, str) for tag in tags):
-        raise WrongInput(f"The tags {tags!r} are not all texts.")
+    _check(messages, outcome, tags)
+    for name, text in (("source", source), ("session_id", session_id)):
+        if text is not None and not (isinstance(text, str) and text):
+            raise WrongInput(f"The {name} {text!r} is not a text that can be used.")
+    if not isinstance(model, str):
+        raise WrongInput(f"The model {model!r} is not a text.")
     chat = ChatReading()
     read = []
     position = 0
@@ -57,3 +54,12 @@ def recorded_session(
         tags=tags,
     )
     return Fragment(session=session, messages=tuple(read), replaces=True)
+
+
+def _check(messages: Any, outcome: Any, tags: tuple[Any, ...]) -> None:
+    if isinstance(messages, str | Mapping) or not messages:
+        raise WrongInput("There is nothing to record: give a list of messages that is not empty.")
+    if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
+        raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise WrongInput(f"The tags {tags!r} are not all texts.")

@@ -79,12 +79,12 @@ class Readers:
         try:
             reader = plugin.load()()
         except Exception as error:  # noqa: BLE001 - another package's code: report it, go on
-            reason = f"the reader could not be loaded: {error}"
+            reason = f"the reader {plugin.value} could not be loaded: {error}"
             self.problems.append(Problem(path=plugin.value, reason=reason))
             return None
         if isinstance(reader, Reader):
             return reader
-        reason = "this is not a reader: it needs name, about, recognises and read"
+        reason = f"{plugin.value} is not a reader: it needs name, about, recognises and read"
         self.problems.append(Problem(path=plugin.value, reason=reason))
         return None
 
@@ -95,6 +95,7 @@ def _knows(reader: Reader, log: LogFile, problems: list[Problem]) -> bool:
     except JourneymanError:
         raise
     except Exception as error:  # noqa: BLE001 - another package's code: report it, go on
-        reason = f"the reader {reader.name} failed on it: {type(error).__name__}: {error}"
+        failure = f"{type(error).__name__}: {error}"
+        reason = f"{log.path}: the reader {reader.name} failed on it: {failure}"
         problems.append(Problem(path=str(log.path), reason=reason))
         return False

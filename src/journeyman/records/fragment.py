@@ -5,7 +5,7 @@ fit into memory; a mark says that everything before it is whole, and with which 
 be read on later; what had to be left out is a skip.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -65,8 +65,11 @@ class Mark(Struct, frozen=True, kw_only=True):
 LogEvent = Fragment | Skip | Mark
 
 
+Change = Literal["new", "updated", "unchanged"]
+
+
 class SessionChange(Struct, frozen=True, kw_only=True):
     """What writing did to one session."""
 
     session: SessionId
-    change: str
+    change: Change

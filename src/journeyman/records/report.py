@@ -12,7 +12,7 @@ class SkippedLine(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A file or folder that was left out, and why."""
+    """A file, a folder or a reader that was left out, and why; the reason names it too."""
 
     path: str
     reason: str

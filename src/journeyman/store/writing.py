@@ -17,6 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from journeyman.records import Fragment, LogState, Session, SessionChange, SessionId
 from journeyman.records.digest import session_digest
+from journeyman.records.fragment import Change
 from journeyman.store import rows
 from journeyman.store.rows import storable
 from journeyman.store.search import index_new_messages
@@ -137,9 +138,7 @@ class Writing:
         for session_id, touched in self._touched.items():
             if touched is None:
                 continue
-            changed = self._settle(touched)
-            change = "new" if touched.before is None else "updated" if changed else "unchanged"
-            changes.append(SessionChange(session=session_id, change=change))
+            changes.append(SessionChange(session=session_id, change=self._settle(touched)))
         self._touched.clear()
         index_new_messages(self._connection)
         return changes
@@ -200,8 +199,8 @@ class Writing:
             self._connection.exec_driver_sql(self._insert["usage"], self._usage)
         self._messages, self._usage, self._waiting_characters = [], [], 0
 
-    def _settle(self, touched: _Touched) -> bool:
-        """Set the facts and counts of a session; whether anything is other than before."""
+    def _settle(self, touched: _Touched) -> Change:
+        """Set the facts and counts of a session; what became of it."""
         before, known = touched.before, touched.known
         facts: dict[str, Any] = {} if known is not None else dict(_NOTHING_KNOWN)
         facts |= self._counts(touched.row_id)
@@ -214,9 +213,9 @@ class Writing:
         if not facts.get("title") and not (known and known.title):
             facts["title"] = _title(prompts)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
-            return False
+            return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": touched.row_id, **facts})
-        return True
+        return "new" if before is None else "updated"
 
     def _counts(self, row_id: int) -> dict[str, Any]:
         options = {"yield_per": 1000}
