@@ -1,4 +1,5 @@
-"""The words of Journeyman as frozen values: sessions, messages, calls, usage, lineage.
+"""The words of Journeyman as frozen values: sessions, messages, calls, verdicts,
+usage, lineage.
 
 No I/O here, and no room above is known.
 """
@@ -16,10 +17,14 @@ from journeyman.records.session import (
     SourceTotals,
 )
 from journeyman.records.usage import Tokens, Usage
+from journeyman.records.verdict import JudgedCall, JudgedSession, Kind, Status, Verdict
 
 __all__ = [
     "Call",
     "Fragment",
+    "JudgedCall",
+    "JudgedSession",
+    "Kind",
     "Lineage",
     "LineageKind",
     "LogEvent",
@@ -36,8 +41,10 @@ __all__ = [
     "SessionOverview",
     "Skip",
     "SourceTotals",
+    "Status",
     "Tokens",
     "ToolCall",
     "Usage",
+    "Verdict",
     "join_calls",
 ]

@@ -6,11 +6,13 @@
     │   ├── AmbiguousSession
     │   ├── UnknownReader
     │   ├── NotALog
+    │   ├── NotACall
     │   └── BadSetting
     └── OutsideProblem             the world: something has to be mended first
         ├── LogUnreadable
         ├── StoreUnavailable
-        └── Unstorable
+        ├── Unstorable
+        └── MissingPart
 
 Each message says what was being done, what was found and what to do next; surfaces print it as
 it is.
@@ -41,6 +43,10 @@ class NotALog(WrongInput):
     """No reader knows this file."""
 
 
+class NotACall(WrongInput):
+    """What was given to be judged is not a call."""
+
+
 class BadSetting(WrongInput):
     """A setting has a value that cannot be used."""
 
@@ -59,3 +65,7 @@ class StoreUnavailable(OutsideProblem):
 
 class Unstorable(OutsideProblem):
     """The database refuses a value, while it takes others."""
+
+
+class MissingPart(OutsideProblem):
+    """An optional part of the program is not installed."""

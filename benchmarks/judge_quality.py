@@ -1,0 +1,123 @@
+"""How well the judge tells failures, and what judging costs, beside the naive word rule.
+
+    python benchmarks/judge_quality.py LABELLED.jsonl[.gz] [--errors]
+
+Each line is a call with the recorder's own flag: {"source", "tool", "arguments", "result_text",
+"is_error"}. The judge sees the tool, the arguments and the text, never the flag. A failure is any
+verdict but ok and unknown. The naive rule calls a result a failure when it contains one of six
+words. Both run on the same calls in the same run; the ratio of their times comes last.
+"""
+
+import argparse
+import gzip
+import json
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call
+
+_WORDS = ("error", "failed", "exception", "traceback", "denied", "not found")
+_HEADERS = re.compile(r"\A(?:Exit code -?\d+(?:\n|\Z)|<returncode>-?\d+</returncode>\n?)")
+_ROUNDS = 7
+
+
+def naive(call: Call) -> bool:
+    words = (call.result or "").lower()
+    return any(word in words for word in _WORDS)
+
+
+def judged(call: Call) -> bool:
+    return judge(call).status not in ("ok", "unknown")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    written = path.read_bytes()
+    text = gzip.decompress(written) if path.suffix == ".gz" else written
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def as_call(row: dict[str, Any]) -> Call:
+    arguments = msgspec.json.encode(row["arguments"]).decode()
+    return Call(id="", tool=row["tool"], arguments=arguments, result=row["result_text"])
+
+
+def scores(said: Sequence[bool], rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for failed, row in zip(said, rows, strict=True):
+        at = 0 if failed and row["is_error"] else 1 if failed else 2 if row["is_error"] else None
+        for source in ("all", row["source"]):
+            if at is not None:
+                counts[source][at] += 1
+    shown = {}
+    for source, (hits, false, missed) in counts.items():
+        precision = hits / (hits + false) if hits + false else 0.0
+        recall = hits / (hits + missed) if hits + missed else 0.0
+        f1 = 2 * hits / (2 * hits + false + missed) if hits else 0.0
+        shown[source] = f"precision {precision:.3f}  recall {recall:.3f}  F1 {f1:.3f}"
+    return shown
+
+
+def seconds(rule: Callable[[Call], bool], calls: Sequence[Call]) -> float:
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        started = time.perf_counter()
+        for call in calls:
+            rule(call)
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def show(title: str, calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
+    print(title)
+    for name, rule in (("judge", judged), ("naive words", naive)):
+        for source, score in scores([rule(call) for call in calls], rows).items():
+            print(f"  {name:12} {source:36} {score}")
+
+
+def show_errors(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
+    for call, row in zip(calls, rows, strict=True):
+        verdict = judge(call)
+        if (verdict.status not in ("ok", "unknown")) != row["is_error"]:
+            missed = "missed" if row["is_error"] else "false "
+            seen = f"{call.arguments[:120]} | {(call.result or '')[-160:]!r}"
+            print(f"  {missed} {row['source'][:12]} {call.tool} {verdict.rule} {seen}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = Path(__file__).parents[2] / "shared" / "data" / "labelled_calls.jsonl.gz"
+    parser.add_argument("labelled", type=Path, nargs="?", default=default)
+    parser.add_argument("--errors", action="store_true", help="list what was judged wrongly")
+    given = parser.parse_args()
+    if not given.labelled.exists():
+        sys.exit(f"There is no {given.labelled}: name a file of labelled calls.")
+    rows = read(given.labelled)
+    calls = [as_call(row) for row in rows]
+    failures = sum(row["is_error"] for row in rows)
+    print(f"{len(rows):,} calls, {failures:,} of them failures by the recorder's flag\n")
+    show("as recorded", calls, rows)
+    bare = [
+        msgspec.structs.replace(call, result=_HEADERS.sub("", call.result or "")) for call in calls
+    ]
+    show("\nwith the harness's exit-code headers removed", bare, rows)
+    if given.errors:
+        print("\njudged wrongly as recorded")
+        show_errors(calls, rows)
+        print("\njudged wrongly without headers")
+        show_errors(bare, rows)
+    ours, theirs = seconds(judged, calls), seconds(naive, calls)
+    each = 1e6 / len(calls)
+    print(f"\njudge {ours * each:.1f} µs a call, naive words {theirs * each:.1f} µs a call")
+    print(f"ratio {ours / theirs:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What became of a call: the judge and its rules."""

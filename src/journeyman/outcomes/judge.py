@@ -1,0 +1,248 @@
+"""The judge: what became of a call, by the best evidence there is. The recorder's own flag comes
+first, then the structure of the result, then the harness's words where harnesses put them, and
+only then general text. The rules themselves are in the tables beside this module.
+"""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from journeyman.outcomes import exits, structure, words
+from journeyman.outcomes.commands import answers_no, masked_failure, runs_commands
+from journeyman.outcomes.kinds import kind_of
+from journeyman.outcomes.programs import complaint, what_went_wrong
+from journeyman.outcomes.rule import excerpt
+from journeyman.outcomes.statuses import ENDED, FAILED, GOOD, meaning
+from journeyman.outcomes.wrapping import unwrapped
+from journeyman.records import Call, Kind, Recorded, Status, Verdict
+
+_NO_RESULT = Verdict(status="unknown", rule="no_result")
+_EMPTY = Verdict(status="ok", rule="text.empty")
+_PLAIN = Verdict(status="ok", rule="text.plain")
+
+_DEEPEST = 4
+"""How often a result may be wrapped in another one."""
+
+_NOT_FAILED = ("refused", "interrupted")
+
+
+def judge(call: Call) -> Verdict:
+    """What became of a call."""
+    result = call.result
+    if call.recorded is not None:
+        found = _by_flag(call, call.recorded, result or "")
+        if found is not None:
+            return found
+    if result is None:
+        return _NO_RESULT
+    return _by_report(call, result, _DEEPEST)
+
+
+@cache
+def rules_name() -> str:
+    """A name for the rules as they are now: verdicts that were made under another name may no
+    longer be what this judge would say.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _by_flag(call: Call, recorded: Recorded, text: str) -> Verdict | None:
+    """What the recorder itself said, if it said something."""
+    if recorded.interrupted:
+        return Verdict(
+            status="interrupted",
+            kind="cancelled",
+            rule="recorded.interrupted",
+            evidence=excerpt(text),
+        )
+    if recorded.is_error:
+        return _bad(call, text, "recorded.is_error")
+    if recorded.details.get("background_task_id"):
+        return Verdict(status="unknown", kind="background", rule="recorded.background")
+    if recorded.exit_code is not None and recorded.is_error is None:
+        fine = bool(recorded.details.get("return_code_interpretation"))
+        return _by_exit(call, recorded.exit_code, text, says_fine=fine, rule="recorded.exit_code")
+    if recorded.is_error is False:
+        begun = words.at_the_head(text)
+        if begun is not None and begun.rule.kind == "background":
+            return Verdict(
+                status="unknown", kind="background", rule=begun.rule.id, evidence=excerpt(text)
+            )
+        return _good(call, text, "recorded.is_error")
+    said = meaning(recorded.status)
+    if said is FAILED:
+        return _bad(call, text, "recorded.status")
+    if said is GOOD or (said is ENDED and not text):
+        return _good(call, text, "recorded.status")
+    if said is None or said is ENDED:
+        return None
+    evidence = excerpt(text) or recorded.status or ""
+    return Verdict(status=said.status, kind=said.kind, rule="recorded.status", evidence=evidence)
+
+
+def _bad(call: Call, text: str, rule: str) -> Verdict:
+    """Known to have gone wrong; the words tell how."""
+    said = _by_report(call, text, _DEEPEST)
+    if said.status in ("ok", "unknown") or said.kind == "no_match":
+        line = what_went_wrong(text)
+        return Verdict(status="failed", kind=kind_of(line), rule=rule, evidence=excerpt(line))
+    return Verdict(status=said.status, kind=said.kind, rule=rule, evidence=said.evidence)
+
+
+def _good(call: Call, text: str, rule: str) -> Verdict:
+    """Known to have gone well, unless the command itself hid that it did not."""
+    if "||" in call.arguments and (line := masked_failure(call.arguments, text)):
+        return Verdict(status="failed", kind="masked", rule="commands.masked", evidence=line)
+    return Verdict(status="ok", rule=rule)
+
+
+def _by_report(call: Call, text: str, depth: int) -> Verdict:
+    """What the result says, by its structure, by the harness's words, by general text."""
+    text = text.strip()
+    if not text:
+        return _EMPTY
+    first = text[0]
+    if first == "<":
+        stated = exits.stated_at_the_head(text)
+        if stated is not None:
+            return _by_exit(call, stated.code, stated.output, rule=f"exits.{stated.id}")
+        wrapping, inside = unwrapped(text)
+        if wrapping is not None and depth:
+            said = _by_report(call, inside, depth - 1)
+            if wrapping.is_error and said.status in ("ok", "unknown"):
+                return Verdict(
+                    status="failed",
+                    kind=kind_of(inside),
+                    rule=f"wrapping.{wrapping.id}",
+                    evidence=excerpt(inside),
+                )
+            return said
+    elif first in '{["':
+        told = _by_structure(call, text, depth)
+        if told is not None:
+            return told
+    return _by_words(call, text)
+
+
+def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
+    try:
+        value = structure.decoded(text)
+    except ValueError:
+        left = structure.remains(text) if text[0] == "{" else None
+        if left is None:
+            return None
+        if left.exit_code is not None:
+            return _by_exit(call, left.exit_code, text, rule="fields.cut")
+        return Verdict(
+            status="failed",
+            kind=kind_of(left.error),
+            rule="fields.cut",
+            evidence=excerpt(left.error),
+        )
+    if isinstance(value, dict):
+        return _by_fields(call, value, depth)
+    if isinstance(value, str) and depth:
+        return _by_report(call, value, depth - 1)
+    if isinstance(value, list):
+        return _by_items(call, value, depth)
+    return None
+
+
+def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
+    if structure.SPEAKING.isdisjoint(fields):
+        return _by_data(call, fields, depth)
+    report = structure.report(fields)
+    for rule in structure.KEPT_FROM_RUNNING:
+        if rule.holds(report):
+            return structure.verdict(rule, report)
+    code = structure.exit_code(fields)
+    if code:
+        fine = structure.says_fine(fields)
+        output = structure.output(fields)
+        return _by_exit(call, code, output, says_fine=fine, rule="fields.exit_code")
+    for rule in structure.REPORTED:
+        if rule.holds(report):
+            return structure.verdict(rule, report)
+    if code == 0:
+        return _good(call, structure.output(fields), "fields.exit_code")
+    if structure.SUCCESS.holds(report):
+        return structure.verdict(structure.SUCCESS, report)
+    return _by_data(call, fields, depth)
+
+
+def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
+    """An object that says nothing of the call: what it carries may."""
+    inner = structure.inner_text(fields)
+    if inner is not None and depth:
+        return _by_report(call, inner, depth - 1)
+    return Verdict(status="ok", rule=structure.DATA.id)
+
+
+def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
+    """A list: content blocks of text are judged as their text, objects by their errors."""
+    texts = structure.block_texts(items)
+    if texts is not None and depth:
+        return _by_report(call, texts, depth - 1)
+    bad, of = structure.errors_among(items)
+    if bad and bad == of:
+        message = structure.error_text(next(item for item in items if isinstance(item, dict)))
+        return Verdict(
+            status="failed",
+            kind=kind_of(message),
+            rule="items.all_errors",
+            evidence=excerpt(message),
+        )
+    if bad:
+        return Verdict(
+            status="ok", kind="partial", rule="items.some_errors", evidence=f"{bad} of {of}"
+        )
+    return Verdict(status="ok", rule="items.data")
+
+
+def _by_words(call: Call, text: str) -> Verdict:
+    stated = exits.stated_at_the_head(text)
+    runs = runs_commands(call.tool)
+    if stated is None and runs:
+        stated = exits.stated_at_the_end(text)
+    if stated is not None:
+        return _by_exit(call, stated.code, stated.output, rule=f"exits.{stated.id}")
+    found = words.at_the_head(text) or words.near_the_end(text)
+    if found is not None:
+        rule = found.rule
+        # A traceback says at its end what it is about.
+        seen = what_went_wrong(text) if text.startswith("Traceback") else text[:600]
+        kind: Kind = rule.kind or (kind_of(seen) if rule.status == "failed" else "")
+        return Verdict(status=rule.status, kind=kind, rule=rule.id, evidence=excerpt(seen))
+    if runs:
+        complained = complaint(call.arguments, text)
+        if complained is not None:
+            rule, line = complained
+            kind = rule.kind or kind_of(line)
+            return Verdict(status="failed", kind=kind, rule=rule.id, evidence=excerpt(line))
+        return _good(call, text, "text.plain")
+    return _PLAIN
+
+
+def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool = False) -> Verdict:
+    """By an exit code that was stated. `says_fine`: the harness says that it is no error."""
+    if code == 0:
+        return _good(call, output, rule)
+    said = f"exit code {code}"
+    inside = unwrapped(output.strip()).text
+    if answers_no(call.arguments, code, inside) is not None:
+        status: Status = "ok" if says_fine else "failed"
+        return Verdict(status=status, kind="no_match", rule=rule, evidence=said)
+    line = what_went_wrong(inside)
+    evidence = excerpt(f"{said}: {line}" if line else said)
+    ended = words.near_the_end(inside) or words.at_the_head(inside)
+    if ended is not None and (ended.rule.kind == "timeout" or ended.rule.status in _NOT_FAILED):
+        status, kind = ended.rule.status, ended.rule.kind
+        return Verdict(status=status, kind=kind, rule=rule, evidence=evidence)
+    known = exits.MEANING.get(code)
+    if known is not None:
+        return Verdict(status=known.status, kind=known.kind, rule=rule, evidence=evidence)
+    return Verdict(status="failed", kind=kind_of(line, "exit_code"), rule=rule, evidence=evidence)

@@ -1,0 +1,439 @@
+"""Results with a structure: JSON objects and lists that say by their fields what became of the
+call. Only fields that harnesses and tools use for that are looked at, never the data beside them.
+"""
+
+import re
+from collections.abc import Callable
+from json import JSONDecoder
+from typing import Any, NamedTuple
+
+import msgspec
+
+from journeyman.outcomes import words
+from journeyman.outcomes.kinds import kind_of
+from journeyman.outcomes.rule import excerpt
+from journeyman.outcomes.statuses import (
+    ENDED,
+    FAILED,
+    GOOD,
+    HELD,
+    OVER_TIME,
+    PENDING,
+    STOPPED,
+    StatusWords,
+    meaning,
+)
+from journeyman.records import Kind, Status, Verdict
+
+_NOTHING = ("", "none", "null", "n/a", "(none)", "false", "no error", "ok", "success")
+
+_OF_CALLS = frozenset(("error", "exit_code", "output", "message", "feedback"))
+_REFUSING = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
+
+Fields = dict[str, Any]
+
+
+class Report(NamedTuple):
+    """An object as the rules see it: its fields, what it says went wrong, and what its status
+    says.
+    """
+
+    fields: Fields
+    error: str
+    status: StatusWords | None
+
+
+def report(fields: Fields) -> Report:
+    return Report(fields, error_text(fields), meaning(fields.get("status")))
+
+
+def error_text(fields: Fields) -> str:
+    """What an object says went wrong; nothing when it says that nothing did. A number is data:
+    a model's error rate, say.
+    """
+    for name in ("error", "error_message", "errorMessage", "exception", "failure"):
+        value = fields.get(name)
+        if isinstance(value, str):
+            if value.strip().lower() not in _NOTHING:
+                return value
+        elif isinstance(value, dict):
+            message = value.get("message") or value.get("msg") or value.get("detail")
+            if message or value:
+                return message if isinstance(message, str) else str(value)
+        elif value is True or (isinstance(value, list) and value):
+            return _message(fields) or str(value)
+    return ""
+
+
+def _message(fields: Fields) -> str:
+    for name in ("message", "detail", "reason", "stderr", "output", "content", "result"):
+        value = fields.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def _speaks_of_a_call(fields: Fields) -> bool:
+    """Whether an object speaks of a call, not of a thing: an order can be cancelled, too."""
+    return len(fields) < 12 and not _OF_CALLS.isdisjoint(fields)
+
+
+def exit_code(fields: Fields) -> int | None:
+    """The exit code an object states."""
+    for holder in (fields, fields.get("metadata")):
+        if isinstance(holder, dict):
+            for name in ("exit_code", "exitCode", "returncode", "return_code"):
+                value = holder.get(name)
+                if isinstance(value, int) and not isinstance(value, bool):
+                    return value
+    return None
+
+
+def errors_among(items: list[Any]) -> tuple[int, int]:
+    """How many of the objects in a list say that they failed, and how many there are."""
+    objects = [item for item in items if isinstance(item, dict)]
+    bad = sum(1 for item in objects if error_text(item) or item.get("success") is False)
+    return bad, len(objects)
+
+
+def _items_with_error(fields: Fields) -> tuple[int, int]:
+    items = fields.get("results")
+    return errors_among(items) if isinstance(items, list) else (0, 0)
+
+
+def _web_status(fields: Fields) -> int:
+    for name in ("status_code", "statusCode", "status"):
+        value = fields.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return 0
+
+
+def _is_graphql_failure(fields: Fields) -> bool:
+    errors = fields.get("errors")
+    return (
+        isinstance(errors, list)
+        and bool(errors)
+        and not fields.get("data")
+        and fields.keys() <= {"errors", "data", "message", "status", "extensions"}
+    )
+
+
+class FieldRule(NamedTuple):
+    """A test on the fields of an object. `kind` is empty where the message tells it better."""
+
+    id: str
+    holds: Callable[[Report], Any]
+    status: Status
+    kind: Kind
+    example: str
+    reason: str
+
+
+KEPT_FROM_RUNNING: tuple[FieldRule, ...] = (
+    FieldRule(
+        "fields.guardrail",
+        lambda it: it.fields.get("guardrail_refusal") is True,
+        "refused",
+        "policy",
+        '{"error": "You have read this file three times.", "guardrail_refusal": true}',
+        "Hermes stops repeated calls; the file is fine",
+    ),
+    FieldRule(
+        "fields.pending",
+        lambda it: it.status is PENDING or it.fields.get("approval_pending") is True,
+        "refused",
+        "pending",
+        '{"output": "", "exit_code": -1, "error": "", "status": "pending_approval"}',
+        "held for a person: it did not run",
+    ),
+    FieldRule(
+        "fields.blocked",
+        lambda it: (
+            (it.status is HELD and _speaks_of_a_call(it.fields))
+            or (it.error and _REFUSING.match(it.error))
+        ),
+        "refused",
+        "policy",
+        '{"output": "", "exit_code": -1, "error": "BLOCKED: rm -rf", "status": "blocked"}',
+        "a person or a rule said no before it ran",
+    ),
+    FieldRule(
+        "fields.interrupted",
+        lambda it: (
+            (it.status is STOPPED and _speaks_of_a_call(it.fields))
+            or it.fields.get("interrupted") is True
+            or (it.error and meaning(it.error.strip()) is STOPPED)
+        ),
+        "interrupted",
+        "cancelled",
+        '{"error": "Interrupted", "success": false}',
+        "somebody stopped it",
+    ),
+    FieldRule(
+        "fields.timeout",
+        lambda it: it.status is OVER_TIME or it.fields.get("timed_out") is True,
+        "failed",
+        "timeout",
+        '{"status": "timeout", "output": "partial"}',
+        "it was ended because it took too long",
+    ),
+)
+"""What kept a call from running or from ending by itself: asked before its exit code."""
+
+REPORTED: tuple[FieldRule, ...] = (
+    FieldRule(
+        "fields.is_error",
+        lambda it: it.fields.get("isError") is True or it.fields.get("is_error") is True,
+        "failed",
+        "",
+        '{"isError": true, "content": [{"type": "text", "text": "no such repository"}]}',
+        "MCP's own flag, recorded with the result",
+    ),
+    FieldRule(
+        "fields.unsuccessful",
+        lambda it: it.fields.get("success") is False or it.fields.get("ok") is False,
+        "failed",
+        "",
+        '{"success": false, "error": "Could not find a match for old_string in the file"}',
+        "the tool says so by its flag",
+    ),
+    FieldRule(
+        "fields.error",
+        lambda it: it.error,
+        "failed",
+        "",
+        '{"error": "File not found: notes.txt", "similar_files": []}',
+        "an error that is not empty; null, false and the like mean that there is none",
+    ),
+    FieldRule(
+        "fields.status",
+        lambda it: (
+            it.fields.get("status") == "error"
+            or (it.status is FAILED and _speaks_of_a_call(it.fields))
+        ),
+        "failed",
+        "",
+        '{"status": "error", "output": "Script exited with code 1"}',
+        "a status of the call; of a thing it would stand among other facts",
+    ),
+    FieldRule(
+        "fields.type",
+        lambda it: it.fields.get("type") in ("error", "error-text", "error-json", "tool_error"),
+        "failed",
+        "",
+        '{"type": "error-text", "value": "Location not found"}',
+        "the Vercel SDK and others mark an error by its type",
+    ),
+    FieldRule(
+        "fields.http_status",
+        lambda it: 400 <= _web_status(it.fields) < 600,
+        "failed",
+        "",
+        '{"status_code": 503, "body": "try later"}',
+        "the status of a web service",
+    ),
+    FieldRule(
+        "fields.errors",
+        lambda it: _is_graphql_failure(it.fields),
+        "failed",
+        "",
+        '{"errors": [{"message": "Cannot query field users"}], "data": null}',
+        "GraphQL answers so; a list of errors beside data is a finding, not a failure",
+    ),
+    FieldRule(
+        "fields.all_items",
+        lambda it: (counts := _items_with_error(it.fields))[0] and counts[0] == counts[1],
+        "failed",
+        "",
+        '{"results": [{"url": "a", "error": "404"}, {"url": "b", "error": "timed out"}]}',
+        "every part of the batch failed",
+    ),
+    FieldRule(
+        "fields.some_items",
+        lambda it: _items_with_error(it.fields)[0],
+        "ok",
+        "partial",
+        '{"results": [{"url": "a", "content": "x", "error": null}, {"url": "b", "error": "404"}]}',
+        "a part of the batch failed, the rest came",
+    ),
+    FieldRule(
+        "fields.background",
+        lambda it: (
+            it.fields.get("output") == "Background process started"
+            or it.fields.get("notify_on_complete") is not None
+            or isinstance(it.fields.get("backgroundTaskId"), str)
+        ),
+        "unknown",
+        "background",
+        '{"output": "Background process started", "session_id": "proc_1", "pid": 7, "exit_code": 0,'
+        ' "error": null}',
+        "started is not finished",
+    ),
+    FieldRule(
+        "fields.lint",
+        lambda it: (
+            isinstance(lint := it.fields.get("lint"), dict) and lint.get("status") == "error"
+        ),
+        "ok",
+        "partial",
+        '{"bytes_written": 20, "lint": {"status": "error", "message": "line 3"}}',
+        "the file was written as asked, and what was written is broken",
+    ),
+)
+
+SUCCESS = FieldRule(
+    "fields.success",
+    lambda it: (
+        it.fields.get("success") is True
+        or it.fields.get("ok") is True
+        or it.status is GOOD
+        or it.status is ENDED
+        or "error" in it.fields
+    ),
+    "ok",
+    "",
+    '{"success": true, "error": null}',
+    "the tool says so by its flag, or says that there is no error",
+)
+
+DATA = FieldRule(
+    "fields.data",
+    lambda _: True,
+    "ok",
+    "",
+    '{"order_id": "#W1", "status": "cancelled", "items": []}',
+    "facts came back, and nothing says that something went wrong",
+)
+
+
+def verdict(rule: FieldRule, seen: Report) -> Verdict:
+    """The verdict of a row that holds. What failed may have been refused, stopped or not be
+    callable: the words of its message tell.
+    """
+    if rule.status == "ok":
+        return Verdict(status="ok", kind=rule.kind, rule=rule.id)
+    message = seen.error or _message(seen.fields)
+    status: Status = rule.status
+    kind: Kind = rule.kind
+    if status == "failed" and not kind:
+        found = words.at_the_head(message)
+        if found is not None and found.rule.status != "unknown":
+            status, kind = found.rule.status, found.rule.kind
+        kind = kind or kind_of(message)
+    return Verdict(status=status, kind=kind, rule=rule.id, evidence=excerpt(message))
+
+
+def output(fields: Fields) -> str:
+    """What a command printed, with what went wrong last."""
+    parts = (fields.get(name) for name in ("output", "stdout", "stderr", "error", "content"))
+    return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+def says_fine(fields: Fields) -> bool:
+    """Whether the harness says that an exit code other than 0 is no error: Hermes states that
+    there is none, and for some programs what the code means.
+    """
+    meaning = fields.get("exit_code_meaning")
+    if isinstance(meaning, str):
+        return "not an error" in meaning or "no match" in meaning.lower()
+    return "error" in fields and not error_text(fields)
+
+
+_INNER = ("result", "output", "content", "response", "text", "value", "data", "observation")
+
+
+def inner_text(fields: Fields) -> str | None:
+    """The text or blocks that an object does no more than carry."""
+    carried = [name for name in _INNER if name in fields]
+    if len(carried) != 1 or len(fields) > 2:
+        return None
+    value = fields[carried[0]]
+    if isinstance(value, list):
+        return block_texts(value)
+    return value if isinstance(value, str) else None
+
+
+def block_texts(items: list[Any]) -> str | None:
+    """The texts of content blocks ({"type": "text", "text": …}) as one, if the items are that."""
+    if not items:
+        return None
+    texts = []
+    for item in items:
+        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+            return None
+        if isinstance(item.get("text"), str):
+            texts.append(item["text"])
+    return "\n".join(texts) if texts else None
+
+
+SPEAKING = frozenset(
+    (
+        *("error", "error_message", "errorMessage", "exception", "failure", "errors", "type"),
+        *(
+            "success",
+            "ok",
+            "status",
+            "status_code",
+            "statusCode",
+            "isError",
+            "is_error",
+            "timed_out",
+        ),
+        *(
+            "exit_code",
+            "exitCode",
+            "returncode",
+            "return_code",
+            "metadata",
+            "output",
+            "interrupted",
+        ),
+        *("guardrail_refusal", "approval_pending", "results", "lint", "pid", "backgroundTaskId"),
+    )
+)
+"""Every field that a rule here looks at: an object with none of them is data."""
+
+_decode = msgspec.json.Decoder().decode
+_leading = JSONDecoder().raw_decode
+_MOST = 4_000_000
+
+
+def decoded(text: str) -> Any:
+    """The JSON value a text is, or begins with when words follow it; raises ValueError."""
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        pass
+    if len(text) > _MOST:
+        raise ValueError("too long to try")
+    try:
+        value, _ = _leading(text.lstrip())
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
+
+
+_CUT_EXIT = re.compile(r'"(?:exit_code|exitCode|returncode)": ?(-?\d{1,10})\b')
+_CUT_FALSE = re.compile(r'\s*\{[^{}\[\]]{0,300}?"(?:success|ok)": ?false\b')
+_CUT_ERROR = re.compile(r'\s*\{[^{}\[\]]{0,300}?"error": ?"((?:[^"\\]|\\.){1,400})')
+_CUT_ENDS = 1000
+
+
+class Remains(NamedTuple):
+    """What can still be read off an object of which a part was cut away."""
+
+    exit_code: int | None
+    error: str
+
+
+def remains(text: str) -> Remains | None:
+    """The fields that matter, where they can be found in what is left of an object."""
+    codes = _CUT_EXIT.findall(text[-_CUT_ENDS:]) or _CUT_EXIT.findall(text[:_CUT_ENDS])
+    if codes:
+        return Remains(int(codes[-1]), "")
+    if found := _CUT_ERROR.match(text):
+        return Remains(None, found[1])
+    if found := _CUT_FALSE.match(text):
+        return Remains(None, found[0])
+    return None

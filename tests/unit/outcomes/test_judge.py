@@ -1,0 +1,311 @@
+"""The judge: the order of evidence, and the traps that a word rule falls into."""
+
+import json
+
+import pytest
+
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call, Recorded
+
+
+def judged(result, tool="some_tool", arguments=None, **recorded):
+    return judge(
+        Call(
+            id="c1",
+            tool=tool,
+            arguments=json.dumps(arguments or {}),
+            result=result,
+            recorded=Recorded(**recorded) if recorded else None,
+        )
+    )
+
+
+def bash(command, result, **recorded):
+    return judged(result, "bash", {"command": command}, **recorded)
+
+
+def terminal(command, **result):
+    return judged(json.dumps(result), "terminal", {"command": command})
+
+
+class TestOrderOfEvidence:
+    def test_no_result_is_unknown(self):
+        assert judged(None).status == "unknown"
+
+    def test_the_recorder_s_flag_beats_the_words(self):
+        assert judged("Error: no such user", is_error=False).status == "ok"
+        assert judged("all is well", is_error=True).status == "failed"
+
+    def test_the_words_tell_what_a_flag_means(self):
+        refused = judged("The user doesn't want to proceed with this tool use.", is_error=True)
+        assert (refused.status, refused.rule) == ("refused", "recorded.is_error")
+        sibling = judged(
+            "<tool_use_error>Sibling tool call errored</tool_use_error>", is_error=True
+        )
+        assert (sibling.status, sibling.kind) == ("interrupted", "sibling")
+        missing = judged("File does not exist.", is_error=True)
+        assert (missing.status, missing.kind) == ("failed", "not_found")
+
+    def test_a_recorded_exit_code_beats_the_output(self):
+        assert bash("pytest", "1 failed", exit_code=0).status == "ok"
+        assert bash("pytest", "all passed", exit_code=1).status == "failed"
+
+    def test_a_recorded_interruption(self):
+        assert bash("sleep 9", "", interrupted=True).status == "interrupted"
+
+    @pytest.mark.parametrize(
+        ("status", "expected"),
+        [("ERROR", "failed"), ("denied", "refused"), ("cancelled", "interrupted")],
+    )
+    def test_a_recorded_status(self, status, expected):
+        assert judged("some text", status=status).status == expected
+
+    def test_a_good_status_without_a_result_is_ok(self):
+        assert judged(None, status="completed").status == "ok"
+
+    def test_structure_beats_words(self):
+        assert judged('{"success": true, "output": "Error: none was found"}').status == "ok"
+
+    def test_a_verdict_names_its_rule_and_its_evidence(self):
+        verdict = judged("Error: Payment method visa_1 not found")
+        assert verdict.rule == "words.error"
+        assert verdict.kind == "not_found"
+        assert "visa_1" in verdict.evidence
+
+    def test_evidence_is_short_and_on_one_line(self):
+        verdict = judged("Error: " + "long\n" * 5000)
+        assert len(verdict.evidence) <= 240
+        assert "\n" not in verdict.evidence
+
+
+class TestWordsInData:
+    """The word error inside what a tool showed is not a failure of the tool."""
+
+    @pytest.mark.parametrize(
+        ("tool", "result"),
+        [
+            ("Read", "     1→def fail():\n     2→    raise ValueError('error: not found')\n"),
+            ("Grep", "src/errors.py:10:class NotFoundError(Exception):\nsrc/a.py:3: failed"),
+            ("Grep", "No matches found"),
+            ("web_search", "Title: Traceback (most recent call last): how to read it"),
+            ("read_file", '{"content": "1|raise Exception(\\"failed\\")", "total_lines": 1}'),
+            ("get_order", '{"order_id": "#W1", "status": "cancelled", "note": "payment failed"}'),
+            ("list_jobs", '[{"id": 1, "status": "failed"}, {"id": 2, "status": "error"}]'),
+            ("train", '{"epoch": 3, "error": 0.031}'),
+            ("find_on_page", "Page 1 of 3\nThe search string 'Tower' was not found on this page."),
+            ("speed_test", "Speed test failed: No Connection."),
+            ("Task", "I looked at the error handling. Two tests failed before my change."),
+        ],
+    )
+    def test_is_no_failure(self, tool, result):
+        assert judged(result, tool).status == "ok"
+
+    @pytest.mark.parametrize(
+        ("command", "output"),
+        [
+            ("cat build.log", "make: *** [all] Error 2\nmore of the log\nand its end"),
+            ("grep -rn 'error:' src", "src/a.c:3:1: error: unknown type\nsrc/b.c:9: error: x"),
+            ("git log --oneline", "abc123 Fix: fatal: error on start\ndef456 FAILED tests"),
+            ("ls", "errors.txt\nfailed.log\nnot found.md"),
+            ("golangci-lint run", "0 issues."),
+            ("pytest -q", "12 passed, 2 xfailed in 0.31s"),
+            ("npm ci", "npm warn deprecated x\nadded 12 packages, found 0 vulnerabilities"),
+        ],
+    )
+    def test_a_command_that_shows_or_passes_is_ok(self, command, output):
+        assert bash(command, output).status == "ok"
+
+
+class TestTraps:
+    def test_error_null_is_no_error(self):
+        assert judged('{"output": "x", "error": null}').status == "ok"
+        assert judged('{"error": ""}').status == "ok"
+        assert judged('{"error": "none", "data": 1}').status == "ok"
+
+    def test_a_search_without_hits_is_no_error_where_the_harness_says_so(self):
+        said = terminal(
+            "grep -rn needle .",
+            output="",
+            exit_code=1,
+            error=None,
+            exit_code_meaning="No matches found (not an error)",
+        )
+        assert (said.status, said.kind) == ("ok", "no_match")
+        assert terminal("rg needle", output="", exit_code=1, error=None).status == "ok"
+
+    def test_a_bare_exit_code_stays_but_does_not_count_as_an_error(self):
+        verdict = bash("cd src && grep -rn needle .", "", exit_code=1)
+        assert (verdict.status, verdict.kind) == ("failed", "no_match")
+        assert verdict.counts
+        assert not verdict.is_error
+
+    @pytest.mark.parametrize(
+        "command",
+        ["diff a b", "test -f x", "[ -d y ]", "which node", "cat a | grep b", "! grep x y"],
+    )
+    def test_programs_that_answer(self, command):
+        assert bash(command, "", exit_code=1).kind == "no_match"
+
+    @pytest.mark.parametrize(
+        ("command", "code", "output"),
+        [
+            ("grep x missing.txt", 2, "grep: missing.txt: No such file or directory"),
+            ("grep x a; make", 1, ""),
+            ("python grep.py", 1, ""),
+            ("echo 'a && grep b'", 1, ""),
+            ("grep x a", 1, "bash: line 3: oops: command not found"),
+            ("curl -s http://x | cat", 6, ""),
+        ],
+    )
+    def test_failures_that_look_like_answers(self, command, code, output):
+        verdict = bash(command, output, exit_code=code)
+        assert verdict.status == "failed"
+        assert verdict.is_error
+
+    def test_curl_has_a_meaning_and_is_a_failure_all_the_same(self):
+        said = terminal(
+            "curl http://x",
+            output="",
+            exit_code=6,
+            error=None,
+            exit_code_meaning="Could not resolve host",
+        )
+        assert said.is_error
+
+    def test_a_background_start_is_not_known_yet(self):
+        for started in (
+            terminal(
+                "./server", output="Background process started", pid=7, exit_code=0, error=None
+            ),
+            judged("Command running in background with ID: bash_1", "Bash"),
+            judged("Command running in background with ID: bash_1", "Bash", is_error=False),
+            judged(
+                "Chunk ID: 1\nWall time: 1 s\nProcess running with session ID 7", "exec_command"
+            ),
+        ):
+            assert (started.status, started.kind) == ("unknown", "background")
+
+    def test_a_partial_batch_is_ok_and_says_so(self):
+        some = [{"url": "a", "content": "x", "error": None}, {"url": "b", "error": "404"}]
+        verdict = judged(json.dumps({"results": some}), "web_extract")
+        assert (verdict.status, verdict.kind) == ("ok", "partial")
+        none = judged(json.dumps({"results": some[1:]}), "web_extract")
+        assert none.status == "failed"
+
+    def test_a_wrapped_result(self):
+        inside = '{"success": false, "error": "Element not found"}'
+        wrapped = (
+            '<untrusted_tool_result source="browser_click">\nThe following content was retrieved '
+            f"from outside.\n\n{inside}\n</untrusted_tool_result>"
+        )
+        assert judged(wrapped, "browser_click").status == "failed"
+        fine = wrapped.replace(inside, '{"success": true, "clicked": "error-button"}')
+        assert judged(fine, "browser_click").status == "ok"
+
+    def test_a_truncated_result(self):
+        cut = '{"output": "' + "x" * 3000 + '", "exit_code": 2, "err'
+        assert judged(cut, "terminal").status == "failed"
+        assert judged('{"error": "No such host: db", "output": "aaaa', "query").status == "failed"
+        preview = (
+            "<persisted-output>\nOutput too large (37.2KB). Full output saved to: a.txt\n\n"
+            "Preview (first 2KB):\nsrc/errors.py: class Error\n</persisted-output>"
+        )
+        assert judged(preview, "Grep").status == "ok"
+
+    def test_notes_after_an_object(self):
+        noted = '{"success": false, "error": "locked"}\n\n[hermes note: this is the 3rd call]'
+        assert judged(noted, "memory").status == "failed"
+
+    def test_a_masked_failure(self):
+        verdict = terminal(
+            "rm x || echo FAIL", output="rm: cannot remove 'x'\nFAIL", exit_code=0, error=None
+        )
+        assert (verdict.status, verdict.kind, verdict.evidence) == ("failed", "masked", "FAIL")
+        unmasked = terminal("rm x || echo FAIL", output="", exit_code=0, error=None)
+        assert unmasked.status == "ok"
+        question = bash('test -f a || echo "NOT FOUND"', "NOT FOUND", exit_code=0)
+        assert question.status == "ok"
+
+    def test_empty_results(self):
+        assert judged("").status == "ok"
+        assert judged("[]").status == "ok"
+        assert judged('{"total_count": 0}', "search_files").status == "ok"
+        assert judged('{"total_count": 0, "error": "bad regex"}', "search_files").is_error
+
+    def test_content_blocks_are_their_text(self):
+        blocks = [{"type": "text", "text": "Error: no such repository"}]
+        assert judged(json.dumps(blocks), "mcp__github__get").status == "failed"
+        assert judged(json.dumps({"content": blocks}), "mcp__github__get").status == "failed"
+        assert judged(json.dumps([{"type": "text", "text": "fine"}])).status == "ok"
+
+    def test_hermes_refusals(self):
+        blocked = terminal(
+            "rm -rf /", output="", exit_code=-1, error="BLOCKED: no", status="blocked"
+        )
+        assert blocked.status == "refused"
+        waiting = terminal("sudo x", output="", exit_code=-1, error="", status="pending_approval")
+        assert (waiting.status, waiting.kind) == ("refused", "pending")
+        again = judged('{"error": "read three times", "guardrail_refusal": true}', "read_file")
+        assert again.status == "refused"
+
+    @pytest.mark.parametrize(
+        ("message", "status"),
+        [
+            ("[Operation Cancelled] Reason: User did not allow tool call", "refused"),
+            ("Unknown tool: serach", "invalid"),
+            ("2 validation errors for SearchArguments", "invalid"),
+            ("aborted by user", "interrupted"),
+            ("No such host", "failed"),
+        ],
+    )
+    def test_the_message_in_an_error_field_tells_what_it_was(self, message, status):
+        assert judged(json.dumps({"error": message})).status == status
+
+    def test_a_special_word_behind_a_general_one(self):
+        verdict = judged("Error: foo is not a valid tool, try one of [bar].")
+        assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
+
+    def test_a_command_that_was_stopped_has_an_exit_code_too(self):
+        stopped = bash("make", "Exit code 137\n[Request interrupted by user for tool use]")
+        assert (stopped.status, stopped.rule) == ("interrupted", "exits.claude_code")
+        late = bash("make", "Exit code 143\nCommand timed out after 2m 0.0s\nbuilding")
+        assert (late.status, late.kind) == ("failed", "timeout")
+
+    def test_a_traceback_is_told_by_its_last_line(self):
+        trace = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'city'"
+        assert "KeyError" in judged(trace, "run_query").evidence
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "arguments",
+        ["", "not json", "[1, 2]", '"ls"', '{"command": 7}', '{"command": []}', "{" * 9999],
+    )
+    def test_arguments_that_cannot_be_read(self, arguments):
+        broken = Call(
+            id="c", tool="bash", arguments=arguments, result="x", recorded=Recorded(exit_code=1)
+        )
+        assert judge(broken).status == "failed"
+
+    @pytest.mark.parametrize(
+        "result",
+        [
+            "[" * 100_000,
+            '{"a":' * 50_000,
+            "<tool_use_error>" * 20_000,
+            "<output>" * 20_000,
+            "a:" * 100_000,
+            "Permission to use " + "x " * 100_000,
+            "Error: " * 50_000,
+            "\x00\ud800\u202e" * 1000,
+            '"\\ud800"',
+            "=" * 200_000,
+            "\n" * 200_000,
+            "A." * 100_000,
+            "`" * 100_000,
+        ],
+        ids=range(13),
+    )
+    @pytest.mark.parametrize("tool", ["bash", "some_tool"])
+    def test_hostile_results_are_judged(self, tool, result):
+        assert judged(result, tool, {"command": "a" * 50_000}).status

@@ -1,0 +1,114 @@
+"""Every row of every table of rules is a case: its example must be judged by this row."""
+
+import json
+
+import pytest
+
+from journeyman.outcomes import (
+    commands,
+    exits,
+    kinds,
+    programs,
+    statuses,
+    structure,
+    words,
+    wrapping,
+)
+from journeyman.outcomes.judge import judge
+from journeyman.outcomes.rule import Rule
+from journeyman.outcomes.structure import FieldRule
+from journeyman.records import Call, Recorded
+
+
+def call(result: str | None, tool: str = "some_tool", command: str = "") -> Call:
+    arguments = json.dumps({"command": command}) if command else "{}"
+    return Call(id="c1", tool=tool, arguments=arguments, result=result)
+
+
+def by_id(row: Rule | FieldRule) -> str:
+    return row.id
+
+
+@pytest.mark.parametrize("row", [*words.AT_THE_HEAD, *words.AT_THE_END], ids=by_id)
+def test_the_words_of_a_harness(row):
+    verdict = judge(call(row.example))
+    assert (verdict.rule, verdict.status) == (row.id, row.status)
+    assert row.kind in ("", verdict.kind)
+    assert verdict.evidence
+
+
+@pytest.mark.parametrize("row", [*programs.SHELL, *programs.SUMMARIES], ids=by_id)
+def test_the_complaints_of_programs(row):
+    verdict = judge(call(f"working…\n{row.example}", tool="bash", command="./run all"))
+    assert (verdict.rule, verdict.status) == (row.id, "failed")
+    assert row.kind in ("", verdict.kind)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS, structure.DATA],
+    ids=by_id,
+)
+def test_the_fields_of_an_object(row):
+    verdict = judge(call(row.example))
+    assert (verdict.rule, verdict.status) == (row.id, row.status)
+    assert row.kind in ("", verdict.kind)
+
+
+@pytest.mark.parametrize(
+    "row", [*exits.AT_THE_HEAD, *exits.AT_THE_END], ids=lambda row: f"exit-{row.id}"
+)
+def test_the_places_of_an_exit_code(row):
+    verdict = judge(call(row.example, tool="bash", command="./run all"))
+    assert (verdict.rule, verdict.status) == (f"exits.{row.id}", "failed")
+    assert judge(call(row.example.replace(" 2", " 0").replace(">2<", ">0<"), "bash")).status == "ok"
+
+
+@pytest.mark.parametrize("row", exits.MEANINGS, ids=lambda row: f"code-{row.code}")
+def test_the_meaning_of_an_exit_code(row):
+    judged = judge(Call(id="c1", tool="bash", result="", recorded=Recorded(exit_code=row.code)))
+    assert (judged.status, judged.kind) == (row.status, row.kind)
+
+
+@pytest.mark.parametrize(
+    ("word", "row"),
+    [(word, row) for row in statuses.STATUS_WORDS for word in row.words],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_words_of_a_recorded_status(word, row):
+    judged = judge(Call(id="c1", tool="t", result=None, recorded=Recorded(status=word.upper())))
+    assert judged.status == row.status
+    assert row.kind in ("", judged.kind)
+
+
+@pytest.mark.parametrize("row", wrapping.WRAPPINGS, ids=lambda row: f"wrapping-{row.id}")
+def test_the_wrappings_of_a_result(row):
+    assert wrapping.unwrapped(row.example).wrapping is row
+    assert judge(call(row.example)).status == "failed"
+
+
+@pytest.mark.parametrize("row", kinds.KINDS, ids=lambda row: f"kind-{row.kind}")
+def test_the_kinds_of_failure(row):
+    assert kinds.kind_of(row.example) == row.kind
+    assert all(phrase == phrase.lower() for phrase in row.phrases)
+
+
+@pytest.mark.parametrize("row", commands.ANSWERING, ids=lambda row: f"answers-{row.id}")
+def test_programs_that_answer_by_their_exit_code(row):
+    assert commands.answers_no(json.dumps({"command": row.example}), row.codes[0], "") is row
+    assert commands.answers_no(json.dumps({"command": row.example}), 2, "") is None
+    assert commands.answers_no(json.dumps({"command": f"{row.example}; make"}), 1, "") is None
+
+
+def test_every_row_has_an_id_of_its_own_an_example_and_a_reason():
+    rows = [*words.AT_THE_HEAD, *words.AT_THE_END, *programs.SHELL, *programs.SUMMARIES]
+    fields = [*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS, structure.DATA]
+    ids = [row.id for row in (*rows, *fields)]
+    assert len(ids) == len(set(ids))
+    assert all(row.example and row.reason for row in (*rows, *fields))
+
+
+def test_every_field_that_a_rule_looks_at_is_known_to_speak():
+    """An object without such a field is taken for data at once, so the list must be complete."""
+    for row in (*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS):
+        assert not structure.SPEAKING.isdisjoint(json.loads(row.example)), row.id
