@@ -1,0 +1,1 @@
+"""What verdicts say about reliability: rates with intervals, profiles, learning, comparison."""

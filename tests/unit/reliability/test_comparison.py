@@ -1,0 +1,199 @@
+"""Warm against cold."""
+
+import pytest
+
+from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
+from journeyman.reliability.comparison import Comparison, compare
+from journeyman.reliability.differences import newcombe
+from journeyman.reliability.rates import wilson
+
+OK = Verdict(status="ok", rule="")
+FAILED = Verdict(status="failed", rule="")
+UNKNOWN = Verdict(status="unknown", rule="")
+
+
+def session(name: str, errors: int, calls: int, *, tool: str = "a") -> JudgedSession:
+    verdicts = [FAILED] * errors + [OK] * (calls - errors) + [UNKNOWN] * 3
+    return JudgedSession(
+        id=SessionId(name),
+        source="test",
+        model="",
+        messages=0,
+        tags=(),
+        calls=tuple(
+            JudgedCall(call_id=str(n), tool=tool, verdict=verdict, index=n)
+            for n, verdict in enumerate(verdicts)
+        ),
+    )
+
+
+def many(name: str, *counts: tuple[int, int], times: int = 1) -> list[JudgedSession]:
+    return [
+        session(f"{name}{round_}.{n}", *pair)
+        for round_ in range(times)
+        for n, pair in enumerate(counts)
+    ]
+
+
+class TestTwoSessions:
+    def test_newcombe_and_fisher(self) -> None:
+        found = compare([session("w", 3, 100)], [session("c", 15, 100)])
+        assert found.difference == newcombe(wilson(3, 100), wilson(15, 100))
+        assert found.fisher_p == pytest.approx(0.005192, abs=1e-6)
+        assert found.verdict == "better"
+        assert (found.warm.sessions, found.warm.with_calls, found.warm.calls) == (1, 1, 100)
+        assert found.reading == (
+            "The warm session made 12.0 percentage points fewer errors than the cold one (3.0 %"
+            " against 15.0 %; 95 % interval: 4.1 to 20.5 points fewer). That is more than chance"
+            " explains."
+        )
+        assert found.note.startswith("Two single sessions speak for themselves")
+
+    def test_both_must_agree(self) -> None:
+        found = compare([session("w", 0, 12)], [session("c", 5, 14)])
+        assert found.difference.decided
+        assert found.fisher_p is not None
+        assert found.fisher_p >= 0.04
+        undecided = compare([session("w", 0, 10)], [session("c", 4, 11)])
+        assert undecided.difference.decided
+        assert undecided.fisher_p is not None
+        assert undecided.fisher_p > 0.05
+        assert undecided.verdict == "undecided"
+
+    def test_the_other_way_round(self) -> None:
+        assert compare([session("w", 15, 100)], [session("c", 3, 100)]).verdict == "worse"
+
+    def test_an_open_question_says_what_would_decide_it(self) -> None:
+        found = compare([session("w", 10, 100)], [session("c", 20, 100)])
+        assert found.verdict == "undecided"
+        assert found.calls_to_decide.calls == 199
+        assert found.reading.endswith(
+            "That may be chance; about 199 calls a side would decide a difference of this size."
+        )
+
+    def test_equal_sessions(self) -> None:
+        found = compare([session("w", 2, 20)], [session("c", 3, 30)])
+        assert "made about as many errors as the cold one" in found.reading
+        assert found.reading.endswith("That may be chance.")
+
+
+class TestTwoSets:
+    def test_a_clear_difference(self) -> None:
+        found = compare(
+            many("w", (0, 20), (1, 25), (2, 22), times=5),
+            many("c", (4, 20), (5, 25), (3, 22), times=5),
+        )
+        assert found.verdict == "better"
+        assert (found.warm.sessions, found.warm.calls, found.warm.rate.errors) == (15, 335, 15)
+        assert found.difference.method == "Newcombe 95 %, by session"
+        assert found.reading.startswith("Warm sessions made 13.4 percentage points fewer errors")
+        assert "Fisher's test takes all calls for independent" in found.note
+
+    def test_the_same_calls_in_sessions_that_fail_as_a_whole_decide_nothing(self) -> None:
+        spread = compare(many("w", (1, 10), times=10), many("c", (3, 10), times=10))
+        whole = compare(
+            many("w", (10, 10)) + many("v", (0, 10), times=9),
+            many("c", (10, 10), times=3) + many("d", (0, 10), times=7),
+        )
+        assert (spread.difference.estimate, spread.fisher_p) == (
+            whole.difference.estimate,
+            whole.fisher_p,
+        )
+        assert spread.verdict == "better"
+        assert whole.difference.low is None
+        assert whole.verdict == "undecided"
+        more = compare(
+            many("w", (10, 10), times=3) + many("v", (0, 10), times=27),
+            many("c", (10, 10), times=7) + many("d", (0, 10), times=23),
+        )
+        assert more.difference.low is not None
+        assert more.fisher_p is not None
+        assert more.fisher_p < 0.001
+        assert more.verdict == "undecided"
+        plain = compare(many("w", (3, 30)), many("c", (7, 30))).calls_to_decide.calls
+        assert plain is not None
+        assert more.calls_to_decide.calls == pytest.approx(10 * plain, rel=0.1)
+
+    def test_a_side_without_errors_is_not_taken_for_perfect(self) -> None:
+        found = compare(many("w", (0, 10), times=10), many("c", (4, 10), (0, 10), times=5))
+        assert found.difference.high is not None
+        assert found.warm.rate.high is not None
+        assert found.warm.rate.high > 0.1
+
+    def test_one_against_several_is_left_open(self) -> None:
+        found = compare([session("w", 0, 500)], many("c", (5, 20), (6, 20), times=10))
+        assert found.verdict == "undecided"
+        assert found.difference.estimate == pytest.approx(-11 / 40)
+        assert found.difference.low is None
+        assert found.difference.note == ("not enough data: 1 warm session with calls, 8 are needed")
+        assert found.calls_to_decide.calls is None
+        assert found.reading == (
+            "Not enough data to compare warm with cold: 1 warm session with calls, 8 are needed."
+            " So far the error rates are 0.0 % against 27.5 %."
+        )
+
+    def test_sessions_without_calls_do_not_count(self) -> None:
+        found = compare(
+            many("w", (1, 9), (0, 9), times=6) + many("e", (0, 0), times=9),
+            many("c", (2, 9), times=7) + many("f", (0, 0), times=3),
+        )
+        assert (found.warm.sessions, found.warm.with_calls) == (21, 12)
+        assert found.difference.note == "not enough data: 7 cold sessions with calls, 8 are needed"
+
+    def test_a_session_on_both_sides_is_said(self) -> None:
+        warm = many("w", (1, 9), (0, 9), times=6)
+        both = compare(warm, [*many("c", (1, 9), times=9), warm[0]])
+        assert both.note.startswith("1 session is on both sides")
+        assert compare(warm[:2], warm[:2]).note.startswith("2 sessions are on both sides")
+        assert compare(warm[:1], warm[:1]).note.startswith("1 session is on both sides")
+
+    def test_a_session_given_twice_counts_once(self) -> None:
+        assert compare([session("w", 1, 9)] * 9, [session("c", 1, 9)] * 9).warm.calls == 9
+
+
+class TestTools:
+    def test_most_used_first_with_both_rates(self) -> None:
+        found = compare([session("w", 1, 10, tool="b")], [session("c", 2, 9, tool="c")])
+        assert [row.tool for row in found.tools] == ["b", "c"]
+        first = found.tools[0]
+        assert (first.warm.total, first.cold.total) == (10, 0)
+        assert first.difference.estimate is None
+        assert "no calls that count on one side" in first.difference.note
+
+    def test_in_sets_a_tool_needs_its_sessions_too(self) -> None:
+        warm = [*many("w", (1, 10), (0, 10), times=8), session("x", 0, 200, tool="rare")]
+        cold = [*many("c", (3, 10), (2, 10), times=8), session("y", 50, 200, tool="rare")]
+        rare, usual = compare(warm, cold).tools
+        assert rare.tool == "rare"
+        assert rare.difference.low is None
+        assert "1 warm session with calls" in rare.difference.note
+        assert usual.difference.decided
+
+
+BAD = {
+    "nothing": [],
+    "no calls": many("n", (0, 0), times=10),
+    "one call": [session("o", 1, 1)],
+    "all ok": many("k", (0, 9), times=10),
+    "all errors": many("e", (9, 9), times=10),
+}
+
+
+def unknown(found: Comparison) -> bool:
+    return (found.difference.low, found.difference.high) == (None, None)
+
+
+@pytest.mark.parametrize("warm", BAD)
+@pytest.mark.parametrize("cold", BAD)
+def test_bad_input_is_answered_in_words(warm: str, cold: str) -> None:
+    found = compare(BAD[warm], BAD[cold])
+    if {warm, cold} == {"all ok", "all errors"}:
+        assert found.verdict == ("better" if warm == "all ok" else "worse")
+        return
+    assert found.verdict == "undecided"
+    assert found.reading.endswith(".")
+    if (warm, cold) != ("one call", "one call"):
+        assert unknown(found)
+        assert found.difference.note.startswith("not enough data: ")
+        assert found.calls_to_decide.calls is None
+        assert found.calls_to_decide.note

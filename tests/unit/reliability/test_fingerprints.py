@@ -1,0 +1,135 @@
+"""Failures that are the same but for what differs each time."""
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from journeyman.reliability.fingerprints import LONGEST, RULES, Rule, fingerprint
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+def test_each_rule_does_what_its_example_says(rule: Rule) -> None:
+    assert fingerprint(rule.example) == rule.fingerprint
+    assert rule.reason
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("File not found: /home/a/notes.txt", "File not found: ./b.py:12"),
+        ("Error: Reservation EHGLP3 not found", "Error: Reservation XEWRGB not found"),
+        ("Payment method gift_card_1234 not found", "Payment method credit_card_9876543 not found"),
+        ("No module named 'numpy'", "No module named 'a long one'"),
+        ("timed out after 30 seconds", "timed out after 1.5 seconds"),
+        ("Expected 80 from C header, got 96", "Expected 7 from C header, got 1,024.5"),
+        ('{"error": "No user 12"}', "No user 7"),
+        ("<tool_use_error>No file /a/b</tool_use_error>", "No file /c"),
+        (
+            "File does not exist.\n  Did you mean x.py?",
+            "File does not exist. Did you mean .y.yaml?",
+        ),
+        ("commit 1a2b3c4 is bad", "commit 28596a79-6247-4bc2-a031-f5848b31e039 is bad"),
+        ("GET https://a.example/x?y=1&z failed", "GET ws://b.example failed"),
+        ("user a@b.example is locked", "user long.name+tag@sub.host.example is locked"),
+        ("at 2026-01-02 the job died", "at 2026-01-02T03:04:05+01:00 the job died"),
+    ],
+)
+def test_same_failure_same_fingerprint(one: str, other: str) -> None:
+    assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Exit code 1", "Exit code 127"),
+        ("HTTP 404 from the server", "HTTP 500 from the server"),
+        ("[Errno 2] No such file", "[Errno 13] No such file"),
+        ("error TS2304: wrong", "error TS2322: wrong"),
+        ("File not found: /a", "Permission denied: /a"),
+        ("read/write error", "and/or error"),
+        ("KeyError: x", "ValueError: x"),
+        ("no field step_1", "no field step_2"),
+    ],
+)
+def test_another_failure_another_fingerprint(one: str, other: str) -> None:
+    assert fingerprint(one) != fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "The user doesn't want to proceed with this tool use.",
+        "String to replace not found in file.",
+        "Non-delivered order cannot be exchanged",
+        "FATAL: connection refused",
+        "Not enough seats and/or no price",
+        "unsupported encoding utf8 or HTTP2",
+    ],
+)
+def test_plain_words_stay(plain: str) -> None:
+    assert fingerprint(plain) == plain
+
+
+def test_it_is_one_line_of_bounded_length() -> None:
+    assert fingerprint("  One\n\ttwo\r\n three ") == "One two three"
+    long = fingerprint("word " * 500)
+    assert len(long) <= LONGEST
+    assert long.endswith("…")
+
+
+def test_a_long_name_does_not_push_the_end_away() -> None:
+    assert fingerprint(f"open /{'x' * 90}/{'y' * 90}: denied") == "open <path>: denied"
+
+
+def test_a_quotation_cut_off_is_a_value_still() -> None:
+    assert fingerprint('cannot import "some mod') == "cannot import <value>"
+
+
+@pytest.mark.parametrize("nothing", ["", " \n ", '""', "{}"])
+def test_nothing_said(nothing: str) -> None:
+    assert fingerprint(nothing) in ("", "<value>")
+
+
+def repeats(parsed: Any) -> Iterator[int]:
+    """The upper limits of all repetitions in a parsed pattern."""
+    for operator, argument in parsed:
+        if str(operator) in ("MAX_REPEAT", "MIN_REPEAT"):
+            yield int(argument[1])
+        parts = argument if isinstance(argument, (tuple, list)) else (argument,)
+        for part in parts:
+            if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined]
+                yield from repeats(part)
+            elif isinstance(part, list):
+                for one in part:
+                    if isinstance(one, re._parser.SubPattern):  # type: ignore[attr-defined]
+                        yield from repeats(one)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+def test_every_repetition_has_a_limit(rule: Rule) -> None:
+    parsed = re._parser.parse(rule.pattern)  # type: ignore[attr-defined]
+    assert max(repeats(parsed), default=0) <= 500
+
+
+def test_the_limit_check_sees_nested_repetitions() -> None:
+    parsed = re._parser.parse(r"(?:a|(b{1,3}c+))?")  # type: ignore[attr-defined]
+    assert max(repeats(parsed)) > 500
+
+
+UNITS = ["a", "a.", "/a", "a/", "-", '"', "'a", "1", "1.", "a@", "A1", " ", "<a", "{ ", "12:", "_-"]
+UNITS += ["a://", "\x1b[", "0x", " .a", " a-a/a.a.a.", "é", "\0", "\U0001f600"]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=[f"unit{at}" for at in range(len(UNITS))])
+def test_no_text_is_too_much(unit: str) -> None:
+    assert len(fingerprint(unit * (100_000 // len(unit)))) <= LONGEST
+
+
+def test_noise_gets_some_fingerprint() -> None:
+    chosen = random.Random(7)
+    for _ in range(200):
+        noise = "".join(chr(chosen.randrange(1, 0x2FF)) for _ in range(400))
+        assert "\n" not in fingerprint(noise)

@@ -1,0 +1,353 @@
+"""Profiles: what verdicts add up to."""
+
+import msgspec
+import pytest
+
+from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
+from journeyman.reliability.learning import learning
+from journeyman.reliability.profile import By, Group, Profile, ToolProfile, grouped, profile
+from journeyman.reliability.rates import wilson
+
+
+def call(
+    tool: str = "bash",
+    status: Status = "ok",
+    evidence: str = "",
+    *,
+    kind: Kind = "",
+    model: str = "",
+    rule: str = "test",
+) -> JudgedCall:
+    verdict = Verdict(status=status, rule=rule, kind=kind, evidence=evidence)
+    return JudgedCall(call_id="c", tool=tool, verdict=verdict, model=model)
+
+
+def session(
+    name: str,
+    *calls: JudgedCall,
+    messages: int = 10,
+    source: str = "hermes",
+    model: str = "m",
+) -> JudgedSession:
+    return JudgedSession(
+        id=SessionId(name),
+        source=source,
+        model=model,
+        messages=messages,
+        tags=(),
+        calls=tuple(
+            msgspec.structs.replace(one, index=at, call_id=f"c{at}") for at, one in enumerate(calls)
+        ),
+    )
+
+
+def named(groups: tuple[Group, ...]) -> dict[str, tuple[int, int, int, int]]:
+    return {one.name: (one.sessions, one.calls, one.rate.errors, one.rate.total) for one in groups}
+
+
+A_MIXED_SESSION = session(
+    "s1",
+    call("bash"),
+    call("bash", "failed", "no such file", kind="not_found"),
+    call("bash", "failed", "exit 1", kind="no_match"),
+    call("Read"),
+    call("Read", "invalid", "missing path", kind="invalid_arguments"),
+    call("Read", "refused"),
+    call("Edit", "interrupted"),
+    call("Edit", "unknown"),
+)
+
+
+class TestCounts:
+    def test_every_call_is_in_one_count(self) -> None:
+        found = profile([A_MIXED_SESSION])
+        counts = (found.ok, found.failed, found.invalid)
+        apart = (found.refused, found.interrupted, found.unknown)
+        assert counts == (2, 2, 1)
+        assert apart == (1, 1, 1)
+        assert sum(counts) + sum(apart) == found.calls == 8
+
+    def test_a_search_without_a_match_is_no_error(self) -> None:
+        found = profile([A_MIXED_SESSION])
+        assert found.no_match == 1
+        assert found.rate == wilson(2, 5)
+
+    def test_sessions_with_and_without_calls(self) -> None:
+        found = profile([A_MIXED_SESSION, session("s2"), session("s3", call())])
+        assert (found.sessions, found.sessions_without_calls) == (3, 1)
+        assert found.calls == 9
+        assert found.rate == wilson(2, 6)
+
+    def test_a_session_given_twice_counts_once(self) -> None:
+        assert profile([A_MIXED_SESSION] * 2) == profile([A_MIXED_SESSION])
+        assert grouped([A_MIXED_SESSION] * 2, "tool") == grouped([A_MIXED_SESSION], "tool")
+
+
+class TestTools:
+    def test_a_tool_has_its_own_numbers(self) -> None:
+        found = profile([A_MIXED_SESSION, session("s2", call("bash"))])
+        assert found.tools == (
+            ToolProfile(
+                tool="bash",
+                type="code",
+                sessions=2,
+                calls=4,
+                share=4 / 9,
+                rate=wilson(1, 4),
+                apart=0,
+                unknown=0,
+                commonest_failure="no such file",
+            ),
+            ToolProfile(
+                tool="Read",
+                type="file",
+                sessions=1,
+                calls=3,
+                share=3 / 9,
+                rate=wilson(1, 2),
+                apart=1,
+                unknown=0,
+                commonest_failure="missing path",
+            ),
+            ToolProfile(
+                tool="Edit",
+                type="file",
+                sessions=1,
+                calls=2,
+                share=2 / 9,
+                rate=wilson(0, 0),
+                apart=1,
+                unknown=1,
+                commonest_failure="",
+            ),
+        )
+
+    def test_equally_used_tools_come_by_name(self) -> None:
+        found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
+        assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
+
+    def test_the_commonest_failure_of_a_tool_is_its_own(self) -> None:
+        found = profile(
+            [
+                session(
+                    "s",
+                    *[call("a", "failed", "everywhere")] * 3,
+                    *[call("b", "failed", "everywhere")] * 1,
+                    *[call("b", "failed", "only here")] * 2,
+                )
+            ]
+        )
+        assert {tool.tool: tool.commonest_failure for tool in found.tools} == {
+            "a": "everywhere",
+            "b": "only here",
+        }
+
+    def test_a_nameless_tool_gets_a_name(self) -> None:
+        found = profile([session("s", call("", "failed", "no"))])
+        assert found.tools[0].tool == "unknown tool"
+        assert found.tools[0].commonest_failure == "no"
+        assert found.failures[0].tools == ("unknown tool",)
+
+
+class TestTaskTypes:
+    def test_over_all_calls_and_for_each_session(self) -> None:
+        found = profile(
+            [
+                session("s1", *[call("bash")] * 7),
+                session("s2", call("Read")),
+                session("s3", call("Read")),
+                session("s4", call("Read"), call("bash")),
+                session("s5"),
+            ]
+        )
+        assert found.task_type == "code"
+        assert found.task_types == {"file": 2, "code": 1, "mixed": 1, "none": 1}
+
+
+class TestFailures:
+    def test_failures_that_differ_in_a_name_are_one_group(self) -> None:
+        found = profile(
+            [
+                session(
+                    "s1", call("Read", "failed", "No file /a/b.py", kind="not_found", rule="r1")
+                ),
+                session(
+                    "s2",
+                    call("bash"),
+                    call("Edit", "failed", "No file ./c.txt", kind="not_found"),
+                    call("Read", "invalid", "No file ~/d", kind="invalid_arguments"),
+                ),
+            ]
+        )
+        (group,) = found.failures
+        assert group.fingerprint == "No file <path>"
+        assert (group.count, group.sessions) == (3, 2)
+        assert (group.status, group.kind) == ("failed", "not_found")
+        assert group.tools == ("Read", "Edit")
+        assert (group.example.session, group.example.call_index) == ("s1", 0)
+        assert (group.example.tool, group.example.rule) == ("Read", "r1")
+        assert group.example.evidence == "No file /a/b.py"
+        assert found.further_failures == 0
+
+    def test_the_ten_commonest_are_listed_and_the_rest_counted(self) -> None:
+        words = list("abcdefghijkl")
+        failed = [
+            call(status="failed", evidence=f"it was {word}")
+            for rank, word in enumerate(words)
+            for _ in range(len(words) - rank)
+        ]
+        found = profile([session("s", *failed)])
+        assert [group.fingerprint for group in found.failures] == [
+            f"it was {word}" for word in words[:10]
+        ]
+        assert found.further_failures == 2
+
+    def test_equally_common_ones_come_by_name(self) -> None:
+        two = [call(status="failed", evidence=word) for word in ("b", "a")]
+        assert [group.fingerprint for group in profile([session("s", *two)]).failures] == ["a", "b"]
+
+    def test_only_errors_are_failures(self) -> None:
+        calls = [
+            call(status="refused", evidence="no"),
+            call(status="interrupted", evidence="stop"),
+            call(status="unknown", evidence="?"),
+            call(status="failed", evidence="exit 1", kind="no_match"),
+            call(status="ok", evidence="exit 0"),
+        ]
+        assert profile([session("s", *calls)]).failures == ()
+
+    def test_failures_without_words_go_by_their_rule(self) -> None:
+        calls = [call(status="failed", rule=rule) for rule in ("flag", "flag", "exit")]
+        found = profile([session("s", *calls)])
+        assert [(group.fingerprint, group.count) for group in found.failures] == [
+            ("no words recorded (flag)", 2),
+            ("no words recorded (exit)", 1),
+        ]
+
+
+class TestCurve:
+    def test_ten_parts_from_the_beginning_to_the_end(self) -> None:
+        failed = call(status="failed")
+        first_part = session("s1", failed, failed, *[call()] * 18)
+        last_part = session("s2", *[call()] * 9, failed)
+        curve = profile([first_part, last_part]).curve
+        assert curve.sessions == 2
+        assert [(part.errors, part.total) for part in curve.parts] == [
+            (2, 3),
+            *[(0, 3)] * 8,
+            (1, 3),
+        ]
+
+    def test_lengths_that_ten_does_not_divide(self) -> None:
+        curve = profile([session("s", *[call()] * 13)]).curve
+        totals = [part.total for part in curve.parts]
+        assert sum(totals) == 13
+        assert set(totals) == {1, 2}
+
+    def test_calls_that_do_not_count_take_no_place(self) -> None:
+        refused = call(status="refused")
+        curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
+        assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
+
+    def test_short_sessions_are_left_out_and_it_says_so(self) -> None:
+        short = session("s", *[call(status="failed")] * 9, call(status="unknown"))
+        curve = profile([short, session("t", *[call()] * 10)]).curve
+        assert curve.sessions == 1
+        assert sum(part.errors for part in curve.parts) == 0
+        assert curve.note.startswith("From the 1 of 2 sessions with at least 10 calls that count.")
+        assert "need not be learning" in curve.note
+
+    def test_no_session_is_long_enough(self) -> None:
+        curve = profile([session("s", call())]).curve
+        assert curve.sessions == 0
+        assert [part.estimate for part in curve.parts] == [None] * 10
+        assert curve.note == "No session has 10 calls that count, so there is no curve."
+
+
+class TestGroups:
+    sessions = (
+        session("s1", call("a", model="x"), call("b", "failed"), messages=150, source="codex"),
+        session("s2", call("a"), call("a", "refused"), call("a", "unknown"), model="", source=""),
+        session("s3", messages=20),
+    )
+
+    @pytest.mark.parametrize(
+        ("by", "groups"),
+        [
+            ("tool", {"a": (2, 4, 0, 2), "b": (1, 1, 1, 1)}),
+            ("model", {"unknown model": (1, 3, 0, 1), "m": (1, 1, 1, 1), "x": (1, 1, 0, 1)}),
+            (
+                "source",
+                {"unknown source": (1, 3, 0, 1), "codex": (1, 2, 1, 2), "hermes": (1, 0, 0, 0)},
+            ),
+            ("length", {"short": (1, 3, 0, 1), "mid": (1, 0, 0, 0), "marathon": (1, 2, 1, 2)}),
+            ("type", {"mixed": (2, 5, 1, 3), "none": (1, 0, 0, 0)}),
+        ],
+    )
+    def test_sessions_calls_errors_and_those_that_count(
+        self, by: By, groups: dict[str, tuple[int, int, int, int]]
+    ) -> None:
+        found = named(grouped(self.sessions, by))
+        assert found == groups
+        assert list(found) == list(groups)
+
+    @pytest.mark.parametrize("by", ["tool", "source", "length", "type"])
+    def test_refused_and_unknown_are_counted_apart(self, by: By) -> None:
+        (group,) = [one for one in grouped(self.sessions[1:2], by) if one.calls]
+        assert (group.apart, group.unknown) == (1, 1)
+
+    def test_all_bands_of_length_are_there_and_in_order(self) -> None:
+        assert [one.name for one in grouped([], "length")] == ["short", "mid", "marathon"]
+        lengths = profile(self.sessions).lengths
+        assert lengths == grouped(self.sessions, "length")
+
+    @pytest.mark.parametrize("by", ["tool", "model", "source", "type"])
+    def test_nothing_in_no_groups(self, by: By) -> None:
+        assert grouped([], by) == ()
+
+
+class TestTooLittle:
+    @pytest.mark.parametrize(
+        ("sessions", "note"),
+        [
+            ([], "There are no sessions to profile."),
+            (
+                [session("s1"), session("s2")],
+                "There is not one tool call in these sessions, so there is nothing to measure.",
+            ),
+            (
+                [session("s", *[call(status="unknown", evidence="?")] * 12)],
+                "No call can be counted: all were refused, interrupted or left no known result.",
+            ),
+        ],
+        ids=["no sessions", "no calls", "all unknown"],
+    )
+    def test_it_says_so_in_words(self, sessions: list[JudgedSession], note: str) -> None:
+        found = profile(sessions)
+        assert found.note == note
+        assert found.rate == wilson(0, 0)
+        assert found.failures == ()
+        assert len(found.lengths) == 3
+        assert len(found.curve.parts) == 10
+        assert b"NaN" not in msgspec.json.encode(found)
+
+    def test_without_calls_the_type_is_none(self) -> None:
+        assert profile([]).task_type == "none"
+        assert profile([session("s")]).task_type == "none"
+
+    def test_one_call_is_a_profile(self) -> None:
+        found = profile([session("s", call())])
+        assert (found.calls, found.note) == (1, "")
+        assert found.rate == wilson(0, 1)
+
+
+def test_learning_comes_from_the_same_sessions() -> None:
+    sessions = [
+        session(f"s{at}", *[call(status="failed")] * (at % 3), *[call()] * 12) for at in range(12)
+    ]
+    assert profile(sessions).learning == learning(sessions)
+
+
+def test_a_profile_is_json_and_comes_back() -> None:
+    found = profile([A_MIXED_SESSION, session("s2", *[call()] * 12)])
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found
