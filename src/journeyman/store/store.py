@@ -1,4 +1,6 @@
-"""One database: opened, migrated, and offered as sessions to read and a transaction to write."""
+"""One database: opened, migrated, and offered as sessions to read, their verdicts and a transaction
+to write.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from journeyman.store.engine import connect, explained
 from journeyman.store.migrate import migrate
 from journeyman.store.sessions import Sessions
 from journeyman.store.tables import logs, sessions
+from journeyman.store.verdicts import Verdicts
 from journeyman.store.writing import Writing
 
 
@@ -31,6 +34,7 @@ class Store:
             self._engine.dispose()
             raise
         self.sessions = Sessions(self._engine)
+        self.verdicts = Verdicts(self._engine)
 
     @property
     def url(self) -> str:

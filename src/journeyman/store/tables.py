@@ -95,6 +95,21 @@ usage = sa.Table(
     sqlite_with_rowid=False,
 )
 
+verdicts = sa.Table(
+    "verdicts",
+    metadata,
+    sa.Column(
+        "session_row",
+        _row_id,
+        sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    # For which content of the session, and made by which rules: they hold for nothing else.
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("rules", sa.Text, nullable=False),
+    sa.Column("calls", sa.LargeBinary, nullable=False),
+)
+
 logs = sa.Table(
     "logs",
     metadata,

@@ -1,0 +1,279 @@
+"""What keeping verdicts promises, on SQLite and on a real PostgreSQL."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Fragment,
+    JudgedCall,
+    Message,
+    Session,
+    SessionId,
+    ToolCall,
+    Verdict,
+)
+from journeyman.store.engine import connect
+from journeyman.store.store import Store
+
+
+def write(store: Store, *names: str, text: str = "hello") -> None:
+    with store.writing() as writing:
+        for name in names:
+            session = Session(id=SessionId(name), source="test", log="/logs/a")
+            message = Message(key="u", position=1, role="user", text=text)
+            writing.add(Fragment(session=session, messages=(message,)))
+        writing.finish()
+
+
+def verdicts(*evidence: str) -> tuple[JudgedCall, ...]:
+    return tuple(
+        JudgedCall(
+            call_id=f"c{index}",
+            tool="bash",
+            verdict=Verdict(status="failed", rule="r", kind="exit_code", evidence=words),
+            index=index,
+            generation=index // 2,
+            model="small-1",
+        )
+        for index, words in enumerate(evidence)
+    )
+
+
+def save(store: Store, *names: str, rules: str = "r1", evidence: str = "exit 1") -> None:
+    digests = {name: store.sessions.get(name).digest for name in names}
+    judged = [(name, digest, verdicts(evidence)) for name, digest in digests.items()]
+    store.verdicts.save(rules, judged)
+
+
+@pytest.fixture
+def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[object]]]:
+    """A statement run past the store."""
+    engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+
+    def run(statement: str, **values: object) -> sa.CursorResult[object]:
+        with engine.begin() as connection:
+            return connection.execute(sa.text(statement), values)
+
+    yield run
+    engine.dispose()
+
+
+class TestKnowing:
+    def test_what_was_saved_is_known_to_the_letter(self, store: Store, database_url: str) -> None:
+        write(store, "a", "b")
+        said = verdicts("exit 1", "", "größer als 東京", "nul \x00")
+        a, b = (store.sessions.get(name).digest for name in "ab")
+        store.verdicts.save("r1", [("b", b, ()), ("a", a, said)])
+        with Store(database_url) as again:
+            assert again.verdicts.known("r1") == {"a": said, "b": ()}
+
+    def test_nothing_is_known_at_first(self, store: Store) -> None:
+        write(store, "a")
+        store.verdicts.save("r1", [])
+        assert store.verdicts.known("r1") == {}
+        assert store.verdicts.known("r1", ["a"]) == {}
+
+    def test_only_the_sessions_asked_for(self, store: Store) -> None:
+        write(store, "a", "b", "ab")
+        save(store, "a", "b", "ab")
+        assert store.verdicts.known("r1", ["b"]).keys() == {"b"}
+        assert store.verdicts.known("r1", []) == {}
+        assert store.verdicts.known("r1").keys() == {"a", "b", "ab"}
+
+    def test_many_may_be_asked_for(self, store: Store) -> None:
+        write(store, "first", "last")
+        save(store, "first", "last")
+        many = ["first", *(f"absent-{n}" for n in range(1200)), "last"]
+        assert store.verdicts.known("r1", many).keys() == {"first", "last"}
+
+    def test_a_session_that_changed_is_not_known_until_it_is_judged_again(
+        self, store: Store
+    ) -> None:
+        write(store, "a", "b")
+        save(store, "a", "b")
+        write(store, "a", text="something else")
+        assert store.verdicts.known("r1").keys() == {"b"}
+        save(store, "a", evidence="anew")
+        assert store.verdicts.known("r1", ["a"]) == {"a": verdicts("anew")}
+
+    def test_other_rules_know_nothing_of_it_and_take_its_place(self, store: Store) -> None:
+        write(store, "a", "b")
+        save(store, "a", "b", rules="r1")
+        assert store.verdicts.known("r2") == {}
+        save(store, "a", rules="r2", evidence="milder")
+        assert store.verdicts.known("r2") == {"a": verdicts("milder")}
+        assert store.verdicts.known("r1").keys() == {"b"}
+
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            pytest.param(b"", id="empty"),
+            pytest.param(b"\xc1\xc1", id="garbage"),
+            pytest.param(msgspec.msgpack.encode(verdicts("x", "y"))[:-5], id="cut short"),
+            pytest.param(
+                msgspec.msgpack.encode(verdicts("abc")).replace(b"abc", b"\xff\xfe\xfd"),
+                id="no text",
+            ),
+            pytest.param(
+                msgspec.msgpack.encode(verdicts("x")).replace(b"failed", b"exotic"),
+                id="unknown status",
+            ),
+        ],
+    )
+    def test_what_cannot_be_read_is_not_known(
+        self, store: Store, sql: Callable[..., object], broken: bytes
+    ) -> None:
+        write(store, "a", "b")
+        save(store, "a", "b")
+        row = "(SELECT row_id FROM sessions WHERE id = 'a')"
+        sql(f"UPDATE verdicts SET calls = :broken WHERE session_row = {row}", broken=broken)
+        assert store.verdicts.known("r1").keys() == {"b"}
+        save(store, "a")
+        assert store.verdicts.known("r1").keys() == {"a", "b"}
+
+
+class TestSaving:
+    def test_sessions_that_changed_or_went_meanwhile_are_passed_over(self, store: Store) -> None:
+        write(store, "changes", "goes", "stays")
+        judged = [
+            (name, store.sessions.get(name).digest, verdicts("x"))
+            for name in ("changes", "goes", "stays")
+        ]
+        write(store, "changes", text="something else")
+        store.sessions.delete("goes")
+        store.verdicts.save("r1", judged)
+        write(store, "changes")
+        assert store.verdicts.known("r1").keys() == {"stays"}
+
+    def test_a_session_that_is_just_being_deleted(self, store: Store, database_url: str) -> None:
+        write(store, "goes", "stays")
+        judged = [(n, store.sessions.get(n).digest, verdicts("x")) for n in ("goes", "stays")]
+        failures: list[Exception] = []
+
+        def save_all() -> None:
+            try:
+                with Store(database_url, busy_timeout_s=30) as own:
+                    own.verdicts.save("r1", judged)
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        thread = threading.Thread(target=save_all)
+        engine = connect(database_url, busy_timeout_s=30)
+        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+            connection.execute(sa.text("DELETE FROM sessions WHERE id = 'goes'"))
+            thread.start()
+            thread.join(timeout=0.5)
+            assert thread.is_alive()
+        thread.join()
+        engine.dispose()
+        assert failures == []
+        assert store.verdicts.known("r1").keys() == {"stays"}
+
+    def test_two_may_save_the_same_at_once(self, store: Store, database_url: str) -> None:
+        names = [f"s{n}" for n in range(30)]
+        write(store, *names)
+        failures: list[Exception] = []
+
+        def save_all(order: list[str]) -> None:
+            try:
+                with Store(database_url, busy_timeout_s=30) as own:
+                    for _ in range(5):
+                        save(own, *order)
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        threads = [
+            threading.Thread(target=save_all, args=(order,)) for order in (names, names[::-1])
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert store.verdicts.known("r1").keys() == set(names)
+
+
+class TestDeleting:
+    def test_verdicts_go_with_their_session(
+        self, store: Store, sql: Callable[..., sa.CursorResult[object]]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, "a", "b")
+        store.sessions.delete("a")
+        assert store.verdicts.known("r1").keys() == {"b"}
+        assert sql("SELECT count(*) FROM verdicts").scalar() == 1
+
+    def test_quoted_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+        """Also those of verdicts that were replaced before the session was deleted."""
+
+        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
+            # As SQLite is built outside of some Linux distributions.
+            driver.cursor().execute("PRAGMA secure_delete=OFF")
+
+        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+            sa.event.listen(store._engine, "connect", forgetful)
+            store._engine.dispose()
+            write(store, *(f"s{n}" for n in range(5)))
+            for rules, times in (("r1", 2000), ("r2", 1)):
+                for n in range(5):
+                    save(store, f"s{n}", rules=rules, evidence=f"zebra{n}{rules} " * times)
+            for n in range(4):
+                store.sessions.delete(f"s{n}")
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zebra4r2" in content
+        assert not [n for n in range(4) if f"zebra{n}".encode() in content]
+
+
+class TestUpgrading:
+    def test_a_database_from_before_verdicts_keeps_its_sessions(self, database_url: str) -> None:
+        self.make_the_earlier_database(database_url)
+        with Store(database_url) as store:
+            overview = store.sessions.get("old")
+            assert (overview.digest, overview.calls) == ("d1", 1)
+            assert [call.tool for call in store.sessions.calls("old")] == ["bash"]
+            assert store.verdicts.known("r1") == {}
+            save(store, "old")
+            write(store, "new")
+        with Store(database_url) as store:
+            assert store.verdicts.known("r1").keys() == {"old"}
+            assert {one.session.id for one in store.sessions.list()} == {"old", "new"}
+
+    def test_looking_at_it_changes_nothing(self, database_url: str) -> None:
+        self.make_the_earlier_database(database_url)
+        with Store(database_url, only_looking=True) as store:
+            assert not store.is_ready
+            assert store.sessions.get("old").calls == 1
+
+    def make_the_earlier_database(self, url: str) -> None:
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", "journeyman.store:migrations")
+        engine = connect(url, busy_timeout_s=1)
+        calls = msgspec.json.encode([ToolCall(id="c1", name="bash")]).decode()
+        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+            config.attributes["connection"] = connection
+            command.upgrade(config, "0001")
+            assert not sa.inspect(connection).has_table("verdicts")
+            connection.execute(
+                sa.text(
+                    "INSERT INTO sessions (row_id, id, source, messages, calls, digest) "
+                    "VALUES (1000, 'old', 'test', 1, 1, 'd1')"
+                )
+            )
+            connection.execute(
+                sa.text(
+                    "INSERT INTO messages (session_row, key, position, generation, role, kind, "
+                    "digest, model, tool_call_id, tool_name, finish_reason, tool_calls, text, "
+                    "reasoning) VALUES (1000, 'a', 1, 0, 'assistant', 'plain', :digest, '', '', "
+                    "'', '', :calls, 'I look.', '')"
+                ),
+                {"digest": b"d", "calls": calls},
+            )
+        engine.dispose()
