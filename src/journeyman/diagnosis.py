@@ -18,7 +18,10 @@ from journeyman.store.store import Store
 
 Status = Literal["ok", "note", "problem"]
 
-_EXTRAS = (("postgres", "psycopg", "a PostgreSQL database for a team"),)
+_EXTRAS = (
+    ("postgres", "psycopg", "a PostgreSQL database for a team"),
+    ("plots", "altair", "charts and the report as a page"),
+)
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -70,7 +73,9 @@ def _database(settings: Settings) -> list[Finding]:
         timeout = settings.busy_timeout_s
         with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
             if not store.is_ready:
-                found = f"{store.url} is there; the first import makes its tables"
+                found = (
+                    f"{store.url} is there; its tables are made or brought up to date on first use"
+                )
                 return [Finding(what="database", status="ok", found=found)]
             sessions = sum(one.sessions + one.subagents for one in store.sessions.totals())
             faults = store.faults()

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
-from journeyman.records import SessionOverview
+from journeyman.records import Call, JudgedSession, SessionOverview, Verdict
+from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, Place
 from journeyman.settings import load
 from journeyman.store.address import sqlite_path
@@ -22,8 +23,12 @@ from journeyman.version import __version__
 
 if TYPE_CHECKING:
     from journeyman.diagnosis import Finding
+    from journeyman.judging import Judging
     from journeyman.logs.registry import Readers
-    from journeyman.store.sessions import Sessions
+    from journeyman.reliability.comparison import Comparison
+    from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.store.sessions import Choice, Sessions
     from journeyman.store.store import Store
 
 
@@ -59,6 +64,13 @@ class Journeyman:
         from journeyman.logs.registry import Readers
 
         return Readers()
+
+    @cached_property
+    def _judging(self) -> "Judging":
+        from journeyman.judging import Judging
+        from journeyman.outcomes.judge import judge, rules_name
+
+        return Judging(self._store, judge, rules_name())
 
     @property
     def _place(self) -> str:
@@ -132,6 +144,76 @@ class Journeyman:
             writing.finish()
         return self.sessions.get(fragment.session.id)
 
+    def judge(self, call: Call | Mapping[str, Any]) -> Verdict:
+        """What became of a call: one of `sessions.calls`, or an object with `tool`, `arguments`
+        and `result_text`.
+        """
+        from journeyman.outcomes.given import given_call
+        from journeyman.outcomes.judge import judge
+
+        return judge(call if isinstance(call, Call) else given_call(call))
+
+    def judged(
+        self,
+        sessions: str | Iterable[str] | None = None,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        **chosen: "Unpack[Choice]",
+    ) -> list[JudgedSession]:
+        """Sessions with the verdicts on their calls: those named, or all that `sessions.list`
+        finds for the same choices (source, model, tag, since, until, …). Each is judged once.
+        """
+        if sessions is None:
+            overviews = self.sessions.list(**chosen)
+        elif chosen:
+            raise WrongInput("Name sessions, or choose them by what they are, not both at once.")
+        else:
+            named = [sessions] if isinstance(sessions, str) else sessions
+            overviews = [self.sessions.get(session_id) for session_id in named]
+        return self._judging.judged(overviews, progress)
+
+    def profile(
+        self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[Choice]"
+    ) -> "Profile":
+        """How reliable the calls of these sessions were; chosen as in `judged`."""
+        from journeyman.reliability.profile import profile
+
+        return profile(self.judged(sessions, **chosen))
+
+    def grouped(
+        self, by: "By", sessions: str | Iterable[str] | None = None, **chosen: "Unpack[Choice]"
+    ) -> "tuple[Group, ...]":
+        """Error rates by tool, model, source, length or type; chosen as in `judged`."""
+        from journeyman.reliability.profile import grouped
+
+        return grouped(self.judged(sessions, **chosen), by)
+
+    def compression(self, session_id: str) -> "CompressionReport":
+        """Whether the compressions in a session's lineage preserved its proficiency."""
+        from journeyman.reliability.compression import compression
+
+        return compression(*self._judging.stretches(session_id))
+
+    def compare(
+        self,
+        warm: str | Iterable[str] | None = None,
+        cold: str | Iterable[str] | None = None,
+        *,
+        warm_tag: str | None = None,
+        cold_tag: str | None = None,
+    ) -> "Comparison":
+        """Warm against cold: two sessions, two lists of them, or all with a tag."""
+        from journeyman.reliability.comparison import compare
+
+        sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
+        for name, named, tag in sides:
+            if (named is None) == (tag is None):
+                raise WrongInput(f"Name the {name} sessions or give their tag, one of the two.")
+        warm_side, cold_side = (
+            self.judged(tag=tag) if named is None else self.judged(named) for _, named, tag in sides
+        )
+        return compare(warm_side, cold_side)
+
     def diagnose(self) -> "list[Finding]":
         """What is found, what works and what to mend on this machine."""
         from journeyman.diagnosis import diagnose
@@ -143,6 +225,7 @@ class Journeyman:
         if "_store" in self.__dict__:
             self._store.close()
             del self.__dict__["_store"]
+            self.__dict__.pop("_judging", None)
 
     def __enter__(self) -> "Journeyman":
         return self

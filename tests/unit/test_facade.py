@@ -83,3 +83,43 @@ class TestImport:
         assert [next(reading).text for reading in open_readings] == ["What is 2 + 2?"] * 40
         for reading in open_readings:
             reading.close()
+
+
+class TestReliability:
+    @pytest.fixture
+    def filled(self, tmp_path: Path, corpus: Corpus) -> Iterator[Journeyman]:
+        with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
+            journeyman.import_logs(corpus.folder)
+            yield journeyman
+
+    def test_a_profile_of_all_of_some_and_of_one(self, filled: Journeyman) -> None:
+        everything = filled.profile()
+        codex = filled.profile(source="codex")
+        first, second = (one.session.id for one in filled.sessions.list(source="codex", limit=2))
+        assert everything.calls > codex.calls > filled.profile([first, second]).calls
+        assert filled.profile(first).sessions == 1
+
+    def test_groups_add_up(self, filled: Journeyman) -> None:
+        calls = filled.profile().calls
+        assert sum(group.calls for group in filled.grouped("source")) == calls
+        assert [group.name for group in filled.grouped("length")] == ["short", "mid", "marathon"]
+
+    def test_sessions_are_named_or_chosen(self, filled: Journeyman) -> None:
+        with pytest.raises(WrongInput, match="not both"):
+            filled.profile("x", source="codex")
+
+    def test_compare_needs_each_side_once(self, filled: Journeyman) -> None:
+        with pytest.raises(WrongInput, match="warm"):
+            filled.compare(cold="x")
+        with pytest.raises(WrongInput, match="cold"):
+            filled.compare("x", "y", cold_tag="z")
+
+    def test_compare_two_lists(self, filled: Journeyman) -> None:
+        ids = [one.session.id for one in filled.sessions.list(source="claude_code")]
+        found = filled.compare(ids[:9], ids[9:])
+        assert (found.warm.sessions, found.cold.sessions) == (9, len(ids) - 9)
+
+    def test_it_can_be_used_again_after_it_was_closed(self, filled: Journeyman) -> None:
+        before = filled.profile()
+        filled.close()
+        assert filled.profile() == before

@@ -22,6 +22,12 @@ _COMMANDS = {
     "doctor": _Command("doctor:doctor", "What is found, what works, what to fix."),
     "import": _Command("importing:import_", "Import the sessions that agents have recorded."),
     "sessions": _Command("sessions:sessions", "List, show, search, export and delete sessions."),
+    "judge": _Command("judging:judge", "Judge tool calls from a file, line by line."),
+    "profile": _Command("profiling:profile_command", "How reliable the calls of sessions were."),
+    "compression": _Command(
+        "compressing:compression", "Did context compression preserve proficiency?"
+    ),
+    "compare": _Command("comparing:compare", "Warm sessions against cold ones."),
 }
 
 _WRONG_USAGE = (BadSetting, UnknownReader)

@@ -1,5 +1,8 @@
-"""What every command shares with programs: which Journeyman is meant, and answers as JSON."""
+"""What commands share in asking: which Journeyman is meant, which sessions, and answers as JSON."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
 from typing import Any
 
 import click
@@ -8,6 +11,11 @@ import msgspec
 from journeyman.journeyman import Journeyman
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+COUNT = click.IntRange(0, 1_000_000_000)
+
+Chosen = dict[str, Any]
+"""Which sessions are meant, as `Journeyman.sessions.list` takes it: only what was asked for."""
 
 
 def opened(ctx: click.Context) -> Journeyman:
@@ -21,3 +29,45 @@ def print_json(value: Any) -> None:
     """One JSON document, indented for people who look at it too."""
     text = msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2)
     click.echo(text.decode())
+
+
+def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        day = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not a day like 2026-11-15") from error
+    try:
+        return (day if day.tzinfo else day.astimezone()).astimezone(UTC).timestamp()
+    except (OverflowError, ValueError, OSError) as error:
+        raise click.BadParameter(f"{value!r} is too far away") from error
+
+
+_SESSION_OPTIONS = (
+    click.option("--source", help="Only sessions of this recorder."),
+    click.option("--model", help="Only sessions of this model."),
+    click.option("--tag", help="Only sessions with this tag."),
+    click.option("--since", callback=_day, metavar="DAY", help="Only sessions begun on or after."),
+    click.option("--until", callback=_day, metavar="DAY", help="Only sessions begun before."),
+    click.option("--min-messages", type=COUNT, help="Only sessions this long."),
+    click.option("--no-subagents", is_flag=True, help="Leave out the sessions of subagents."),
+)
+
+
+def session_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that choose sessions, handed to the command as `chosen`."""
+
+    @wraps(command)
+    def choosing(*args: Any, no_subagents: bool, **given: Any) -> None:
+        names = ("source", "model", "tag", "since", "until", "min_messages")
+        values = {name: given.pop(name) for name in names}
+        chosen: Chosen = {name: value for name, value in values.items() if value is not None}
+        if no_subagents:
+            chosen["subagents"] = False
+        command(*args, chosen=chosen, **given)
+
+    with_options: Callable[..., None] = choosing
+    for option in reversed(_SESSION_OPTIONS):
+        with_options = option(with_options)
+    return with_options

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -13,13 +12,20 @@ from rich.text import Text
 
 from journeyman.cli import asked, shown
 from journeyman.journeyman import Journeyman
-from journeyman.records import Call, Message, Recorded, SessionOverview
+from journeyman.records import Call, Message, Recorded, SessionOverview, Status, Verdict
 from journeyman.records.chat import openai_messages
 
+_VERDICT_STYLES: dict[Status, str] = {
+    "ok": "green",
+    "failed": "red",
+    "invalid": "red",
+    "refused": "yellow",
+    "interrupted": "yellow",
+    "unknown": "dim",
+}
 _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
 
 
-_COUNT = click.IntRange(0, 1_000_000_000)
 _LIMIT = click.IntRange(1, 1_000_000_000)
 
 
@@ -31,19 +37,6 @@ def sessions() -> None:
     """
 
 
-def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    if value is None:
-        return None
-    try:
-        day = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is not a day like 2026-11-15") from error
-    try:
-        return (day if day.tzinfo else day.astimezone()).astimezone(UTC).timestamp()
-    except (OverflowError, ValueError, OSError) as error:
-        raise click.BadParameter(f"{value!r} is too far away") from error
-
-
 @sessions.command(
     "list",
     epilog="""\b
@@ -52,43 +45,21 @@ Examples:
   journeyman sessions list --source codex --since 2026-11-01
   journeyman sessions list --min-messages 100 --json""",
 )
-@click.option("--source", help="Only sessions of this recorder.")
-@click.option("--model", help="Only sessions of this model.")
-@click.option("--tag", help="Only sessions with this tag.")
-@click.option("--since", callback=_day, metavar="DAY", help="Only sessions begun on or after.")
-@click.option("--until", callback=_day, metavar="DAY", help="Only sessions begun before.")
-@click.option("--min-messages", type=_COUNT, default=0, help="Only sessions this long.")
-@click.option("--no-subagents", is_flag=True, help="Leave out the sessions of subagents.")
+@asked.session_options
 @click.option("-n", "--limit", type=_LIMIT, default=30, show_default=True)
-@click.option("--offset", type=_COUNT, default=0, help="How many to pass over.")
+@click.option("--offset", type=asked.COUNT, default=0, help="How many to pass over.")
 @asked.json_option
 @click.pass_context
 def list_(
     ctx: click.Context,
     *,
-    source: str | None,
-    model: str | None,
-    tag: str | None,
-    since: float | None,
-    until: float | None,
-    min_messages: int,
-    no_subagents: bool,
+    chosen: asked.Chosen,
     limit: int,
     offset: int,
     as_json: bool,
 ) -> None:
     """List sessions, newest first."""
-    found = asked.opened(ctx).sessions.list(
-        source=source,
-        model=model,
-        tag=tag,
-        since=since,
-        until=until,
-        min_messages=min_messages,
-        subagents=not no_subagents,
-        limit=limit,
-        offset=offset,
-    )
+    found = asked.opened(ctx).sessions.list(limit=limit, offset=offset, **chosen)
     if as_json:
         asked.print_json(found)
         return
@@ -168,15 +139,21 @@ def show(
     overview = journeyman.sessions.get(session_id)
     if as_json:
         calls = journeyman.sessions.calls(overview.session.id)
-        messages = [*journeyman.sessions.messages(overview.session.id)]
-        asked.print_json({"overview": overview, "messages": messages, "calls": calls})
+        asked.print_json(
+            {
+                "overview": overview,
+                "messages": [*journeyman.sessions.messages(overview.session.id)],
+                "calls": calls,
+                "verdicts": [journeyman.judge(call) for call in calls],
+            }
+        )
         return
     console = shown.console()
     _show_facts(console, journeyman, overview)
     console.print()
     if only_calls:
         for call in journeyman.sessions.calls(overview.session.id):
-            show_call(console, call, full=full)
+            show_call(console, call, journeyman.judge(call), full=full)
         return
     for message in journeyman.sessions.messages(overview.session.id):
         _show_message(console, message, full=full)
@@ -234,8 +211,8 @@ def _show_message(console: Console, message: Message, *, full: bool) -> None:
         console.print(line.append(f" {shown.plain(arguments)}", style="dim"), soft_wrap=True)
 
 
-def show_call(console: Console, call: Call, *, full: bool) -> None:
-    """One call and what came back, on two lines unless all is asked for."""
+def show_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
+    """One call, its verdict and what came back, on two lines unless all is asked for."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(shown.plain(call.tool), style="bold")
     room = max(console.width - line.cell_len - 1, 20)
     arguments = call.arguments if full else shown.one_line(call.arguments, room)
@@ -243,8 +220,8 @@ def show_call(console: Console, call: Call, *, full: bool) -> None:
     if call.result is None:
         console.print(Text("     no result was recorded", style="dim"))
         return
-    flags = _flags(call.recorded)
-    head = Text("     ").append(f"{flags} " if flags else "", style="magenta")
+    said = f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
+    head = Text("     ").append(f"[{said}] ", style=_VERDICT_STYLES[verdict.status])
     room = max(console.width - head.cell_len, 20)
     result = call.result if full else shown.one_line(call.result, room)
     console.print(head.append(shown.plain(result) or "(empty)", style=""), soft_wrap=True)

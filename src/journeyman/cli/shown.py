@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.logs.importing import Progress
 from journeyman.records import SourceTotals
 
 UNKNOWN = "·"
@@ -131,22 +130,30 @@ def totals_table(totals: Sequence[SourceTotals]) -> Table:
 @contextmanager
 def progress_bar(doing: str) -> Iterator[Any]:
     """Calls to what this yields move a bar on a terminal; in a pipe nothing is shown."""
+    with _bar(doing, "DownloadColumn") as move:
+        yield lambda progress: move(progress.done_bytes, progress.total_bytes)
+
+
+@contextmanager
+def counting_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for work that is counted: called with what is done and what there is."""
+    with _bar(doing, "MofNCompleteColumn") as move:
+        yield move
+
+
+@contextmanager
+def _bar(doing: str, amount: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield lambda _done, _total: None
         return
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich import progress  # noqa: PLC0415
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        getattr(progress, amount)(),
+        progress.TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=None)
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.done_bytes, total=progress.total_bytes)
-
-        yield show
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import asked, shown
+from journeyman.cli.profile_shown import show_failure, show_summary, show_tools
 from journeyman.cli.sessions import show_call
 from journeyman.journeyman import Journeyman
 from journeyman.records.report import ImportReport
@@ -18,6 +19,8 @@ _MOST_BYTES = 200_000_000
 """A tour reads the newest logs up to this size, so that it stays a tour."""
 
 _SHOWN_CALLS = 5
+_SHOWN_TOOLS = 6
+_SHOWN_FAILURES = 3
 _SEARCHES = ('"no such file"', "error", "the")
 
 
@@ -51,12 +54,14 @@ def _tell(journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
     report = journeyman.import_logs(logs)
     again = journeyman.import_logs(logs)
     totals = journeyman.sessions.totals()
-    asked.print_json({"sources": totals, "import": report, "import_again": again})
+    told = {"sources": totals, "import": report, "import_again": again}
+    asked.print_json(told | {"profile": journeyman.profile()})
 
 
 def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
     _step(console, 1, "Sessions that agents have recorded")
     logs = [] if sample else _newest_logs(journeyman)
+    is_sample = not logs
     if logs:
         found = shown.many(len(logs), "log")
         console.print(f"Found {found} of your agents; reading them, changing none.")
@@ -70,11 +75,13 @@ def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bo
     console.print()
     console.print(shown.totals_table(journeyman.sessions.totals()))
     _show_import(console, report)
-    _step(console, 2, "Each call joined with its result")
+    _step(console, 2, "Each call joined with its result, and judged")
     _show_one_session(console, journeyman)
-    _step(console, 3, "Everything that was said can be found")
+    _step(console, 3, "What works and what fails")
+    _show_reliability(console, journeyman, is_sample=is_sample)
+    _step(console, 4, "Everything that was said can be found")
     _show_search(console, journeyman)
-    _step(console, 4, "Nothing is read twice")
+    _step(console, 5, "Nothing is read twice")
     again = journeyman.import_logs(logs)
     console.print(
         f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
@@ -116,9 +123,20 @@ def _show_one_session(console: Console, journeyman: Journeyman) -> None:
     console.print(Text(f"{chosen.source}, {chosen.model}: {shown.plain(chosen.title)}"))
     calls = journeyman.sessions.calls(chosen.id)
     for call in calls[:_SHOWN_CALLS]:
-        show_call(console, call, full=False)
+        show_call(console, call, journeyman.judge(call), full=False)
     if len(calls) > _SHOWN_CALLS:
         console.print(f"and {len(calls) - _SHOWN_CALLS:,} more", style="dim")
+
+
+def _show_reliability(console: Console, journeyman: Journeyman, *, is_sample: bool) -> None:
+    found = journeyman.profile()
+    show_summary(console, found)
+    console.print()
+    show_tools(console, found, most=_SHOWN_TOOLS)
+    for failure in found.failures[:_SHOWN_FAILURES]:
+        show_failure(console, failure)
+    if is_sample:
+        console.print("The samples fail by script: these rates are no finding.", style="dim")
 
 
 def _show_search(console: Console, journeyman: Journeyman) -> None:
@@ -137,6 +155,7 @@ def _show_end(console: Console) -> None:
     console.print(
         "\nThis tour kept nothing. To begin for real:\n"
         "  [bold]journeyman import[/]          bring in the sessions of your agents\n"
+        "  [bold]journeyman profile[/]         how reliable their calls are\n"
         "  [bold]journeyman sessions list[/]   look at them\n"
         "  [bold]journeyman doctor[/]          see what is found and what works"
     )

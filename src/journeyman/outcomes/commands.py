@@ -1,5 +1,5 @@
-"""Tools that run commands, and what can be read off a command: which program decides its exit
-code, and whether that program answers a question with it.
+"""What can be read off a command: which program decides its exit code, whether that program only
+shows something or answers a question with its code, and whether it hides a failure.
 """
 
 import re
@@ -7,27 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-_RUNNERS = (
-    *("bash", "shell", "terminal", "exec", "command", "cmd", "python", "interpreter", "run_code"),
-    *("powershell", "sandbox"),
-)
-"""Parts of the names of tools that run commands or code, in lower case."""
-
 _ARGUMENTS = ("command", "cmd", "script", "code", "input")
-"""Where such tools are told what to run."""
-
-_known: dict[str, bool] = {}
-
-
-def runs_commands(tool: str) -> bool:
-    """Whether a tool of this name runs commands or code."""
-    known = _known.get(tool)
-    if known is None:
-        name = tool.lower()
-        known = any(part in name for part in _RUNNERS)
-        if len(_known) < 10_000:
-            _known[tool] = known
-    return known
+"""Where tools that run commands are told what to run."""
 
 
 def command_of(arguments: str) -> str:
@@ -140,6 +121,18 @@ def answers_no(arguments: str, exit_code: int, output: str) -> Answering | None:
         if exit_code in row.codes and program.match(deciding):
             return None if row.silent and output.strip() else row
     return None
+
+
+_SHOWING = re.compile(
+    r"(?:\S+/)?(?:cat|bat|head|tail|sed|awk|grep|egrep|rg|ls|find|wc|sort|uniq|cut|tree|echo|printf"
+    r"|jq|yq|less|more|nl|strings|gh|python3? -m json\.tool"
+    r"|git (?:--no-pager )?(?:show|diff|log|grep|blame|status|branch|ls-files|cat-file))(?=\s|$)"
+)
+
+
+def only_shows(arguments: str) -> bool:
+    """Whether a command does no more than show files or history, which may hold any words."""
+    return _SHOWING.match(deciding_command(command_of(arguments))) is not None
 
 
 _ECHO = re.compile(

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.outcomes import exits, structure, words
-from journeyman.outcomes.commands import answers_no, masked_failure, runs_commands
+from journeyman.outcomes.commands import answers_no, masked_failure, only_shows
 from journeyman.outcomes.kinds import kind_of
 from journeyman.outcomes.programs import complaint, what_went_wrong
-from journeyman.outcomes.rule import excerpt
+from journeyman.outcomes.rule import Rule, excerpt
 from journeyman.outcomes.statuses import ENDED, FAILED, GOOD, meaning
-from journeyman.outcomes.wrapping import unwrapped
+from journeyman.outcomes.tools import runs_commands, shows_content
+from journeyman.outcomes.wrapping import unwrapped, without_heading
 from journeyman.records import Call, Kind, Recorded, Status, Verdict
 
 _NO_RESULT = Verdict(status="unknown", rule="no_result")
@@ -102,30 +103,33 @@ def _good(call: Call, text: str, rule: str) -> Verdict:
 
 def _by_report(call: Call, text: str, depth: int) -> Verdict:
     """What the result says, by its structure, by the harness's words, by general text."""
-    text = text.strip()
+    text = without_heading(text.strip())
     if not text:
         return _EMPTY
+    if runs_commands(call.tool):
+        # What a harness adds after an output is its own word, whatever the output looks like.
+        closing = exits.stated_at_the_end(text)
+        if closing is not None:
+            return _by_exit(call, closing.code, closing.output, rule=f"exits.{closing.id}")
     first = text[0]
     if first == "<":
-        stated = exits.stated_at_the_head(text)
-        if stated is not None:
-            return _by_exit(call, stated.code, stated.output, rule=f"exits.{stated.id}")
-        wrapping, inside = unwrapped(text)
-        if wrapping is not None and depth:
-            said = _by_report(call, inside, depth - 1)
-            if wrapping.is_error and said.status in ("ok", "unknown"):
-                return Verdict(
-                    status="failed",
-                    kind=kind_of(inside),
-                    rule=f"wrapping.{wrapping.id}",
-                    evidence=excerpt(inside),
-                )
-            return said
-    elif first in '{["':
+        return _by_wrapping(call, text, depth)
+    if first in '{["':
         told = _by_structure(call, text, depth)
         if told is not None:
             return told
     return _by_words(call, text)
+
+
+def _by_wrapping(call: Call, text: str, depth: int) -> Verdict:
+    wrapping, inside = unwrapped(text)
+    if wrapping is None or not depth:
+        return _by_words(call, text)
+    said = _by_report(call, inside, depth - 1)
+    if wrapping.is_error and said.status in ("ok", "unknown"):
+        rule = f"wrapping.{wrapping.id}"
+        return Verdict(status="failed", kind=kind_of(inside), rule=rule, evidence=excerpt(inside))
+    return said
 
 
 def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
@@ -144,7 +148,10 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
             evidence=excerpt(left.error),
         )
     if isinstance(value, dict):
-        return _by_fields(call, value, depth)
+        said = _by_fields(call, value, depth)
+        if said.status != "ok" and _is_content(call, value):
+            return Verdict(status="ok", rule="text.shown")
+        return said
     if isinstance(value, str) and depth:
         return _by_report(call, value, depth - 1)
     if isinstance(value, list):
@@ -152,8 +159,17 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     return None
 
 
+def _is_content(call: Call, fields: dict[str, Any]) -> bool:
+    """Whether an object is what was to be shown: a JSON file, whatever stands in it."""
+    if not structure.OF_COMMANDS.isdisjoint(fields):
+        return False
+    if runs_commands(call.tool):
+        return only_shows(call.arguments)
+    return shows_content(call.tool) and '.json"' in call.arguments
+
+
 def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
-    if structure.SPEAKING.isdisjoint(fields):
+    if structure.is_data(fields):
         return _by_data(call, fields, depth)
     report = structure.report(fields)
     for rule in structure.KEPT_FROM_RUNNING:
@@ -169,6 +185,9 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
             return structure.verdict(rule, report)
     if code == 0:
         return _good(call, structure.output(fields), "fields.exit_code")
+    for name in ("output", "result"):
+        if isinstance(fields.get(name), list) and structure.exit_code_among(fields[name]):
+            return _by_items(call, fields[name], depth)
     if structure.SUCCESS.holds(report):
         return structure.verdict(structure.SUCCESS, report)
     return _by_data(call, fields, depth)
@@ -176,6 +195,8 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
 
 def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     """An object that says nothing of the call: what it carries may."""
+    if isinstance(fields.get("result"), dict) and "jsonrpc" in fields and depth:
+        return _by_fields(call, fields["result"], depth - 1)
     inner = structure.inner_text(fields)
     if inner is not None and depth:
         return _by_report(call, inner, depth - 1)
@@ -187,6 +208,10 @@ def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
     texts = structure.block_texts(items)
     if texts is not None and depth:
         return _by_report(call, texts, depth - 1)
+    code = structure.exit_code_among(items)
+    if code:
+        output = "\n".join(structure.output(item) for item in items if isinstance(item, dict))
+        return _by_exit(call, code, output, rule="items.exit_code")
     bad, of = structure.errors_among(items)
     if bad and bad == of:
         message = structure.error_text(next(item for item in items if isinstance(item, dict)))
@@ -205,26 +230,38 @@ def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
 
 def _by_words(call: Call, text: str) -> Verdict:
     stated = exits.stated_at_the_head(text)
-    runs = runs_commands(call.tool)
-    if stated is None and runs:
-        stated = exits.stated_at_the_end(text)
     if stated is not None:
         return _by_exit(call, stated.code, stated.output, rule=f"exits.{stated.id}")
     found = words.at_the_head(text) or words.near_the_end(text)
-    if found is not None:
+    if found is not None and not _is_only_content(call, found.rule, text):
         rule = found.rule
         # A traceback says at its end what it is about.
         seen = what_went_wrong(text) if text.startswith("Traceback") else text[:600]
         kind: Kind = rule.kind or (kind_of(seen) if rule.status == "failed" else "")
         return Verdict(status=rule.status, kind=kind, rule=rule.id, evidence=excerpt(seen))
-    if runs:
+    if runs_commands(call.tool):
         complained = complaint(call.arguments, text)
         if complained is not None:
             rule, line = complained
             kind = rule.kind or kind_of(line)
             return Verdict(status="failed", kind=kind, rule=rule.id, evidence=excerpt(line))
         return _good(call, text, "text.plain")
+    if not shows_content(call.tool):
+        said = words.in_a_message(text)
+        if said is not None:
+            kind = said.rule.kind or kind_of(text)
+            return Verdict(status="failed", kind=kind, rule=said.rule.id, evidence=excerpt(text))
     return _PLAIN
+
+
+def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
+    """Whether words of failure are the beginning of what a tool was to show. An error message is
+    one line, or an exception's name on a line of its own and its message.
+    """
+    if rule.id not in words.GENERAL or not shows_content(call.tool):
+        return False
+    first, _, rest = text.partition("\n")
+    return bool(rest) and " " in first.strip()
 
 
 def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool = False) -> Verdict:

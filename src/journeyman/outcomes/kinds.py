@@ -272,6 +272,7 @@ KINDS: tuple[KindRow, ...] = (
     ),
 )
 
+_PHRASES = tuple((phrase, row.kind) for row in KINDS for phrase in row.phrases)
 _MOST = 600
 
 
@@ -281,8 +282,7 @@ def kind_of(message: str, otherwise: Kind = "error") -> Kind:
         # What went wrong is said first or last, seldom in the middle.
         message = message[:_MOST] + "\n" + message[-_MOST:]
     words = message.lower()
-    for row in KINDS:
-        for phrase in row.phrases:
-            if phrase in words:
-                return row.kind
+    for phrase, kind in _PHRASES:
+        if phrase in words:
+            return kind
     return otherwise

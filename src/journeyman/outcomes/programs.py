@@ -6,8 +6,8 @@ less, because what it shows may hold any words.
 import re
 from typing import NamedTuple
 
-from journeyman.outcomes.commands import command_of, deciding_command
-from journeyman.outcomes.rule import Rule, finder
+from journeyman.outcomes.commands import only_shows
+from journeyman.outcomes.rule import Rule, on_any_line
 
 SHELL: tuple[Rule, ...] = (
     Rule(
@@ -130,17 +130,16 @@ SUMMARIES: tuple[Rule, ...] = (
         "failed",
         "syntax",
         (
-            r"[^\s:]{1,200}+:\d+(?::\d+)?: (?:fatal )?error:",
+            r"[^\s:]{1,200}+:\d+(?::\d+)?(?:: (?:fatal )?error:| - error TS|: undefined: "
+            r"|: [A-Z]\d{3,4} |: syntax error|: no required module)",
             r"error\[E\d+\]: ",
             r"error: (?:could not compile|aborting due to)",
-            r"\S{1,200}\(\d+,\d+\): error ",
-            r"\S{1,200}:\d+:\d+ - error TS",
+            r"[^\s(]{1,200}+\(\d+,\d+\): error ",
             r"# [\w./-]+(?: \[[\w./-]+\])?\n\S+\.go:\d+:\d+: ",
             r"Found [1-9]\d* errors?\b",
             r"[1-9]\d* errors?(?: generated)?\.?$",
             r"[1-9]\d* issues?:$",
             r"✖ \d+ problems? \([1-9]",
-            r"\S{1,200}:\d+:\d+: (?:undefined: |[A-Z]\d{3,4} |syntax error)",
             r"Your code has been rated at (?!10)",
         ),
         "main.c:3:5: error: unknown type name 'itn'",
@@ -151,7 +150,7 @@ SUMMARIES: tuple[Rule, ...] = (
         "failed",
         "",
         (
-            r"[\w./ -]{1,80}: error: ",
+            r"[\w./ -]{1,80}+: error: ",
             r"(?:error|Error|ERROR): (?:unknown|unrecogni[sz]ed|invalid|no such|missing|cannot"
             r"|could not|failed|unable"
             r"|pathspec|not found|file or directory|usage|No matching|Could not|Cannot|Failed"
@@ -173,11 +172,14 @@ SUMMARIES: tuple[Rule, ...] = (
             r"ERROR \d{3,5} \(",
             r"(?:PHP )?(?:Fatal|Parse) error:",
             r"E: [A-Z]",
+            r"[\w-]{1,40}+: +cannot find or open ",
             r"(?:Segmentation fault|Killed|Bus error|Aborted|Illegal instruction)\b",
             r"Try '[^'\n]{1,80} --help'",
             r"Usage: [^\n]{1,300}\Z",
-            r"no required module|no Go files in|package [\w./-]+ is not in ",
-            r"Terminated due to |The command is terminated due to an error",
+            r"no Go files in ",
+            r"package [\w./-]+ is not in ",
+            r"merge: \S{1,200} - not something we can merge",
+            r"The command is terminated due to an error",
             r"pull request create failed",
             r"import cycle not allowed",
         ),
@@ -186,17 +188,12 @@ SUMMARIES: tuple[Rule, ...] = (
     ),
 )
 
-_shell = finder(SHELL, "on any line")
-_any = finder((*SHELL, *SUMMARIES), "on any line")
+_shell = on_any_line(SHELL)
+_any = on_any_line((*SHELL, *SUMMARIES))
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LAST = 500
 _SHORT = 600
-_SHOWING = re.compile(
-    r"(?:\S+/)?(?:cat|head|tail|sed|awk|grep|egrep|rg|ls|find|wc|sort|uniq|cut|tree|echo|printf"
-    r"|jq|less|more|nl"
-    r"|git (?:--no-pager )?(?:show|diff|log|grep|blame|status|branch|ls-files|cat-file)|gh)(?=\s|$)"
-)
 
 
 class Complaint(NamedTuple):
@@ -212,7 +209,7 @@ def complaint(arguments: str, output: str) -> Complaint | None:
     found = _any(end)
     if found is None:
         return None
-    if _SHOWING.match(deciding_command(command_of(arguments))):
+    if only_shows(arguments):
         # The program's own complaint stands alone, first or last.
         end = end.rstrip().rpartition("\n")[2]
         found = _shell(end)
@@ -227,10 +224,11 @@ def complaint(arguments: str, output: str) -> Complaint | None:
 def what_went_wrong(output: str) -> str:
     """The line of a failed command's output that says most, else its last words."""
     end = _end(output)
+    last = end.rpartition("\n")[2]
+    if _any(last) is not None:
+        return last  # most programs say it last; then there is no need to look further
     found = _any(end)
-    if found is not None:
-        return end[found.start :].partition("\n")[0]
-    return end.strip().rpartition("\n")[2]
+    return last if found is None else end[found.start :].partition("\n")[0]
 
 
 def _end(output: str) -> str:

@@ -15,7 +15,10 @@ class StatusWords(NamedTuple):
 
 
 FAILED = StatusWords(
-    ("error", "failed", "failure", "fail", "fatal", "exception", "incomplete"),
+    (
+        *("error", "failed", "failure", "fail", "fatal", "exception", "incomplete", "conflict"),
+        *("unauthorized", "invalid"),
+    ),
     "failed",
     "",
     "it did not work; the message beside it tells the kind",

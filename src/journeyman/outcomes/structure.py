@@ -2,6 +2,7 @@
 call. Only fields that harnesses and tools use for that are looked at, never the data beside them.
 """
 
+import ast
 import re
 from collections.abc import Callable
 from json import JSONDecoder
@@ -27,6 +28,11 @@ from journeyman.records import Kind, Status, Verdict
 
 _NOTHING = ("", "none", "null", "n/a", "(none)", "false", "no error", "ok", "success")
 
+_FALSE = (False, "false")  # and 0, which is equal to False
+_DONE = (
+    *("sent", "accepted", "approved", "created", "updated", "deleted", "saved", "executed"),
+    *("applied", "delivered", "succeeded", "authentication_status"),
+)
 _OF_CALLS = frozenset(("error", "exit_code", "output", "message", "feedback"))
 _REFUSING = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
 
@@ -47,17 +53,28 @@ def report(fields: Fields) -> Report:
     return Report(fields, error_text(fields), meaning(fields.get("status")))
 
 
+# A dictionary keeps its order, and tells as fast as a set that it shares nothing with another.
+_ERROR_FIELDS = dict.fromkeys(
+    (
+        *("error", "Error", "err", "error_message", "errorMessage", "errorMessages"),
+        *("Error Message", "exception", "failure"),
+    )
+).keys()
+
+
 def error_text(fields: Fields) -> str:
     """What an object says went wrong; nothing when it says that nothing did. A number is data:
     a model's error rate, say.
     """
-    for name in ("error", "error_message", "errorMessage", "exception", "failure"):
+    if _ERROR_FIELDS.isdisjoint(fields):
+        return ""
+    for name in _ERROR_FIELDS:
         value = fields.get(name)
         if isinstance(value, str):
             if value.strip().lower() not in _NOTHING:
                 return value
         elif isinstance(value, dict):
-            message = value.get("message") or value.get("msg") or value.get("detail")
+            message = value.get("message") or value.get("Message") or value.get("msg")
             if message or value:
                 return message if isinstance(message, str) else str(value)
         elif value is True or (isinstance(value, list) and value):
@@ -78,15 +95,42 @@ def _speaks_of_a_call(fields: Fields) -> bool:
     return len(fields) < 12 and not _OF_CALLS.isdisjoint(fields)
 
 
+_EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+OF_COMMANDS = frozenset((*_EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
+"""Fields of a report on a command, as against what a command printed."""
+
+
 def exit_code(fields: Fields) -> int | None:
     """The exit code an object states."""
     for holder in (fields, fields.get("metadata")):
         if isinstance(holder, dict):
-            for name in ("exit_code", "exitCode", "returncode", "return_code"):
-                value = holder.get(name)
-                if isinstance(value, int) and not isinstance(value, bool):
+            for name in _EXIT_FIELDS:
+                value = _number(holder.get(name))
+                if value is not None:
                     return value
     return None
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and len(value) < 10 and value.lstrip("-").isdecimal():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def exit_code_among(items: list[Any]) -> int | None:
+    """The first exit code other than 0 in a list of commands' reports; 0 when all are 0."""
+    found = None
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        code = exit_code(item)
+        outcome = item.get("outcome")
+        if isinstance(outcome, dict):
+            code = 124 if outcome.get("type") == "timeout" else exit_code(outcome)
+        if code:
+            return code
+        found = code if found is None else found
+    return found
 
 
 def errors_among(items: list[Any]) -> tuple[int, int]:
@@ -106,13 +150,15 @@ def _web_status(fields: Fields) -> int:
         value = fields.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
+    if "message" in fields:
+        return _number(fields.get("code", fields.get("cod"))) or 0
     return 0
 
 
 def _is_graphql_failure(fields: Fields) -> bool:
     errors = fields.get("errors")
     return (
-        isinstance(errors, list)
+        isinstance(errors, list | dict)
         and bool(errors)
         and not fields.get("data")
         and fields.keys() <= {"errors", "data", "message", "status", "extensions"}
@@ -192,7 +238,7 @@ REPORTED: tuple[FieldRule, ...] = (
     ),
     FieldRule(
         "fields.unsuccessful",
-        lambda it: it.fields.get("success") is False or it.fields.get("ok") is False,
+        lambda it: it.fields.get("success") is False or it.fields.get("ok") in _FALSE,
         "failed",
         "",
         '{"success": false, "error": "Could not find a match for old_string in the file"}',
@@ -242,6 +288,37 @@ REPORTED: tuple[FieldRule, ...] = (
         "GraphQL answers so; a list of errors beside data is a finding, not a failure",
     ),
     FieldRule(
+        "fields.not_done",
+        lambda it: any(it.fields.get(name) is False for name in _DONE),
+        "failed",
+        "",
+        '{"sent": false, "reason": "mailbox unavailable"}',
+        "what was to be done was not; that something is not active or not found is an answer",
+    ),
+    FieldRule(
+        "fields.code",
+        lambda it: (
+            "msg" in it.fields
+            and not it.fields.get("data")
+            and (_number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
+        ),
+        "failed",
+        "",
+        '{"code": 4001, "msg": "party size exceeds limit", "data": null}',
+        "services that number their errors and put 0 or 200 where there is none",
+    ),
+    FieldRule(
+        "fields.detail",
+        lambda it: (
+            it.fields.keys() == {"detail"}
+            or ("documentation_url" in it.fields and "message" in it.fields)
+        ),
+        "failed",
+        "",
+        '{"detail": "Not Found"}',
+        "FastAPI and GitHub answer so, and with nothing else",
+    ),
+    FieldRule(
         "fields.all_items",
         lambda it: (counts := _items_with_error(it.fields))[0] and counts[0] == counts[1],
         "failed",
@@ -287,6 +364,7 @@ SUCCESS = FieldRule(
     lambda it: (
         it.fields.get("success") is True
         or it.fields.get("ok") is True
+        or it.fields.get("isError") is False
         or it.status is GOOD
         or it.status is ENDED
         or "error" in it.fields
@@ -340,13 +418,16 @@ def says_fine(fields: Fields) -> bool:
     return "error" in fields and not error_text(fields)
 
 
+_BESIDE = ("type", "id", "jsonrpc", "meta", "structuredContent", "annotations", "name")
 _INNER = ("result", "output", "content", "response", "text", "value", "data", "observation")
 
 
 def inner_text(fields: Fields) -> str | None:
     """The text or blocks that an object does no more than carry."""
+    if fields.get("type") == "text" and isinstance(fields.get("text"), str):
+        return str(fields["text"])
     carried = [name for name in _INNER if name in fields]
-    if len(carried) != 1 or len(fields) > 2:
+    if len(carried) != 1 or not fields.keys() <= {carried[0], *_BESIDE}:
         return None
     value = fields[carried[0]]
     if isinstance(value, list):
@@ -367,6 +448,16 @@ def block_texts(items: list[Any]) -> str | None:
     return "\n".join(texts) if texts else None
 
 
+def is_data(fields: Fields) -> bool:
+    """Whether an object has no field that any rule looks at, or only the status of a thing."""
+    spoken = SPEAKING.intersection(fields)
+    if spoken == _STATUS_ONLY:
+        status = fields["status"]
+        return isinstance(status, str) and meaning(status) is None
+    return not spoken
+
+
+_STATUS_ONLY = frozenset(("status",))
 SPEAKING = frozenset(
     (
         *("error", "error_message", "errorMessage", "exception", "failure", "errors", "type"),
@@ -389,6 +480,8 @@ SPEAKING = frozenset(
             "output",
             "interrupted",
         ),
+        *("Error", "err", "errorMessages", "Error Message", "exit_status", "code", "cod", "detail"),
+        *("documentation_url", "notify_on_complete", *_DONE),
         *("guardrail_refusal", "approval_pending", "results", "lint", "pid", "backgroundTaskId"),
     )
 )
@@ -407,6 +500,8 @@ def decoded(text: str) -> Any:
         pass
     if len(text) > _MOST:
         raise ValueError("too long to try")
+    if text.startswith("{'"):
+        return _written_by_python(text)
     try:
         value, _ = _leading(text.lstrip())
     except RecursionError as error:
@@ -414,6 +509,17 @@ def decoded(text: str) -> Any:
     return value
 
 
+def _written_by_python(text: str) -> Any:
+    """An object that a program wrote as Python does, with single quotes."""
+    if len(text) > _LONGEST_LITERAL:
+        raise ValueError("too long to try")
+    try:
+        return ast.literal_eval(text.strip())
+    except (SyntaxError, MemoryError, RecursionError, TypeError) as error:
+        raise ValueError("not a Python value") from error
+
+
+_LONGEST_LITERAL = 20_000
 _CUT_EXIT = re.compile(r'"(?:exit_code|exitCode|returncode)": ?(-?\d{1,10})\b')
 _CUT_FALSE = re.compile(r'\s*\{[^{}\[\]]{0,300}?"(?:success|ok)": ?false\b')
 _CUT_ERROR = re.compile(r'\s*\{[^{}\[\]]{0,300}?"error": ?"((?:[^"\\]|\\.){1,400})')

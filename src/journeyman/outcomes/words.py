@@ -5,9 +5,11 @@ What a person or a policy decided comes before what went wrong, and what is spec
 general. A pattern names no inner groups that capture, and begins with a letter where it can.
 """
 
-from journeyman.outcomes.rule import Found, Rule, finder
+import re
 
-_NAME = r"['\"`(]?[\w./:-]{1,80}['\"`)]?"
+from journeyman.outcomes.rule import Found, Rule, anywhere, at_the_start
+
+_NAME = r"['\"`(]?[\w./:-]{1,80}+['\"`)]?"
 
 REFUSED: tuple[Rule, ...] = (
     Rule(
@@ -72,6 +74,9 @@ REFUSED: tuple[Rule, ...] = (
             r"This tool cannot be used in ",
             r"Tool \"[\w.-]{1,80}\" is not allowed",
             r"Background review denied",
+            r"Tool usage limit reached",
+            r"I tried reusing the same input",
+            r"Tool not executed - ",
         ),
         "Permission to use Bash(git push:*) has been denied.",
         "a rule of the settings, a mode or a policy said no before anything ran",
@@ -87,7 +92,7 @@ REFUSED: tuple[Rule, ...] = (
             r"(?:Your |This |The )?(?:[Cc]ommand|[Tt]ool call|[Oo]peration|[Aa]ction"
             r"|[Rr]equest) (?:was |has been "
             r"|is )?(?:blocked|denied|not permitted|not approved)\b",
-            r"[\w:.*-]{1,80} hook (?:error|blocked|blocking|denied|stopped)",
+            r"[\w:.*-]{1,80}+ hook (?:error|blocked|blocking|denied|stopped)",
             r"Hook [\w:.*-]{1,80} denied",
             r"Execution stopped by ",
             r"MCP tool call blocked",
@@ -140,6 +145,7 @@ INTERRUPTED: tuple[Rule, ...] = (
             r"|terminated)\b"
             r"(?! because it)",
             r"The user (?:cancell?ed|interrupted|aborted|skipped)",
+            r"The execution of this tool, or a previous tool, was interrupted",
             r"[Uu]ser (?:cancell?ed|interrupted|aborted)",
             r"Interrupted by (?:the )?user",
             r"KeyboardInterrupt\s*\Z",
@@ -198,11 +204,13 @@ INVALID: tuple[Rule, ...] = (
             r"Missing (?:value for )?(?:the )?(?:required )?(?:parameter|argument|field|arguments)",
             r"missing required parameter",
             r"missing field `",
+            r"missing \d+ required positional",
+            r"Invalid (?:URL|expression|argument|value|query|path|regex|pattern)\b[\w ]{0,40}: ",
             r"Required (?:parameter|argument)",
             r"the Action Input is not a valid",
-            r"TypeError\b[^\n]{0,4}\n?[\w.<>]{1,120}\(\) (?:got an unexpected|got multiple"
+            r"TypeError\b[^\n]{0,4}\n?[\w.<>]{1,120}+\(\) (?:got an unexpected|got multiple"
             r"|missing \d|takes )",
-            r"[\w.<>]{1,120}\(\) (?:got an unexpected keyword|got multiple values"
+            r"[\w.<>]{1,120}+\(\) (?:got an unexpected keyword|got multiple values"
             r"|missing \d+ required"
             r"|takes (?:from )?\d+ )",
         ),
@@ -296,7 +304,8 @@ FAILED: tuple[Rule, ...] = (
         (
             r"\[?TOOL[_ ]ERROR\]?\b",
             r"\[(?:ERROR|error|Error)\]",
-            r"### Error\b",
+            r"### Error\n",
+            r"\[ERROR: ",
             r"<exception>",
             r"MCP error -?\d",
             r"-32\d{3}: ",
@@ -332,6 +341,7 @@ FAILED: tuple[Rule, ...] = (
             r"|searching|fetching|reading|writing|performing|from|processing|creating|updating"
             r"|getting|accessing"
             r"|applying|validating|code|\d{3})\b",
+            r"[^\s:]{1,200}+: Error - ",
             r"(?:There was|I encountered|Encountered|Got) an? (?:unexpected )?error\b",
             r"Encountered error:",
             r"Action error:",
@@ -356,7 +366,8 @@ FAILED: tuple[Rule, ...] = (
             r"sandbox error",
             r"# \d+ SEARCH/REPLACE block",
             r"Your proposed edit has introduced",
-            r"Failed!",
+            r"Failed[!:]",
+            r"Applying patch failed",
         ),
         "The tool execution failed with the following error:\n<error>\nno such element\n</error>",
         "Cline, smolagents, Codex, SWE-agent and others",
@@ -395,6 +406,9 @@ FAILED: tuple[Rule, ...] = (
             r"HTTP(?:/[\d.]+)? ?(?:[Ee]rror:? ?)?(?:status:? ?)?[45]\d\d\b",
             r"[45]\d\d (?:Client|Server) Error",
             r"Response status code is [45]\d\d",
+            r"[45]\d\d (?:Too Many Requests|Not Found|Unauthorized|Forbidden|Bad Request"
+            r"|Bad Gateway|Internal Server Error|Service Unavailable|Gateway Time-?out)\b",
+            r"(?:<!DOCTYPE html[^>]{0,100}>\s*)?<html[^>]{0,100}>[^\0]{0,200}?<title>[45]\d\d ",
         ),
         "HTTP error: 503 Service Unavailable",
         "clients of web services pass the status on",
@@ -443,6 +457,7 @@ FAILED: tuple[Rule, ...] = (
             r"(?:old_str|the string to replace|old_string|oldString|was performed)",
             r"No changes to make",
             r"No sufficiently similar match",
+            r"<error_details>",
         ),
         "File has not been read yet. Read it first before writing to it.",
         "editors that check before they write",
@@ -463,7 +478,68 @@ FAILED: tuple[Rule, ...] = (
     ),
 )
 
+MESSAGES: tuple[Rule, ...] = (
+    Rule(
+        "words.short_message",
+        "failed",
+        "",
+        (
+            "does not exist",
+            "doesn't exist",
+            "do not exist",
+            "could not be found",
+            "could not be read",
+            "could not be loaded",
+            "could not be completed",
+            "already exists",
+            "not permitted",
+            "not authorized",
+            "not authorised",
+            "is not allowed",
+            "not accessible",
+            "is not supported",
+            "max retries exceeded",
+            "duplicate key",
+            "connection refused",
+            "connection reset",
+            "permission denied",
+            "access denied",
+            "closed unexpectedly",
+            "cannot execute",
+            "statement timeout",
+            "compilation error",
+            "syntax error",
+            "internal error",
+            "server error",
+            "net::err_",
+            "unrecognized name",
+            "err value",
+            "kernel died",
+        ),
+        'column "x" does not exist',
+        "a message of one line from a tool that neither shows content nor runs commands",
+    ),
+)
+"""Plain words, in lower case, anywhere in a result of one line."""
+
+NONE_FOUND = Rule(
+    "words.none_found",
+    "failed",
+    "not_found",
+    (
+        r"No (?!match|result|file\b|files\b|data|row|record|issue|pull|item|change|error|problem)"
+        r"[\w ]{1,40} found (?:with|for|at|matching) ",
+    ),
+    "No tab found with page_id: 9",
+    "a named thing was asked for; a search that finds nothing says it in other words",
+)
+
 AT_THE_HEAD = (*REFUSED, *INTERRUPTED, *INVALID, *OPEN, *FAILED)
+
+GENERAL = frozenset(
+    ("words.marked", "words.error", "words.error_doing", "words.failed_to", "words.exception")
+)
+"""Rows whose words any text can begin with, so that content of many lines proves nothing."""
 
 AT_THE_END: tuple[Rule, ...] = (
     Rule(
@@ -504,7 +580,11 @@ AT_THE_END: tuple[Rule, ...] = (
         "words.error_at_the_end",
         "failed",
         "",
-        (r"\[Error occurred in processing last action\]",),
+        (
+            r"\[Error occurred in processing last action\]",
+            r"\[Your command [^\n]{1,200} is NOT executed\.",
+            r"END error message",
+        ),
         "no such element\n[Error occurred in processing last action]",
         "OpenHands adds it to an error",
     ),
@@ -535,18 +615,36 @@ AT_THE_END: tuple[Rule, ...] = (
 looking for them quick."""
 
 _LONGEST_END = 300
+_LONGEST_MESSAGE = 300
+# The two ways in which the words of a row can begin with a number.
+_numbered = re.compile(r"\d{1,4} validation error|[45]\d\d ").match
 _PREFIXES = ("Error: ", "ERROR: ", "error: ")
-_find = finder(AT_THE_HEAD, "at the start")
-_find_late = finder(AT_THE_END, "anywhere")
+_find = at_the_start(AT_THE_HEAD)
+_none_found = at_the_start((NONE_FOUND,))
+_PHRASES = tuple((phrase, rule) for rule in MESSAGES for phrase in rule.patterns)
+_find_late = anywhere(AT_THE_END)
 # What is special can stand behind a general "Error: "; the last resort is that word itself.
-_special = finder((*REFUSED, *INTERRUPTED, *INVALID, *FAILED[:1]), "at the start")
+_special = at_the_start((*REFUSED, *INTERRUPTED, *INVALID, *FAILED[:1]))
 
 
 def at_the_head(text: str) -> Found | None:
     """The row whose words a result begins with."""
+    if text[:1].isdecimal() and not _numbered(text):
+        return None  # lines with numbers: what a file holds
     if text.startswith(_PREFIXES):
         return _special(text[7:].lstrip()) or _find(text)
     return _find(text)
+
+
+def in_a_message(text: str) -> Found | None:
+    """The row whose words a result has that is one short line."""
+    if len(text) > _LONGEST_MESSAGE or "\n" in text:
+        return None
+    low = text.lower()
+    for phrase, rule in _PHRASES:
+        if phrase in low:
+            return Found(rule, 0)
+    return _none_found(text)
 
 
 def near_the_end(text: str) -> Found | None:

@@ -74,6 +74,51 @@ WRAPPINGS: tuple[Wrapping, ...] = (
 _start = re.compile("|".join(f"({row.start})" for row in WRAPPINGS), re.DOTALL)
 
 
+class Heading(NamedTuple):
+    """A line before a result that says only that one follows."""
+
+    id: str
+    pattern: str
+    example: str
+    reason: str
+
+
+HEADINGS: tuple[Heading, ...] = (
+    Heading(
+        "cline",
+        r"\[\w{1,60}(?: for '[^'\n]{0,300}')?\] Result:\n",
+        "[read_file for 'a'] Result:\nError: no such file",
+        "Cline names the call again",
+    ),
+    Heading(
+        "observation",
+        r"(?:Observation|OBSERVATION):\s",
+        "OBSERVATION:\nError: no such element",
+        "OpenHands and SWE-agent, and prompts in the style of ReAct",
+    ),
+    Heading(
+        "call_id",
+        r"Call id: \S{1,80}\n",
+        "Call id: 12\nError:\nno such element",
+        "smolagents names the call again",
+    ),
+    Heading(
+        "playwright",
+        r"### Result\n",
+        "### Result\nError: page.goto: net::ERR_CONNECTION_REFUSED",
+        "the Playwright server's answers come in sections",
+    ),
+)
+
+_heading = re.compile("|".join(row.pattern for row in HEADINGS))
+
+
+def without_heading(text: str) -> str:
+    """The result after a line that only announces it."""
+    found = _heading.match(text)
+    return text[found.end() :] if found else text
+
+
 class Unwrapped(NamedTuple):
     """A result without its wrapping."""
 

@@ -14,6 +14,7 @@ from journeyman.reliability.clusters import distinct
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.learning import Learning, learning
 from journeyman.reliability.lengths import BANDS, band
+from journeyman.reliability.marathons import Marathons, marathons
 from journeyman.reliability.rates import Rate, wilson
 from journeyman.reliability.task_types import TaskType, ToolType, ruling, task_type, tool_type
 
@@ -112,6 +113,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     failures: tuple[FailureGroup, ...]
     further_failures: int
     lengths: tuple[Group, ...]
+    marathons: Marathons
     curve: Curve
     learning: Learning
     note: str
@@ -149,6 +151,7 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
         failures=tuple(_failure_group(*one) for one in failing[:COMMONEST_FAILURES]),
         further_failures=max(0, len(failing) - COMMONEST_FAILURES),
         lengths=grouped(sessions, "length"),
+        marathons=marathons(sessions),
         curve=_curve(sessions),
         learning=learning(sessions),
         note=_note(len(sessions), calls, rate),

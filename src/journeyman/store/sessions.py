@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 import sqlalchemy as sa
@@ -26,6 +26,20 @@ from journeyman.store.search import forget_deleted_words, search_statement, snip
 from journeyman.store.tables import deleted, messages, sessions, usage
 
 _LONGEST_LINEAGE = 1000
+
+
+class Choice(TypedDict, total=False):
+    """Which sessions are meant, as `Sessions.list` takes it."""
+
+    source: str | None
+    model: str | None
+    tag: str | None
+    since: float | None
+    until: float | None
+    min_messages: int
+    subagents: bool
+    limit: int | None
+    offset: int
 
 
 class Sessions:

@@ -1,8 +1,11 @@
 """Every row of every table of rules is a case: its example must be judged by this row."""
 
 import json
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from journeyman.outcomes import (
     commands,
@@ -15,7 +18,7 @@ from journeyman.outcomes import (
     wrapping,
 )
 from journeyman.outcomes.judge import judge
-from journeyman.outcomes.rule import Rule
+from journeyman.outcomes.rule import Rule, _first_letters
 from journeyman.outcomes.structure import FieldRule
 from journeyman.records import Call, Recorded
 
@@ -29,7 +32,9 @@ def by_id(row: Rule | FieldRule) -> str:
     return row.id
 
 
-@pytest.mark.parametrize("row", [*words.AT_THE_HEAD, *words.AT_THE_END], ids=by_id)
+@pytest.mark.parametrize(
+    "row", [*words.AT_THE_HEAD, *words.AT_THE_END, *words.MESSAGES, words.NONE_FOUND], ids=by_id
+)
 def test_the_words_of_a_harness(row):
     verdict = judge(call(row.example))
     assert (verdict.rule, verdict.status) == (row.id, row.status)
@@ -61,7 +66,7 @@ def test_the_fields_of_an_object(row):
 def test_the_places_of_an_exit_code(row):
     verdict = judge(call(row.example, tool="bash", command="./run all"))
     assert (verdict.rule, verdict.status) == (f"exits.{row.id}", "failed")
-    assert judge(call(row.example.replace(" 2", " 0").replace(">2<", ">0<"), "bash")).status == "ok"
+    assert judge(call(re.sub(r"(?<=[ >=])2(?=\b)", "0", row.example), "bash")).status == "ok"
 
 
 @pytest.mark.parametrize("row", exits.MEANINGS, ids=lambda row: f"code-{row.code}")
@@ -87,6 +92,12 @@ def test_the_wrappings_of_a_result(row):
     assert judge(call(row.example)).status == "failed"
 
 
+@pytest.mark.parametrize("row", wrapping.HEADINGS, ids=lambda row: f"heading-{row.id}")
+def test_the_headings_of_a_result(row):
+    assert wrapping.without_heading(row.example) != row.example
+    assert judge(call(row.example)).status == "failed"
+
+
 @pytest.mark.parametrize("row", kinds.KINDS, ids=lambda row: f"kind-{row.kind}")
 def test_the_kinds_of_failure(row):
     assert kinds.kind_of(row.example) == row.kind
@@ -101,7 +112,13 @@ def test_programs_that_answer_by_their_exit_code(row):
 
 
 def test_every_row_has_an_id_of_its_own_an_example_and_a_reason():
-    rows = [*words.AT_THE_HEAD, *words.AT_THE_END, *programs.SHELL, *programs.SUMMARIES]
+    rows = [
+        *words.AT_THE_HEAD,
+        *words.AT_THE_END,
+        *words.MESSAGES,
+        *programs.SHELL,
+        *programs.SUMMARIES,
+    ]
     fields = [*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS, structure.DATA]
     ids = [row.id for row in (*rows, *fields)]
     assert len(ids) == len(set(ids))
@@ -112,3 +129,50 @@ def test_every_field_that_a_rule_looks_at_is_known_to_speak():
     """An object without such a field is taken for data at once, so the list must be complete."""
     for row in (*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS):
         assert not structure.SPEAKING.isdisjoint(json.loads(row.example)), row.id
+
+
+def patterns_with_known_beginning():
+    rows = [*words.AT_THE_HEAD, words.NONE_FOUND, *programs.SHELL, *programs.SUMMARIES]
+    patterns = [pattern for row in rows for pattern in row.patterns]
+    return sorted({pattern for pattern in patterns if _first_letters(pattern)})
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_what_fits_a_pattern_begins_as_the_pattern_says(data):
+    """Or else a text would not be tried against the pattern."""
+    pattern = data.draw(st.sampled_from(patterns_with_known_beginning()))
+    text = data.draw(st.from_regex(re.compile(rf"\A(?:{pattern})")))
+    assert text[0] in _first_letters(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letters"),
+    [
+        ("Error", "E"),
+        ("E?rror", ""),
+        (r"\[Old", "["),
+        (r"\[?Old", ""),
+        ("[Ff]ailed", "Ff"),
+        ("[Ff]?ailed", ""),
+        ("(?:An |an )error", "Aa"),
+        ("(?:An |an )?error", ""),
+        ("(?:[Cc]ommand|Tool) failed", "CcT"),
+        (r"(?:\d|x)y", ""),
+        (r"\d+ errors", ""),
+        ("[\\w.]+ failed", ""),
+        ("<error>", "<"),
+        (r"-32\d", "-"),
+    ],
+)
+def test_the_beginning_of_a_pattern(pattern, letters):
+    assert _first_letters(pattern) == letters
+
+
+def test_a_pattern_is_one_pattern():
+    """Those that begin with a letter are tried only where it stands, so each must be whole."""
+    rows = [*words.AT_THE_HEAD, *words.AT_THE_END, words.NONE_FOUND]
+    for row in (*rows, *programs.SHELL, *programs.SUMMARIES):
+        for pattern in row.patterns:
+            parsed = re._parser.parse(pattern)
+            assert str(parsed[0][0]) != "BRANCH" or len(parsed) > 1, (row.id, pattern)

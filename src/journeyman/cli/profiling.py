@@ -1,0 +1,98 @@
+"""`journeyman profile`: how reliable the calls of sessions were."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import click
+import msgspec
+
+from journeyman.cli import asked, shown
+from journeyman.cli.profile_shown import show_groups, show_profile, show_summary
+from journeyman.records import JudgedSession
+from journeyman.records.errors import WrongInput
+from journeyman.reliability.profile import By, Profile, grouped, profile
+from journeyman.reliability.written import write_whole
+
+_ON_THE_PAGE: tuple[By, ...] = ("source", "model", "type")
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "profile",
+    epilog="""\b
+Examples:
+  journeyman profile
+  journeyman profile --by model
+  journeyman profile --by length --source claude_code
+  journeyman profile SESSION
+  journeyman profile --plot reliability.png
+  journeyman profile --html report.html""",
+)
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.option("--by", type=click.Choice(get_args(By)), help="Error rates by this, all of them.")
+@asked.session_options
+@click.option("--plot", type=_file, metavar="FILE", help="Draw the rates (.png or .svg).")
+@click.option("--html", type=_file, metavar="FILE", help="Write the report as one page to send.")
+@asked.json_option
+@click.pass_context
+def profile_command(
+    ctx: click.Context,
+    *,
+    sessions: tuple[str, ...],
+    by: By | None,
+    chosen: asked.Chosen,
+    plot: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Show how reliable the tool calls of sessions were.
+
+    Without SESSION, of all stored sessions that fit the options. Errors are calls that failed or
+    could not be made as asked. Calls that a person refused or that were interrupted say nothing
+    about a tool and are counted apart. Each call is judged once and remembered.
+    """
+    with shown.counting_bar("Judging") as progress:
+        judged = asked.opened(ctx).judged(sessions or None, progress=progress, **chosen)
+    found = profile(judged)
+    if plot:
+        _draw(found, plot)
+    if html:
+        _write_page(found, judged, html)
+    groups = grouped(judged, by) if by else ()
+    if as_json:
+        told = msgspec.to_builtins(found)
+        asked.print_json(told | {"by": by, "groups": groups} if by else told)
+        return
+    console = shown.console()
+    if by:
+        show_summary(console, found)
+        console.print()
+        show_groups(console, by, groups)
+    else:
+        show_profile(console, found)
+    for path in (plot, html):
+        if path:
+            console.print(f"Written: {path}", style="dim", soft_wrap=True)
+
+
+def _draw(found: Profile, path: Path) -> None:
+    from journeyman.reliability import charts  # noqa: PLC0415
+
+    chart = charts.overview(found)
+    if chart is None:
+        raise WrongInput(f"There is nothing to draw: {found.note}")
+    charts.save(chart, path)
+
+
+def _write_page(found: Profile, judged: Sequence[JudgedSession], path: Path) -> None:
+    from journeyman.reliability.page import page  # noqa: PLC0415
+
+    sources = sorted({session.source for session in judged})
+    title = f"Reliability of {shown.many(len(judged), 'session')}"
+    if len(sources) == 1:
+        title += f" of {sources[0]}"
+    groups = [(by, grouped(judged, by)) for by in _ON_THE_PAGE]
+    text = page(found, title=title, made_at=time.time(), groups=groups)
+    write_whole(path, text.encode(), "page")

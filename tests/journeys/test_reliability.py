@@ -1,0 +1,293 @@
+"""Judging, profiling, comparing: the commands as a person uses them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from tests.conftest import Command
+
+from journeyman import Journeyman
+from journeyman.testing import Corpus
+
+
+@pytest.fixture(scope="module")
+def filled_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the sample corpus imported, made once. Do not change it: copy it."""
+    home = tmp_path_factory.mktemp("filled")
+    with Journeyman(home=home / ".journeyman", environ={}) as journeyman:
+        journeyman.import_logs(corpus.folder)
+    return home
+
+
+@pytest.fixture
+def filled(filled_home: Path, tmp_path: Path) -> Command:
+    shutil.copytree(filled_home, tmp_path / "home")
+    return Command(tmp_path / "home")
+
+
+def record(command: Command, name: str, *results: str, tags: tuple[str, ...] = ()) -> None:
+    """A session with one call for each result."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": f"{name}, please"}]
+    for number, result in enumerate(results):
+        asked = {"name": "shell", "arguments": '{"command": "make"}'}
+        call = {"id": f"c{number}", "type": "function", "function": asked}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    with Journeyman(home=command.home / ".journeyman", environ={}) as journeyman:
+        journeyman.record(messages, session_id=name, tags=tags)
+
+
+class TestJudge:
+    def test_one_verdict_for_each_line_in_order(self, command: Command) -> None:
+        calls = [
+            {"tool": "Bash", "arguments": {"command": "ls"}, "result_text": "Exit code 2\nls: x"},
+            {"tool": "Read", "arguments": {}, "result_text": "     1→raise Error('failed')"},
+            {"tool": "Edit", "arguments": {}, "result_text": "The user doesn't want to proceed"},
+            {"tool": "fetch", "arguments": {}, "result_text": None},
+        ]
+        file = command.home / "calls.jsonl"
+        file.write_text("".join(json.dumps(call) + "\n" for call in calls))
+        lines = command("judge", file).stdout.splitlines()
+        verdicts = [json.loads(line) for line in lines]
+        assert [one["status"] for one in verdicts] == ["failed", "ok", "refused", "unknown"]
+        assert all(set(one) == {"status", "kind", "rule", "evidence"} for one in verdicts)
+
+    def test_the_same_from_the_library(self, command: Command) -> None:
+        given = {"tool": "q", "arguments": {}, "result_text": '{"error": "no such table"}'}
+        file = command.home / "calls.jsonl"
+        file.write_text(json.dumps(given))
+        told = json.loads(command("judge", file).stdout)
+        with Journeyman(home=command.home / "h", environ={}) as journeyman:
+            verdict = journeyman.judge(given)
+        assert (told["status"], told["rule"]) == (verdict.status, verdict.rule)
+
+    def test_a_broken_line_costs_that_line(self, command: Command) -> None:
+        good = '{"tool": "q", "result_text": "fine"}'
+        done = command("judge", "-", typed=f"{good}\nbroken\n{good}\n", code=1)
+        statuses = [json.loads(line)["status"] for line in done.stdout.splitlines()]
+        assert statuses == ["ok", "unknown", "ok"]
+        assert "1 line could not be read as a call: 2." in done.stderr
+
+    def test_nothing_to_judge(self, command: Command) -> None:
+        assert command("judge", "-", typed="").stdout == ""
+        assert "No such file" in command("judge", "missing.jsonl", code=2).stderr
+
+    def test_the_reader_may_stop_early(self, command: Command) -> None:
+        line = json.dumps({"tool": "q", "result_text": "fine"})
+        (command.home / "calls.jsonl").write_text(f"{line}\n" * 20_000)
+        done = subprocess.run(
+            f"{sys.executable} -m journeyman judge calls.jsonl | head -n 1",
+            shell=True,
+            cwd=command.home,
+            env=command.environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout)["status"] == "ok"
+        assert done.stderr == ""
+
+
+class TestProfile:
+    def test_the_judge_finds_what_the_sample_agents_went_through(
+        self, filled: Command, corpus: Corpus
+    ) -> None:
+        found = filled.json("profile")
+        truth = corpus.sessions
+        assert found["calls"] == sum(one.calls for one in truth)
+        assert found["rate"]["errors"] == sum(one.failed for one in truth)
+        assert found["refused"] == sum(one.refused for one in truth)
+        assert found["interrupted"] == sum(one.cancelled for one in truth)
+        assert found["unknown"] == sum(one.calls - one.answered for one in truth)
+        statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
+        assert sum(found[status] for status in statuses) == found["calls"]
+
+    def test_the_whole_profile_is_shown(self, filled: Command) -> None:
+        text = filled("profile").stdout
+        for head in ("By tool", "What fails most", "By length of session", "Along a session"):
+            assert head in text
+        assert "95 % interval" in text
+
+    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    def test_it_fits_the_window(self, filled: Command, columns: str) -> None:
+        for line in filled("profile", COLUMNS=columns).stdout.splitlines():
+            assert len(line) <= int(columns)
+
+    @pytest.mark.parametrize("by", ["tool", "model", "source", "length", "type"])
+    def test_in_groups(self, filled: Command, by: str) -> None:
+        told = filled.json("profile", "--by", by)
+        assert told["by"] == by
+        assert sum(group["calls"] for group in told["groups"]) == told["calls"]
+
+    def test_groups_are_shown(self, filled: Command) -> None:
+        shown = filled("profile", "--by", "source").stdout
+        assert all(name in shown for name in ("claude_code", "codex", "hermes", "openai"))
+
+    def test_of_chosen_sessions(self, filled: Command) -> None:
+        codex = filled.json("profile", "--source", "codex")
+        assert codex["sessions"] == 9
+        one = filled.json("sessions", "list", "--limit", 1)[0]
+        assert filled.json("profile", one["session"]["id"])["calls"] == one["calls"]
+
+    def test_named_and_chosen_at_once_is_refused(self, filled: Command) -> None:
+        some = filled.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
+        assert "not both" in filled("profile", some, "--source", "codex", code=1).stderr
+
+    def test_the_second_time_gives_the_same(self, filled: Command) -> None:
+        assert filled("profile").stdout == filled("profile").stdout
+
+    def test_an_unknown_session(self, filled: Command) -> None:
+        assert "There is no session 'nobody'" in filled("profile", "nobody", code=1).stderr
+
+    def test_plots(self, filled: Command) -> None:
+        filled("profile", "--plot", "rates.png")
+        assert (filled.home / "rates.png").read_bytes().startswith(b"\x89PNG")
+        filled("profile", "--plot", "rates.svg")
+        assert ET.parse(filled.home / "rates.svg").getroot().tag.endswith("svg")
+
+    def test_plots_that_cannot_be_written(self, filled: Command) -> None:
+        said = filled("profile", "--plot", "rates.pdf", code=1).stderr
+        assert ".png" in said
+        assert ".svg" in said
+        assert "nowhere" in filled("profile", "--plot", "nowhere/rates.png", code=1).stderr
+        assert "nowhere" in filled("profile", "--html", "nowhere/report.html", code=1).stderr
+
+    def test_a_page_to_send(self, filled: Command) -> None:
+        filled("profile", "--html", "report.html")
+        text = (filled.home / "report.html").read_text()
+        HTMLParser().feed(text)
+        assert "<svg" in text
+        assert "<script" not in text
+
+
+class TestBadInput:
+    """Each is answered in words, never by a traceback or a NaN."""
+
+    def told(self, command: Command, *arguments: object) -> str:
+        shown = command(*arguments).stdout
+        document = command(*arguments, "--json").stdout
+        json.loads(document, parse_constant=pytest.fail)
+        assert "nan" not in shown.lower()
+        return shown
+
+    def test_no_sessions(self, command: Command) -> None:
+        assert "There are no sessions" in self.told(command, "profile")
+        assert "nothing to draw" in command("profile", "--plot", "a.png", code=1).stderr
+
+    def test_a_session_without_calls(self, command: Command) -> None:
+        record(command, "quiet")
+        assert "not one tool call" in self.told(command, "profile", "quiet")
+        assert "never compressed" in self.told(command, "compression", "quiet")
+
+    def test_one_call(self, command: Command) -> None:
+        record(command, "single", "fine")
+        assert "0.0 % of 1 calls" in self.told(command, "profile", "single")
+
+    def test_all_unknown(self, command: Command) -> None:
+        record(command, "open", *["[Old tool output cleared to save context space]"] * 3)
+        assert "No call can be counted" in self.told(command, "profile", "open")
+        shown = self.told(command, "compare", "open", "open")
+        assert "undecided" in shown
+
+    def test_comparing_with_nothing(self, command: Command) -> None:
+        record(command, "single", "fine")
+        assert "undecided" in self.told(command, "compare", "--warm-tag", "a", "--cold-tag", "b")
+        assert "undecided" in self.told(command, "compare", "single", "single")
+
+    def test_a_missing_parent_and_a_circle(self, command: Command) -> None:
+        line = {
+            "session": {
+                "id": "child",
+                "source": "test",
+                "lineage": {"parent": "gone", "kind": "compression"},
+            },
+            "messages": [{"key": "k", "position": 1, "role": "user", "text": "go on"}],
+            "usage": [],
+        }
+        circle = json.loads(json.dumps(line))
+        circle["session"] |= {"id": "loop", "lineage": {"parent": "loop", "kind": "compression"}}
+        for name, one in (("a.jsonl", line), ("b.jsonl", circle)):
+            (command.home / name).write_text(json.dumps({"journeyman": 1} | one))
+        command("import", "a.jsonl", "b.jsonl")
+        assert "gone is not stored" in self.told(command, "compression", "child")
+        assert "circle" in self.told(command, "compression", "loop")
+
+
+class TestCompression:
+    def test_every_compressed_sample_is_answered(self, filled: Command) -> None:
+        found = filled.json("sessions", "list", "--limit", 100)
+        compressed = [
+            one["session"]["id"]
+            for one in found
+            if one["generations"] > 1
+            or one["session"].get("lineage", {}).get("kind") == "compression"
+        ]
+        assert len(compressed) >= 3
+        for session in compressed:
+            report = filled.json("compression", session)
+            assert report["state"] in ("preserved", "undecided")
+            assert len(report["steps"]) >= 1
+            assert report["steps"][0]["reading"] in " ".join(
+                filled("compression", session, COLUMNS="400").stdout.split("\n")
+            )
+
+    def test_lost_proficiency_is_a_no(self, command: Command) -> None:
+        messages = [
+            {"key": "u", "position": 0, "role": "user", "text": "go"},
+            *(part for at in range(80) for part in _turn(at, failed=at >= 40, generation=at // 40)),
+        ]
+        session = {"id": "worse", "source": "test"}
+        (command.home / "worse.jsonl").write_text(
+            json.dumps({"journeyman": 1, "session": session, "messages": messages, "usage": []})
+        )
+        command("import", "worse.jsonl")
+        shown = command("compression", "worse", code=1).stdout
+        assert "Proficiency was lost" in shown
+        assert "shell" in shown
+
+
+def _turn(at: int, *, failed: bool, generation: int) -> list[dict[str, object]]:
+    call = {"id": f"c{at}", "name": "shell", "arguments": "{}"}
+    shared = {"generation": generation}
+    result = "Error: broken" if failed and at % 2 else "fine"
+    return [
+        {"key": f"a{at}", "position": 2 * at + 1, "role": "assistant", "tool_calls": [call]}
+        | shared,
+        {"key": f"t{at}", "position": 2 * at + 2, "role": "tool", "tool_call_id": f"c{at}"}
+        | {"text": result}
+        | shared,
+    ]
+
+
+class TestCompare:
+    def test_two_sessions(self, command: Command) -> None:
+        record(command, "warm", *["fine"] * 40)
+        record(command, "cold", *["Error: broken", "fine"] * 20)
+        told = command.json("compare", "warm", "cold")
+        assert told["verdict"] == "better"
+        assert told["difference"]["method"].startswith("Newcombe")
+        shown = command("compare", "warm", "cold").stdout
+        assert "Verdict: better" in shown
+        assert "Fisher's exact test" in shown
+
+    def test_two_sets_by_tag(self, command: Command) -> None:
+        for number in range(10):
+            record(command, f"w{number}", *["fine"] * 9, "Error: x", tags=("warm",))
+            record(command, f"c{number}", *["fine"] * 9, "Error: y", tags=("cold",))
+        told = command.json("compare", "--warm-tag", "warm", "--cold-tag", "cold")
+        assert told["verdict"] == "undecided"
+        assert (told["warm"]["sessions"], told["cold"]["calls"]) == (10, 100)
+        assert told["difference"]["low"] < 0 < told["difference"]["high"]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [[], ["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]],
+        ids=str,
+    )
+    def test_wrong_usage(self, command: Command, arguments: list[str]) -> None:
+        assert "journeyman compare --help" in command("compare", *arguments, code=2).stderr

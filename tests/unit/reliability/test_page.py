@@ -1,0 +1,344 @@
+"""The page: one file that says what the profile says, whatever the sessions recorded."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+
+from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
+from journeyman.reliability.markup import Markup, element, harmless, joined
+from journeyman.reliability.page import page
+from journeyman.reliability.profile import Profile, grouped, profile
+
+WITHOUT_END = {"meta", "wbr", "br"}
+BLOCKS = {"title", "h1", "h2", "h3", "p", "pre", "dt", "dd", "th", "td", "text"}
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+def call(
+    tool: str = "Bash",
+    status: Status = "ok",
+    evidence: str = "",
+    *,
+    kind: Kind = "",
+    rule: str = "words.error",
+) -> JudgedCall:
+    verdict = Verdict(status=status, rule=rule, kind=kind, evidence=evidence)
+    return JudgedCall(call_id="c", tool=tool, verdict=verdict)
+
+
+def session(
+    name: str, *calls: JudgedCall, messages: int = 10, source: str = "hermes", model: str = "m"
+) -> JudgedSession:
+    return JudgedSession(
+        id=SessionId(name),
+        source=source,
+        model=model,
+        messages=messages,
+        tags=(),
+        calls=tuple(msgspec.structs.replace(one, index=at) for at, one in enumerate(calls)),
+    )
+
+
+def sessions() -> list[JudgedSession]:
+    """Something for every section: long, short and failing sessions."""
+    failed = call("Edit", "failed", "No file /a/b.py", kind="not_found")
+    made = [
+        session(
+            f"long{at}",
+            call("Edit"),
+            *[call()] * 9,
+            failed if at < 6 else call("Edit"),
+            call("Read"),
+            failed,
+            messages=120,
+        )
+        for at in range(9)
+    ]
+    made += [session(f"mid{at}", call("Edit"), call(), call("Read"), messages=30) for at in (1, 2)]
+    made.append(session("apart", call(status="refused"), call(status="unknown"), call()))
+    return made
+
+
+@cache
+def full() -> Profile:
+    return profile(sessions())
+
+
+def shown(found: Profile, **more: object) -> str:
+    asked = {"title": "Reliability", "made_at": None} | more
+    return page(found, **asked)  # type: ignore[arg-type]
+
+
+@cache
+def full_page() -> str:
+    return shown(full())
+
+
+class Reading(HTMLParser):
+    """What a browser would make of the page: elements in balance, attributes, and plain text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.headings: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+        if tag == "h2":
+            self.headings.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        if tag in BLOCKS:
+            self.words.append(" | ")
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "h2":
+            self.headings[-1] += data
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).replace(SPACE, " ").split())
+
+
+class TestSelfContained:
+    def test_nothing_is_fetched_and_nothing_runs(self) -> None:
+        text = shown(full(), groups=[("source", grouped(sessions(), "source"))])
+        read = Reading(text)
+        assert not {"script", "link", "img", "iframe", "object", "base", "image"} & set(read.tags)
+        fetching = {"src", "href", "xlink:href", "srcset", "data", "action", "poster", "background"}
+        for tag, name, value in read.attributes:
+            assert name not in fetching, (tag, name, value)
+            assert not name.startswith("on"), (tag, name, value)
+            assert "http" not in value or name.startswith("xmlns"), (tag, name, value)
+            assert "url(" not in value, (tag, name, value)
+        assert "@import" not in text
+        assert "url(" not in text
+        assert "@font-face" not in text
+
+    def test_a_browser_is_told_to_fetch_nothing(self) -> None:
+        assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in Reading(
+            full_page()
+        ).attributes
+
+    def test_it_is_html_5_in_utf_8(self) -> None:
+        text = full_page()
+        assert text.startswith("<!DOCTYPE html>\n<html lang=")
+        assert '<meta charset="utf-8">' in text[:120]
+        text.encode()
+
+    def test_charts_are_drawn_into_it(self) -> None:
+        assert Reading(full_page()).tags.count("svg") == 3
+
+
+class TestContent:
+    def test_the_sections_in_order(self) -> None:
+        groups = [(by, grouped(sessions(), by)) for by in ("model", "source")]
+        assert Reading(shown(full(), groups=groups)).headings == [
+            "What fails",
+            "By tool",
+            "Along the session",
+            "By length of the session",
+            "By model",
+            "By source",
+            "How to read this",
+        ]
+
+    def test_the_summary(self) -> None:
+        text = Reading(shown(full(), title="Sessions of May", made_at=1_780_000_000.0)).text
+        assert (
+            "Sessions of May | In 12 sessions with 126 tool calls, 12.1 % of the calls that count "
+            "failed (15 of 124; 95 % interval: 7.5 to 19.0 %). | Made on 28 May 2026."
+        ) in text
+
+    @pytest.mark.parametrize("at", [None, 1e300, -1e300, float("nan")], ids=str)
+    def test_without_a_day_there_is_no_date(self, at: float | None) -> None:
+        assert "Made on" not in shown(full(), made_at=at)
+
+    def test_the_key_figures(self) -> None:
+        text = Reading(full_page()).text
+        assert "Counted apart | 1 | 1 refused, 0 interrupted" in text
+        assert "Unknown | 1 | not counted" in text
+        assert "Errors | 15 | 15 failed, 0 invalid" in text
+
+    def test_a_search_without_a_match_is_not_among_the_errors(self) -> None:
+        found = profile([session("s", call(status="failed", kind="no_match"), call())])
+        text = Reading(shown(found)).text
+        assert "Errors | 0 | 0 failed, 0 invalid" in text
+        assert "Answered no | 1 | no match" in text
+        assert "Not one call that counts failed." in text
+
+    def test_a_failure_with_its_example(self) -> None:
+        text = Reading(full_page()).text
+        assert (
+            "No file <path> | 15 errors (100.0 % of all) in 9 sessions · Edit · not found | "
+            "No file /a/b.py | Session long0, call 11, Edit, judged by the rule words.error |"
+        ) in text
+
+    def test_a_call_that_could_not_be_made(self) -> None:
+        invalid = call("Read", "invalid", "no path given", kind="invalid_arguments")
+        text = Reading(shown(profile([session("s", invalid)]))).text
+        assert "· Read · invalid arguments, invalid call |" in text
+
+    def test_failures_that_are_not_listed_are_counted(self) -> None:
+        words = [f"it was {letter}" for letter in "abcdefghijkl"]
+        found = profile([session("s", *[call(status="failed", evidence=one) for one in words])])
+        text = Reading(shown(found)).text
+        assert "And 2 further groups of failures with 2 errors together." in text
+
+    def test_many_tools_that_fail_alike(self) -> None:
+        calls = [call(f"t{at}", "failed", "no") for at in range(8)]
+        text = Reading(shown(profile([session("s", *calls)]))).text
+        assert "t0, t1, t2, t3, t4 and 3 more tools" in text
+
+    def test_the_table_of_tools(self) -> None:
+        text = Reading(full_page()).text
+        assert "Editmostly: No file <path> | 51.7 % | 34.4 to 68.6 % | 15 | 29 | 11 | |" in text
+        assert "Bash | 0.0 % | 0.0 to 4.4 % | 0 | 86 | 12 | 1 apart, 1 unknown |" in text
+
+    def test_a_bar_is_as_long_as_its_rate_to_the_highest(self) -> None:
+        calls = [call("a", "failed"), call("a"), *[call("b", "failed"), *[call("b")] * 3]]
+        widths = re.findall(r"width:([\d.]+)%", shown(profile([session("s", *calls)])))
+        # Tools a and b, then the three bands of length, of which one has calls.
+        assert widths == ["50.0", "100.0", "100.0"]
+
+    def test_learning_shows_the_crude_figure_beside_the_other(self) -> None:
+        found = full()
+        text = Reading(shown(found)).text
+        assert found.learning.reading in text
+        assert (
+            "Early and late calls, same tools compared | 83.3 points more (95 % interval: " in text
+        )
+        assert (
+            "Early and late calls, all tools together | 55.6 points more (95 % interval: " in text
+        )
+        assert "First and later uses of a tool, same tools compared | " in text
+        assert "Early are the first 20 % of a session's calls, late the last 20 %" in text
+
+    def test_a_difference_of_nothing_has_no_sign(self) -> None:
+        text = Reading(shown(profile([session("s", *[call()] * 5)]))).text
+        assert "same tools compared | no difference, interval unknown: 1 session" in text
+
+    def test_further_groups(self) -> None:
+        groups = [("model", grouped([session("s", call(), model="gpt <4>")], "model"))]
+        assert "By model | Model | Error rate |" in Reading(shown(full(), groups=groups)).text
+        assert "gpt &lt;4&gt;" in shown(full(), groups=groups)
+
+    @pytest.mark.parametrize(
+        "word",
+        ["Wilson", "Refused", "Unknown", "Answered no", "Calls of one session hang together"],
+    )
+    def test_how_to_read_it(self, word: str) -> None:
+        assert word in Reading(full_page()).text.partition("How to read this")[2]
+
+
+NOTHING = {
+    "no sessions": ([], "There are no sessions to profile."),
+    "no calls": ([session("s")], "There is not one tool call in these sessions"),
+    "nothing counts": ([session("s", call(status="refused"))], "No call can be counted"),
+}
+
+
+class TestSizes:
+    @pytest.mark.parametrize("made", NOTHING.values(), ids=NOTHING)
+    def test_a_profile_without_a_rate_says_why(self, made: tuple[list[JudgedSession], str]) -> None:
+        given, why = made
+        read = Reading(shown(profile(given)))
+        assert why in read.text
+        assert "svg" not in read.tags
+        assert not re.findall(r"\d\.\d %|nan|None", read.text)
+
+    def test_one_call(self) -> None:
+        read = Reading(shown(profile([session("s", call(status="failed", evidence="no"))])))
+        assert "In 1 session with 1 tool call, 100.0 %" in read.text
+        assert "No tool has 5 calls that count, so there is no chart." in read.text
+        assert "No session has 10 calls that count, so there is no curve." in read.text
+
+    def test_thousands_of_tools(self) -> None:
+        calls = [call(f"tool{at:04}") for at in range(3000)]
+        text = shown(profile([session("s", *calls)]))
+        assert "And 2,975 more tools with 2,975 calls and 0 errors together." in Reading(text).text
+        assert len(text) < 100_000
+
+    def test_thousands_of_groups(self) -> None:
+        groups = [
+            ("model", grouped([session(f"s{at}", call(), model=f"m{at}") for at in range(99)], by))
+            for by in ("model",)
+        ]
+        assert (
+            "And 74 more groups with 74 calls and 0 errors together."
+            in Reading(shown(full(), groups=groups)).text
+        )
+
+
+NASTY = "</pre><script>alert(1)</script>\x00\x1b[31m\u202eevil\u2066\ud800\"' onload=x"
+
+
+@cache
+def nasty_page() -> str:
+    calls = [call(NASTY, "failed", NASTY, rule=NASTY)] * 5
+    made = [session(NASTY, *calls, source=NASTY, model=NASTY)]
+    groups = [(NASTY, grouped(made, "model")), ("source", grouped(made, "source"))]
+    return page(profile(made), title=NASTY, made_at=0, groups=groups)
+
+
+class TestRecordedText:
+    def test_it_stays_text(self) -> None:
+        read = Reading(nasty_page())
+        assert "script" not in read.tags
+        assert "onload" not in {name for _, name, _ in read.attributes}
+        assert read.text.count("<script>alert(1)</script>") > 8
+
+    def test_what_has_no_shape_is_replaced(self) -> None:
+        text = nasty_page()
+        assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e]", text)
+        assert not re.findall(r"[\u2060-\u206f\ufeff\ud800-\udfff]", text)
+        text.encode()
+
+    def test_a_dollar_is_a_dollar(self) -> None:
+        made = profile([session("s", call(status="failed", evidence="costs $body"))])
+        assert "costs $body" in Reading(shown(made, title="$title")).text
+
+
+class TestMarkup:
+    def test_text_is_escaped_and_markup_is_not(self) -> None:
+        inner = element("b", "1 < 2")
+        assert joined("a & b ", inner) == "a &amp; b <b>1 &lt; 2</b>"
+        assert element("p", inner, class_='"x"') == '<p class="&quot;x&quot;"><b>1 &lt; 2</b></p>'
+        assert element("wbr") == "<wbr>"
+
+    def test_markup_is_only_what_is_called_so(self) -> None:
+        assert joined(Markup("<b>")) == "<b>"
+        assert joined(str(Markup("<b>"))) == "&lt;b&gt;"
+
+    @pytest.mark.parametrize(
+        ("text", "made"),
+        [
+            ("plain é 日本", "plain é 日本"),
+            ("two\nlines", "two\nlines"),
+            ("tab\there\r\n", "tab here \n"),
+            ("\x1b[1m\x00\x7f", "�[1m��"),
+            ("\u202eabc\u2069\u200b\ufeff", "�abc���"),
+            ("\ud83d\uffff", "��"),
+        ],
+        ids=["plain", "lines", "spaces", "control", "direction", "no character"],
+    )
+    def test_harmless(self, text: str, made: str) -> None:
+        assert harmless(text) == made
