@@ -93,10 +93,12 @@ def show_errors(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = Path(__file__).parents[2] / "shared" / "data" / "labelled_calls.jsonl.gz"
-    parser.add_argument("labelled", type=Path, nargs="?", default=default)
+    parser.add_argument("labelled", type=Path, nargs="?", help="labelled calls, a line each")
     parser.add_argument("--errors", action="store_true", help="list what was judged wrongly")
     given = parser.parse_args()
+    if given.labelled is None:
+        print("Nothing was measured: name a file of labelled calls.")
+        return
     if not given.labelled.exists():
         sys.exit(f"There is no {given.labelled}: name a file of labelled calls.")
     rows = read(given.labelled)

@@ -2,9 +2,11 @@
 databases.
 """
 
+import fcntl
 import itertools
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from journeyman import Journeyman
 from journeyman.store.store import Store
 from journeyman.testing import Corpus, write_corpus
 
@@ -67,8 +70,19 @@ def store(database_url: str) -> Iterator[Store]:
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The sample corpus, made once. Do not change its files: copy them."""
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
+    """The sample corpus, made once for all processes of a run. Do not change its files: copy
+    them.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    made = folder / "corpus.pickle"
+    with (folder / "corpus.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            made.write_bytes(pickle.dumps(write_corpus(folder / "corpus")))
+        corpus: Corpus = pickle.loads(made.read_bytes())
+    return corpus
 
 
 @pytest.fixture
@@ -78,6 +92,24 @@ def user_home(corpus: Corpus, tmp_path: Path) -> Path:
     for name in ("claude", "codex", "hermes"):
         shutil.copytree(corpus.folder / name, home / f".{name}")
     return home
+
+
+@pytest.fixture(scope="session")
+def imported_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a home after an import, made once. Do not use it: copy it."""
+    home = tmp_path_factory.mktemp("imported")
+    for name in ("claude", "codex", "hermes"):
+        shutil.copytree(corpus.folder / name, home / f".{name}")
+    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+        journeyman.import_logs()
+    return home
+
+
+@pytest.fixture
+def filled(imported_home: Path, tmp_path: Path) -> "Command":
+    """The program where agents have recorded sessions and they have been imported."""
+    shutil.copytree(imported_home, tmp_path / "filled")
+    return Command(tmp_path / "filled")
 
 
 class Command:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
@@ -184,8 +184,12 @@ class Journeyman:
         self, by: "By", sessions: str | Iterable[str] | None = None, **chosen: "Unpack[Choice]"
     ) -> "tuple[Group, ...]":
         """Error rates by tool, model, source, length or type; chosen as in `judged`."""
-        from journeyman.reliability.profile import grouped
+        from journeyman.reliability.profile import By, grouped
 
+        if by not in get_args(By):
+            raise WrongInput(
+                f"Sessions can be grouped by {', '.join(get_args(By))}, not by {by!r}."
+            )
         return grouped(self.judged(sessions, **chosen), by)
 
     def compression(self, session_id: str) -> "CompressionReport":

@@ -22,6 +22,7 @@ from journeyman.records import (
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
 from journeyman.reliability.compression import Stretch
+from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -36,8 +37,6 @@ _Judged = tuple[SessionId, str, tuple[JudgedCall, ...]]
 _CONTINUES = ("compression", "unknown")
 """Kinds of lineage in which the child goes on where the parent stopped. A recorder that names a
 parent without a reason is taken at its word."""
-
-_LONGEST_LINEAGE = 1000
 
 
 class Judging:
@@ -110,7 +109,7 @@ class Judging:
                 break
             chain.insert(0, stored[link.parent])
         seen = {one.id for one in chain}
-        while len(chain) < _LONGEST_LINEAGE:
+        while len(chain) < LONGEST_LINEAGE:
             later = [one for one in sessions.children(chain[-1].id) if _is_next(one, seen)]
             if not later:
                 break
@@ -199,7 +198,7 @@ def _with_calls(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> Jud
 
 def _is_next(session: Session, seen: set[SessionId]) -> bool:
     lineage = session.lineage
-    return lineage is not None and lineage.kind == "compression" and session.id not in seen
+    return lineage is not None and lineage.kind in _CONTINUES and session.id not in seen
 
 
 def _without_copies(
@@ -209,7 +208,14 @@ def _without_copies(
     compression keeps the last messages as they are, and some recorders write them down again.
     """
     ids, earlier = [call.call_id for call in calls], [call.call_id for call in before]
-    for size in range(min(len(ids), len(earlier)), 0, -1):
-        if ids[:size] == earlier[-size:]:
-            return calls[size:]
-    return calls
+    if len(set(ids)) < len(ids) or len(set(earlier)) < len(earlier) or not ids:
+        return calls  # ids that are used again name nothing
+    if ids[0] not in earlier:
+        return calls
+    size = len(earlier) - earlier.index(ids[0])
+    copied = [_as_said(call) for call in calls[:size]]
+    return calls[size:] if copied == [_as_said(call) for call in before[-size:]] else calls
+
+
+def _as_said(call: JudgedCall) -> tuple[str, str, Verdict]:
+    return call.call_id, call.tool, call.verdict

@@ -14,14 +14,6 @@ from tests.conftest import Command
 from journeyman.testing import Corpus
 
 
-@pytest.fixture
-def filled(user_home: Path) -> Command:
-    """The program where agents have recorded sessions and they have been imported."""
-    command = Command(user_home)
-    command("import")
-    return command
-
-
 class TestImport:
     def test_finds_the_logs_of_this_machine_and_says_so(self, user_home: Path) -> None:
         command = Command(user_home)

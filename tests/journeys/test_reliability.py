@@ -1,11 +1,9 @@
 """Judging, profiling, comparing: the commands as a person uses them."""
 
 import json
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -13,21 +11,6 @@ from tests.conftest import Command
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
-
-
-@pytest.fixture(scope="module")
-def filled_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the sample corpus imported, made once. Do not change it: copy it."""
-    home = tmp_path_factory.mktemp("filled")
-    with Journeyman(home=home / ".journeyman", environ={}) as journeyman:
-        journeyman.import_logs(corpus.folder)
-    return home
-
-
-@pytest.fixture
-def filled(filled_home: Path, tmp_path: Path) -> Command:
-    shutil.copytree(filled_home, tmp_path / "home")
-    return Command(tmp_path / "home")
 
 
 def record(command: Command, name: str, *results: str, tags: tuple[str, ...] = ()) -> None:
@@ -71,6 +54,8 @@ class TestJudge:
         done = command("judge", "-", typed=f"{good}\nbroken\n{good}\n", code=1)
         statuses = [json.loads(line)["status"] for line in done.stdout.splitlines()]
         assert statuses == ["ok", "unknown", "ok"]
+        blank = command("judge", "-", typed=f"\ufeff{good}\n\n{good}\n").stdout.splitlines()
+        assert [json.loads(line)["status"] for line in blank] == ["ok", "unknown", "ok"]
         assert "1 line could not be read as a call: 2." in done.stderr
 
     def test_nothing_to_judge(self, command: Command) -> None:
@@ -98,7 +83,7 @@ class TestProfile:
         self, filled: Command, corpus: Corpus
     ) -> None:
         found = filled.json("profile")
-        truth = corpus.sessions
+        truth = [one for one in corpus.sessions if one.source != "chat"]
         assert found["calls"] == sum(one.calls for one in truth)
         assert found["rate"]["errors"] == sum(one.failed for one in truth)
         assert found["refused"] == sum(one.refused for one in truth)
@@ -126,7 +111,7 @@ class TestProfile:
 
     def test_groups_are_shown(self, filled: Command) -> None:
         shown = filled("profile", "--by", "source").stdout
-        assert all(name in shown for name in ("claude_code", "codex", "hermes", "openai"))
+        assert all(name in shown for name in ("claude_code", "codex", "hermes"))
 
     def test_of_chosen_sessions(self, filled: Command) -> None:
         codex = filled.json("profile", "--source", "codex")
@@ -177,6 +162,9 @@ class TestBadInput:
 
     def test_no_sessions(self, command: Command) -> None:
         assert "There are no sessions" in self.told(command, "profile")
+        record(command, "quiet")
+        assert "fits these options" in command("profile", "--source", "nope", code=1).stderr
+        command("sessions", "delete", "quiet", "--yes")
         assert "nothing to draw" in command("profile", "--plot", "a.png", code=1).stderr
 
     def test_a_session_without_calls(self, command: Command) -> None:
@@ -186,7 +174,7 @@ class TestBadInput:
 
     def test_one_call(self, command: Command) -> None:
         record(command, "single", "fine")
-        assert "0.0 % of 1 calls" in self.told(command, "profile", "single")
+        assert "0.0 % of 1 call " in self.told(command, "profile", "single")
 
     def test_all_unknown(self, command: Command) -> None:
         record(command, "open", *["[Old tool output cleared to save context space]"] * 3)
@@ -196,7 +184,9 @@ class TestBadInput:
 
     def test_comparing_with_nothing(self, command: Command) -> None:
         record(command, "single", "fine")
-        assert "undecided" in self.told(command, "compare", "--warm-tag", "a", "--cold-tag", "b")
+        shown = self.told(command, "compare", "--warm-tag", "a", "--cold-tag", "b")
+        assert "undecided" in shown
+        assert "No session has the tag a." in shown
         assert "undecided" in self.told(command, "compare", "single", "single")
 
     def test_a_missing_parent_and_a_circle(self, command: Command) -> None:

@@ -33,7 +33,11 @@ _pieces = st.sampled_from(
 )
 texts = st.lists(st.one_of(_pieces, st.text(max_size=40)), max_size=12).map("".join)
 objects = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=10)
+    | st.sampled_from(["--5", "-1", "404", "error", "cancelled", "no such file"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
@@ -43,7 +47,7 @@ objects = st.recursive(
         )
     ),
     max_leaves=8,
-).map(json.dumps)
+).flatmap(lambda value: st.sampled_from([json.dumps(value), str(value)]))
 flags = st.none() | st.builds(
     Recorded,
     is_error=st.none() | st.booleans(),

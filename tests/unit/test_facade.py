@@ -104,6 +104,10 @@ class TestReliability:
         assert sum(group.calls for group in filled.grouped("source")) == calls
         assert [group.name for group in filled.grouped("length")] == ["short", "mid", "marathon"]
 
+    def test_groups_that_there_are_not(self, filled: Journeyman) -> None:
+        with pytest.raises(WrongInput, match="not by 'colour'"):
+            filled.grouped("colour")
+
     def test_sessions_are_named_or_chosen(self, filled: Journeyman) -> None:
         with pytest.raises(WrongInput, match="not both"):
             filled.profile("x", source="codex")

@@ -320,6 +320,16 @@ class TestLineage:
         parts, _ = stretches(store, "second")
         assert parts == {"first": ["a", "b", "c"], "second": ["d"]}
 
+    def test_ids_that_are_used_again_drop_nothing(self, store: Store) -> None:
+        write(store, "first", *(turn(at, "a") for at in range(1, 4)))
+        write_child(store, "second", "first", *(turn(at, "a") for at in range(1, 4)))
+        assert stretches(store, "second")[0] == {"first": ["a"] * 3, "second": ["a"] * 3}
+
+    def test_ids_that_begin_anew_drop_nothing(self, store: Store) -> None:
+        write(store, "first", turn(1, "a"), turn(2, "b"), turn(3, "c"))
+        write_child(store, "second", "first", turn(1, "a"), turn(2, "b"))
+        assert stretches(store, "second")[0] == {"first": ["a", "b", "c"], "second": ["a", "b"]}
+
     @pytest.mark.parametrize("kind", ["branch", "subagent", "reset"])
     def test_other_descent_is_no_compression(self, store: Store, kind: LineageKind) -> None:
         write(store, "first", turn(1, "a"))

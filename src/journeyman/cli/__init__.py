@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 import click
 
-from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader
+from journeyman.records.errors import (
+    BadSetting,
+    JourneymanError,
+    UnknownReader,
+    follows_interrupt,
+)
 from journeyman.version import __version__
 
 
@@ -104,6 +109,8 @@ def main() -> None:
     except OSError as error:
         sys.exit(_told(f"journeyman: {error}."))
     except Exception as error:
+        if follows_interrupt(error):
+            sys.exit(_told(_INTERRUPTED))
         if sys.flags.dev_mode:
             raise
         logging.getLogger(__name__).debug("unexpected", exc_info=True)
@@ -111,7 +118,7 @@ def main() -> None:
         sys.exit(_told(f"{unexpected} `python -X dev -m journeyman …` shows where."))
 
 
-_INTERRUPTED = "Interrupted. What was finished is kept; run the command again to go on."
+_INTERRUPTED = "Interrupted. Nothing was left half done; run the command again."
 
 
 def _told(text: str, code: int = 1) -> int:

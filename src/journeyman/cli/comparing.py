@@ -55,13 +55,17 @@ def compare(
     )
     if as_json:
         asked.print_json(found)
-    else:
-        show_comparison(shown.console(), found)
+        return
+    console = shown.console()
+    for tag, side in ((warm_tag, found.warm), (cold_tag, found.cold)):
+        if tag and not side.sessions:
+            console.print(Text(f"No session has the tag {shown.plain(tag)}.", style="bold"))
+    show_comparison(console, found)
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
     """A comparison in the terminal."""
-    rows = RateTable(console, "", "sessions", "calls")
+    rows = RateTable(console, "", "sessions", "counted")
     for name, side in (("warm", found.warm), ("cold", found.cold)):
         rows.add(name, shown.count(side.sessions), shown.count(side.calls), rate=side.rate)
     console.print(rows.table())
@@ -72,8 +76,8 @@ def show_comparison(console: Console, found: Comparison) -> None:
             line += f" (95 % interval {points_interval(difference)}, {difference.method})"
         console.print(line, highlight=False)
     if found.fisher_p is not None:
-        shown_p = f"{found.fisher_p:.2g}" if found.fisher_p >= 0.0001 else "below 0.0001"
-        console.print(f"Fisher's exact test: p = {shown_p}", style="dim")
+        p = f"= {found.fisher_p:.2g}" if found.fisher_p >= 0.0001 else "< 0.0001"
+        console.print(f"Fisher's exact test: p {p}", style="dim")
     console.print(Text(f"\nVerdict: {found.verdict}", style=_STYLES[found.verdict]))
     console.print(Text(found.reading))
     if found.note:

@@ -47,9 +47,10 @@ def show_compression(console: Console, report: CompressionReport) -> None:
 
 
 def _show_step(console: Console, step: Step) -> None:
-    rows = RateTable(console, "", "calls")
-    rows.add(f"before: {step.before_label}", shown.count(step.before.total), rate=step.before)
-    rows.add(f"after: {step.after_label}", shown.count(step.after.total), rate=step.after)
+    rows = RateTable(console, "", "counted")
+    before, after = _label(step.before_label), _label(step.after_label)
+    rows.add(f"before: {before}", shown.count(step.before.total), rate=step.before)
+    rows.add(f"after: {after}", shown.count(step.after.total), rate=step.after)
     console.print(rows.table())
     if step.difference.low is not None:
         change = f"{points(step.difference)} points ({points_interval(step.difference)})"
@@ -59,10 +60,16 @@ def _show_step(console: Console, step: Step) -> None:
         console.print(f"Change: {change}", style="dim")
     console.print(Text(shown.plain(step.reading), style=_STYLES[step.state]))
     if step.state != "preserved" and step.worse_tools:
-        tools = RateTable(console, "tools that got worse", "calls")
+        title = "tools that got worse" if step.state == "lost" else "worse, maybe by chance"
+        tools = RateTable(console, title, "counted")
         for change_ in step.worse_tools[:_MOST_TOOLS]:
             tools.add(
                 f"{change_.tool} before", shown.count(change_.before.total), rate=change_.before
             )
             tools.add(f"{change_.tool} after", shown.count(change_.after.total), rate=change_.after)
         console.print(tools.table())
+
+
+def _label(label: str) -> str:
+    session, comma, part = label.partition(", ")
+    return shown.short_id(session) + comma + part

@@ -35,11 +35,9 @@ def judge(ctx: click.Context, file: BinaryIO) -> None:
     statuses: Counter[str] = Counter()
     unreadable: list[int] = []
     for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
         verdict = verdict_on_line(line)
         statuses[verdict.status] += 1
-        if verdict.rule == UNREADABLE:
+        if verdict.rule == UNREADABLE and line.strip():
             unreadable.append(number)
         click.echo(_line(verdict))
     if sys.stderr.isatty():

@@ -36,10 +36,12 @@ def show_profile(console: Console, found: Profile) -> None:
             show_failure(console, failure)
         if found.further_failures:
             others = shown.many(found.further_failures, "other kind")
-            console.print(f"and {others} of failure: --json has the counts", style="dim")
-    _head(console, "By length of session")
-    show_groups(console, "length", found.lengths)
-    console.print(Text(found.marathons.reading))
+            errors = shown.many(found.further_errors, "error")
+            console.print(f"and {others} of failure with {errors}", style="dim")
+    if found.sessions > 1:
+        _head(console, "By length of session")
+        show_groups(console, "length", found.lengths)
+        console.print(Text(found.marathons.reading))
     _head(console, "Along a session")
     _show_learning(console, found)
 
@@ -55,8 +57,8 @@ def show_summary(console: Console, found: Profile) -> None:
         return
     rate = found.rate
     line = Text("Errors: ")
-    line.append(f"{percent(rate.estimate)} of {rate.total:,} calls", style="bold")
-    line.append(f" ({rate.errors:,}; 95 % interval {interval(rate)})")
+    line.append(f"{percent(rate.estimate)} of {shown.many(rate.total, 'call')}", style="bold")
+    line.append(f" ({shown.many(rate.errors, 'error')}; 95 % interval {interval(rate)})")
     console.print(line)
     apart = [
         f"{count:,} {word}"
@@ -79,9 +81,9 @@ def show_summary(console: Console, found: Profile) -> None:
 
 def show_tools(console: Console, found: Profile, *, most: int) -> None:
     """The rates of the tools that are used most."""
-    table = RateTable(console, "tool", "calls")
+    table = RateTable(console, "tool", "counted")
     for tool in found.tools[:most]:
-        table.add(tool.tool, shown.count(tool.calls), rate=tool.rate)
+        table.add(tool.tool, shown.count(tool.rate.total), rate=tool.rate)
     console.print(table.table())
     if len(found.tools) > most:
         more = shown.many(len(found.tools) - most, "more tool")
@@ -90,11 +92,11 @@ def show_tools(console: Console, found: Profile, *, most: int) -> None:
 
 def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
     """Rates of groups, one under the other."""
-    table = RateTable(console, by, "sessions", "calls")
+    table = RateTable(console, by, "sessions", "counted")
     for group in groups:
         about = _ABOUT_BAND.get(group.name, "") if by == "length" else ""
         name = f"{group.name} ({about})" if about and console.width >= 100 else group.name
-        table.add(name, shown.count(group.sessions), shown.count(group.calls), rate=group.rate)
+        table.add(name, shown.count(group.sessions), shown.count(group.rate.total), rate=group.rate)
     console.print(table.table())
 
 
@@ -118,7 +120,8 @@ def _show_learning(console: Console, found: Profile) -> None:
     if curve.sessions:
         line = Text("beginning ")
         line.append(spark(curve.parts), style="red")
-        line.append(f" end   {shown.many(curve.sessions, 'session')} with ten calls or more")
+        highest = max(rate.estimate or 0.0 for rate in curve.parts)
+        line.append(f" end   at most {percent(highest)}, in sessions with ten calls or more")
         console.print(line)
     _show_early_and_late(console, learned)
     console.print(Text(learned.reading))
@@ -132,12 +135,7 @@ def _show_early_and_late(console: Console, learned: Learning) -> None:
     rows = (
         ("all calls thrown together", learned.early, learned.late, learned.crude),
         ("tool by tool", None, None, learned.stratified),
-        (
-            "later use of a tool",
-            learned.first,
-            learned.later,
-            learned.first_later,
-        ),
+        ("later use of a tool", None, None, learned.first_later),
     )
     for name, before, after, difference in rows:
         table.add_row(

@@ -53,8 +53,11 @@ def profile_command(
     could not be made as asked. Calls that a person refused or that were interrupted say nothing
     about a tool and are counted apart. Each call is judged once and remembered.
     """
+    journeyman = asked.opened(ctx)
     with shown.counting_bar("Judging") as progress:
-        judged = asked.opened(ctx).judged(sessions or None, progress=progress, **chosen)
+        judged = journeyman.judged(sessions or None, progress=progress, **chosen)
+    if not judged and chosen and journeyman.sessions.list(limit=1):
+        raise WrongInput("No stored session fits these options: `journeyman sessions list`.")
     found = profile(judged)
     if plot:
         _draw(found, plot)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +13,7 @@ from journeyman.reliability.rates import Rate
 
 _STEPS = "▁▂▃▄▅▆▇█"
 _BAR_WIDTH = 12
-_NARROW = 70
+_SHORTEST_NAME = 16
 
 
 def percent(value: float | None) -> str:
@@ -72,34 +73,60 @@ def spark(rates: Sequence[Rate]) -> str:
 
 
 class RateTable:
-    """A table of rates, a row each, with as many columns as the window has room for."""
+    """A table of rates, a row each. Numbers are never cut: where the window is too narrow, the
+    bars go first, then the counts, then the interval, and names are shortened.
+    """
 
     def __init__(self, console: Console, name: str, *counts: str) -> None:
-        self._wide = console.width >= _NARROW
+        self._width = console.width
+        self._heads: list[str | Text] = [name, *counts, "errors", "rate", "95 % interval", ""]
+        self._dropped = [len(self._heads) - 1, *range(1, len(counts) + 1), len(self._heads) - 2]
         self._rows: list[tuple[str, Sequence[str], Rate]] = []
-        self._heads = (name, *counts, "errors", "rate", "95 % interval", "")
 
     def add(self, name: str, *counts: str, rate: Rate) -> None:
         self._rows.append((name, counts, rate))
 
     def table(self) -> Table:
-        numbers = self._heads[1:-1]
-        heads = self._heads if self._wide else self._heads[:-2]
-        made = shown.table(*heads, numbers=numbers)
-        made.columns[0].overflow = "ellipsis"
-        made.columns[0].no_wrap = True
-        made.columns[0].min_width = 8
-        made.columns[-1].min_width = _BAR_WIDTH if self._wide else 0
+        rows = [self._heads, *self._cells()]
+        widths = [max(_width(row[at]) for row in rows) for at in range(len(self._heads))]
+        widths[-1] = _BAR_WIDTH
+        kept = list(range(len(widths)))
+        for column in self._dropped:
+            if self._room(widths, kept) >= min(widths[0], _SHORTEST_NAME):
+                break
+            kept.remove(column)
+        made = shown.table(
+            *(str(self._heads[at]) for at in kept), numbers=[*map(str, self._heads[1:-1])]
+        )
+        for at, column in zip(kept, made.columns, strict=True):
+            column.no_wrap = True
+            column.overflow = "ellipsis"
+            column.min_width = (
+                widths[at] if at else max(1, min(widths[0], self._room(widths, kept)))
+            )
+            column.max_width = column.min_width
+        for row in rows[1:]:
+            made.add_row(*(row[at] for at in kept))
+        return made
+
+    def _cells(self) -> list[list[str | Text]]:
         top = scale(rate for _, _, rate in self._rows)
-        for name, counts, rate in self._rows:
-            errors = shown.count(rate.errors) if rate.total else shown.UNKNOWN
-            cells: list[str | Text] = [
+        return [
+            [
                 shown.cell(name),
                 *counts,
-                errors,
+                shown.count(rate.errors) if rate.total else shown.UNKNOWN,
                 percent(rate.estimate),
+                interval(rate),
+                bar(rate, top),
             ]
-            if self._wide:
-                cells += [interval(rate), bar(rate, top)]
-            made.add_row(*cells)
-        return made
+            for name, counts, rate in self._rows
+        ]
+
+    def _room(self, widths: list[int], kept: list[int]) -> int:
+        """What is left for the names."""
+        return self._width - sum(widths[at] + 2 for at in kept[1:]) - 2
+
+
+def _width(cell: str | Text) -> int:
+    return cell.cell_len if isinstance(cell, Text) else cell_len(cell)

@@ -222,6 +222,13 @@ def show_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> 
         return
     said = f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
     head = Text("     ").append(f"[{said}] ", style=_VERDICT_STYLES[verdict.status])
+    if verdict.status != "ok" and not full:
+        # What decided says more than how the result begins.
+        rule = f"  ({verdict.rule})"
+        room = max(console.width - head.cell_len - len(rule), 20)
+        head.append(shown.one_line(verdict.evidence or call.result, room), style="")
+        console.print(head.append(rule, style="dim"), soft_wrap=True)
+        return
     room = max(console.width - head.cell_len, 20)
     result = call.result if full else shown.one_line(call.result, room)
     console.print(head.append(shown.plain(result) or "(empty)", style=""), soft_wrap=True)

@@ -20,7 +20,13 @@ from journeyman.logs.discovery import files_in
 from journeyman.logs.logfile import LogFile, printable, same_file_name
 from journeyman.logs.reader import Reader
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
-from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, Unstorable
+from journeyman.records.errors import (
+    JourneymanError,
+    LogUnreadable,
+    NotALog,
+    Unstorable,
+    follows_interrupt,
+)
 from journeyman.records.report import ImportReport, Place, Problem, SkippedLine, SourceReport
 
 if TYPE_CHECKING:
@@ -160,6 +166,8 @@ class Import:
             reason = f"{path} cannot be read: {error.strerror or error}."
             self._problems.append(Problem(path=path, reason=reason))
         except Exception as error:
+            if follows_interrupt(error):
+                raise KeyboardInterrupt from error
             # A reader's mistake costs one log, not the import: the transaction was rolled back.
             logger.exception("importing %s", path)
             reason = f"{path} could not be imported: {type(error).__name__}: {error}."

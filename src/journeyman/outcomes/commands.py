@@ -131,12 +131,15 @@ _SHOWING = re.compile(
 
 
 def only_shows(arguments: str) -> bool:
-    """Whether a command does no more than show files or history, which may hold any words."""
+    """Whether a command ends in showing something, which may hold any words: a file, history, or
+    what came through a pipe, whose exit code is then that of the last program.
+    """
     return _SHOWING.match(deciding_command(command_of(arguments))) is not None
 
 
 _ECHO = re.compile(
-    r"\|\|\s*\(?\s*(?:echo|printf)\s+(?:-\w+\s+)*(?P<words>'[^']*'|\"[^\"]*\"|[^\s;&|)]+)"
+    r"\|\|[ \t]{0,20}\(?[ \t]{0,20}(?:echo|printf)[ \t]{1,20}(?:-\w{1,9}[ \t]{1,20}){0,3}"
+    r"(?P<words>'[^']*'|\"[^\"]*\"|[^\s;&|)]+)"
 )
 _BAD_WORDS = re.compile(r"fail|error|broken|crash|not ok\b", re.IGNORECASE)
 

@@ -15,6 +15,9 @@ from journeyman.records.errors import NotACall
 UNREADABLE = "unreadable_line"
 """The rule of the verdict on a line that is no call."""
 
+_MARK = b"\xef\xbb\xbf"
+"""What some programs put before UTF-8."""
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -40,8 +43,10 @@ def verdict_on_line(line: bytes) -> Verdict:
     """The verdict on a call in one line of JSON. A line that is no call is unknown, and the
     evidence says why.
     """
+    if not line.strip():
+        return _unreadable("The line is empty.")
     try:
-        given = _decode(line)
+        given = _decode(line.removeprefix(_MARK))
     except (ValueError, RecursionError) as error:
         return _unreadable(f"The line is not JSON: {error}")
     if not isinstance(given, dict):
@@ -60,4 +65,7 @@ def _text(value: Any) -> str | None:
     """A value as a harness would have shown it: text as it is, all else as JSON."""
     if value is None or isinstance(value, str):
         return value
-    return _encode(value).decode()
+    try:
+        return _encode(value).decode()
+    except TypeError as error:
+        raise NotACall(f"A call to judge holds what JSON cannot: {error}") from error

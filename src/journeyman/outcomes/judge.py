@@ -17,6 +17,7 @@ from journeyman.outcomes.statuses import ENDED, FAILED, GOOD, meaning
 from journeyman.outcomes.tools import runs_commands, shows_content
 from journeyman.outcomes.wrapping import unwrapped, without_heading
 from journeyman.records import Call, Kind, Recorded, Status, Verdict
+from journeyman.version import __version__
 
 _NO_RESULT = Verdict(status="unknown", rule="no_result")
 _EMPTY = Verdict(status="ok", rule="text.empty")
@@ -45,7 +46,7 @@ def rules_name() -> str:
     """A name for the rules as they are now: verdicts that were made under another name may no
     longer be what this judge would say.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(__version__.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -88,9 +89,10 @@ def _by_flag(call: Call, recorded: Recorded, text: str) -> Verdict | None:
 def _bad(call: Call, text: str, rule: str) -> Verdict:
     """Known to have gone wrong; the words tell how."""
     said = _by_report(call, text, _DEEPEST)
-    if said.status in ("ok", "unknown") or said.kind == "no_match":
-        line = what_went_wrong(text)
-        return Verdict(status="failed", kind=kind_of(line), rule=rule, evidence=excerpt(line))
+    if said.status in ("ok", "unknown"):
+        known, line = what_went_wrong(text)
+        kind = (known.kind if known else "") or kind_of(line)
+        return Verdict(status="failed", kind=kind, rule=rule, evidence=excerpt(line))
     return Verdict(status=said.status, kind=said.kind, rule=rule, evidence=said.evidence)
 
 
@@ -134,7 +136,7 @@ def _by_wrapping(call: Call, text: str, depth: int) -> Verdict:
 
 def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     try:
-        value = structure.decoded(text)
+        value, is_all = structure.decoded(text)
     except ValueError:
         left = structure.remains(text) if text[0] == "{" else None
         if left is None:
@@ -147,6 +149,8 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
             rule="fields.cut",
             evidence=excerpt(left.error),
         )
+    if not is_all and not _is_report_with_a_note(call, value):
+        return None
     if isinstance(value, dict):
         said = _by_fields(call, value, depth)
         if said.status != "ok" and _is_content(call, value):
@@ -157,6 +161,15 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     if isinstance(value, list):
         return _by_items(call, value, depth)
     return None
+
+
+def _is_report_with_a_note(call: Call, value: Any) -> bool:
+    """Whether an object before other text is what the harness reports, with a note behind it. Of
+    what a command printed, the rest says as much as the beginning.
+    """
+    if not isinstance(value, dict) or structure.is_data(value):
+        return False
+    return not runs_commands(call.tool) or not structure.OF_COMMANDS.isdisjoint(value)
 
 
 def _is_content(call: Call, fields: dict[str, Any]) -> bool:
@@ -235,14 +248,12 @@ def _by_words(call: Call, text: str) -> Verdict:
     found = words.at_the_head(text) or words.near_the_end(text)
     if found is not None and not _is_only_content(call, found.rule, text):
         rule = found.rule
-        # A traceback says at its end what it is about.
-        seen = what_went_wrong(text) if text.startswith("Traceback") else text[:600]
-        kind: Kind = rule.kind or (kind_of(seen) if rule.status == "failed" else "")
-        return Verdict(status=rule.status, kind=kind, rule=rule.id, evidence=excerpt(seen))
+        kind: Kind = rule.kind or (kind_of(text[:600]) if rule.status == "failed" else "")
+        return Verdict(status=rule.status, kind=kind, rule=rule.id, evidence=_telling(text))
     if runs_commands(call.tool):
         complained = complaint(call.arguments, text)
-        if complained is not None:
-            rule, line = complained
+        if complained is not None and complained.rule is not None:
+            rule, line = complained.rule, complained.line
             kind = rule.kind or kind_of(line)
             return Verdict(status="failed", kind=kind, rule=rule.id, evidence=excerpt(line))
         return _good(call, text, "text.plain")
@@ -252,6 +263,21 @@ def _by_words(call: Call, text: str) -> Verdict:
             kind = said.rule.kind or kind_of(text)
             return Verdict(status="failed", kind=kind, rule=said.rule.id, evidence=excerpt(text))
     return _PLAIN
+
+
+def _telling(text: str) -> str:
+    """The part of a message that says what it is about: its first line; the second too where that
+    is only a name; the last of a traceback.
+    """
+    if text.startswith("Traceback"):
+        return excerpt(what_went_wrong(text).line)
+    first, _, rest = text.partition("\n")
+    if len(first) < _SHORTEST_LINE:
+        first = f"{first} {rest.strip().partition(chr(10))[0]}"
+    return excerpt(first)
+
+
+_SHORTEST_LINE = 16
 
 
 def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
@@ -273,13 +299,14 @@ def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool =
     if answers_no(call.arguments, code, inside) is not None:
         status: Status = "ok" if says_fine else "failed"
         return Verdict(status=status, kind="no_match", rule=rule, evidence=said)
-    line = what_went_wrong(inside)
+    known, line = what_went_wrong(inside)
     evidence = excerpt(f"{said}: {line}" if line else said)
     ended = words.near_the_end(inside) or words.at_the_head(inside)
     if ended is not None and (ended.rule.kind == "timeout" or ended.rule.status in _NOT_FAILED):
         status, kind = ended.rule.status, ended.rule.kind
         return Verdict(status=status, kind=kind, rule=rule, evidence=evidence)
-    known = exits.MEANING.get(code)
-    if known is not None:
-        return Verdict(status=known.status, kind=known.kind, rule=rule, evidence=evidence)
-    return Verdict(status="failed", kind=kind_of(line, "exit_code"), rule=rule, evidence=evidence)
+    meant = exits.MEANING.get(code)
+    if meant is not None:
+        return Verdict(status=meant.status, kind=meant.kind, rule=rule, evidence=evidence)
+    kind = (known.kind if known else "") or kind_of(line, "exit_code")
+    return Verdict(status="failed", kind=kind, rule=rule, evidence=evidence)

@@ -194,12 +194,19 @@ _any = on_any_line((*SHELL, *SUMMARIES))
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LAST = 500
 _SHORT = 600
+_FIRST = 4000
+_TELLING = 12
+"""A last line such as FAIL is shorter than this, and a line before it says more."""
+
+_RAISED = re.compile(
+    r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b[^\n]{0,300}", re.MULTILINE
+)
 
 
 class Complaint(NamedTuple):
-    """A row that fits, and the line it fits on."""
+    """A line that complains, and the row that knows it."""
 
-    rule: Rule
+    rule: Rule | None
     line: str
 
 
@@ -221,14 +228,19 @@ def complaint(arguments: str, output: str) -> Complaint | None:
     return Complaint(found.rule, end[found.start :].partition("\n")[0])
 
 
-def what_went_wrong(output: str) -> str:
+def what_went_wrong(output: str) -> Complaint:
     """The line of a failed command's output that says most, else its last words."""
     end = _end(output)
     last = end.rpartition("\n")[2]
-    if _any(last) is not None:
-        return last  # most programs say it last; then there is no need to look further
+    found = _any(last)
+    if found is not None and len(last) > _TELLING:
+        return Complaint(found.rule, last)  # most programs say it last
     found = _any(end)
-    return last if found is None else end[found.start :].partition("\n")[0]
+    if found is not None:
+        return Complaint(found.rule, end[found.start :].partition("\n")[0])
+    # What goes to another stream can stand before all else.
+    raised = _RAISED.search(output[:_FIRST]) if "Traceback" in output[:_FIRST] else None
+    return Complaint(None, raised[0] if raised else last)
 
 
 def _end(output: str) -> str:

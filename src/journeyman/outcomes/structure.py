@@ -31,9 +31,12 @@ _NOTHING = ("", "none", "null", "n/a", "(none)", "false", "no error", "ok", "suc
 _FALSE = (False, "false")  # and 0, which is equal to False
 _DONE = (
     *("sent", "accepted", "approved", "created", "updated", "deleted", "saved", "executed"),
-    *("applied", "delivered", "succeeded", "authentication_status"),
+    *("applied", "delivered", "succeeded"),
 )
-_OF_CALLS = frozenset(("error", "exit_code", "output", "message", "feedback"))
+_REASONS = ("reason", "why", "message", "msg", "note", "decline_code")
+_SHORT = 4
+_OF_CALLS = frozenset(("error", "exit_code", "output"))
+_TALK = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
 _REFUSING = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
 
 Fields = dict[str, Any]
@@ -76,15 +79,28 @@ def error_text(fields: Fields) -> str:
         elif isinstance(value, dict):
             message = value.get("message") or value.get("Message") or value.get("msg")
             if message or value:
-                return message if isinstance(message, str) else str(value)
+                return message if isinstance(message, str) else _written(value)
         elif value is True or (isinstance(value, list) and value):
-            return _message(fields) or str(value)
+            return _message(fields) or _written(value)
     return ""
 
 
+def _written(value: Any) -> str:
+    """A value in words, whatever is in it."""
+    try:
+        return str(value)
+    except ValueError:  # a number with more digits than Python writes
+        return "an error that cannot be written"
+
+
 def _message(fields: Fields) -> str:
-    for name in ("message", "detail", "reason", "stderr", "output", "content", "result"):
+    for name in ("message", "detail", "reason", "stderr", "output", "content", "result", "errors"):
         value = fields.get(name)
+        if isinstance(value, list) and value:
+            first = value[0]
+            value = block_texts(value) or (
+                first.get("message") if isinstance(first, dict) else first
+            )
         if isinstance(value, str) and value.strip():
             return value
     return ""
@@ -92,7 +108,7 @@ def _message(fields: Fields) -> str:
 
 def _speaks_of_a_call(fields: Fields) -> bool:
     """Whether an object speaks of a call, not of a thing: an order can be cancelled, too."""
-    return len(fields) < 12 and not _OF_CALLS.isdisjoint(fields)
+    return not _OF_CALLS.isdisjoint(fields) or fields.keys() <= _TALK
 
 
 _EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
@@ -111,10 +127,17 @@ def exit_code(fields: Fields) -> int | None:
     return None
 
 
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+_HIGHEST = 2**31
+"""No exit code and no status of a service is above this."""
+
+
 def _number(value: Any) -> int | None:
-    if isinstance(value, str) and len(value) < 10 and value.lstrip("-").isdecimal():
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _HIGHEST:
+        return value
+    return None
 
 
 def exit_code_among(items: list[Any]) -> int | None:
@@ -289,11 +312,15 @@ REPORTED: tuple[FieldRule, ...] = (
     ),
     FieldRule(
         "fields.not_done",
-        lambda it: any(it.fields.get(name) is False for name in _DONE),
+        lambda it: (
+            len(it.fields) <= _SHORT
+            and any(it.fields.get(name) is False for name in _DONE)
+            and any(isinstance(it.fields.get(name), str) for name in _REASONS)
+        ),
         "failed",
         "",
         '{"sent": false, "reason": "mailbox unavailable"}',
-        "what was to be done was not; that something is not active or not found is an answer",
+        "what was to be done was not, and it is said why; without that it is a fact of a thing",
     ),
     FieldRule(
         "fields.code",
@@ -391,7 +418,9 @@ def verdict(rule: FieldRule, seen: Report) -> Verdict:
     """
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
-    message = seen.error or _message(seen.fields)
+    message = seen.error or _message(seen.fields) or _written(seen.fields)
+    if code := _web_status(seen.fields):
+        message = f"status code {code}: {message}"
     status: Status = rule.status
     kind: Kind = rule.kind
     if status == "failed" and not kind:
@@ -460,29 +489,13 @@ def is_data(fields: Fields) -> bool:
 _STATUS_ONLY = frozenset(("status",))
 SPEAKING = frozenset(
     (
-        *("error", "error_message", "errorMessage", "exception", "failure", "errors", "type"),
-        *(
-            "success",
-            "ok",
-            "status",
-            "status_code",
-            "statusCode",
-            "isError",
-            "is_error",
-            "timed_out",
-        ),
-        *(
-            "exit_code",
-            "exitCode",
-            "returncode",
-            "return_code",
-            "metadata",
-            "output",
-            "interrupted",
-        ),
-        *("Error", "err", "errorMessages", "Error Message", "exit_status", "code", "cod", "detail"),
-        *("documentation_url", "notify_on_complete", *_DONE),
-        *("guardrail_refusal", "approval_pending", "results", "lint", "pid", "backgroundTaskId"),
+        *_ERROR_FIELDS,
+        *_EXIT_FIELDS,
+        *_DONE,
+        *("errors", "type", "success", "ok", "status", "status_code", "statusCode", "isError"),
+        *("is_error", "timed_out", "interrupted", "metadata", "output", "results", "result"),
+        *("code", "cod", "detail", "documentation_url", "lint", "backgroundTaskId"),
+        *("guardrail_refusal", "approval_pending", "notify_on_complete"),
     )
 )
 """Every field that a rule here looks at: an object with none of them is data."""
@@ -492,21 +505,28 @@ _leading = JSONDecoder().raw_decode
 _MOST = 4_000_000
 
 
-def decoded(text: str) -> Any:
-    """The JSON value a text is, or begins with when words follow it; raises ValueError."""
+class Decoded(NamedTuple):
+    """A JSON value, and whether it is all that the text holds."""
+
+    value: Any
+    is_all: bool
+
+
+def decoded(text: str) -> Decoded:
+    """The JSON value that a text is, or begins with; raises ValueError."""
     try:
-        return _decode(text)
+        return Decoded(_decode(text), is_all=True)
     except (ValueError, RecursionError):
         pass
     if len(text) > _MOST:
         raise ValueError("too long to try")
     if text.startswith("{'"):
-        return _written_by_python(text)
+        return Decoded(_written_by_python(text), is_all=True)
     try:
-        value, _ = _leading(text.lstrip())
+        value, end = _leading(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    return value
+    return Decoded(value, is_all=not text[end:].strip())
 
 
 def _written_by_python(text: str) -> Any:

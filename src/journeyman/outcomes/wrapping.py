@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 class Wrapping(NamedTuple):
     """A wrapping: how it begins, how it ends, and whether it says by itself that the call went
-    wrong. `cut` means that the result inside is only the beginning of it.
+    wrong.
     """
 
     id: str
     start: str
     end: str
     is_error: bool
-    cut: bool
     example: str
     reason: str
 
@@ -26,7 +25,6 @@ WRAPPINGS: tuple[Wrapping, ...] = (
         r"<tool_use_error>",
         "</tool_use_error>",
         is_error=True,
-        cut=False,
         example="<tool_use_error>File does not exist.</tool_use_error>",
         reason="Claude Code's own mark on a call that its checks or the tool turned down",
     ),
@@ -35,7 +33,6 @@ WRAPPINGS: tuple[Wrapping, ...] = (
         r"<error>",
         "</error>",
         is_error=True,
-        cut=False,
         example="<error>\nNo such element: #submit\n</error>",
         reason="several harnesses mark an error so when it is all there is",
     ),
@@ -44,7 +41,6 @@ WRAPPINGS: tuple[Wrapping, ...] = (
         r'<untrusted_tool_result source="[^"\n]{0,200}">\n.*?\n\n',
         "</untrusted_tool_result>",
         is_error=False,
-        cut=False,
         example='<untrusted_tool_result source="web_search">\nThe following content was retrieved '
         'from outside.\n\n{"error": "Error searching web: quota"}\n</untrusted_tool_result>',
         reason="Hermes marks what came from outside",
@@ -54,7 +50,6 @@ WRAPPINGS: tuple[Wrapping, ...] = (
         r"<persisted-output>\n.{0,2000}?Preview \(first [^)\n]{1,40}\):\n",
         "</persisted-output>",
         is_error=False,
-        cut=True,
         example="<persisted-output>\nThis tool result was too large (90,000 characters, 88 KB).\n"
         "Full output saved to: /tmp/x.txt\n\nPreview (first 500 chars):\n"
         '{"error": "No such host", "output": "…\n</persisted-output>',
@@ -65,7 +60,6 @@ WRAPPINGS: tuple[Wrapping, ...] = (
         r"<output>\n?",
         "</output>",
         is_error=False,
-        cut=False,
         example="<output>\nError: no such table: users\n</output>",
         reason="text protocols put the output in a tag",
     ),
@@ -116,7 +110,7 @@ _heading = re.compile("|".join(row.pattern for row in HEADINGS))
 def without_heading(text: str) -> str:
     """The result after a line that only announces it."""
     found = _heading.match(text)
-    return text[found.end() :] if found else text
+    return text[found.end() :].lstrip() if found else text
 
 
 class Unwrapped(NamedTuple):

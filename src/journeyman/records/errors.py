@@ -69,3 +69,12 @@ class Unstorable(OutsideProblem):
 
 class MissingPart(OutsideProblem):
     """An optional part of the program is not installed."""
+
+
+def follows_interrupt(error: BaseException | None) -> bool:
+    """Whether an error came while an interruption was dealt with: a library may trip over it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False

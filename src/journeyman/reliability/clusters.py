@@ -84,6 +84,25 @@ def correlation(*sets: Counts) -> float:
     return float(np.clip(more / most, 0.0, 1.0)) if most > 0 else 0.0
 
 
+def counts_of(rows: Sequence[tuple[int, int]]) -> Counts:
+    """Errors and calls of sessions, a row each."""
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def rate_over_sessions(counts: Counts) -> Rate:
+    """The error rate of many sessions, with an interval that knows that calls of one session hang
+    together. With few sessions nothing can be said about that: then each call counts for itself.
+    """
+    if len(counts) < MIN_SESSIONS:
+        return wilson(*_sums(counts))
+    return wilson(
+        *_sums(counts),
+        design_effect=_design_effect(counts, correlation(counts)),
+        quantile=t_quantile(len(counts) - 1),
+        method="Wilson 95 %, by session",
+    )
+
+
 # Newcombe's interval on what a set's calls are worth, because resampling sessions does not hold for
 # two sets. Coverage / width in points of 2,000 simulated comparisons each, where 95 is aimed at;
 # beta-binomial sessions of 3 to 60 calls. First the two rates, the correlation and the numbers of

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 from msgspec import Struct
 
 from journeyman.records.verdict import JudgedSession
@@ -15,6 +14,7 @@ from journeyman.reliability.clusters import (
     Counts,
     contrast_sessions,
     contrast_sets,
+    counts_of,
     distinct,
 )
 from journeyman.reliability.differences import (
@@ -84,8 +84,8 @@ class _Counted:
                 rows.append((errors.total(), calls.total()))
             for tool in calls:
                 by_tool.setdefault(tool, []).append((errors[tool], calls[tool]))
-        self.counts = _rows(rows)
-        self.tools = {tool: _rows(found) for tool, found in by_tool.items()}
+        self.counts = counts_of(rows)
+        self.tools = {tool: counts_of(found) for tool, found in by_tool.items()}
 
     def side(self, rate: Rate) -> Side:
         return Side(
@@ -94,10 +94,6 @@ class _Counted:
             calls=rate.total,
             rate=rate,
         )
-
-
-def _rows(rows: Sequence[tuple[int, int]]) -> Counts:
-    return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Comparison:
@@ -118,7 +114,7 @@ def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Com
         verdict=verdict,
         calls_to_decide=needed,
         tools=_tools(*sides, single=single),
-        note=_note(*sides, single=single),
+        note=_note(*sides, single=single, has_interval=found.difference.low is not None),
         reading=_reading(found, verdict, needed, single=single),
     )
 
@@ -143,7 +139,7 @@ def _needed(found: Contrast) -> CallsNeeded:
 def _tools(warm: _Counted, cold: _Counted, *, single: bool) -> tuple[ToolRow, ...]:
     rows = []
     for tool in {**warm.tools, **cold.tools}:
-        counts = [side.tools.get(tool, _rows([])) for side in (warm, cold)]
+        counts = [side.tools.get(tool, counts_of([])) for side in (warm, cold)]
         found = _contrast(*counts, single=single)
         rows.append(
             ToolRow(tool=tool, warm=found.first, cold=found.second, difference=found.difference)
@@ -151,7 +147,7 @@ def _tools(warm: _Counted, cold: _Counted, *, single: bool) -> tuple[ToolRow, ..
     return tuple(sorted(rows, key=lambda row: (-row.warm.total - row.cold.total, row.tool)))
 
 
-def _note(warm: _Counted, cold: _Counted, *, single: bool) -> str:
+def _note(warm: _Counted, cold: _Counted, *, single: bool, has_interval: bool) -> str:
     notes = []
     shared = len(warm.ids & cold.ids)
     if shared:
@@ -159,7 +155,7 @@ def _note(warm: _Counted, cold: _Counted, *, single: bool) -> str:
         notes.append(f"{said} on both sides, which hides a difference.")
     if single:
         notes.append("Two single sessions speak for themselves, not for warm and cold in general.")
-    else:
+    elif has_interval:
         notes.append(
             "Fisher's test takes all calls for independent, which calls of one session are not;"
             " go by the interval."

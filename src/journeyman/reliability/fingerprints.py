@@ -43,6 +43,14 @@ RULES: tuple[Rule, ...] = (
         "a terminal's colours are no words",
     ),
     Rule(
+        "rule_line",
+        r"[=_*#~-]{3,200}",
+        "",
+        "====== 1 failed in 3 files ======",
+        "<n> failed in <n> files",
+        "programs draw lines as wide as the window",
+    ),
+    Rule(
         "telling_number",
         r"(?:(?<=[Cc]ode )|(?<=[Cc]ode: )|(?<=code>)|(?<=[Ss]tatus )|(?<=[Ss]tatus: )"
         r"|(?<=[Ee]rrno )|(?<=HTTP )|(?<=HTTP/1\.1 ))\d{1,5}\b",

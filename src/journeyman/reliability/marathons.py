@@ -2,13 +2,12 @@
 sessions are compared as two sets, so that a few long ones do not decide it by their many calls.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import numpy as np
 from msgspec import Struct
 
 from journeyman.records import JudgedSession
-from journeyman.reliability.clusters import Counts, contrast_sets
+from journeyman.reliability.clusters import contrast_sets, counts_of
 from journeyman.reliability.differences import Difference
 from journeyman.reliability.lengths import BandName, band
 from journeyman.reliability.wording import missing, percent
@@ -31,7 +30,7 @@ def marathons(sessions: Iterable[JudgedSession]) -> Marathons:
         counted = [call.verdict.is_error for call in session.calls if call.verdict.counts]
         if counted:
             by_band[band(session.messages)].append((sum(counted), len(counted)))
-    found = contrast_sets(_counts(by_band["marathon"]), _counts(by_band["mid"]), _NAMES)
+    found = contrast_sets(counts_of(by_band["marathon"]), counts_of(by_band["mid"]), _NAMES)
     difference = found.difference
     if found.first.total == 0 or found.second.total == 0:
         reading = "Marathons and mid-length sessions cannot be compared: one side has no calls."
@@ -53,7 +52,3 @@ def marathons(sessions: Iterable[JudgedSession]) -> Marathons:
             f"{_OTHER_WORK}"
         )
     return Marathons(difference=difference, reading=reading)
-
-
-def _counts(rows: Sequence[tuple[int, int]]) -> Counts:
-    return np.array(rows, dtype=np.int64).reshape(-1, 2)

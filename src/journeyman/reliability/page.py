@@ -85,7 +85,7 @@ def _figures(profile: Profile) -> Markup:
         (
             "Errors",
             f"{profile.rate.errors:,}",
-            f"{profile.failed - profile.no_match:,} failed, {profile.invalid:,} invalid",
+            f"{profile.rate.errors - profile.invalid:,} failed, {profile.invalid:,} invalid",
         ),
         ("Answered no", f"{profile.no_match:,}", "no match, so no error"),
         (

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
-from journeyman.reliability.clusters import distinct
+from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.learning import Learning, learning
 from journeyman.reliability.lengths import BANDS, band
@@ -29,8 +29,8 @@ class Group(Struct, frozen=True, kw_only=True):
     """The calls that have something in common. `apart` are the calls that were refused or
     interrupted, which say nothing about reliability; `unknown` are those nothing is known of.
 
-    The interval of the rate takes each call for itself. Calls of one session have more in common
-    than that, so for few sessions with many calls the interval is too narrow.
+    Calls of one session hang together, which the interval of the rate knows from eight sessions
+    on. With fewer it takes each call for itself, and is too narrow; its method says which.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     The six counts after `calls` add up to it. `no_match` is how many of them are searches and tests
     that answered no: these are no errors. `task_types` counts sessions. `lengths` are always the
     three bands, the shortest first. `further_failures` counts the groups of failures that are not
-    listed.
+    listed, and `further_errors` the errors in them.
     """
 
     sessions: int
@@ -112,6 +112,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolProfile, ...]
     failures: tuple[FailureGroup, ...]
     further_failures: int
+    further_errors: int
     lengths: tuple[Group, ...]
     marathons: Marathons
     curve: Curve
@@ -128,7 +129,10 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
     calls = sum(tool.calls for tool in tools)
     verdicts = [call.verdict for session in sessions for call in session.calls]
     status = Counter(verdict.status for verdict in verdicts)
-    rate = wilson(sum(tool.rate.errors for tool in tools), sum(tool.rate.total for tool in tools))
+    everything = _Tally()
+    for session in sessions:
+        everything.add([call.verdict for call in session.calls])
+    rate = everything.as_group("all").rate
     types: Counter[ToolType] = Counter()
     for tool in tools:
         types[tool_type(tool.name)] += tool.calls
@@ -150,6 +154,7 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
         tools=_tool_profiles(tools, calls, failing),
         failures=tuple(_failure_group(*one) for one in failing[:COMMONEST_FAILURES]),
         further_failures=max(0, len(failing) - COMMONEST_FAILURES),
+        further_errors=sum(len(one[1]) for one in failing[COMMONEST_FAILURES:]),
         lengths=grouped(sessions, "length"),
         marathons=marathons(sessions),
         curve=_curve(sessions),
@@ -198,24 +203,24 @@ class _Tally:
     """What a group has so far."""
 
     def __init__(self) -> None:
-        self.sessions = self.calls = self.errors = self.counted = self.unknown = 0
+        self.sessions = self.calls = self.counted = self.unknown = 0
+        self.rows: list[tuple[int, int]] = []
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
         self.sessions += 1
         self.calls += len(verdicts)
-        for verdict in verdicts:
-            if verdict.counts:
-                self.counted += 1
-                self.errors += verdict.is_error
-            else:
-                self.unknown += verdict.status == "unknown"
+        errors = [verdict.is_error for verdict in verdicts if verdict.counts]
+        self.unknown += sum(verdict.status == "unknown" for verdict in verdicts)
+        if errors:
+            self.counted += len(errors)
+            self.rows.append((sum(errors), len(errors)))
 
     def as_group(self, name: str) -> Group:
         return Group(
             name=name,
             sessions=self.sessions,
             calls=self.calls,
-            rate=wilson(self.errors, self.counted),
+            rate=rate_over_sessions(counts_of(self.rows)),
             apart=self.calls - self.counted - self.unknown,
             unknown=self.unknown,
         )
@@ -227,6 +232,7 @@ _Failing = tuple[str, list[tuple[SessionId, JudgedCall]]]
 def _failing(sessions: Sequence[JudgedSession]) -> list[_Failing]:
     """The errors by their fingerprint, the commonest first."""
     prints: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     found: defaultdict[str, list[tuple[SessionId, JudgedCall]]] = defaultdict(list)
     for session in sessions:
         for call in session.calls:
@@ -235,7 +241,8 @@ def _failing(sessions: Sequence[JudgedSession]) -> list[_Failing]:
                 if evidence not in prints:
                     prints[evidence] = fingerprint(evidence)
                 words = prints[evidence] or f"no words recorded ({call.verdict.rule})"
-                found[words].append((session.id, call))
+                # Two programs spell one message with a capital letter and without.
+                found[spelled.setdefault(words.lower(), words)].append((session.id, call))
     return sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
 
 

@@ -25,7 +25,7 @@ from journeyman.store.engine import explained
 from journeyman.store.search import forget_deleted_words, search_statement, snippet
 from journeyman.store.tables import deleted, messages, sessions, usage
 
-_LONGEST_LINEAGE = 1000
+LONGEST_LINEAGE = 1000
 
 
 class Choice(TypedDict, total=False):
@@ -140,7 +140,7 @@ class Sessions:
         session = self.get(session_id).session
         seen = {session.id}
         with self._reading("following a lineage") as connection:
-            while session.lineage is not None and len(seen) < _LONGEST_LINEAGE:
+            while session.lineage is not None and len(seen) < LONGEST_LINEAGE:
                 row = connection.execute(
                     sessions.select().where(sessions.c.id == session.lineage.parent)
                 ).one_or_none()

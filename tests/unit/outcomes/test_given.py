@@ -39,3 +39,8 @@ def test_a_line_that_is_no_call_is_unknown_and_says_why(line: bytes) -> None:
     verdict = verdict_on_line(line)
     assert (verdict.status, verdict.rule) == ("unknown", UNREADABLE)
     assert verdict.evidence
+
+
+def test_what_json_cannot_hold_is_no_call() -> None:
+    with pytest.raises(NotACall, match="JSON cannot"):
+        given_call({"tool": "q", "arguments": {"x": object()}})

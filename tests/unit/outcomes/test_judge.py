@@ -276,7 +276,118 @@ class TestTraps:
         assert "KeyError" in judged(trace, "run_query").evidence
 
 
+class TestKindsAndEvidence:
+    @pytest.mark.parametrize(
+        ("message", "kind"),
+        [
+            ("ModuleNotFoundError: No module named 'numpy'", "not_found"),
+            ("ModuleNotFoundError: No module named 'timeout'", "not_found"),
+            ("error: build/wait-timeout-0.2.1: Permission denied", "permission"),
+            ("getaddrinfo ENOTFOUND api.example.com", "network"),
+            ("error: Could not apply 1a2b3c... Fix", "conflict"),
+        ],
+    )
+    def test_kinds(self, message, kind):
+        assert bash("./run", message, exit_code=1).kind == kind
+
+    def test_what_went_to_the_other_stream_first(self):
+        output = (
+            'Traceback (most recent call last):\n  File "a.py", line 3\nKeyError: 3\n'
+            + "Result: fine\n" * 80
+        )
+        verdict = bash("python a.py", output, exit_code=1)
+        assert verdict.evidence == "exit code 1: KeyError: 3"
+
+    def test_a_last_line_that_says_little(self):
+        verdict = bash("go test", "--- FAIL: TestAdd (0.00s)\nFAIL", exit_code=1)
+        assert (verdict.kind, verdict.evidence) == (
+            "tests",
+            "exit code 1: --- FAIL: TestAdd (0.00s)",
+        )
+
+    def test_a_message_is_its_first_line(self):
+        verdict = judged("String to replace not found in file.\nString: \tif x {", "Edit")
+        assert verdict.evidence == "String to replace not found in file."
+
+    @pytest.mark.parametrize(
+        ("result", "evidence"),
+        [
+            ('{"status": 404}', "status code 404"),
+            ('{"isError": true, "content": [{"type": "text", "text": "bad"}]}', "bad"),
+            ('{"errors": [{"message": "no field users"}]}', "no field users"),
+            ('{"success": false}', "success"),
+        ],
+    )
+    def test_an_object_always_has_evidence(self, result, evidence):
+        assert evidence in judged(result).evidence
+
+
+class TestThings:
+    """A thing that a tool tells of can be cancelled, unsent or in error; the call went well."""
+
+    @pytest.mark.parametrize(
+        "thing",
+        [
+            {"order_id": "W1", "status": "cancelled", "message": "Order W1 has been cancelled"},
+            {"id": "U1", "name": "mia", "deleted": False},
+            {"id": 7, "subject": "Hello", "sent": False, "to": "a", "cc": "b"},
+            {"id": 3, "status": "failed", "name": "nightly", "started": "2026-01-01"},
+            {"id": 3, "approved": False, "amount": 12},
+        ],
+        ids=["order", "user", "draft", "job", "expense"],
+    )
+    def test_is_ok(self, thing):
+        assert judged(json.dumps(thing), "get_thing").status == "ok"
+
+    @pytest.mark.parametrize(
+        ("told", "status"),
+        [
+            ({"status": "denied", "message": "The user denied this operation."}, "refused"),
+            ({"sent": False, "reason": "mailbox unavailable"}, "failed"),
+            ({"status": "error", "message": "no such order"}, "failed"),
+        ],
+        ids=["denied", "unsent", "error"],
+    )
+    def test_but_what_only_tells_of_the_call_is_taken_at_its_word(self, told, status):
+        assert judged(json.dumps(told), "do_thing").status == status
+
+
+class TestTextAfterAnObject:
+    @pytest.mark.parametrize(
+        ("output", "status"),
+        [
+            ('{"event": "start"}\nTraceback (most recent call last):\nValueError: 3', "failed"),
+            ('{"a": 1}\nmake: *** [all] Error 2', "failed"),
+            ('{"level": "warn", "error": "retrying"}\n12 passed in 0.3s', "ok"),
+            ("[1] 12345 segmentation fault\nmake: *** [all] Error 139", "failed"),
+        ],
+    )
+    def test_of_a_command_all_of_it_is_read(self, output, status):
+        assert bash("./run", output).status == status
+
+    def test_a_message_may_begin_with_a_quoted_word(self):
+        assert judged('"users" does not exist', "execute_sql").status == "failed"
+
+
 class TestBadInput:
+    @pytest.mark.parametrize(
+        "result",
+        [
+            '{"exit_code": "--5"}',
+            '{"exit_code": "²"}',
+            "{'exit_code': 0x" + "f" * 6000 + "}",
+            "{'error': [0x" + "f" * 6000 + "]}",
+            '{"exit_code": ' + "9" * 300 + "}",
+            '{"status_code": ' + "9" * 300 + "}",
+        ],
+        ids=["dashes", "superscript", "hex", "hex in a list", "long", "long status"],
+    )
+    def test_odd_numbers(self, result):
+        assert judged(result, "bash").status
+
+    def test_a_long_command_costs_little(self):
+        assert bash("make ||" + " " * 100_000, "x", exit_code=0).status == "ok"
+
     @pytest.mark.parametrize(
         "arguments",
         ["", "not json", "[1, 2]", '"ls"', '{"command": 7}', '{"command": []}', "{" * 9999],
