@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "confirm"),
     ("trials", "schedule"),
     ("settings", "testing"),
-    ("diagnosis", "judging"),
+    ("diagnosis", "judging", "reports"),
     ("journeyman",),
     ("cli", "web", "mcp", "hosts"),
     ("__main__",),

@@ -1,7 +1,6 @@
 """`journeyman profile`: how reliable the calls of sessions were."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -10,12 +9,10 @@ import msgspec
 
 from journeyman.cli import asked, shown
 from journeyman.cli.profile_shown import show_groups, show_profile, show_summary
-from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
-from journeyman.reliability.profile import By, Profile, grouped, profile
-from journeyman.reliability.written import write_whole
+from journeyman.reliability.profile import By, grouped, profile
+from journeyman.reports import draw, write_page
 
-_ON_THE_PAGE: tuple[By, ...] = ("source", "model", "type")
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -60,9 +57,9 @@ def profile_command(
         raise WrongInput("No stored session fits these options: `journeyman sessions list`.")
     found = profile(judged)
     if plot:
-        _draw(found, plot)
+        draw(found, plot)
     if html:
-        _write_page(found, judged, html)
+        write_page(found, judged, html, made_at=time.time())
     groups = grouped(judged, by) if by else ()
     if as_json:
         told = msgspec.to_builtins(found)
@@ -78,24 +75,3 @@ def profile_command(
     for path in (plot, html):
         if path:
             console.print(f"Written: {path}", style="dim", soft_wrap=True)
-
-
-def _draw(found: Profile, path: Path) -> None:
-    from journeyman.reliability import charts  # noqa: PLC0415
-
-    chart = charts.overview(found)
-    if chart is None:
-        raise WrongInput(f"There is nothing to draw: {found.note}")
-    charts.save(chart, path)
-
-
-def _write_page(found: Profile, judged: Sequence[JudgedSession], path: Path) -> None:
-    from journeyman.reliability.page import page  # noqa: PLC0415
-
-    sources = sorted({session.source for session in judged})
-    title = f"Reliability of {shown.many(len(judged), 'session')}"
-    if len(sources) == 1:
-        title += f" of {sources[0]}"
-    groups = [(by, grouped(judged, by)) for by in _ON_THE_PAGE]
-    text = page(found, title=title, made_at=time.time(), groups=groups)
-    write_whole(path, text.encode(), "page")

@@ -3,20 +3,18 @@ None, never an empty axis. Importing this loads altair, so whoever draws loads i
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from msgspec import Struct
 
-from journeyman.records.errors import MissingPart, WrongInput
+from journeyman.records.errors import MissingPart
 from journeyman.reliability.chart_theme import ACCENT, INK, QUIET, THEME
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.markup import harmless
 from journeyman.reliability.profile import Profile
 from journeyman.reliability.rates import Rate
 from journeyman.reliability.wording import percent
-from journeyman.reliability.written import write_whole
 
 try:
     import altair as alt
@@ -27,6 +25,9 @@ except ImportError as missing:
     ) from missing
 
 Chart = alt.LayerChart | alt.VConcatChart
+
+FORMATS = (".png", ".svg")
+"""What a file with a chart can be, by how its name ends."""
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -162,22 +163,18 @@ def figure(chart: alt.LayerChart) -> Figure:
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    picture: str = vl_convert.vegalite_to_svg(spec, config=THEME, allowed_base_urls=[])
-    return picture
+    drawn: str = vl_convert.vegalite_to_svg(spec, config=THEME, allowed_base_urls=[])
+    return drawn
 
 
-def save(chart: Chart, path: Path) -> None:
-    """Write the chart to a PNG or an SVG file, as the file's name ends."""
-    suffix = path.suffix.lower()
-    if suffix not in (".png", ".svg"):
-        raise WrongInput(f"A chart cannot be written to {path}: its name must end in .png or .svg.")
-    if suffix == ".png":
-        picture: bytes = vl_convert.vegalite_to_png(
-            chart.to_dict(), config=THEME, scale=2, allowed_base_urls=[]
-        )
-    else:
-        picture = svg(chart).encode()
-    write_whole(path, picture, "chart")
+def picture(chart: Chart, ending: str) -> bytes:
+    """The chart as a file of one of the `FORMATS` holds it."""
+    if ending == ".svg":
+        return svg(chart).encode()
+    drawn: bytes = vl_convert.vegalite_to_png(
+        chart.to_dict(), config=THEME, scale=2, allowed_base_urls=[]
+    )
+    return drawn
 
 
 def _dots(
