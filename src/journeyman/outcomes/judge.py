@@ -10,6 +10,18 @@ from typing import Any
 
 from journeyman.outcomes import exits, structure, words
 from journeyman.outcomes.commands import answers_no, masked_failure, only_shows
+from journeyman.outcomes.decoding import decoded, remains
+from journeyman.outcomes.fields import (
+    OF_COMMANDS,
+    block_texts,
+    error_text,
+    errors_among,
+    exit_code,
+    exit_code_among,
+    inner_text,
+    printed,
+    says_fine,
+)
 from journeyman.outcomes.kinds import kind_of
 from journeyman.outcomes.programs import complaint, what_went_wrong
 from journeyman.outcomes.rule import Rule, excerpt
@@ -136,9 +148,9 @@ def _by_wrapping(call: Call, text: str, depth: int) -> Verdict:
 
 def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     try:
-        value, is_all = structure.decoded(text)
+        value, is_all = decoded(text)
     except ValueError:
-        left = structure.remains(text) if text[0] == "{" else None
+        left = remains(text) if text[0] == "{" else None
         if left is None:
             return None
         if left.exit_code is not None:
@@ -169,12 +181,12 @@ def _is_report_with_a_note(call: Call, value: Any) -> bool:
     """
     if not isinstance(value, dict) or structure.is_data(value):
         return False
-    return not runs_commands(call.tool) or not structure.OF_COMMANDS.isdisjoint(value)
+    return not runs_commands(call.tool) or not OF_COMMANDS.isdisjoint(value)
 
 
 def _is_content(call: Call, fields: dict[str, Any]) -> bool:
     """Whether an object is what was to be shown: a JSON file, whatever stands in it."""
-    if not structure.OF_COMMANDS.isdisjoint(fields):
+    if not OF_COMMANDS.isdisjoint(fields):
         return False
     if runs_commands(call.tool):
         return only_shows(call.arguments)
@@ -188,18 +200,18 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     for rule in structure.KEPT_FROM_RUNNING:
         if rule.holds(report):
             return structure.verdict(rule, report)
-    code = structure.exit_code(fields)
+    code = exit_code(fields)
     if code:
-        fine = structure.says_fine(fields)
-        output = structure.output(fields)
+        fine = says_fine(fields)
+        output = printed(fields)
         return _by_exit(call, code, output, says_fine=fine, rule="fields.exit_code")
     for rule in structure.REPORTED:
         if rule.holds(report):
             return structure.verdict(rule, report)
     if code == 0:
-        return _good(call, structure.output(fields), "fields.exit_code")
+        return _good(call, printed(fields), "fields.exit_code")
     for name in ("output", "result"):
-        if isinstance(fields.get(name), list) and structure.exit_code_among(fields[name]):
+        if isinstance(fields.get(name), list) and exit_code_among(fields[name]):
             return _by_items(call, fields[name], depth)
     if structure.SUCCESS.holds(report):
         return structure.verdict(structure.SUCCESS, report)
@@ -210,7 +222,7 @@ def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     """An object that says nothing of the call: what it carries may."""
     if isinstance(fields.get("result"), dict) and "jsonrpc" in fields and depth:
         return _by_fields(call, fields["result"], depth - 1)
-    inner = structure.inner_text(fields)
+    inner = inner_text(fields)
     if inner is not None and depth:
         return _by_report(call, inner, depth - 1)
     return Verdict(status="ok", rule=structure.DATA.id)
@@ -218,16 +230,16 @@ def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
 
 def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
     """A list: content blocks of text are judged as their text, objects by their errors."""
-    texts = structure.block_texts(items)
+    texts = block_texts(items)
     if texts is not None and depth:
         return _by_report(call, texts, depth - 1)
-    code = structure.exit_code_among(items)
+    code = exit_code_among(items)
     if code:
-        output = "\n".join(structure.output(item) for item in items if isinstance(item, dict))
+        output = "\n".join(printed(item) for item in items if isinstance(item, dict))
         return _by_exit(call, code, output, rule="items.exit_code")
-    bad, of = structure.errors_among(items)
+    bad, of = errors_among(items)
     if bad and bad == of:
-        message = structure.error_text(next(item for item in items if isinstance(item, dict)))
+        message = error_text(next(item for item in items if isinstance(item, dict)))
         return Verdict(
             status="failed",
             kind=kind_of(message),

@@ -2,15 +2,22 @@
 call. Only fields that harnesses and tools use for that are looked at, never the data beside them.
 """
 
-import ast
 import re
 from collections.abc import Callable
-from json import JSONDecoder
 from typing import Any, NamedTuple
 
-import msgspec
-
 from journeyman.outcomes import words
+from journeyman.outcomes.fields import (
+    ERROR_FIELDS,
+    EXIT_FIELDS,
+    Fields,
+    error_text,
+    errors_among,
+    in_words,
+    message_of,
+    number,
+    web_status,
+)
 from journeyman.outcomes.kinds import kind_of
 from journeyman.outcomes.rule import excerpt
 from journeyman.outcomes.statuses import (
@@ -26,8 +33,6 @@ from journeyman.outcomes.statuses import (
 )
 from journeyman.records import Kind, Status, Verdict
 
-_NOTHING = ("", "none", "null", "n/a", "(none)", "false", "no error", "ok", "success")
-
 _FALSE = (False, "false")  # and 0, which is equal to False
 _DONE = (
     *("sent", "accepted", "approved", "created", "updated", "deleted", "saved", "executed"),
@@ -38,8 +43,6 @@ _SHORT = 4
 _OF_CALLS = frozenset(("error", "exit_code", "output"))
 _TALK = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
 _REFUSING = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
-
-Fields = dict[str, Any]
 
 
 class Report(NamedTuple):
@@ -56,126 +59,14 @@ def report(fields: Fields) -> Report:
     return Report(fields, error_text(fields), meaning(fields.get("status")))
 
 
-# A dictionary keeps its order, and tells as fast as a set that it shares nothing with another.
-_ERROR_FIELDS = dict.fromkeys(
-    (
-        *("error", "Error", "err", "error_message", "errorMessage", "errorMessages"),
-        *("Error Message", "exception", "failure"),
-    )
-).keys()
-
-
-def error_text(fields: Fields) -> str:
-    """What an object says went wrong; nothing when it says that nothing did. A number is data:
-    a model's error rate, say.
-    """
-    if _ERROR_FIELDS.isdisjoint(fields):
-        return ""
-    for name in _ERROR_FIELDS:
-        value = fields.get(name)
-        if isinstance(value, str):
-            if value.strip().lower() not in _NOTHING:
-                return value
-        elif isinstance(value, dict):
-            message = value.get("message") or value.get("Message") or value.get("msg")
-            if message or value:
-                return message if isinstance(message, str) else _written(value)
-        elif value is True or (isinstance(value, list) and value):
-            return _message(fields) or _written(value)
-    return ""
-
-
-def _written(value: Any) -> str:
-    """A value in words, whatever is in it."""
-    try:
-        return str(value)
-    except ValueError:  # a number with more digits than Python writes
-        return "an error that cannot be written"
-
-
-def _message(fields: Fields) -> str:
-    for name in ("message", "detail", "reason", "stderr", "output", "content", "result", "errors"):
-        value = fields.get(name)
-        if isinstance(value, list) and value:
-            first = value[0]
-            value = block_texts(value) or (
-                first.get("message") if isinstance(first, dict) else first
-            )
-        if isinstance(value, str) and value.strip():
-            return value
-    return ""
-
-
 def _speaks_of_a_call(fields: Fields) -> bool:
     """Whether an object speaks of a call, not of a thing: an order can be cancelled, too."""
     return not _OF_CALLS.isdisjoint(fields) or fields.keys() <= _TALK
 
 
-_EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
-OF_COMMANDS = frozenset((*_EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
-"""Fields of a report on a command, as against what a command printed."""
-
-
-def exit_code(fields: Fields) -> int | None:
-    """The exit code an object states."""
-    for holder in (fields, fields.get("metadata")):
-        if isinstance(holder, dict):
-            for name in _EXIT_FIELDS:
-                value = _number(holder.get(name))
-                if value is not None:
-                    return value
-    return None
-
-
-_NUMBER = re.compile(r"-?[0-9]{1,9}")
-_HIGHEST = 2**31
-"""No exit code and no status of a service is above this."""
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _HIGHEST:
-        return value
-    return None
-
-
-def exit_code_among(items: list[Any]) -> int | None:
-    """The first exit code other than 0 in a list of commands' reports; 0 when all are 0."""
-    found = None
-    for item in items:
-        if not isinstance(item, dict):
-            continue
-        code = exit_code(item)
-        outcome = item.get("outcome")
-        if isinstance(outcome, dict):
-            code = 124 if outcome.get("type") == "timeout" else exit_code(outcome)
-        if code:
-            return code
-        found = code if found is None else found
-    return found
-
-
-def errors_among(items: list[Any]) -> tuple[int, int]:
-    """How many of the objects in a list say that they failed, and how many there are."""
-    objects = [item for item in items if isinstance(item, dict)]
-    bad = sum(1 for item in objects if error_text(item) or item.get("success") is False)
-    return bad, len(objects)
-
-
 def _items_with_error(fields: Fields) -> tuple[int, int]:
     items = fields.get("results")
     return errors_among(items) if isinstance(items, list) else (0, 0)
-
-
-def _web_status(fields: Fields) -> int:
-    for name in ("status_code", "statusCode", "status"):
-        value = fields.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    if "message" in fields:
-        return _number(fields.get("code", fields.get("cod"))) or 0
-    return 0
 
 
 def _is_graphql_failure(fields: Fields) -> bool:
@@ -296,7 +187,7 @@ REPORTED: tuple[FieldRule, ...] = (
     ),
     FieldRule(
         "fields.http_status",
-        lambda it: 400 <= _web_status(it.fields) < 600,
+        lambda it: 400 <= web_status(it.fields) < 600,
         "failed",
         "",
         '{"status_code": 503, "body": "try later"}',
@@ -327,7 +218,7 @@ REPORTED: tuple[FieldRule, ...] = (
         lambda it: (
             "msg" in it.fields
             and not it.fields.get("data")
-            and (_number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
+            and (number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
         ),
         "failed",
         "",
@@ -418,8 +309,8 @@ def verdict(rule: FieldRule, seen: Report) -> Verdict:
     """
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
-    message = seen.error or _message(seen.fields) or _written(seen.fields)
-    if code := _web_status(seen.fields):
+    message = seen.error or message_of(seen.fields) or in_words(seen.fields)
+    if code := web_status(seen.fields):
         message = f"status code {code}: {message}"
     status: Status = rule.status
     kind: Kind = rule.kind
@@ -429,52 +320,6 @@ def verdict(rule: FieldRule, seen: Report) -> Verdict:
             status, kind = found.rule.status, found.rule.kind
         kind = kind or kind_of(message)
     return Verdict(status=status, kind=kind, rule=rule.id, evidence=excerpt(message))
-
-
-def output(fields: Fields) -> str:
-    """What a command printed, with what went wrong last."""
-    parts = (fields.get(name) for name in ("output", "stdout", "stderr", "error", "content"))
-    return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
-
-
-def says_fine(fields: Fields) -> bool:
-    """Whether the harness says that an exit code other than 0 is no error: Hermes states that
-    there is none, and for some programs what the code means.
-    """
-    meaning = fields.get("exit_code_meaning")
-    if isinstance(meaning, str):
-        return "not an error" in meaning or "no match" in meaning.lower()
-    return "error" in fields and not error_text(fields)
-
-
-_BESIDE = ("type", "id", "jsonrpc", "meta", "structuredContent", "annotations", "name")
-_INNER = ("result", "output", "content", "response", "text", "value", "data", "observation")
-
-
-def inner_text(fields: Fields) -> str | None:
-    """The text or blocks that an object does no more than carry."""
-    if fields.get("type") == "text" and isinstance(fields.get("text"), str):
-        return str(fields["text"])
-    carried = [name for name in _INNER if name in fields]
-    if len(carried) != 1 or not fields.keys() <= {carried[0], *_BESIDE}:
-        return None
-    value = fields[carried[0]]
-    if isinstance(value, list):
-        return block_texts(value)
-    return value if isinstance(value, str) else None
-
-
-def block_texts(items: list[Any]) -> str | None:
-    """The texts of content blocks ({"type": "text", "text": …}) as one, if the items are that."""
-    if not items:
-        return None
-    texts = []
-    for item in items:
-        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-            return None
-        if isinstance(item.get("text"), str):
-            texts.append(item["text"])
-    return "\n".join(texts) if texts else None
 
 
 def is_data(fields: Fields) -> bool:
@@ -489,8 +334,8 @@ def is_data(fields: Fields) -> bool:
 _STATUS_ONLY = frozenset(("status",))
 SPEAKING = frozenset(
     (
-        *_ERROR_FIELDS,
-        *_EXIT_FIELDS,
+        *ERROR_FIELDS,
+        *EXIT_FIELDS,
         *_DONE,
         *("errors", "type", "success", "ok", "status", "status_code", "statusCode", "isError"),
         *("is_error", "timed_out", "interrupted", "metadata", "output", "results", "result"),
@@ -499,67 +344,3 @@ SPEAKING = frozenset(
     )
 )
 """Every field that a rule here looks at: an object with none of them is data."""
-
-_decode = msgspec.json.Decoder().decode
-_leading = JSONDecoder().raw_decode
-_MOST = 4_000_000
-
-
-class Decoded(NamedTuple):
-    """A JSON value, and whether it is all that the text holds."""
-
-    value: Any
-    is_all: bool
-
-
-def decoded(text: str) -> Decoded:
-    """The JSON value that a text is, or begins with; raises ValueError."""
-    try:
-        return Decoded(_decode(text), is_all=True)
-    except (ValueError, RecursionError):
-        pass
-    if len(text) > _MOST:
-        raise ValueError("too long to try")
-    if text.startswith("{'"):
-        return Decoded(_written_by_python(text), is_all=True)
-    try:
-        value, end = _leading(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    return Decoded(value, is_all=not text[end:].strip())
-
-
-def _written_by_python(text: str) -> Any:
-    """An object that a program wrote as Python does, with single quotes."""
-    if len(text) > _LONGEST_LITERAL:
-        raise ValueError("too long to try")
-    try:
-        return ast.literal_eval(text.strip())
-    except (SyntaxError, MemoryError, RecursionError, TypeError) as error:
-        raise ValueError("not a Python value") from error
-
-
-_LONGEST_LITERAL = 20_000
-_CUT_EXIT = re.compile(r'"(?:exit_code|exitCode|returncode)": ?(-?\d{1,10})\b')
-_CUT_FALSE = re.compile(r'\s*\{[^{}\[\]]{0,300}?"(?:success|ok)": ?false\b')
-_CUT_ERROR = re.compile(r'\s*\{[^{}\[\]]{0,300}?"error": ?"((?:[^"\\]|\\.){1,400})')
-_CUT_ENDS = 1000
-
-
-class Remains(NamedTuple):
-    """What can still be read off an object of which a part was cut away."""
-
-    exit_code: int | None
-    error: str
-
-
-def remains(text: str) -> Remains | None:
-    """The fields that matter, where they can be found in what is left of an object."""
-    codes = _CUT_EXIT.findall(text[-_CUT_ENDS:]) or _CUT_EXIT.findall(text[:_CUT_ENDS])
-    if codes:
-        return Remains(int(codes[-1]), "")
-    if found := _CUT_ERROR.match(text):
-        return Remains(None, found[1])
-    if found := _CUT_FALSE.match(text):
-        return Remains(None, found[0])
-    return None

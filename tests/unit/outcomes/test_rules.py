@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from journeyman.outcomes import (
     commands,
     exits,
+    failures,
     kinds,
     programs,
     statuses,
@@ -33,7 +34,9 @@ def by_id(row: Rule | FieldRule) -> str:
 
 
 @pytest.mark.parametrize(
-    "row", [*words.AT_THE_HEAD, *words.AT_THE_END, *words.MESSAGES, words.NONE_FOUND], ids=by_id
+    "row",
+    [*words.AT_THE_HEAD, *words.AT_THE_END, *failures.MESSAGES, failures.NONE_FOUND],
+    ids=by_id,
 )
 def test_the_words_of_a_harness(row):
     verdict = judge(call(row.example))
@@ -115,7 +118,7 @@ def test_every_row_has_an_id_of_its_own_an_example_and_a_reason():
     rows = [
         *words.AT_THE_HEAD,
         *words.AT_THE_END,
-        *words.MESSAGES,
+        *failures.MESSAGES,
         *programs.SHELL,
         *programs.SUMMARIES,
     ]
@@ -132,7 +135,7 @@ def test_every_field_that_a_rule_looks_at_is_known_to_speak():
 
 
 def patterns_with_known_beginning():
-    rows = [*words.AT_THE_HEAD, words.NONE_FOUND, *programs.SHELL, *programs.SUMMARIES]
+    rows = [*words.AT_THE_HEAD, failures.NONE_FOUND, *programs.SHELL, *programs.SUMMARIES]
     patterns = [pattern for row in rows for pattern in row.patterns]
     return sorted({pattern for pattern in patterns if _first_letters(pattern)})
 
@@ -171,7 +174,7 @@ def test_the_beginning_of_a_pattern(pattern, letters):
 
 def test_a_pattern_is_one_pattern():
     """Those that begin with a letter are tried only where it stands, so each must be whole."""
-    rows = [*words.AT_THE_HEAD, *words.AT_THE_END, words.NONE_FOUND]
+    rows = [*words.AT_THE_HEAD, *words.AT_THE_END, failures.NONE_FOUND]
     for row in (*rows, *programs.SHELL, *programs.SUMMARIES):
         for pattern in row.patterns:
             parsed = re._parser.parse(pattern)
