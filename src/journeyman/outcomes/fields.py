@@ -127,14 +127,15 @@ def printed(fields: Fields) -> str:
     return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
 
 
-def says_fine(fields: Fields) -> bool:
-    """Whether the harness says that an exit code other than 0 is no error: Hermes states that
-    there is none, and for some programs what the code means.
-    """
+def no_error_by_its_meaning(fields: Fields) -> str:
+    """What an exit code means, where Hermes adds that this is no error."""
     meaning = fields.get("exit_code_meaning")
-    if isinstance(meaning, str):
-        return "not an error" in meaning or "no match" in meaning.lower()
-    return "error" in fields and not error_text(fields)
+    return meaning if isinstance(meaning, str) and "not an error" in meaning else ""
+
+
+def says_fine(fields: Fields) -> bool:
+    """Whether the harness says that there is no error, beside an exit code other than 0."""
+    return "error" in fields and not error_text(fields) and "exit_code_meaning" not in fields
 
 
 _BESIDE = ("type", "id", "jsonrpc", "meta", "structuredContent", "annotations", "name")

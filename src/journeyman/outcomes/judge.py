@@ -19,6 +19,7 @@ from journeyman.outcomes.fields import (
     exit_code,
     exit_code_among,
     inner_text,
+    no_error_by_its_meaning,
     printed,
     says_fine,
 )
@@ -77,9 +78,11 @@ def _by_flag(call: Call, recorded: Recorded, text: str) -> Verdict | None:
         return _bad(call, text, "recorded.is_error")
     if recorded.details.get("background_task_id"):
         return Verdict(status="unknown", kind="background", rule="recorded.background")
+    if meant := recorded.details.get("return_code_interpretation"):
+        # Claude Code writes down what an exit code means only where it is no error.
+        return Verdict(status="ok", kind="no_match", rule="recorded.meaning", evidence=str(meant))
     if recorded.exit_code is not None and recorded.is_error is None:
-        fine = bool(recorded.details.get("return_code_interpretation"))
-        return _by_exit(call, recorded.exit_code, text, says_fine=fine, rule="recorded.exit_code")
+        return _by_exit(call, recorded.exit_code, text, rule="recorded.exit_code")
     if recorded.is_error is False:
         begun = words.at_the_head(text)
         if begun is not None and begun.rule.kind == "background":
@@ -165,7 +168,8 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
         return None
     if isinstance(value, dict):
         said = _by_fields(call, value, depth)
-        if said.status != "ok" and _is_content(call, value):
+        # A file may hold an object that looks like a report, but hardly one that says what failed.
+        if said.status == "failed" and said.kind == "error" and _is_content(call, value):
             return Verdict(status="ok", rule="text.shown")
         return said
     if isinstance(value, str) and depth:
@@ -202,8 +206,9 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
             return structure.verdict(rule, report)
     code = exit_code(fields)
     if code:
-        fine = says_fine(fields)
-        output = printed(fields)
+        if meant := no_error_by_its_meaning(fields):
+            return Verdict(status="ok", kind="no_match", rule="fields.meaning", evidence=meant)
+        fine, output = says_fine(fields), printed(fields)
         return _by_exit(call, code, output, says_fine=fine, rule="fields.exit_code")
     for rule in structure.REPORTED:
         if rule.holds(report):

@@ -131,6 +131,10 @@ class TestTraps:
             exit_code_meaning="No matches found (not an error)",
         )
         assert (said.status, said.kind) == ("ok", "no_match")
+        find = {"output": "a", "exit_code": 1, "error": None}
+        meaning = "Some directories were inaccessible (not an error)"
+        assert terminal("find / -name x", **find, exit_code_meaning=meaning).status == "ok"
+        assert terminal("find / -name x", **find).status == "failed"
         assert terminal("rg needle", output="", exit_code=1, error=None).status == "ok"
 
     def test_a_bare_exit_code_stays_but_does_not_count_as_an_error(self):
@@ -350,6 +354,17 @@ class TestThings:
     )
     def test_but_what_only_tells_of_the_call_is_taken_at_its_word(self, told, status):
         assert judged(json.dumps(told), "do_thing").status == status
+
+
+class TestJsonFiles:
+    def test_what_a_json_file_holds_is_content(self):
+        held = '{"error": "placeholder", "success": false}'
+        assert judged(held, "read_file", {"path": "config.json"}).status == "ok"
+        assert bash("cat config.json", held).status == "ok"
+
+    def test_a_json_file_that_is_not_there(self):
+        missing = '{"error": "File not found: config.json", "similar_files": []}'
+        assert judged(missing, "read_file", {"path": "config.json"}).status == "failed"
 
 
 class TestTextAfterAnObject:
