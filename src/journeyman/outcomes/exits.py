@@ -151,7 +151,15 @@ _IN_THE_HEAD = (
     "-> exit ",
     " code",
 )
-_IN_THE_END = ("xit code", "xit Code", "xited with code", "eturn code", "xit status", "eturn_code")
+_IN_THE_END = (
+    "xit code",
+    "xit_code",
+    "xit Code",
+    "xited with code",
+    "eturn code",
+    "xit status",
+    "eturn_code",
+)
 
 
 def stated_at_the_head(text: str) -> Stated | None:

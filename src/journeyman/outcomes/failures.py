@@ -265,9 +265,9 @@ FAILED: tuple[Rule, ...] = (
             r"You must read (?:the )?file",
             r"String to replace not found",
             r"oldString not found",
-            r"(?:No|Found|Multiple) (?:\d+ )?(?:match|matches|occurrence|occurrences"
+            r"(?:No|Found|Multiple) (?:\d+ |multiple )?(?:match|matches|occurrence|occurrences"
             r"|replacement)[^\n]{0,40} "
-            r"(?:old_str|the string to replace|old_string|oldString|was performed)",
+            r"(?:old_str|the string to replace|oldString|was performed)",
             r"No changes to make",
             r"No sufficiently similar match",
             r"<error_details>",
@@ -340,8 +340,8 @@ NONE_FOUND = Rule(
     "failed",
     "not_found",
     (
-        r"No (?!match|result|file\b|files\b|data|row|record|issue|pull|item|change|error|problem)"
-        r"[\w ]{1,40} found (?:with|for|at|matching) ",
+        r"No (?!(?:match\w*|results?|files?|data|rows?|records?|issues?|items?|changes?|errors?"
+        r"|problems?|pull requests?) found)[\w ]{1,40} found (?:with|for|at|matching) ",
     ),
     "No tab found with page_id: 9",
     "a named thing was asked for; a search that finds nothing says it in other words",

@@ -60,12 +60,15 @@ def message_of(fields: Fields) -> str:
 
 
 EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_WITH_EXIT = frozenset((*EXIT_FIELDS, "metadata"))
 OF_COMMANDS = frozenset((*EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
 """Fields of a report on a command, as against what a command printed."""
 
 
 def exit_code(fields: Fields) -> int | None:
     """The exit code an object states."""
+    if _WITH_EXIT.isdisjoint(fields):
+        return None
     for holder in (fields, fields.get("metadata")):
         if isinstance(holder, dict):
             for name in EXIT_FIELDS:
@@ -138,8 +141,27 @@ def says_fine(fields: Fields) -> bool:
     return "error" in fields and not error_text(fields) and "exit_code_meaning" not in fields
 
 
-_BESIDE = ("type", "id", "jsonrpc", "meta", "structuredContent", "annotations", "name")
-_INNER = ("result", "output", "content", "response", "text", "value", "data", "observation")
+_BESIDE = (
+    "detailedContent",
+    "type",
+    "id",
+    "jsonrpc",
+    "meta",
+    "structuredContent",
+    "annotations",
+    "name",
+)
+_INNER = (
+    "llmContent",
+    "result",
+    "output",
+    "content",
+    "response",
+    "text",
+    "value",
+    "data",
+    "observation",
+)
 
 
 def inner_text(fields: Fields) -> str | None:

@@ -129,7 +129,7 @@ def _by_report(call: Call, text: str, depth: int) -> Verdict:
         if closing is not None:
             return _by_exit(call, closing.code, closing.output, rule=f"exits.{closing.id}")
     first = text[0]
-    if first == "<":
+    if first == "<" and not text.startswith("<returncode>"):
         return _by_wrapping(call, text, depth)
     if first in '{["':
         told = _by_structure(call, text, depth)
@@ -175,6 +175,8 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     if isinstance(value, str) and depth:
         return _by_report(call, value, depth - 1)
     if isinstance(value, list):
+        if runs_commands(call.tool) and only_shows(call.arguments):
+            return Verdict(status="ok", rule="text.shown")
         return _by_items(call, value, depth)
     return None
 
@@ -295,16 +297,16 @@ def _telling(text: str) -> str:
 
 
 _SHORTEST_LINE = 16
+_MESSAGE_LINES = 3
 
 
 def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
-    """Whether words of failure are the beginning of what a tool was to show. An error message is
-    one line, or an exception's name on a line of its own and its message.
+    """Whether words of failure are the beginning of what a tool was to show. An error message has
+    few lines, or an exception's name on a line of its own and its message.
     """
     if rule.id not in words.GENERAL or not shows_content(call.tool):
         return False
-    first, _, rest = text.partition("\n")
-    return bool(rest) and " " in first.strip()
+    return text.count("\n") > _MESSAGE_LINES and " " in text.partition("\n")[0].strip()
 
 
 def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool = False) -> Verdict:

@@ -293,7 +293,7 @@ KINDS: tuple[KindRow, ...] = (
 )
 
 _PHRASES = tuple((phrase, row.kind) for row in KINDS for phrase in row.phrases)
-_MOST = 600
+_MOST = 200
 
 
 def kind_of(message: str, otherwise: Kind = "error") -> Kind:

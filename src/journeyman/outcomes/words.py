@@ -114,8 +114,8 @@ def at_the_head(text: str) -> Found | None:
 
 
 def in_a_message(text: str) -> Found | None:
-    """The row whose words a result has that is one short line."""
-    if len(text) > _LONGEST_MESSAGE or "\n" in text:
+    """The row whose words a result has that is one short line or two."""
+    if len(text) > _LONGEST_MESSAGE or text.count("\n") > 1:
         return None
     low = text.lower()
     for phrase, rule in _PHRASES:
