@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -369,20 +370,25 @@ def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
 
     log = tmp_path / "large.jsonl"
     sessions = write_large_claude_log(log, 60_000_000)
-    running = subprocess.Popen(
-        [sys.executable, "-m", "journeyman", "import", str(log)],
-        env=command.environ,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    wal = command.home / ".journeyman" / "journeyman.db-wal"
-    while running.poll() is None and not (wal.exists() and wal.stat().st_size > 100_000):
-        pass
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    for number in range(5):
+        home = tmp_path / f"home{number}"
+        running = subprocess.Popen(
+            [sys.executable, "-m", "journeyman", "--home", str(home), "import", str(log)],
+            env=command.environ,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        wal = home / "journeyman.db-wal"
+        while running.poll() is None and not (wal.exists() and wal.stat().st_size > 100_000):
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        if running.returncode != 0:
+            break  # on a busy machine the import may be done before the signal is sent
     assert running.returncode == 1
     assert "run the command again" in said
     assert "Traceback" not in said
     # It may have come while the work was being committed: all of it or nothing.
-    assert len(command.json("sessions", "list", "--limit", 9999)) in (0, sessions)
+    stored = command.json("--home", home, "sessions", "list", "--limit", 9999)
+    assert len(stored) in (0, sessions)

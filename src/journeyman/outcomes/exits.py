@@ -142,24 +142,8 @@ class Stated(NamedTuple):
 
 # What the rows begin with and have in them. Most texts do not, which is found out much faster.
 _FIRST = frozenset(string.ascii_uppercase + "ecpst<[")
-_IN_THE_HEAD = (
-    "xit code",
-    "returncode>",
-    "xited with",
-    "exitcode:",
-    "exit_code=",
-    "-> exit ",
-    " code",
-)
-_IN_THE_END = (
-    "xit code",
-    "xit_code",
-    "xit Code",
-    "xited with code",
-    "eturn code",
-    "xit status",
-    "eturn_code",
-)
+_IN_THE_HEAD = ("xit", " code", "returncode>")
+_IN_THE_END = ("xit", "eturn code", "eturn Code", "eturn_code")
 
 
 def stated_at_the_head(text: str) -> Stated | None:

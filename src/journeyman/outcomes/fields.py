@@ -92,8 +92,7 @@ def number(value: Any) -> int | None:
 
 
 def exit_code_among(items: list[Any]) -> int | None:
-    """The first exit code other than 0 in a list of commands' reports; 0 when all are 0."""
-    found = None
+    """The first exit code other than 0 in a list of commands' reports."""
     for item in items:
         if not isinstance(item, dict):
             continue
@@ -103,8 +102,7 @@ def exit_code_among(items: list[Any]) -> int | None:
             code = 124 if outcome.get("type") == "timeout" else exit_code(outcome)
         if code:
             return code
-        found = code if found is None else found
-    return found
+    return None
 
 
 def errors_among(items: list[Any]) -> tuple[int, int]:

@@ -304,9 +304,12 @@ def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
     """Whether words of failure are the beginning of what a tool was to show. An error message has
     few lines, or an exception's name on a line of its own and its message.
     """
-    if rule.id not in words.GENERAL or not shows_content(call.tool):
+    if rule.id not in words.GENERAL or text.count("\n") <= _MESSAGE_LINES:
         return False
-    return text.count("\n") > _MESSAGE_LINES and " " in text.partition("\n")[0].strip()
+    if runs_commands(call.tool):
+        return only_shows(call.arguments)
+    is_named = rule.id == "words.exception" and " " not in text.partition("\n")[0].strip()
+    return shows_content(call.tool) and not is_named
 
 
 def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool = False) -> Verdict:

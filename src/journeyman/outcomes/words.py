@@ -13,11 +13,6 @@ from journeyman.outcomes.rule import Found, Rule, anywhere, at_the_start
 
 AT_THE_HEAD = (*REFUSED, *INTERRUPTED, *INVALID, *OPEN, *FAILED)
 
-GENERAL = frozenset(
-    ("words.marked", "words.error", "words.error_doing", "words.failed_to", "words.exception")
-)
-"""Rows whose words any text can begin with, so that content of many lines proves nothing."""
-
 AT_THE_END: tuple[Rule, ...] = (
     Rule(
         "words.exhortation",
@@ -91,6 +86,15 @@ AT_THE_END: tuple[Rule, ...] = (
 """Words near the end of a result. They begin with a character that is rare in texts, which makes
 looking for them quick."""
 
+GENERAL = frozenset(
+    (
+        *("words.marked", "words.error", "words.error_doing", "words.failed_to"),
+        "words.exception",
+        *(rule.id for rule in AT_THE_END),
+    )
+)
+"""Rows whose words any text can begin or end with, so that content of many lines proves nothing."""
+
 _LONGEST_END = 300
 _LONGEST_MESSAGE = 300
 # The two ways in which the words of a row can begin with a number.
@@ -100,6 +104,12 @@ _find = at_the_start(AT_THE_HEAD)
 _none_found = at_the_start((NONE_FOUND,))
 _PHRASES = tuple((phrase, rule) for rule in MESSAGES for phrase in rule.patterns)
 _find_late = anywhere(AT_THE_END)
+# Every row near the end has one of these in it, and hardly any text does.
+_IN_THE_END = (
+    *("try again.", "mistakes.", "to repeat", "rejected by the user]", "nterrupted", "aborted"),
+    *("[Error occurred", "NOT executed.", "END error", "timed out", "exceeding timeout"),
+    *("no new output", "still running"),
+)
 # What is special can stand behind a general "Error: "; the last resort is that word itself.
 _special = at_the_start((*REFUSED, *INTERRUPTED, *INVALID, *FAILED[:1]))
 
@@ -126,4 +136,8 @@ def in_a_message(text: str) -> Found | None:
 
 def near_the_end(text: str) -> Found | None:
     """The row whose words stand near the end of a result."""
-    return _find_late(text[-_LONGEST_END:])
+    end = text[-_LONGEST_END:]
+    for word in _IN_THE_END:
+        if word in end:
+            return _find_late(end)
+    return None

@@ -104,11 +104,14 @@ HEADINGS: tuple[Heading, ...] = (
     ),
 )
 
+_HEADING_STARTS = ("[", "O", "C", "#")
 _heading = re.compile("|".join(row.pattern for row in HEADINGS))
 
 
 def without_heading(text: str) -> str:
     """The result after a line that only announces it."""
+    if text[:1] not in _HEADING_STARTS:
+        return text
     found = _heading.match(text)
     return text[found.end() :].lstrip() if found else text
 

@@ -94,6 +94,7 @@ class TestWordsInData:
             ("train", '{"epoch": 3, "error": 0.031}'),
             ("find_on_page", "Page 1 of 3\nThe search string 'Tower' was not found on this page."),
             ("speed_test", "Speed test failed: No Connection."),
+            ("Read", "1\n2\n3\n4\nshown as [Request interrupted by user for tool use]"),
             ("Task", "I looked at the error handling. Two tests failed before my change."),
         ],
     )
@@ -107,6 +108,8 @@ class TestWordsInData:
             ("grep -rn 'error:' src", "src/a.c:3:1: error: unknown type\nsrc/b.c:9: error: x"),
             ("git log --oneline", "abc123 Fix: fatal: error on start\ndef456 FAILED tests"),
             ("ls", "errors.txt\nfailed.log\nnot found.md"),
+            ("cat app.log", "Error: no such user\nstarted\nstopped\nstarted\nready"),
+            ("cat notes.md", "a\nb\nc\nd\nThen it said: Please fix your mistakes."),
             ("golangci-lint run", "0 issues."),
             ("pytest -q", "12 passed, 2 xfailed in 0.31s"),
             ("npm ci", "npm warn deprecated x\nadded 12 packages, found 0 vulnerabilities"),

@@ -149,6 +149,21 @@ def test_what_fits_a_pattern_begins_as_the_pattern_says(data):
     assert text[0] in _first_letters(pattern)
 
 
+@settings(max_examples=100)
+@given(st.data())
+def test_what_fits_a_row_for_the_end_has_one_of_its_words(data):
+    """Or else a text would not be tried against the rows."""
+    patterns = [pattern for row in words.AT_THE_END for pattern in row.patterns]
+    pattern = data.draw(st.sampled_from(patterns))
+    text = data.draw(st.from_regex(re.compile(pattern), fullmatch=True))
+    assert any(word in text for word in words._IN_THE_END)
+
+
+@pytest.mark.parametrize("heading", wrapping.HEADINGS, ids=lambda row: row.id)
+def test_a_heading_begins_with_one_of_the_known_characters(heading):
+    assert heading.example[0] in wrapping._HEADING_STARTS
+
+
 @pytest.mark.parametrize(
     ("pattern", "letters"),
     [
