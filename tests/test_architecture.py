@@ -29,7 +29,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings", "testing"),
     ("diagnosis", "judging", "reports"),
     ("journeyman",),
-    ("cli", "web", "mcp", "hosts"),
+    ("warm_session",),  # a tool over the facade: surfaces offer it, and agents are handed it
+    ("web", "mcp", "hosts"),
+    ("cli",),  # the command line starts the other surfaces
     ("__main__",),
 )
 RANK = {room: rank for rank, line in enumerate(LAYERS) for room in line}
@@ -212,4 +214,5 @@ def test_broad_handlers_have_a_home() -> None:
         "journeyman.cli": 1,
         "journeyman.logs.importing": 1,
         "journeyman.logs.registry": 2,
+        "journeyman.mcp.server": 1,
     }

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
-from journeyman.records import Call, JudgedSession, SessionOverview, Verdict
+from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
 from journeyman.records.errors import WrongInput
-from journeyman.records.report import ImportReport, Place
+from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
 from journeyman.settings import load
 from journeyman.store.address import sqlite_path
 from journeyman.store.known_logs import KnownLogs
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.store.patterns import Patterns
     from journeyman.store.sessions import Choice, Sessions
     from journeyman.store.store import Store
+    from journeyman.templates.learning import Learning
+    from journeyman.templates.library import Library
+    from journeyman.templates.openings import Openings
+    from journeyman.templates.shown.opening import Opening
 
 
 class Journeyman:
@@ -71,6 +76,51 @@ class Journeyman:
         from journeyman.outcomes.judge import judge, rules_name
 
         return Judging(self._store, judge, rules_name())
+
+    @cached_property
+    def _learning(self) -> "Learning":
+        from journeyman.embeddings.embedder import Embedder
+        from journeyman.templates.learning import Learning
+
+        return Learning(
+            self._store,
+            self._judging.judged,
+            Embedder(),
+            self._learning_rules,
+            self.settings.trivial_tools,
+        )
+
+    @property
+    def _learning_rules(self) -> str:
+        from journeyman.templates.rules import rules_name
+
+        return rules_name(self.settings.trivial_tools)
+
+    @cached_property
+    def _openings(self) -> "Openings":
+        from journeyman.embeddings.embedder import Embedder
+        from journeyman.templates.openings import Openings
+
+        return Openings(self._store, Embedder())
+
+    @cached_property
+    def templates(self) -> "Library":
+        """The templates: build, create, list, get, pick, stats, export, import_file, delete."""
+        from journeyman.embeddings.embedder import Embedder
+        from journeyman.templates.library import Library
+
+        return Library(
+            self._store,
+            self._learning,
+            self._judging.judged,
+            Embedder().count_tokens,
+            self._clock,
+        )
+
+    @property
+    def patterns(self) -> "Patterns":
+        """What was learned: list (also what is in quarantine), get, counts."""
+        return self._store.patterns
 
     @property
     def _place(self) -> str:
@@ -218,6 +268,89 @@ class Journeyman:
         )
         return compare(warm_side, cold_side)
 
+    def learn(
+        self,
+        *,
+        workers: int = 1,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> LearnReport:
+        """Judge, mine and keep what is new since the last time; with several `workers`, sessions
+        are mined by as many processes.
+        """
+        from journeyman.store.known_patterns import find_known
+
+        began = time.perf_counter()
+        known = find_known(self.settings.database, self._learning_rules)
+        if known is None:
+            mined = self._mined_with(workers, progress)
+            reasons, kinds = self.patterns.reasons(), self.patterns.counts()
+        else:
+            mined, (reasons, kinds) = 0, known
+        return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - began)
+
+    def _mined_with(self, workers: int, progress: Callable[[int, int], None]) -> int:
+        if workers < 1:
+            raise WrongInput(f"{workers} workers cannot learn anything. Use 1 or more.")
+        if workers == 1:
+            return self._learning.run(progress)
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        # Not forked: a copy of a process that has threads and open databases may hang.
+        with ProcessPoolExecutor(workers, get_context("spawn")) as executor:
+            return self._learning.run(progress, executor)
+
+    def build_template(
+        self,
+        name: str,
+        *,
+        min_messages: int = 30,
+        max_sessions: int = 30,
+        source: str | None = None,
+        tags: Iterable[str] = (),
+        description: str = "",
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Template:
+        """Make a template from the newest sessions that are this long and may teach; making the
+        same name again makes a new version. `templates.build` takes more options.
+        """
+        return self.templates.build(
+            name,
+            min_messages=min_messages,
+            max_sessions=max_sessions,
+            source=source,
+            tags=tags,
+            description=description,
+            progress=progress,
+        )
+
+    def opening(
+        self,
+        task: str = "",
+        *,
+        tools: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        budget_tokens: int = 1_500,
+        max_patterns: int = 6,
+        floor: float = 0.3,
+        template: str | None = None,
+        counted: bool = True,
+    ) -> "Opening":
+        """What a session on this task should start with: the few patterns that fit, within the
+        budget. `tools` are the definitions that the session will have, in any usual shape: what
+        does not fit them is left out. With a `template` only its patterns are considered, and the
+        use is counted, unless it is not to be `counted`; then the task may be left out.
+        """
+        from journeyman.templates.schemas.tool_schemas import LiveTools
+        from journeyman.templates.selecting.selection import Limits
+
+        limits = Limits(tokens=budget_tokens, most=max_patterns, floor=floor)
+        live = None if tools is None else LiveTools.read(tools)
+        chosen = None if template is None else self.templates.get(template)
+        opening = self._openings.make(task, limits, live=live, template=chosen)
+        if counted and chosen is not None and opening.choices:
+            self.templates.count_use(chosen)
+        return opening
+
     def diagnose(self) -> "list[Finding]":
         """What is found, what works and what to mend on this machine."""
         from journeyman.diagnosis import diagnose
@@ -229,7 +362,8 @@ class Journeyman:
         if "_store" in self.__dict__:
             self._store.close()
             del self.__dict__["_store"]
-            self.__dict__.pop("_judging", None)
+            for name in ("_judging", "_learning", "_openings", "templates"):
+                self.__dict__.pop(name, None)
 
     def __enter__(self) -> "Journeyman":
         return self

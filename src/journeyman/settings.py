@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from journeyman.records.errors import BadSetting
 from journeyman.store.address import sqlite_url
+from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
 
 HOME_VARIABLE = "JOURNEYMAN_HOME"
 
@@ -30,6 +31,11 @@ class Setting(NamedTuple):
 SETTINGS = (
     Setting("database", str, "the database's URL; default sqlite:///<home>/journeyman.db"),
     Setting("busy_timeout_s", float, "seconds to wait for a locked SQLite database; default 30"),
+    Setting(
+        "trivial_tools",
+        tuple,
+        "a list of names: tools whose calls teach nothing; default clarify, memory, TodoWrite, …",
+    ),
 )
 
 
@@ -39,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     home: Path
     database: str
     busy_timeout_s: float = 30.0
+    trivial_tools: tuple[str, ...] = TRIVIAL_TOOLS
 
 
 def load(
@@ -89,6 +96,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
     try:
         if setting.kind is str and not isinstance(value, str):
             raise ValueError("it is not a text")  # noqa: TRY301 - one message for all kinds
+        if setting.kind is tuple:
+            return _names(value)
         checked = setting.kind(value)
         if setting.kind is float and not 0 <= checked < float("inf"):
             raise ValueError("it is not a number of seconds")  # noqa: TRY301
@@ -97,3 +106,11 @@ def _checked(key: str, value: Any, where: str) -> Any:
             f"{where} sets {key} to {value!r}, which cannot be used: it is {setting.about}."
         ) from error
     return checked
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """A list of names: in a file as a list, in a variable with commas between them."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("it is not a list of names")
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))

@@ -53,15 +53,16 @@ def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
 
 def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    with Journeyman(home=whole) as journeyman:
-        began = time.monotonic()
-        journeyman.import_logs([logs])
-        takes = time.monotonic() - began
-    expected = state_of(whole)
     command = Command(tmp_path)
+    began = time.monotonic()
+    command("--home", whole, "import", logs)
+    takes = time.monotonic() - began
+    expected = state_of(whole)
     moments = random.Random(7)
-    reached = set()
-    for number in range(_KILLS):
+    reached: set[int] = set()
+    for number in range(3 * _KILLS):  # on a busy machine it takes some more to hit the middle
+        if number >= _KILLS and len(reached) > 2:
+            break
         home = tmp_path / f"home{number}"
         running = subprocess.Popen(
             [sys.executable, "-m", "journeyman", "--home", str(home), "import", str(logs)],
@@ -69,7 +70,7 @@ def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(moments.uniform(0.1, takes + 0.4))
+        time.sleep(moments.uniform(0.1, 1.1) * takes)
         os.kill(running.pid, signal.SIGKILL)
         running.wait()
         found = state_of(home)

@@ -33,6 +33,10 @@ _COMMANDS = {
         "compressing:compression", "Did context compression preserve proficiency?"
     ),
     "compare": _Command("comparing:compare", "Warm sessions against cold ones."),
+    "learn": _Command("learning:learn", "Learn which calls work, from the sessions that are new."),
+    "templates": _Command("templates:templates", "Build, show and exchange sets of examples."),
+    "open": _Command("opening:open_", "The examples that a new session should start with."),
+    "mcp": _Command("mcp:mcp", "Serve MCP, for the models of other programs."),
 }
 
 _WRONG_USAGE = (BadSetting, UnknownReader)
@@ -78,7 +82,8 @@ def command_line(ctx: click.Context, home: str | None, database: str | None) -> 
     """Journeyman gives tool-using agents experience.
 
     It reads the sessions that your agents (Hermes, Claude Code, Codex and others) have recorded,
-    and keeps them in one place to look at, search and learn from.
+    judges every tool call in them, learns which calls work, and starts the next session with the
+    few examples that fit its task.
     """
     ctx.obj = {"home": home, "database": database}
 

@@ -1,5 +1,6 @@
 """What commands share in asking: which Journeyman is meant, which sessions, and answers as JSON."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
@@ -11,6 +12,10 @@ import msgspec
 from journeyman.journeyman import Journeyman
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+# Recorded text may hold what moves a cursor or turns text round. In JSON it stands only inside
+# strings, where its escape means the same.
+_UNSEEN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 COUNT = click.IntRange(0, 1_000_000_000)
 
@@ -28,7 +33,12 @@ def opened(ctx: click.Context) -> Journeyman:
 def print_json(value: Any) -> None:
     """One JSON document, indented for people who look at it too."""
     text = msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2)
-    click.echo(text.decode())
+    click.echo(escaped(text.decode()))
+
+
+def escaped(json_text: str) -> str:
+    """JSON text with everything escaped that a terminal might obey."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
 
 
 def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import asked, shown
+from journeyman.cli.patterns_shown import show_pattern
 from journeyman.cli.profile_shown import show_failure, show_summary, show_tools
 from journeyman.cli.sessions import show_call
 from journeyman.journeyman import Journeyman
@@ -21,6 +22,7 @@ _MOST_BYTES = 200_000_000
 _SHOWN_CALLS = 5
 _SHOWN_TOOLS = 6
 _SHOWN_FAILURES = 3
+_SAMPLE_TASK = "Write a test that an amount of money, split among several people, adds up again."
 _SEARCHES = ('"no such file"', "error", "the")
 
 
@@ -50,12 +52,16 @@ def tour(*, sample: bool, as_json: bool) -> None:
 
 
 def _tell(journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
-    logs = ([] if sample else _newest_logs(journeyman)) or [write_corpus(samples).folder]
+    logs = [] if sample else _newest_logs(journeyman)
+    is_sample = not logs
+    logs = logs or [write_corpus(samples).folder]
     report = journeyman.import_logs(logs)
     again = journeyman.import_logs(logs)
     totals = journeyman.sessions.totals()
     told = {"sources": totals, "import": report, "import_again": again}
-    asked.print_json(told | {"profile": journeyman.profile()})
+    told |= {"profile": journeyman.profile(), "learned": journeyman.learn()}
+    task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
+    asked.print_json(told | {"opening": journeyman.opening(task)})
 
 
 def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
@@ -79,9 +85,11 @@ def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bo
     _show_one_session(console, journeyman)
     _step(console, 3, "What works and what fails")
     _show_reliability(console, journeyman, is_sample=is_sample)
-    _step(console, 4, "Everything that was said can be found")
+    _step(console, 4, "The next session starts warm")
+    _show_opening(console, journeyman, is_sample=is_sample)
+    _step(console, 5, "Everything that was said can be found")
     _show_search(console, journeyman)
-    _step(console, 5, "Nothing is read twice")
+    _step(console, 6, "Nothing is read twice")
     again = journeyman.import_logs(logs)
     console.print(
         f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
@@ -139,6 +147,36 @@ def _show_reliability(console: Console, journeyman: Journeyman, *, is_sample: bo
         console.print("The samples fail by script: these rates are no finding.", style="dim")
 
 
+def _next_task(journeyman: Journeyman) -> str:
+    """Something that the next session could be about: what somebody asked for before, and with
+    success.
+    """
+    for stored in journeyman.patterns.list(limit=200):
+        if stored.pattern.kind == "sequence" and len(stored.pattern.intent) > 20:
+            return stored.pattern.intent
+    return next((one.pattern.intent for one in journeyman.patterns.list(limit=1)), "anything")
+
+
+def _show_opening(console: Console, journeyman: Journeyman, *, is_sample: bool) -> None:
+    with shown.counting_bar("Learning") as progress:
+        learned = journeyman.learn(progress=progress)
+    console.print(
+        f"{shown.many(learned.teaching, 'session')} of {learned.sessions:,} may teach: "
+        f"{shown.many(learned.patterns, 'pattern')} that worked, secrets taken out."
+    )
+    task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
+    opening = journeyman.opening(task)
+    console.print(Text(f'A session on "{shown.one_line(task, 60)}" would start with:'))
+    if opening.is_empty:
+        console.print(Text(opening.note))
+        return
+    for number, choice in enumerate(opening.choices, start=1):
+        show_pattern(console, choice.pattern, number=number, full=False)
+        console.print(Text(f"   why: {shown.plain(choice.reason)}", style="dim"))
+    count = len(opening.inject([{"role": "user", "content": task}]))
+    console.print(f"{count - 1} messages, about {opening.tokens:,} tokens, put before your own.")
+
+
 def _show_search(console: Console, journeyman: Journeyman) -> None:
     for query in _SEARCHES:
         hits = journeyman.sessions.search(query, limit=3)
@@ -156,6 +194,8 @@ def _show_end(console: Console) -> None:
         "\nThis tour kept nothing. To begin for real:\n"
         "  [bold]journeyman import[/]          bring in the sessions of your agents\n"
         "  [bold]journeyman profile[/]         how reliable their calls are\n"
+        "  [bold]journeyman learn[/]           learn what works\n"
+        '  [bold]journeyman open "TASK"[/]     start the next session warm\n'
         "  [bold]journeyman sessions list[/]   look at them\n"
         "  [bold]journeyman doctor[/]          see what is found and what works"
     )

@@ -1,5 +1,5 @@
-"""The words of Journeyman as frozen values: sessions, messages, calls, verdicts,
-usage, lineage.
+"""The words of Journeyman as frozen values: sessions, messages, calls, verdicts, usage, lineage,
+patterns, templates.
 
 No I/O here, and no room above is known.
 """
@@ -7,6 +7,15 @@ No I/O here, and no room above is known.
 from journeyman.records.call import Call, join_calls
 from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
 from journeyman.records.message import Message, MessageKind, Recorded, Role, ToolCall
+from journeyman.records.pattern import (
+    MinedSession,
+    Pattern,
+    PatternId,
+    PatternKind,
+    PatternType,
+    SearchKeys,
+    Step,
+)
 from journeyman.records.session import (
     Lineage,
     LineageKind,
@@ -16,12 +25,23 @@ from journeyman.records.session import (
     SessionOverview,
     SourceTotals,
 )
+from journeyman.records.template import (
+    Effect,
+    Gain,
+    Imported,
+    Template,
+    TemplateOrigin,
+    TemplateStats,
+)
 from journeyman.records.usage import Tokens, Usage
 from journeyman.records.verdict import JudgedCall, JudgedSession, Kind, Status, Verdict
 
 __all__ = [
     "Call",
+    "Effect",
     "Fragment",
+    "Gain",
+    "Imported",
     "JudgedCall",
     "JudgedSession",
     "Kind",
@@ -32,9 +52,15 @@ __all__ = [
     "Mark",
     "Message",
     "MessageKind",
+    "MinedSession",
+    "Pattern",
+    "PatternId",
+    "PatternKind",
+    "PatternType",
     "Recorded",
     "Role",
     "SearchHit",
+    "SearchKeys",
     "Session",
     "SessionChange",
     "SessionId",
@@ -42,6 +68,10 @@ __all__ = [
     "Skip",
     "SourceTotals",
     "Status",
+    "Step",
+    "Template",
+    "TemplateOrigin",
+    "TemplateStats",
     "Tokens",
     "ToolCall",
     "Usage",

@@ -7,7 +7,10 @@
     │   ├── UnknownReader
     │   ├── NotALog
     │   ├── NotACall
-    │   └── BadSetting
+    │   ├── BadSetting
+    │   ├── UnknownTemplate
+    │   ├── BadTemplate
+    │   └── BadTools
     └── OutsideProblem             the world: something has to be mended first
         ├── LogUnreadable
         ├── StoreUnavailable
@@ -49,6 +52,18 @@ class NotACall(WrongInput):
 
 class BadSetting(WrongInput):
     """A setting has a value that cannot be used."""
+
+
+class UnknownTemplate(WrongInput):
+    """No template has this name, or not this version."""
+
+
+class BadTemplate(WrongInput):
+    """A template's name, tag or file cannot be used."""
+
+
+class BadTools(WrongInput):
+    """What was given as the definitions of tools is none, or a schema in it is invalid."""
 
 
 class OutsideProblem(JourneymanError):

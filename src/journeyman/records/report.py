@@ -1,4 +1,8 @@
-"""What an import did and what a look around the machine found, for people and for `--json`."""
+"""What an import did, what was learned and what a look around the machine found, for people and for
+`--json`.
+"""
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -59,3 +63,36 @@ class Place(Struct, frozen=True, kw_only=True):
     logs: list[str] = []
     size_bytes: int = 0
     problems: list[Problem] = []
+
+
+class LearnReport(Struct, frozen=True, kw_only=True):
+    """What is learned now. `mined` counts the sessions that were new or had changed, `teaching`
+    those of all sessions that may teach, and `reasons` why the others may not. `kinds` counts the
+    patterns by kind; `quarantined` ones are not among them.
+    """
+
+    sessions: int
+    mined: int
+    teaching: int
+    reasons: dict[str, int]
+    patterns: int
+    kinds: dict[str, int]
+    quarantined: int
+    seconds: float = 0.0
+
+
+def learn_report(
+    reasons: Mapping[str, int], counts: Mapping[str, int], *, mined: int, seconds: float
+) -> LearnReport:
+    """The report from the counts of sessions by reason and of patterns by kind."""
+    kinds = {kind: count for kind, count in sorted(counts.items()) if kind != "quarantined"}
+    return LearnReport(
+        sessions=sum(reasons.values()),
+        mined=mined,
+        teaching=reasons.get("", 0),
+        reasons={reason: count for reason, count in sorted(reasons.items()) if reason},
+        patterns=sum(kinds.values()),
+        kinds=kinds,
+        quarantined=counts.get("quarantined", 0),
+        seconds=seconds,
+    )

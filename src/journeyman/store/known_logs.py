@@ -1,8 +1,8 @@
 """What the store knows about logs, asked with the bare driver.
 
-Importing again when nothing is new is the commonest call there is: hooks and schedules make it.
-Loading the whole store takes twenty times as long as the answer, so SQLite is asked directly, and
-the store is opened when something has to be written. PostgreSQL is always asked through it.
+Importing again when nothing is new is the commonest call there is: hooks and schedules make it. So
+SQLite is asked directly, and the store is opened when something has to be written. PostgreSQL is
+always asked through it.
 """
 
 import sqlite3
@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from journeyman.records import LogState, SessionId
-from journeyman.store.address import sqlite_path
-from journeyman.store.version import SCHEMA_VERSION
+from journeyman.store.driver import open_bare
 
 if TYPE_CHECKING:
     from journeyman.store.store import Store
@@ -68,16 +67,4 @@ class KnownLogs:
 
     @cached_property
     def _driver(self) -> sqlite3.Connection | None:
-        """A connection for reading, if there is a database that this program has written."""
-        path = sqlite_path(self._url)
-        if path is None or not path.is_file():
-            return None
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
-            version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.Error:
-            version = None
-        if version != (SCHEMA_VERSION,):
-            connection.close()
-            return None
-        return connection
+        return open_bare(self._url)

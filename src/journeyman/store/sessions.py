@@ -22,6 +22,7 @@ from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.records.exported import ExportedSession
 from journeyman.store import rows
 from journeyman.store.engine import explained
+from journeyman.store.learned import forget_session
 from journeyman.store.search import forget_deleted_words, search_statement, snippet
 from journeyman.store.tables import deleted, messages, sessions, usage
 
@@ -218,8 +219,9 @@ class Sessions:
             ]
 
     def delete(self, session_id: str) -> SessionOverview:
-        """Delete a session with all its messages and usage; returns what was deleted. Importing
-        its log again does not bring it back, unless the log is reread.
+        """Delete a session with all its messages and usage, and what was learned from it; templates
+        keep their copies. Returns what was deleted. Importing its log again does not bring it
+        back, unless the log is reread.
         """
         overview = self.get(session_id)
         with (
@@ -231,7 +233,12 @@ class Sessions:
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
                 connection.commit()
             with connection.begin():
-                connection.execute(sessions.delete().where(sessions.c.id == overview.session.id))
+                this = sessions.c.id == overview.session.id
+                row = connection.execute(sa.select(sessions.c.row_id).where(this)).scalar()
+                if row is not None:
+                    forget_session(connection, row)
+                if not connection.execute(sessions.delete().where(this)).rowcount:
+                    raise _unknown(session_id)  # another process was faster
                 connection.execute(deleted.insert(), {"id": overview.session.id})
                 forget_deleted_words(connection)
         if self._engine.dialect.name == "sqlite":
@@ -256,15 +263,19 @@ def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
         .limit(4)
     ).all()
     if not session_id or not found:
-        raise UnknownSession(
-            f"There is no session {session_id!r}. `journeyman sessions list` shows what is stored."
-        )
+        raise _unknown(session_id)
     if len(found) > 1:
         shown = ", ".join(row.id for row in found[:3]) + (", …" if len(found) > 3 else "")
         raise AmbiguousSession(
             f"More than one session begins with {session_id!r}: {shown}. Give more of the id."
         )
     return found[0]
+
+
+def _unknown(session_id: str) -> UnknownSession:
+    return UnknownSession(
+        f"There is no session {session_id!r}. `journeyman sessions list` shows what is stored."
+    )
 
 
 def _sums() -> list[sa.Label[Any]]:

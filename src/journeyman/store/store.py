@@ -1,5 +1,5 @@
-"""One database: opened, migrated, and offered as sessions to read, their verdicts and a transaction
-to write.
+"""One database: opened, migrated, and offered as sessions to read, their verdicts, what was learned
+from them, and a transaction to write.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,12 @@ import sqlalchemy as sa
 from journeyman.records import LogState, SessionId
 from journeyman.records.errors import JourneymanError
 from journeyman.store.engine import connect, explained
+from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
+from journeyman.store.patterns import Patterns
 from journeyman.store.sessions import Sessions
 from journeyman.store.tables import logs, sessions
+from journeyman.store.templates import Templates
 from journeyman.store.verdicts import Verdicts
 from journeyman.store.writing import Writing
 
@@ -35,6 +38,9 @@ class Store:
             raise
         self.sessions = Sessions(self._engine)
         self.verdicts = Verdicts(self._engine)
+        self.learned = Learned(self._engine)
+        self.patterns = Patterns(self._engine)
+        self.templates = Templates(self._engine)
 
     @property
     def url(self) -> str:

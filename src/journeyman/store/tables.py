@@ -5,6 +5,8 @@ Small columns come before long text, so that SQLite can count and list without t
 that text overflows to.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
@@ -126,4 +128,102 @@ deleted = sa.Table(
     metadata,
     # What a person deleted stays deleted, also when its log grows.
     sa.Column("id", sa.Text, primary_key=True),
+)
+
+
+def _of_session(name: str, **options: Any) -> "sa.Column[int]":
+    return sa.Column(name, _row_id, sa.ForeignKey("sessions.row_id", ondelete="CASCADE"), **options)
+
+
+def _of_pattern() -> "sa.Column[int]":
+    key = sa.ForeignKey("patterns.row_id", ondelete="CASCADE")
+    return sa.Column("pattern_row", _row_id, key, primary_key=True)
+
+
+patterns = sa.Table(
+    "patterns",
+    metadata,
+    sa.Column("row_id", _row_id, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    # The session as whose it is shown: when that goes, its words go.
+    _of_session("origin_row", nullable=False, index=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("task_type", sa.Text, nullable=False),
+    sa.Column("quarantined", sa.Text, nullable=False),
+    sa.Column("tokens", sa.Integer, nullable=False),
+    sa.Column("shown_at", sa.Double),
+    # Counted from the sightings whenever those change.
+    sa.Column("times", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("session_count", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("first_seen", sa.Double),
+    sa.Column("last_seen", sa.Double),
+    sa.Column("models", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("intent", sa.Text, nullable=False),
+    sa.Column("steps", sa.Text, nullable=False),
+    # They are counted by hooks, and must not be read for it.
+    sa.Index("patterns_by_kind", "quarantined", "kind"),
+    sqlite_autoincrement=True,
+)
+
+pattern_vectors = sa.Table(
+    "pattern_vectors",
+    metadata,
+    # A table of their own, so that a search reads them without the texts. Patterns in quarantine
+    # are not in it.
+    _of_pattern(),
+    sa.Column("words", sa.LargeBinary, nullable=False),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
+)
+
+sightings = sa.Table(
+    "sightings",
+    metadata,
+    _of_pattern(),
+    _of_session("session_row", primary_key=True, index=True),
+    sa.Column("times", sa.Integer, nullable=False),
+    sa.Column("first_seen", sa.Double),
+    sa.Column("last_seen", sa.Double),
+    sa.Column("models", sa.Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+mined = sa.Table(
+    "mined",
+    metadata,
+    _of_session("session_row", primary_key=True),
+    # What the session was when it was mined, and by which rules.
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("outcome", sa.Double),
+    sa.Column("end_reason", sa.Text, nullable=False),
+    sa.Column("rules", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+)
+
+templates = sa.Table(
+    "templates",
+    metadata,
+    sa.Column("row_id", _row_id, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("used", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("last_used_at", sa.Double),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.UniqueConstraint("name", "version", name="one_template_a_version"),
+)
+
+effects = sa.Table(
+    "effects",
+    metadata,
+    # Of a pattern by its id, of a template by `template:` and its name and version.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tried", sa.Integer, nullable=False),
+    sa.Column("gained", sa.Double, nullable=False),
+)
+
+revisions = sa.Table(
+    "revisions",
+    metadata,
+    # Grows whenever what it names changes, so that what was read before is known to be stale.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
 )

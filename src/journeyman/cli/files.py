@@ -1,0 +1,65 @@
+"""Files that people name to commands: read up to a size, and written whole, for their owner's eyes
+only. What cannot be done is told in one line.
+"""
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from journeyman.records.errors import WrongInput
+
+STANDARD_INPUT = "-"
+
+
+def read(name: str, what: str, *, most: int) -> bytes:
+    """The bytes of a file, or of standard input for a dash; of a larger file one byte more than
+    `most`, so that its reader can tell. Raises WrongInput.
+    """
+    if name == STANDARD_INPUT:
+        return sys.stdin.buffer.read(most + 1)
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as problem:
+        raise WrongInput(
+            f"The {what} cannot be read from {name}: {_said(problem)}. Name another file."
+        ) from problem
+
+
+def write(path: Path, content: bytes, what: str, *, force: bool) -> None:
+    """Write a file that only its owner may read. Raises WrongInput, and UsageError when the file
+    is there already, unless `force`.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_file() and not force:
+            raise click.UsageError(f"{path} is there already. Use --force to overwrite it.")
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # a pipe or a device: there is nothing to replace
+        else:
+            _replace(path, content)
+    except (OSError, ValueError) as problem:
+        raise WrongInput(
+            f"The {what} cannot be written to {path}: {_said(problem)}. Name another place."
+        ) from problem
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Whoever reads the file meanwhile sees the old one or the new one, never half of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.touch(mode=0o600)
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _said(problem: OSError | ValueError) -> str:
+    return getattr(problem, "strerror", None) or str(problem)

@@ -1,0 +1,115 @@
+"""The server itself: it lists the tools, runs the calls one after the other in a thread beside the
+event loop, and tells errors as results that a model can act on.
+"""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from journeyman.journeyman import Journeyman
+from journeyman.mcp.tools import TOOLS, Answered, OfferedTool
+from journeyman.records.errors import JourneymanError, MissingPart
+from journeyman.version import __version__
+
+try:
+    import anyio
+    from mcp import MCPError
+    from mcp.server import Server, ServerRequestContext
+    from mcp.server.stdio import stdio_server
+    from mcp.types import (
+        INVALID_PARAMS,
+        CallToolRequestParams,
+        CallToolResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+        TextContent,
+        Tool,
+        ToolAnnotations,
+    )
+except ImportError as missing:
+    raise MissingPart(
+        "Serving MCP needs the extra \"mcp\": pip install 'journeyman[mcp]'."
+    ) from missing
+
+_logger = logging.getLogger(__name__)
+
+INSTRUCTIONS = (
+    "Journeyman knows what worked in earlier sessions of tool-using agents: call `opening` before "
+    "a task that needs tools. `warm_session` keeps templates, `profile` tells error rates, "
+    "`search_sessions` finds what was said and done."
+)
+
+Context = ServerRequestContext[Any]
+
+
+def serve(journeyman: Journeyman) -> None:
+    """Serve MCP on standard input and output, until the input ends."""
+    # One thread: calls do not interleave, and the loop can answer while one is running.
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="journeyman") as worker:
+        try:
+            anyio.run(_serve, journeyman, worker)
+        except* BrokenPipeError:
+            _logger.debug("the client is gone")
+
+
+async def _serve(journeyman: Journeyman, worker: ThreadPoolExecutor) -> None:
+    server = make_server(journeyman, worker)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def make_server(journeyman: Journeyman, worker: ThreadPoolExecutor) -> Server[Any]:
+    """A server whose calls run in this worker, on any transport."""
+    tools = {tool.name: tool for tool in TOOLS}
+    listed = ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+
+    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return listed
+
+    async def call_tool(_: Context, call: CallToolRequestParams) -> CallToolResult:
+        tool = tools.get(call.name)
+        if tool is None:
+            known = ", ".join(tools)
+            message = f"There is no tool {call.name!r}. The tools are: {known}."
+            raise MCPError(code=INVALID_PARAMS, message=message)
+        loop = asyncio.get_running_loop()
+        said = await loop.run_in_executor(worker, _answered, tool, journeyman, call.arguments or {})
+        return CallToolResult(
+            content=[TextContent(type="text", text=said.text)], is_error=said.is_error
+        )
+
+    return Server(
+        "journeyman",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _answered(tool: OfferedTool, journeyman: Journeyman, arguments: dict[str, Any]) -> Answered:
+    try:
+        return tool.run(journeyman, arguments)
+    except JourneymanError as error:
+        return Answered(text=str(error), is_error=True)
+    except Exception as error:
+        # Around a tool run: the client is told, and the next call is served.
+        _logger.exception("the tool %s failed", tool.name)
+        text = f"{tool.name} failed unexpectedly: {type(error).__name__}: {error}."
+        return Answered(text=text, is_error=True)
+
+
+def _described(tool: OfferedTool) -> Tool:
+    return Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads_only,
+            destructive_hint=tool.deletes,
+            open_world_hint=False,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What must not be learned: secrets and people's details, and text that instructs its reader."""

@@ -1,0 +1,120 @@
+"""What a value in a secret-looking place is: a secret itself, or only a reference, a type, a name
+or a stand-in for one. References are what makes an example worth learning, so they stay.
+"""
+
+import re
+
+from journeyman.redaction.key_names import Place, place_of
+from journeyman.redaction.placeholders import PLACEHOLDER
+
+FAMILIES: dict[Place, str] = {
+    "password": "password",
+    "secret": "secret",
+    "loose": "secret",
+    "code": "secret",
+    "header": "secret",
+    "cookie": "cookie",
+    "phone": "phone",
+    "card": "card",
+}
+
+_REFERENCE = re.compile(
+    r"""
+      \$.*                                        # $TOKEN, ${TOKEN}, $(pass show x), $env:TOKEN
+    | %\w+% | %[sdr] | %\(\w+\)s | !\w+           # %TOKEN%, a format, a YAML tag
+    | (?:[\w"' ]*\{\{.*\}\}.*) | f?\{[^{}]*\}     # {{ secret }}, {token}
+    | <[^<>]*>? | \[[^\]]*\]? | \(.*              # <your token>, [redacted], (hidden)
+    | (?:os\.|process\.|import\.|Deno\.|System\.|ENV\[|env\.|getenv|secrets\.|vars?\.|config\.
+        |settings\.|self\.|this\.|args\.|options\.|params\.|request\.|ctx\.|data\.|await\ ).*
+    | (?:op|vault|ssm|secretsmanager|keychain|env|awssm|gcp-secret|doppler)://?.*
+    | arn:aws:.* | projects/.*/secrets/.*
+    | [*.•…xX#_?\-]+                              # ***, xxx, ...
+    | [\w.-]*(?:\*{3,}|\.{3,}|…|x{4,}|X{4,})[\w.-]{0,4}  # sk-***abcd, abc...
+    | (?:my|the|your|a|an|some|any|new|old|another|example|sample|dummy|fake|mock|placeholder)
+        (?:[-_ ][a-z]+)+ | YOUR[A-Z_]* | MY_[A-Z_]+ | your[A-Za-z]+
+    | (?i:redacted|masked|hidden|removed|placeholder|example|dummy|todo|tbd|none|null|nil|undefined
+        |true|false|yes|no|on|off|required|optional|missing|invalid|expired|unset|empty|unknown
+        |n/a|nan|include|omit|same-origin|bearer|basic|digest|oauth2?|default|enabled|disabled
+        |str|string|int|integer|bool|boolean|float|number|bytes|object|any|text|varchar|char|void
+        |secretstr|file|path|value|varies|not[ _]set|set|changed|ok)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?")
+_NAME = re.compile(r"[A-Za-z][a-z]*(?:[A-Z][a-z]+)*(?:[_.:/ -][A-Za-z]+)*[_.-]?\d{0,3}")
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
+_CONSTANT = re.compile(r"[A-Z][A-Z_]{2,}")
+_VERSION_OR_TIME = re.compile(r"v?\d+(?:[.:/-]\d+)*(?:[T ][\d:.+Z-]*)?")
+_DIGIT, _LETTER, _TURN = re.compile(r"\d"), re.compile("[A-Za-z]"), re.compile("[a-z][A-Z]")
+_JUDGED = 200
+_SECRET_WORD = re.compile(
+    r"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api|key|auth|access|my|user)"
+)
+
+
+def refers(value: str) -> bool:
+    """Whether a value only says where the secret comes from, what it is called or of what type."""
+    value = value[:_JUDGED].strip()
+    return (
+        not value
+        or len(set(value)) == 1
+        or _REFERENCE.fullmatch(value) is not None
+        or PLACEHOLDER.search(value) is not None
+        or _PATH.fullmatch(value) is not None
+        or _is_named_like_a_place(value)
+    )
+
+
+def _is_named_like_a_place(value: str) -> bool:
+    """`password: "Password"`, `token: access_token`: the name of the place, no value for it."""
+    return len(value) < 40 and not _SECRET_WORD.sub("", value).strip("_- .:*").rstrip("s?!")
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value looks made by a machine: digits among letters, or letters in wild case."""
+    if (
+        len(value) < 8
+        or " " in value
+        or _NAME.fullmatch(value)
+        or _VERSION_OR_TIME.fullmatch(value)
+    ):
+        return False
+    if _DIGIT.search(value):
+        return _LETTER.search(value) is not None
+    return len(value) >= 16 and len(_TURN.findall(value)) > len(value) / 8
+
+
+def is_secret(value: str, place: Place) -> bool:
+    """Whether a whole value, such as a string of JSON, is a secret in its place."""
+    if place == "code":
+        digits = sum(map(str.isdigit, value))
+        return 3 <= digits <= 12 and all(letter.isdigit() or letter in " -" for letter in value)
+    if place in ("phone", "card"):
+        return sum(map(str.isdigit, value)) >= (7 if place == "phone" else 12)
+    if refers(value):
+        return False
+    if place == "loose":
+        return looks_random(value)
+    if place == "cookie":
+        return "=" in value or looks_random(value)
+    if place == "header":
+        return looks_random(value) or (" " in value and not refers(value.split(" ", 1)[1]))
+    return len(value) >= 3
+
+
+def is_bare_secret(value: str, place: Place, *, literal: bool) -> bool:
+    """The same for a value without quotes, which may as well be a piece of a program. `literal`
+    says that in this place it cannot be one: behind an option, in a query, in an environment.
+    """
+    if not is_secret(value, place) or (_IDENTIFIER.fullmatch(value) and place_of(value)):
+        return False
+    if place in ("code", "phone", "card", "cookie"):
+        return True
+    if literal:
+        return place != "loose" or looks_random(value)
+    return looks_random(value) and "(" not in value
+
+
+def is_plain_name(value: str) -> bool:
+    """Whether a value may be the name of something in a program: letters, a small number behind."""
+    return bool(_NAME.fullmatch(value) or _CONSTANT.fullmatch(value))

@@ -1,0 +1,158 @@
+"""Patterns as they are read: found by id, listed, and as arrays for a search. How they come into
+the store is `learned`'s business.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records import Pattern, PatternId, SessionId, Step
+from journeyman.store.engine import explained
+from journeyman.store.tables import (
+    mined,
+    pattern_vectors,
+    patterns,
+    revisions,
+    sessions,
+    sightings,
+)
+from journeyman.store.values import parts
+
+_decode_steps = msgspec.json.Decoder(tuple[Step, ...]).decode
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+
+_PATTERN: sa.Select[Any] = sa.select(
+    patterns,
+    sessions.c.id.label("session"),
+    sessions.c.source,
+).join(sessions, sessions.c.row_id == patterns.c.origin_row)
+
+
+class StoredPattern(NamedTuple):
+    """A pattern, its row, and who recorded the session as whose it is shown."""
+
+    row: int
+    pattern: Pattern
+    source: str
+
+
+class SearchRow(NamedTuple):
+    """What one pattern is found by."""
+
+    row: int
+    words: bytes
+    vector: bytes
+
+
+class Patterns:
+    """The patterns of a store."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def revision(self) -> int:
+        """A number that grows whenever a pattern comes, goes or changes."""
+        asked = sa.select(revisions.c.number).where(revisions.c.name == "patterns")
+        with explained(self._engine.url, "looking at patterns"), self._engine.connect() as one:
+            return int(one.execute(asked).scalar_one_or_none() or 0)
+
+    def search_rows(self) -> list[SearchRow]:
+        """What all patterns are found by that may be in an opening, in the order they came."""
+        asked = sa.select(pattern_vectors).order_by(pattern_vectors.c.pattern_row)
+        with explained(self._engine.url, "reading patterns"), self._engine.connect() as one:
+            return [SearchRow._make(row) for row in one.execute(asked)]
+
+    def at(self, rows: Sequence[int]) -> list[StoredPattern]:
+        """The patterns at these rows, in this order; rows that have gone are left out."""
+        found: dict[int, StoredPattern] = {}
+        with explained(self._engine.url, "reading patterns"), self._engine.connect() as one:
+            for some in parts(rows):
+                asked = _PATTERN.where(patterns.c.row_id.in_(some))
+                found |= {row.row_id: _stored(row) for row in one.execute(asked)}
+        return [found[row] for row in rows if row in found]
+
+    def get(self, pattern_id: str) -> StoredPattern | None:
+        """The pattern with this id, if there is one, with all sessions that it was seen in."""
+        with explained(self._engine.url, "reading a pattern"), self._engine.connect() as one:
+            row = one.execute(_PATTERN.where(patterns.c.id == pattern_id)).one_or_none()
+            if row is None:
+                return None
+            seen = one.execute(
+                sa.select(sightings.c.first_seen, sessions.c.id)
+                .join(sessions, sessions.c.row_id == sightings.c.session_row)
+                .where(sightings.c.pattern_row == row.row_id)
+            ).all()
+        # Sorted here: the databases disagree on where nothing and capital letters belong.
+        seen = sorted(seen, key=lambda one: (one.first_seen is None, one.first_seen, one.id))
+        named = tuple(SessionId(one.id) for one in seen)
+        found = _stored(row)
+        return found._replace(pattern=msgspec.structs.replace(found.pattern, sessions=named))
+
+    def of_sessions(self, session_ids: Sequence[str]) -> list[StoredPattern]:
+        """The patterns that were seen in any of these sessions, in the order they came."""
+        rows: set[int] = set()
+        with explained(self._engine.url, "reading patterns"), self._engine.connect() as one:
+            for some in parts(session_ids):
+                asked = (
+                    sa.select(sightings.c.pattern_row)
+                    .join(sessions, sessions.c.row_id == sightings.c.session_row)
+                    .where(sessions.c.id.in_(some))
+                )
+                rows.update(one.execute(asked).scalars())
+        return self.at(sorted(rows))
+
+    def list(
+        self, *, quarantined: bool = False, limit: int | None = None
+    ) -> Iterator[StoredPattern]:
+        """Patterns, those seen most often first; either those that may be used or those that a
+        person should look at.
+        """
+        is_held = patterns.c.quarantined != ""
+        asked = (
+            _PATTERN.where(is_held if quarantined else ~is_held)
+            .order_by(patterns.c.session_count.desc(), patterns.c.times.desc(), patterns.c.row_id)
+            .limit(limit)
+        )
+        with explained(self._engine.url, "listing patterns"), self._engine.connect() as one:
+            yield from map(_stored, one.execute(asked))
+
+    def counts(self) -> dict[str, int]:
+        """How many patterns there are of each kind, and how many are `quarantined`."""
+        columns = patterns.c
+        # Counted by both columns first, because an index has them in this order.
+        each = (
+            sa.select(columns.quarantined, columns.kind, sa.func.count().label("number"))
+            .group_by(columns.quarantined, columns.kind)
+            .subquery()
+        )
+        of_kind = sa.case((each.c.quarantined != "", "quarantined"), else_=each.c.kind)
+        asked = sa.select(of_kind, sa.func.sum(each.c.number)).group_by(of_kind)
+        with explained(self._engine.url, "counting patterns"), self._engine.connect() as one:
+            return {str(kind): int(number) for kind, number in one.execute(asked)}
+
+    def reasons(self) -> dict[str, int]:
+        """How many mined sessions teach (under the empty reason), and why the others do not."""
+        asked = sa.select(mined.c.reason, sa.func.count()).group_by(mined.c.reason)
+        with explained(self._engine.url, "counting sessions"), self._engine.connect() as one:
+            return {str(reason): int(number) for reason, number in one.execute(asked)}
+
+
+def _stored(row: sa.Row[Any]) -> StoredPattern:
+    pattern = Pattern(
+        id=PatternId(row.id),
+        kind=row.kind,
+        intent=row.intent,
+        steps=_decode_steps(row.steps),
+        task_type=row.task_type,
+        times=row.times,
+        session_count=row.session_count,
+        sessions=(SessionId(row.session),),
+        models=_decode_names(row.models),
+        first_seen=row.first_seen,
+        last_seen=row.last_seen,
+        tokens=row.tokens,
+        quarantined=row.quarantined,
+    )
+    return StoredPattern(row.row_id, pattern, row.source)

@@ -1,0 +1,1 @@
+"""Templates: mine patterns from sessions, keep them, choose the few that fit, open with them."""

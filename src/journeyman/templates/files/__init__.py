@@ -1,0 +1,1 @@
+"""Templates as files: ours, and those of older programs."""

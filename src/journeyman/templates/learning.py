@@ -1,0 +1,137 @@
+"""Learning: every session that is new or has changed is judged, mined, and its patterns kept, each
+with what it is found by. An interruption loses no more than one batch.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from journeyman.embeddings.embedder import Embedder
+from journeyman.records import (
+    JudgedSession,
+    Message,
+    MinedSession,
+    Pattern,
+    PatternId,
+    SearchKeys,
+    SessionOverview,
+)
+from journeyman.records.errors import AmbiguousSession, UnknownSession
+from journeyman.store.store import Store
+from journeyman.templates.cost import tokens_of
+from journeyman.templates.mining.miner import mine
+from journeyman.templates.selecting.words import words_of
+
+Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
+Progress = Callable[[int, int], None]
+
+_BATCH = 64
+
+_PASSES = 5
+"""What one session teaches may show that another has to be gone through again, which had the same
+pattern later. That settles after a few passes; sessions that keep changing wait for the next
+time."""
+
+
+class Learning:
+    """Learns from the sessions of a store. `judged` gives the verdicts on sessions; `rules` names
+    the rules, and what was learned under another name is learned again.
+    """
+
+    def __init__(
+        self, store: Store, judged: Judged, embedder: Embedder, rules: str, trivial: Iterable[str]
+    ) -> None:
+        self._store = store
+        self._judged = judged
+        self._embedder = embedder
+        self._rules = rules
+        self._trivial = frozenset(trivial)
+
+    def run(
+        self, progress: Progress = lambda _done, _total: None, executor: Executor | None = None
+    ) -> int:
+        """Learn from all that is new; how many sessions that were."""
+        learned: set[str] = set()
+        for _ in range(_PASSES):
+            missing = self.missing()
+            if not missing:
+                break
+            self.learn(missing, progress, executor)
+            learned.update(missing)
+        return len(learned)
+
+    def missing(self) -> list[str]:
+        """The sessions that are new or have changed, oldest first."""
+        return self._store.learned.missing(self._rules)
+
+    def learn(
+        self,
+        session_ids: Sequence[str],
+        progress: Progress = lambda _done, _total: None,
+        executor: Executor | None = None,
+    ) -> int:
+        """Learn from these sessions, whether they are known or not."""
+        done = 0
+        for start in range(0, len(session_ids), _BATCH):
+            some = session_ids[start : start + _BATCH]
+            found = []
+            for one in self._mined(some, executor):
+                found.append(self._costed(one))
+                done += 1
+                progress(done, len(session_ids))
+            self._store.learned.save(self._rules, found, self._keys(found))
+        return done
+
+    def _mined(
+        self, session_ids: Iterable[str], executor: Executor | None
+    ) -> Iterator[MinedSession]:
+        overviews = list(self._overviews(session_ids))
+        judged = self._judged(overviews)
+        digests = {one.session.id: one for one in overviews}
+        jobs = ((digests[one.id], list(self._messages(one.id)), one) for one in judged)
+        mine_one = partial(_mine_one, trivial=self._trivial)
+        yield from map(mine_one, jobs) if executor is None else executor.map(mine_one, jobs)
+
+    def _overviews(self, session_ids: Iterable[str]) -> Iterator[SessionOverview]:
+        for session_id in session_ids:
+            try:
+                yield self._store.sessions.get(session_id)
+            except (UnknownSession, AmbiguousSession):
+                continue  # it was deleted meanwhile
+
+    def _messages(self, session_id: str) -> Iterator[Message]:
+        try:
+            yield from self._store.sessions.messages(session_id)
+        except (UnknownSession, AmbiguousSession):
+            return
+
+    def _costed(self, found: MinedSession) -> MinedSession:
+        costed = tuple(
+            msgspec.structs.replace(one, tokens=tokens_of(one, self._embedder.count_tokens))
+            for one in found.patterns
+        )
+        return msgspec.structs.replace(found, patterns=costed)
+
+    def _keys(self, found: Iterable[MinedSession]) -> dict[PatternId, SearchKeys]:
+        patterns: dict[PatternId, Pattern] = {}
+        for pattern in (pattern for one in found for pattern in one.patterns):
+            known = patterns.setdefault(pattern.id, pattern)
+            if pattern.age < known.age:  # the one that will be shown
+                patterns[pattern.id] = pattern
+        vectors = self._embedder.embed([pattern.intent for pattern in patterns.values()])
+        return {
+            pattern.id: SearchKeys(
+                words=words_of(pattern).tobytes(), vector=vector.astype(np.float16).tobytes()
+            )
+            for pattern, vector in zip(patterns.values(), vectors, strict=True)
+        }
+
+
+def _mine_one(
+    job: tuple[SessionOverview, Sequence[Message], JudgedSession], trivial: frozenset[str]
+) -> MinedSession:
+    overview, messages, judged = job
+    return mine(overview.session, messages, judged, trivial=trivial, digest=overview.digest)

@@ -1,0 +1,1 @@
+"""Selecting: which of many patterns fit a task."""

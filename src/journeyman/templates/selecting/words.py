@@ -1,0 +1,56 @@
+"""Texts as words for matching: small, folded, common endings off, each as a number, so that a
+library of many patterns is searched with arrays. Nothing here knows a language well; what words
+miss, the vectors find.
+"""
+
+import json
+import re
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journeyman.records import Pattern
+
+Words = NDArray[np.uint32]
+
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s")
+
+_EVERYWHERE = """a an and are as at be been but by can could did do does for from had has have
+hello help hi how i if in into is it its just like me my need not of on or our
+out please so some that the their them then there these they this to up us want
+was we were what when which who will with would you your"""
+_COMMON = frozenset(_EVERYWHERE.split())
+
+
+def words(text: str) -> Words:
+    """The words of a text, in order, as numbers."""
+    found = [_stem(word) for word in _WORD.findall(_HUMP.sub(" ", text).casefold())]
+    kept = [zlib.crc32(word.encode("utf-8", "replace")) for word in found if word not in _COMMON]
+    return np.array(kept, dtype=np.uint32)
+
+
+def words_of(pattern: Pattern) -> Words:
+    """What a pattern is found by: its intent, its tools, and what its arguments are called."""
+    parts = [pattern.intent]
+    for step in pattern.steps:
+        parts += [step.tool, *_keys(step.arguments)]
+    return words(" ".join(parts))
+
+
+def _keys(arguments: str) -> list[str]:
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return []
+    return [str(key) for key in found] if isinstance(found, dict) else []
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            stem = word[: -len(ending)]
+            return stem[:-1] if stem[-1] == stem[-2] else stem  # cancelled, stopping
+    return word

@@ -1,0 +1,1 @@
+"""Openings: patterns as the messages that a session starts with."""

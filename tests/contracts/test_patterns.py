@@ -1,0 +1,944 @@
+"""What keeping patterns promises, on SQLite and on a real PostgreSQL."""
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Fragment,
+    Message,
+    MinedSession,
+    Pattern,
+    PatternId,
+    SearchKeys,
+    Session,
+    SessionId,
+    Step,
+)
+from journeyman.records.errors import UnknownSession
+from journeyman.store.engine import connect
+from journeyman.store.known_patterns import find_known
+from journeyman.store.store import Store
+
+RULES = "r1"
+
+
+def write(store: Store, *names: str, text: str = "hello", **facts: Any) -> None:
+    with store.writing() as writing:
+        for name in names:
+            session = Session(id=SessionId(name), source="test", log="/logs/a", **facts)
+            message = Message(key="u", position=1, role="user", text=text)
+            writing.add(Fragment(session=session, messages=(message,)))
+        writing.finish()
+
+
+def a_pattern(name: str = "p", session: str = "a", **facts: Any) -> Pattern:
+    given = {
+        "kind": "first_try",
+        "intent": f"as {session} says {name}",
+        "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
+        "sessions": (SessionId(session),),
+        "models": ("m1",),
+        "first_seen": 1.0,
+        "last_seen": 2.0,
+        "tokens": 7,
+        **facts,
+    }
+    return Pattern(id=PatternId(name), **given)
+
+
+def mined(store: Store, name: str, *patterns: Pattern, **facts: Any) -> MinedSession:
+    """The session as it is now, with what it teaches."""
+    found = store.sessions.get(name)
+    session = found.session
+    given = {"digest": found.digest, "outcome": session.outcome, "end_reason": session.end_reason}
+    return MinedSession(session=session.id, patterns=patterns, **(given | facts))
+
+
+def keys_of(found: Iterable[MinedSession]) -> dict[PatternId, SearchKeys]:
+    """Keys that tell whose words they were made of: those of the earliest, as the caller does."""
+    every = sorted((one for each in found for one in each.patterns), key=lambda one: one.age)
+    return {
+        one.id: SearchKeys(words=one.intent.encode("utf-8", "replace"), vector=b"v")
+        for one in reversed(every)
+    }
+
+
+def save(store: Store, *found: MinedSession, rules: str = RULES) -> None:
+    store.learned.save(rules, found, keys_of(found))
+
+
+def kept(store: Store) -> dict[str, tuple[Pattern, bytes]]:
+    """All patterns with all their sessions, and the words they are found by; without row ids."""
+    words = {one.row: one.words for one in store.patterns.search_rows()}
+    found = {}
+    for listed in (*store.patterns.list(), *store.patterns.list(quarantined=True)):
+        got = store.patterns.get(listed.pattern.id)
+        assert got is not None
+        assert got.pattern.sessions[0] == listed.pattern.sessions[0]
+        assert [listed] == store.patterns.at([got.row])
+        found[got.pattern.id] = (got.pattern, words.pop(got.row, b""))
+    assert words == {}
+    return found
+
+
+def shown(store: Store, name: str = "p") -> str:
+    found = store.patterns.get(name)
+    return "" if found is None else found.pattern.intent
+
+
+@pytest.fixture
+def missing(store: Store, database_url: str) -> Callable[..., list[str]]:
+    """What is to be learned; the bare driver has to say the same."""
+
+    def ask(rules: str = RULES) -> list[str]:
+        found = store.learned.missing(rules)
+        known = find_known(database_url, rules)
+        if database_url.startswith("postgresql"):
+            assert known is None
+        else:
+            assert (known is not None) == (found == [])
+        if known is not None:
+            assert known == (store.patterns.reasons(), store.patterns.counts())
+        return found
+
+    return ask
+
+
+@pytest.fixture
+def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[Any]]]:
+    """A statement run past the store."""
+    engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+
+    def run(statement: str, **values: object) -> sa.CursorResult[Any]:
+        with engine.begin() as connection:
+            return connection.execute(sa.text(statement), values)
+
+    yield run
+    engine.dispose()
+
+
+def at_once(*works: Callable[[], None]) -> list[Exception]:
+    """Run each in a thread of its own; what went wrong."""
+    failures: list[Exception] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - told to the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+class World:
+    """Sessions and what they teach, and what a store should make of it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.sessions: dict[str, tuple[Pattern, ...]] = {}
+        self.gone: set[str] = set()
+        self._versions = itertools.count()
+
+    def set(self, name: str, *patterns: Pattern) -> None:
+        """Let a session say something new, and teach this in words of its own."""
+        version = next(self._versions)
+        self.sessions[name] = tuple(
+            msgspec.structs.replace(
+                one,
+                sessions=(SessionId(name),),
+                intent=f"{name} in version {version} says {one.id}",
+            )
+            for one in patterns
+        )
+        write(self.store, name, text=f"version {version}")
+
+    def delete(self, name: str) -> None:
+        self.store.sessions.delete(name)
+        del self.sessions[name]
+        self.gone.add(name)
+
+    def save(self, *names: str) -> None:
+        save(self.store, *(mined(self.store, name, *self.sessions[name]) for name in names))
+
+    def learn(self) -> None:
+        """Learn until there is nothing left to learn, which must not take long."""
+        for _ in range(4):
+            self.save(*self.store.learned.missing(RULES))
+        assert self.store.learned.missing(RULES) == []
+
+    def expected(self) -> dict[str, tuple[Pattern, bytes]]:
+        seen: dict[str, list[Pattern]] = {}
+        for name in self.sessions:
+            for pattern in self.sessions[name]:
+                seen.setdefault(pattern.id, []).append(pattern)
+        return {id_: _together(each) for id_, each in seen.items()}
+
+
+def _together(seen: list[Pattern]) -> tuple[Pattern, bytes]:
+    ordered = sorted(seen, key=lambda one: one.age)
+    first = msgspec.structs.replace(
+        ordered[0],
+        times=sum(one.times for one in seen),
+        session_count=len(seen),
+        sessions=tuple(one.sessions[0] for one in ordered),
+        models=tuple(sorted({model for one in seen for model in one.models})),
+        first_seen=min((t for one in seen if (t := one.first_seen) is not None), default=None),
+        last_seen=max((t for one in seen if (t := one.last_seen) is not None), default=None),
+    )
+    return first, b"" if first.quarantined else first.intent.encode()
+
+
+class TestKeeping:
+    def test_what_was_saved_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+        write(store, "a")
+        pattern = a_pattern(
+            kind="recovery",
+            intent="Größer als 東京 🦓 \t\n\\ \" ' %s :x",
+            steps=(
+                Step(tool="bäsh\x00", arguments='{"a": "\x00"}', result="nein", worked=False),
+                Step(tool="bash", arguments='{"\\u0000": "\\ud83d"}', result="é\x00\x7f\x1b[0m"),
+            ),
+            task_type="code",
+            models=("größer\x00", "klein"),
+            times=3,
+            first_seen=1.5,
+            last_seen=1e9 + 0.125,
+            tokens=2**31 - 1,
+        )
+        save(store, mined(store, "a", pattern))
+        with Store(database_url) as again:
+            (stored,) = again.patterns.list()
+            assert stored.pattern == pattern
+            assert stored.source == "test"
+            assert again.patterns.get("p") == stored
+            assert again.patterns.at([stored.row]) == [stored]
+            assert again.patterns.of_sessions(["a"]) == [stored]
+            keys = keys_of([mined(store, "a", pattern)])["p"]
+            assert again.patterns.search_rows() == [(stored.row, keys.words, keys.vector)]
+
+    def test_what_is_not_known_stays_so(self, store: Store) -> None:
+        write(store, "a")
+        least = Pattern(
+            id=PatternId("p"),
+            kind="final",
+            intent="",
+            steps=(Step(tool=""),),
+            sessions=(SessionId("a"),),
+        )
+        save(store, mined(store, "a", least))
+        assert kept(store) == {"p": (least, b"")}
+
+    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+        """As it is in messages."""
+        write(store, "a")
+        steps = (Step(tool="half \ud83d", result="of \udcff"),)
+        odd = a_pattern(intent="nul \x00 half \ud83d", steps=steps, models=("m\ud83d",))
+        save(store, mined(store, "a", odd))
+        found = store.patterns.get("p")
+        assert found is not None
+        assert found.pattern.intent == "nul \ufffd half ?"
+        assert found.pattern.steps == (Step(tool="half ?", result="of ?"),)
+        assert found.pattern.models == ("m?",)
+        before = store.patterns.revision()
+        save(store, mined(store, "a", odd))
+        assert store.patterns.revision() == before
+
+    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+        write(store, "a")
+        assert store.patterns.get("p") is None
+        assert list(store.patterns.list()) == []
+        assert store.patterns.at([1, 2]) == []
+        assert store.patterns.of_sessions(["a", "b"]) == []
+        assert store.patterns.search_rows() == []
+        assert store.patterns.counts() == {}
+        assert store.patterns.reasons() == {}
+
+    def test_more_than_a_database_takes_at_once(self, store: Store) -> None:
+        names = [f"s{n}" for n in range(600)]
+        write(store, *names)
+        digest = store.sessions.get("s0").digest  # all say the same
+        found = [
+            MinedSession(
+                session=SessionId(name),
+                digest=digest,
+                patterns=(a_pattern("p", name, first_seen=float(n)), a_pattern(name, name)),
+            )
+            for n, name in enumerate(names)
+        ]
+        save(store, *found)
+        save(store, *found[::-1])
+        common = store.patterns.get("p")
+        assert common is not None
+        assert (common.pattern.session_count, common.pattern.intent) == (600, "as s0 says p")
+        assert common.pattern.sessions == tuple(names)
+        assert store.patterns.counts() == {"first_try": 601}
+        assert len(store.patterns.of_sessions(names)) == 601
+        rows = [one.row for one in store.patterns.search_rows()]
+        assert [one.row for one in store.patterns.at(rows[::-1])] == rows[::-1]
+        assert store.learned.missing(RULES) == []
+        assert store.learned.reasons(["absent", *names]) == dict.fromkeys(names, "")
+        save(store, *(msgspec.structs.replace(one, patterns=()) for one in found))
+        assert list(store.patterns.list()) == []
+
+    def test_the_last_word_on_a_session_counts(self, store: Store) -> None:
+        write(store, "a")
+        save(store, mined(store, "a", a_pattern("old")), mined(store, "a", a_pattern("new")))
+        assert kept(store).keys() == {"new"}
+
+
+class TestMissing:
+    def test_all_is_missing_at_first_the_oldest_first(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        assert missing() == []
+        for name, at in (("undated", None), ("new", 30.0), ("old", 10.0)):
+            write(store, name, started_at=at)
+        assert missing() == ["old", "new", "undated"]
+        save(store, mined(store, "new"))
+        assert missing() == ["old", "undated"]
+
+    def test_nothing_is_missing_after_saving(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "teaches")
+        write(store, "failed", outcome=0.0, end_reason="given up")
+        failed = mined(store, "failed", reason="failed")
+        save(store, mined(store, "teaches", a_pattern()), failed)
+        assert missing() == []
+        assert store.learned.reasons(["teaches", "failed", "no"]) == {
+            "teaches": "",
+            "failed": "failed",
+        }
+        assert store.patterns.reasons() == {"": 1, "failed": 1}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param({"text": "something else"}, id="content"),
+            pytest.param({"outcome": 1.0}, id="outcome known"),
+            pytest.param({"outcome": 0.0}, id="outcome known to be none"),
+            pytest.param({"end_reason": "done"}, id="end"),
+        ],
+    )
+    def test_a_session_that_changed_is_missing_again(
+        self, store: Store, missing: Callable[..., list[str]], change: dict[str, Any]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", a_pattern()), mined(store, "b"))
+        write(store, "a", **change)
+        assert missing() == ["a"]
+        assert shown(store) == "as a says p"
+        save(store, mined(store, "a", a_pattern()))
+        assert missing() == []
+
+    def test_an_outcome_that_changed_counts_too(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", outcome=1.0)
+        save(store, mined(store, "a", a_pattern()))
+        write(store, "a", outcome=0.25)
+        assert missing() == ["a"]
+        write(store, "a", outcome=1.0)
+        assert missing() == []
+
+    def test_what_is_no_matter_for_learning_changes_nothing(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a")
+        save(store, mined(store, "a", a_pattern()))
+        write(store, "a", title="Another title", tags=("red",))
+        assert missing() == []
+
+    def test_other_rules_know_nothing_of_it_and_take_its_place(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", a_pattern()), mined(store, "b"))
+        assert missing("r2") == ["a", "b"]
+        assert missing("R1") == ["a", "b"]
+        save(store, mined(store, "a", a_pattern("q")), rules="r2")
+        assert (missing("r2"), missing("r1")) == (["b"], ["a"])
+        assert kept(store).keys() == {"q"}
+
+
+class TestSavingAgain:
+    def test_it_takes_the_place_of_what_was(self, store: Store) -> None:
+        write(store, "a")
+        save(store, mined(store, "a", a_pattern("p", times=2), a_pattern("gone")))
+        for times in (2, 5):
+            new = a_pattern("p", times=times, intent="in other words", models=("m2",))
+            save(store, mined(store, "a", new))
+            assert kept(store) == {"p": (new, b"in other words")}
+
+    def test_the_same_again_changes_nothing(self, store: Store) -> None:
+        write(store, "a", "b")
+        found = (
+            mined(store, "a", a_pattern(), a_pattern("held", quarantined="r")),
+            mined(store, "b", a_pattern(session="b", first_seen=None)),
+        )
+        save(store, *found)
+        before, revision = kept(store), store.patterns.revision()
+        rows = [one.row for one in store.patterns.list()]
+        for some in (found, found[:1], found[::-1]):
+            save(store, *some)
+        assert kept(store) == before
+        assert [one.row for one in store.patterns.list()] == rows
+        assert store.patterns.revision() == revision
+
+    def test_what_the_earliest_has_no_more_is_shown_in_the_words_of_another(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b")
+        b = a_pattern(session="b", first_seen=2.0)
+        save(store, mined(store, "a", a_pattern()), mined(store, "b", b))
+        save(store, mined(store, "a"))
+        assert kept(store) == {}
+        assert missing() == ["b"]
+        save(store, mined(store, "b", b))
+        assert shown(store) == "as b says p"
+        assert missing() == []
+
+    def test_also_when_both_are_saved_at_once(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b")
+        b = a_pattern(session="b", first_seen=2.0)
+        save(store, mined(store, "a", a_pattern()), mined(store, "b", b))
+        save(store, mined(store, "a"), mined(store, "b", b))
+        assert kept(store) == {"p": (b, b"as b says p")}
+        assert missing() == []
+
+    @pytest.mark.parametrize("other_too", [False, True], ids=["it alone", "with the other"])
+    def test_what_the_earliest_now_has_later_than_another(
+        self, store: Store, missing: Callable[..., list[str]], other_too: bool
+    ) -> None:
+        write(store, "a", "b")
+        a, b = a_pattern(), a_pattern(session="b", first_seen=2.0)
+        save(store, mined(store, "a", a), mined(store, "b", b))
+        later = mined(store, "a", a_pattern(first_seen=3.0, last_seen=4.0, intent="later words"))
+        save(store, later, *([mined(store, "b", b)] if other_too else []))
+        assert missing() == ([] if other_too else ["b"])
+        save(store, *(mined(store, name, b) for name in missing()))
+        assert shown(store) == "as b says p"
+        assert missing() == []
+        (found,) = store.patterns.list()
+        assert (found.pattern.first_seen, found.pattern.last_seen) == (2.0, 4.0)
+
+    def test_a_later_session_does_not_change_what_is_shown(self, store: Store) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", a_pattern()))
+        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0, tokens=9)))
+        found = store.patterns.get("p")
+        assert found is not None
+        assert (found.pattern.intent, found.pattern.tokens) == ("as a says p", 7)
+        assert found.pattern.steps[0].result == "a saw it"
+
+    def test_keys_are_renewed_when_only_they_have_changed(self, store: Store) -> None:
+        write(store, "a")
+        found = [mined(store, "a", a_pattern())]
+        for number, key in enumerate((b"1", b"2"), start=1):
+            keys = {PatternId("p"): SearchKeys(words=key, vector=key)}
+            store.learned.save(RULES, found, keys)
+            assert [one[1:] for one in store.patterns.search_rows()] == [(key, key)]
+            assert store.patterns.revision() == number
+
+
+class TestSharing:
+    SEEN = (
+        pytest.param([1.0, 2.0, 3.0], id="in order"),
+        pytest.param([3.0, 1.0, 2.0], id="out of order"),
+        pytest.param([5.0, 5.0, 5.0], id="at the same time"),
+        pytest.param([None, 2.0, None], id="one dated"),
+        pytest.param([None, None, None], id="none dated"),
+    )
+
+    @pytest.mark.parametrize("seen", SEEN)
+    def test_the_order_of_saving_does_not_matter(
+        self, store: Store, seen: list[float | None]
+    ) -> None:
+        """Each order in a part of the store of its own, one by one and in batches."""
+        names = ["a", "B", "c"]
+        counts = zip(names, seen, (("m2",), ("m1",), ("m1", "m3")), strict=True)
+        taught = {
+            name: (at, a_pattern("", name, first_seen=at, last_seen=at, times=n, models=models))
+            for n, (name, at, models) in enumerate(counts, start=1)
+        }
+        world = World(store)
+        for number, order in enumerate(itertools.permutations(names)):
+            for size in (1, 2, 3):
+                here = [f"{name}-{number}-{size}" for name in order]
+                for name in here:
+                    pattern = msgspec.structs.replace(
+                        taught[name[0]][1], id=PatternId(f"p-{number}-{size}")
+                    )
+                    world.set(name, pattern)
+                for start in range(0, 3, size):
+                    world.save(*here[start : start + size])
+        found = kept(store)
+        assert found == world.expected()
+        first = min(names, key=lambda name: (_late(taught[name][0]), name))
+        for pattern, _ in found.values():
+            assert pattern.intent.startswith(first)
+            assert (pattern.times, pattern.session_count) == (6, 3)
+            assert pattern.models == ("m1", "m2", "m3")
+            assert pattern.first_seen == min((at for at in seen if at is not None), default=None)
+            assert pattern.last_seen == max((at for at in seen if at is not None), default=None)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_whatever_happens_learning_comes_to_what_a_fresh_store_would_have(
+        self, store: Store, missing: Callable[..., list[str]], seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        world = World(store)
+
+        def something() -> Iterator[Pattern]:
+            for name in chance.sample("pqrst", chance.randrange(5)):
+                at = chance.choice([None, 1.0, 2.0, 3.0, 4.0])
+                yield a_pattern(
+                    name,
+                    first_seen=at,
+                    last_seen=None if at is None else at + chance.randrange(3),
+                    times=chance.randrange(1, 4),
+                    models=tuple(chance.sample(["m1", "m2", "m3"], chance.randrange(3))),
+                    quarantined=chance.choice(["", "", "rule"]),
+                )
+
+        for _ in range(40):
+            name = chance.choice(sorted({"a", "b", "c", "d", "e", "f", "g", "h"} - world.gone))
+            if name in world.sessions and chance.random() < 0.15:
+                world.delete(name)
+            else:
+                world.set(name, *something())
+            world.save(*(one for one in missing() if chance.random() < 0.5))
+        world.learn()
+        assert missing() == []
+        assert len(world.sessions) > 2
+        assert kept(store) == world.expected()
+
+
+def _late(at: float | None) -> float:
+    return float("inf") if at is None else at
+
+
+class TestPassingOver:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param({"text": "something else"}, id="content"),
+            pytest.param({"outcome": 0.0}, id="outcome"),
+            pytest.param({"end_reason": "given up"}, id="end"),
+        ],
+    )
+    def test_a_session_that_changed_between_mining_and_saving(
+        self, store: Store, missing: Callable[..., list[str]], change: dict[str, Any]
+    ) -> None:
+        write(store, "changes", "stays")
+        found = [
+            mined(store, "changes", a_pattern("p", "changes")),
+            mined(store, "stays", a_pattern("q", "stays")),
+        ]
+        write(store, "changes", **change)
+        save(store, *found)
+        assert kept(store).keys() == {"q"}
+        assert missing() == ["changes"]
+
+    def test_a_session_that_was_deleted_between_mining_and_saving(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "goes", "stays")
+        found = [
+            mined(store, name, a_pattern(f"of {name}", name), a_pattern("p", name, first_seen=at))
+            for name, at in (("goes", 2.0), ("stays", 1.0))
+        ]
+        store.sessions.delete("goes")
+        save(store, *found)
+        assert kept(store).keys() == {"of stays", "p"}
+        assert missing() == []
+        before = store.patterns.revision()
+        save(store, found[0])
+        save(store)
+        assert store.patterns.revision() == before
+
+    def test_nothing_is_found_by_the_words_of_one_that_went(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        """Keys come from the earliest that has a pattern: without it the others have to wait, and
+        those that wait for them.
+        """
+        write(store, "goes", "waits", "waits too", "stays")
+        found = {
+            "goes": [a_pattern("p", "goes")],
+            "waits": [a_pattern("p", "waits", first_seen=2.0), a_pattern("q", "waits")],
+            "waits too": [a_pattern("q", "waits too", first_seen=2.0)],
+            "stays": [a_pattern("r", "stays")],
+        }
+        given = [mined(store, name, *patterns) for name, patterns in found.items()]
+        store.sessions.delete("goes")
+        save(store, *given)
+        assert kept(store).keys() == {"r"}
+        assert missing() == ["waits", "waits too"]
+        save(store, *(mined(store, name, *found[name]) for name in missing()))
+        assert missing() == []
+        assert kept(store)["p"] == (found["waits"][0], b"as waits says p")
+
+    def test_a_session_that_is_just_being_deleted(self, store: Store, database_url: str) -> None:
+        write(store, "goes", "stays")
+        found = [mined(store, name, a_pattern(name, name)) for name in ("goes", "stays")]
+
+        def save_all() -> None:
+            with Store(database_url, busy_timeout_s=30) as own:
+                save(own, *found)
+
+        assert meanwhile(database_url, save_all, "DELETE FROM sessions WHERE id = 'goes'") == []
+        assert kept(store).keys() == {"stays"}
+
+    def test_an_error_in_the_middle_leaves_everything_as_it_was(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", a_pattern("p"), a_pattern("q")))
+        before, revision = kept(store), store.patterns.revision()
+        found = [mined(store, "a", a_pattern("new")), mined(store, "b", a_pattern("other", "b"))]
+        keys = keys_of(found)
+        del keys[PatternId("other")]
+        with pytest.raises(KeyError):
+            store.learned.save(RULES, found, keys)
+        assert kept(store) == before
+        assert store.patterns.revision() == revision
+        assert missing() == ["b"]
+
+
+def meanwhile(url: str, work: Callable[[], None], statement: str) -> list[Exception]:
+    """Begin work while a statement has been run but not committed; it has to wait for it."""
+    failures: list[Exception] = []
+    thread = threading.Thread(target=lambda: failures.extend(at_once(work)))
+    engine = connect(url, busy_timeout_s=30)
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        connection.execute(sa.text(statement))
+        thread.start()
+        thread.join(timeout=0.5)
+        assert thread.is_alive()
+    thread.join()
+    engine.dispose()
+    return failures
+
+
+class TestAtOnce:
+    def test_two_may_save_the_same(self, store: Store, database_url: str) -> None:
+        world = World(store)
+        names = [f"s{n:02}" for n in range(24)]
+        for n, name in enumerate(names):
+            world.set(name, a_pattern("p", first_seen=float(-n)), a_pattern(f"q{n % 5}"))
+
+        def save_all(order: list[str]) -> None:
+            with Store(database_url, busy_timeout_s=30) as own:
+                for _ in range(3):
+                    for start in range(0, len(order), 5):
+                        some = order[start : start + 5]
+                        save(own, *(mined(own, one, *world.sessions[one]) for one in some))
+
+        assert at_once(lambda: save_all(names), lambda: save_all(names[::-1])) == []
+        assert store.learned.missing(RULES) == []
+        assert kept(store) == world.expected()
+
+    def test_one_may_delete_while_another_saves(self, store: Store, database_url: str) -> None:
+        world = World(store)
+        names = [f"s{n:02}" for n in range(24)]
+        for n, name in enumerate(names):
+            world.set(name, a_pattern("p", first_seen=float(n)), a_pattern(f"q{n % 5}"))
+        found = [mined(store, name, *world.sessions[name]) for name in names]
+
+        def save_all() -> None:
+            with Store(database_url, busy_timeout_s=30) as own:
+                for _ in range(4):
+                    for start in range(0, len(found), 5):
+                        save(own, *found[start : start + 5])
+
+        def delete_some() -> None:
+            with Store(database_url, busy_timeout_s=30) as own:
+                for name in names[::2]:
+                    own.sessions.delete(name)
+
+        assert at_once(save_all, delete_some) == []
+        world.sessions = {name: world.sessions[name] for name in names[1::2]}
+        world.learn()
+        assert kept(store) == world.expected()
+
+    def test_two_may_delete_the_same(self, store: Store, database_url: str) -> None:
+        """One is told that it has gone; a session whose id begins so is not meant."""
+        write(store, "ab", "abc")
+        save(store, *(mined(store, name, a_pattern(name, name)) for name in ("ab", "abc")))
+
+        def delete() -> None:
+            with Store(database_url, busy_timeout_s=30) as own:
+                own.sessions.delete("ab")
+
+        (failure,) = meanwhile(database_url, delete, "DELETE FROM sessions WHERE id = 'ab'")
+        assert isinstance(failure, UnknownSession)
+        assert [one.session.id for one in store.sessions.list()] == ["abc"]
+        assert kept(store).keys() == {"abc"}
+
+
+class TestDeleting:
+    def test_what_only_it_had_goes_with_a_session(
+        self, store: Store, missing: Callable[..., list[str]], sql: Callable[..., Any]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", a_pattern("p")), mined(store, "b", a_pattern("q", "b")))
+        store.sessions.delete("a")
+        assert kept(store).keys() == {"q"}
+        assert missing() == []
+        for table in ("patterns", "pattern_vectors", "sightings", "mined"):
+            assert sql(f"SELECT count(*) FROM {table}").scalar() == 1
+
+    def test_what_was_shown_in_its_words_is_learned_again_from_others(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b", "c", "d")
+        b, c = (a_pattern(session=name, first_seen=2.0, times=2) for name in "bc")
+        save(
+            store,
+            mined(store, "a", a_pattern()),
+            mined(store, "b", b, a_pattern("q", "b")),
+            mined(store, "c", c),
+            mined(store, "d", a_pattern("q", "d", first_seen=9.0)),
+        )
+        store.sessions.delete("a")
+        assert kept(store).keys() == {"q"}
+        assert missing() == ["b", "c"]
+        save(store, mined(store, "c", c), mined(store, "b", b, a_pattern("q", "b")))
+        assert missing() == []
+        found = store.patterns.get("p")
+        assert found is not None
+        assert found.pattern.intent == "as b says p"
+        assert (found.pattern.times, found.pattern.sessions) == (4, ("b", "c"))
+
+    def test_what_was_shown_in_the_words_of_another_loses_a_sighting(
+        self, store: Store, missing: Callable[..., list[str]]
+    ) -> None:
+        write(store, "a", "b")
+        late = a_pattern(session="b", first_seen=2.0, last_seen=9.0, times=5, models=("m2",))
+        save(store, mined(store, "a", a_pattern()), mined(store, "b", late))
+        store.sessions.delete("b")
+        assert kept(store) == {"p": (a_pattern(), b"as a says p")}
+        assert missing() == []
+
+    def test_no_word_of_it_stays_in_any_table(self, store: Store) -> None:
+        write(store, "a", "b")
+        secret = "zebra"
+        theirs = a_pattern(
+            intent=secret, steps=(Step(tool=secret, arguments=secret, result=secret),)
+        )
+        own = [
+            msgspec.structs.replace(theirs, id=PatternId(f"{kind}-{held}"), kind=kind)
+            for kind, held in itertools.product(("final", "sequence"), ("", secret))
+        ]
+        save(store, mined(store, "a", theirs, *own))
+        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
+        assert secret in everything(store)
+        store.sessions.delete("a")
+        assert secret not in everything(store)
+
+    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+        """Also those that were replaced or had gone before the session was deleted."""
+
+        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
+            # As SQLite is built outside of some Linux distributions.
+            driver.cursor().execute("PRAGMA secure_delete=OFF")
+
+        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+            sa.event.listen(store._engine, "connect", forgetful)
+            store._engine.dispose()
+            write(store, *(f"s{n}" for n in range(5)))
+            for rules, times in (("r1", 2000), ("r2", 1)):
+                for n in range(5):
+                    words = f"zebra{n}{rules} " * times
+                    here = a_pattern(
+                        f"p{n}", f"s{n}", intent=words, steps=(Step(tool="bash", result=words),)
+                    )
+                    gone = a_pattern(f"{rules}-{n}", f"s{n}", intent=words)
+                    save(store, mined(store, f"s{n}", here, gone), rules=rules)
+            for n in range(4):
+                store.sessions.delete(f"s{n}")
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zebra4r2" in content
+        assert not [n for n in range(4) if f"zebra{n}".encode() in content]
+
+
+def everything(store: Store) -> str:
+    """What all tables say, as one text."""
+    found = []
+    with store._engine.connect() as connection:
+        for table in sa.inspect(connection).get_table_names():
+            for row in connection.execute(sa.text(f"SELECT * FROM {table}")):
+                found += [
+                    one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
+                    for one in row
+                ]
+    return "\n".join(found)
+
+
+class TestReading:
+    def test_rows_come_in_the_order_asked_for(self, store: Store) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", *(a_pattern(name) for name in "pqr")))
+        save(store, mined(store, "b", a_pattern("s", "b")))
+        rows = {name: store.patterns.get(name).row for name in "pqrs"}  # type: ignore[union-attr]
+        save(store, mined(store, "a", *(a_pattern(name) for name in "pr")))
+        asked = [rows[name] for name in "sqrp"]
+        assert [one.pattern.id for one in store.patterns.at(asked)] == ["s", "r", "p"]
+        assert store.patterns.at([]) == []
+
+    def test_rows_are_not_used_again(self, store: Store) -> None:
+        """So that what was read before never means another pattern."""
+        write(store, "a")
+        save(store, mined(store, "a", a_pattern("p")))
+        (before,) = store.patterns.search_rows()
+        save(store, mined(store, "a"))
+        save(store, mined(store, "a", a_pattern("q")))
+        assert store.patterns.at([before.row]) == []
+
+    def test_those_seen_most_come_first(self, store: Store) -> None:
+        write(store, "a", "b")
+        here = [a_pattern(name, times=n) for name, n in (("p", 1), ("q", 9), ("r", 5), ("s", 5))]
+        there = a_pattern("p", "b", first_seen=2.0)
+        save(store, mined(store, "a", *here), mined(store, "b", there))
+        assert [one.pattern.id for one in store.patterns.list()] == ["p", "q", "r", "s"]
+        assert [one.pattern.id for one in store.patterns.list(limit=2)] == ["p", "q"]
+
+    def test_the_patterns_of_sessions(self, store: Store) -> None:
+        write(store, "a", "b", "c")
+        save(store, mined(store, "b", a_pattern("q", "b", first_seen=0.0)))
+        save(store, mined(store, "a", a_pattern("p"), a_pattern("q")))
+        save(store, mined(store, "c", a_pattern("r", "c")))
+
+        def of(*names: str) -> list[str]:
+            return [one.pattern.id for one in store.patterns.of_sessions(names)]
+
+        assert of("a") == ["q", "p"]
+        assert of("b", "c", "absent") == ["q", "r"]
+        assert of() == []
+
+
+class TestQuarantine:
+    def test_held_patterns_are_listed_apart_and_never_searched(self, store: Store) -> None:
+        write(store, "a")
+        held = a_pattern("held", quarantined="asks for more")
+        save(store, mined(store, "a", a_pattern("p"), held))
+        (free,) = store.patterns.list()
+        (apart,) = store.patterns.list(quarantined=True)
+        assert (free.pattern.id, apart.pattern) == ("p", held)
+        assert [one.row for one in store.patterns.search_rows()] == [free.row]
+        assert store.patterns.counts() == {"first_try": 1, "quarantined": 1}
+
+    def test_they_follow_what_the_session_teaches_now(self, store: Store) -> None:
+        write(store, "a")
+        for rule in ("", "rule", "other", ""):
+            save(store, mined(store, "a", a_pattern(quarantined=rule)))
+            assert len(store.patterns.search_rows()) == (not rule)
+            (found,) = store.patterns.list(quarantined=bool(rule))
+            assert found.pattern.quarantined == rule
+
+    def test_the_words_that_are_shown_decide(self, store: Store) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
+        save(store, mined(store, "a", a_pattern(quarantined="rule")))
+        assert store.patterns.search_rows() == []
+        assert list(store.patterns.list()) == []
+
+
+class TestRevision:
+    def test_it_grows_with_every_change_and_not_otherwise(self, store: Store) -> None:
+        write(store, "a", "b", "c")
+        seen = [store.patterns.revision()]
+
+        def grew() -> bool:
+            seen.append(store.patterns.revision())
+            assert seen[-1] >= seen[-2]
+            return seen[-1] > seen[-2]
+
+        save(store, mined(store, "c"))
+        assert not grew()  # it teaches nothing
+        save(store, mined(store, "a", a_pattern()))
+        assert grew()
+        save(store, mined(store, "a", a_pattern()), rules="r2")
+        assert not grew()
+        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
+        assert grew()  # seen in one more
+        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0, times=2)))
+        assert grew()
+        save(store, mined(store, "a", a_pattern(quarantined="rule")))
+        assert grew()
+        write(store, "c", text="something else")
+        store.sessions.delete("c")
+        list(store.patterns.list())
+        store.templates.add_effects({"p": [1.0]})
+        assert not grew()
+        store.sessions.delete("b")
+        assert grew()
+        save(store, mined(store, "a"))
+        assert grew()
+        assert seen[0] == 0
+
+
+class TestUpgrading:
+    def test_a_database_from_before_patterns_keeps_what_it_has(
+        self, database_url: str, sql: Callable[..., Any]
+    ) -> None:
+        self.make_the_earlier_database(database_url)
+        with Store(database_url) as store:
+            assert store.sessions.get("old").calls == 3
+            assert [one.text for one in store.sessions.messages("old")] == ["the zebra"]
+            assert sql("SELECT calls FROM verdicts").scalar() == b"judged"
+            assert store.learned.missing(RULES) == ["old"]
+            assert store.patterns.revision() == 0
+            save(store, mined(store, "old", a_pattern(session="old")))
+            write(store, "new")
+        with Store(database_url) as store:
+            assert store.learned.missing(RULES) == ["new"]
+            assert kept(store).keys() == {"p"}
+            store.sessions.delete("old")
+            assert kept(store) == {}
+
+    def test_looking_at_it_changes_nothing(self, database_url: str) -> None:
+        self.make_the_earlier_database(database_url)
+        with Store(database_url, only_looking=True) as store:
+            assert not store.is_ready
+            assert store.sessions.get("old").calls == 3
+        assert find_known(database_url, RULES) is None
+
+    def make_the_earlier_database(self, url: str) -> None:
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", "journeyman.store:migrations")
+        engine = connect(url, busy_timeout_s=1)
+        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+            config.attributes["connection"] = connection
+            command.upgrade(config, "0002")
+            assert not sa.inspect(connection).has_table("patterns")
+            for statement in (
+                "INSERT INTO sessions (row_id, id, source, messages, calls, digest) "
+                "VALUES (1000, 'old', 'test', 1, 3, 'd1')",
+                "INSERT INTO messages (session_row, key, position, generation, role, kind, digest, "
+                "model, tool_call_id, tool_name, finish_reason, text, reasoning) VALUES "
+                "(1000, 'a', 1, 0, 'user', 'plain', :bytes, '', '', '', '', 'the zebra', '')",
+                "INSERT INTO verdicts VALUES (1000, 'd1', 'rules', :bytes)",
+            ):
+                values = {"bytes": b"judged"} if ":bytes" in statement else {}
+                connection.execute(sa.text(statement), values)
+        engine.dispose()

@@ -1,0 +1,263 @@
+"""What keeping templates promises, on SQLite and on a real PostgreSQL."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+
+from journeyman.records import (
+    Effect,
+    Fragment,
+    Gain,
+    Message,
+    MinedSession,
+    Pattern,
+    PatternId,
+    SearchKeys,
+    Session,
+    SessionId,
+    Step,
+    Template,
+)
+from journeyman.store.store import Store
+from journeyman.store.templates import effect_id
+
+
+def a_template(name: str = "web", **facts: Any) -> Template:
+    return Template(name=name, **facts)
+
+
+def a_pattern(words: str = "look it up") -> Pattern:
+    step = Step(tool="bash", arguments='{"n": 1}', result=words)
+    return Pattern(
+        id=PatternId("p"), kind="final", intent=words, steps=(step,), sessions=(SessionId("a"),)
+    )
+
+
+def versions(store: Store) -> list[tuple[str, int]]:
+    return [(one.name, one.version) for one in store.templates.list()]
+
+
+class TestAdding:
+    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+        template = a_template(
+            "größer 東京",
+            origin="created",
+            task_type="research",
+            tags=("red", "rot 🦓", 'quoted "'),
+            description="nul \x00 and \\ and \u2028",
+            addendum="Größe: %s :x\n",
+            source="test",
+            created_at=1e9 + 0.125,
+            scanned=7,
+            qualified=3,
+            gain=Gain(estimate=0.1, low=-0.2, high=0.3, calls=12, method="m"),
+            patterns=(a_pattern("nul \x00 東京"), a_pattern("another")),
+        )
+        assert store.templates.add(template) == template
+        with Store(database_url) as again:
+            assert again.templates.find("größer 東京") == template
+            assert again.templates.list() == [template]
+
+    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+        odd = a_template(description="half \ud83d of one", patterns=(a_pattern("\udcff"),))
+        kept = store.templates.add(odd)
+        assert kept.description == "half ? of one"
+        assert kept.patterns[0].intent == "?"
+        assert store.templates.find("web") == kept
+
+    def test_versions_count_up_and_never_change(self, store: Store) -> None:
+        added = [store.templates.add(a_template(description=f"number {n}")) for n in range(1, 12)]
+        assert [one.version for one in added] == list(range(1, 12))
+        assert store.templates.find("web") == added[-1]
+        for one in added:
+            assert store.templates.find("web", one.version) == one
+            assert one.description == f"number {one.version}"
+        assert store.templates.list() == added
+
+    def test_a_version_begins_without_a_past(self, store: Store) -> None:
+        """Whatever the record says, as when it comes from a file."""
+        past = a_template(version=9, used=8, last_used_at=7.0, effect=Effect(tried=6, gained=5.0))
+        assert store.templates.add(past) == a_template()
+        assert store.templates.find("web") == a_template()
+
+    def test_two_may_build_the_same_at_once(self, store: Store, database_url: str) -> None:
+        failures: list[Exception] = []
+        made: list[Template] = []
+
+        def build(who: str) -> None:
+            try:
+                with Store(database_url, busy_timeout_s=30) as own:
+                    made.extend(own.templates.add(a_template(description=who)) for _ in range(15))
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        threads = [threading.Thread(target=build, args=(who,)) for who in ("one", "other")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert versions(store) == [("web", version) for version in range(1, 31)]
+        for one in made:
+            assert store.templates.find("web", one.version) == one
+
+
+class TestFinding:
+    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+        assert store.templates.list() == []
+        store.templates.add(a_template())
+        assert store.templates.find("we") is None
+        assert store.templates.find("web%") is None
+        assert store.templates.find("web", 2) is None
+
+    def test_names_that_differ_only_in_case_are_two(self, store: Store) -> None:
+        for name in ("web", "Web", "web", "éa", "Z", "a"):
+            store.templates.add(a_template(name))
+        assert versions(store) == [
+            ("Web", 1),
+            ("Z", 1),
+            ("a", 1),
+            ("web", 1),
+            ("web", 2),
+            ("éa", 1),
+        ]
+        assert store.templates.delete("WEB") == 0
+        assert store.templates.delete("Web") == 1
+        assert store.templates.find("web", 1) is not None
+
+
+class TestDeleting:
+    def test_one_version_or_all(self, store: Store) -> None:
+        for name in ("web", "web", "web", "other"):
+            store.templates.add(a_template(name))
+        assert store.templates.delete("web", 2) == 1
+        assert store.templates.delete("web", 2) == 0
+        assert versions(store) == [("other", 1), ("web", 1), ("web", 3)]
+        assert store.templates.delete("web") == 2
+        assert store.templates.delete("web") == 0
+        assert versions(store) == [("other", 1)]
+
+    def test_a_number_used_again_has_no_old_effect(self, store: Store) -> None:
+        first = store.templates.add(a_template())
+        gains = {effect_id(first): [1.0]}
+        store.templates.add_effects(gains)
+        store.templates.count_use("web", 1, 5.0)
+        store.templates.delete("web")
+        assert store.templates.effects(gains) == {}
+        store.templates.add_effects(gains)  # a trial that ends only now
+        assert store.templates.add(a_template(description="new")).version == 1
+        assert store.templates.find("web") == a_template(description="new")
+
+    def test_the_effects_of_others_stay(self, store: Store) -> None:
+        kept = [store.templates.add(a_template(name)) for name in ("web", "web", "webs")]
+        ids = [effect_id(one) for one in kept]
+        store.templates.add_effects({id_: [0.5] for id_ in (*ids, "p")})
+        store.templates.delete("web", 1)
+        assert store.templates.effects([*ids, "p"]).keys() == {*ids[1:], "p"}
+
+    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
+            # As SQLite is built outside of some Linux distributions.
+            driver.cursor().execute("PRAGMA secure_delete=OFF")
+
+        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+            sa.event.listen(store._engine, "connect", forgetful)
+            store._engine.dispose()
+            for name in ("goes", "stays"):
+                store.templates.add(a_template(name, description=f"zebra-{name} " * 2000))
+            store.templates.delete("goes")
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zebra-stays" in content
+        assert b"zebra-goes" not in content
+
+    def test_a_template_stays_when_its_sessions_are_deleted(self, store: Store) -> None:
+        with store.writing() as writing:
+            session = Session(id=SessionId("a"), source="test", log="/logs/a")
+            message = Message(key="u", position=1, role="user", text="hello")
+            writing.add(Fragment(session=session, messages=(message,)))
+            writing.finish()
+        digest = store.sessions.get("a").digest
+        found = MinedSession(session=SessionId("a"), digest=digest, patterns=(a_pattern(),))
+        keys = {PatternId("p"): SearchKeys(words=b"", vector=b"")}
+        store.learned.save("r1", [found], keys)
+        (learned,) = store.patterns.list()
+        template = store.templates.add(a_template(patterns=(learned.pattern,)))
+        store.sessions.delete("a")
+        assert list(store.patterns.list()) == []
+        assert store.templates.find("web") == template
+        assert template.patterns == (a_pattern(),)
+
+
+class TestUses:
+    def test_each_use_is_counted_for_its_version(self, store: Store) -> None:
+        for _ in range(2):
+            store.templates.add(a_template())
+        for at in (10.0, 20.5):
+            store.templates.count_use("web", 1, at)
+        store.templates.count_use("web", 3, 30.0)
+        first, second = store.templates.list()
+        assert (first.used, first.last_used_at) == (2, 20.5)
+        assert (second.used, second.last_used_at) == (0, None)
+        assert store.templates.find("web", 1) == first
+
+    def test_a_use_changes_nothing_else(self, store: Store) -> None:
+        template = store.templates.add(a_template(patterns=(a_pattern(),)))
+        store.templates.count_use("web", 1, 10.0)
+        found = store.templates.find("web")
+        assert found == msgspec.structs.replace(template, used=1, last_used_at=10.0)
+
+
+class TestEffects:
+    def test_effects_add_up(self, store: Store) -> None:
+        store.templates.add_effects({"p": [0.5], "q": [-0.25, 1.0], "none": []})
+        store.templates.add_effects({"p": iter([0.25, 0.25])})
+        store.templates.add_effects({})
+        assert store.templates.effects(["q", "p", "none", "absent"]) == {
+            "p": Effect(tried=3, gained=1.0),
+            "q": Effect(tried=2, gained=0.75),
+        }
+        assert store.templates.effects([]) == {}
+
+    def test_a_template_shows_its_own(self, store: Store) -> None:
+        for name in ("web", "web", "other"):
+            store.templates.add(a_template(name))
+        store.templates.add_effects({"template:web@2": [0.5], "template:Web@1": [9.0]})
+        effects = {(one.name, one.version): one.effect for one in store.templates.list()}
+        assert effects == {
+            ("other", 1): Effect(),
+            ("web", 1): Effect(),
+            ("web", 2): Effect(tried=1, gained=0.5),
+        }
+        assert store.templates.find("web") == a_template(
+            version=2, effect=Effect(tried=1, gained=0.5)
+        )
+
+    @pytest.mark.parametrize("number", [501, 1200])
+    def test_many_at_once(self, store: Store, number: int) -> None:
+        gains = {f"p{n}": [1.0] for n in range(number)}
+        store.templates.add_effects(gains)
+        assert store.templates.effects(iter(gains)).keys() == gains.keys()
+
+    def test_two_may_add_at_once(self, store: Store, database_url: str) -> None:
+        names = [f"p{n}" for n in range(20)]
+        failures: list[Exception] = []
+
+        def add(order: list[str]) -> None:
+            try:
+                with Store(database_url, busy_timeout_s=30) as own:
+                    for _ in range(10):
+                        own.templates.add_effects({name: [1.0] for name in order})
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        threads = [threading.Thread(target=add, args=(order,)) for order in (names, names[::-1])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert store.templates.effects(names) == dict.fromkeys(names, Effect(tried=20, gained=20.0))

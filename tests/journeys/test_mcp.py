@@ -1,0 +1,375 @@
+"""The MCP server as a client sees it: the SDK's own client talks to the real program over stdio."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from jsonschema import Draft202012Validator
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.client import ConnectMode
+from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, Tool
+from tests.conftest import Command
+from tests.conversations import stock_keeping
+from tests.validators import anthropic_faults, openai_faults, responses_faults
+
+from journeyman import Journeyman
+from journeyman.mcp.server import make_server
+from journeyman.version import __version__
+from journeyman.warm_session import SCHEMA
+
+TASK = "Count the nails in the shed and note it"
+LOOK_UP = {
+    "type": "function",
+    "function": {"name": "look_up", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+class Connection:
+    """A client that is connected to a server, for tests that do not want to be asynchronous."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self.portal = portal
+        self.client = client
+
+    def call(self, tool: str, **arguments: Any) -> str:
+        """The text of a call that succeeds."""
+        result = self.portal.call(self.client.call_tool, tool, arguments)
+        assert not result.is_error, text_of(result)
+        return text_of(result)
+
+    def json(self, tool: str, **arguments: Any) -> Any:
+        return json.loads(self.call(tool, **arguments))
+
+    def error(self, tool: str, **arguments: Any) -> str:
+        """The text of a call that fails."""
+        result = self.portal.call(self.client.call_tool, tool, arguments)
+        assert result.is_error, text_of(result)
+        return text_of(result)
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@contextmanager
+def connected(home: Path, mode: ConnectMode = "auto") -> Iterator[Connection]:
+    command = Command(home)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "journeyman", "mcp"], env=command.environ, cwd=home
+    )
+    with (
+        (home / "stderr.txt").open("w") as errors,
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(
+            Client(stdio_client(server, errlog=errors), mode=mode)
+        ) as client,
+    ):
+        yield Connection(portal, client)
+
+
+@pytest.fixture(scope="module")
+def shed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home where sessions were recorded and learned from."""
+    home = tmp_path_factory.mktemp("shed")
+    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+        for day in (1, 2):
+            messages = stock_keeping(day)
+            journeyman.record(messages, source="shed", session_id=f"good-{day}", outcome=1.0)
+        messages = stock_keeping(3, failures=5)
+        journeyman.record(messages, source="barn", session_id="bad", outcome=0.0)
+        journeyman.learn()
+    return home
+
+
+@pytest.fixture(scope="module")
+def server(shed: Path) -> Iterator[Connection]:
+    with connected(shed) as connection:
+        yield connection
+    assert (shed / "stderr.txt").read_text() == "", "the server has nothing to complain about"
+
+
+def test_old_clients_are_greeted_too(shed: Path) -> None:
+    with connected(shed, mode="legacy") as connection:
+        client, about = connection.client, connection.client.server_info
+        assert about is not None
+        assert (about.name, about.version) == ("journeyman", __version__)
+        assert "opening" in (client.instructions or "")
+        assert connection.json("warm_session", action="list")["success"] is True
+
+
+@pytest.fixture(scope="module")
+def tools(server: Connection) -> dict[str, Tool]:
+    return {tool.name: tool for tool in server.portal.call(server.client.list_tools).tools}
+
+
+class TestTools:
+    def test_their_names(self, tools: dict[str, Tool]) -> None:
+        assert [*tools] == ["opening", "profile", "search_sessions", "warm_session"]
+        assert tools["warm_session"].input_schema == SCHEMA["parameters"]
+
+    def test_they_explain_themselves(self, tools: dict[str, Tool]) -> None:
+        for tool in tools.values():
+            Draft202012Validator.check_schema(tool.input_schema)
+            assert tool.title
+            assert len(tool.description or "") > 100
+            for parameter in tool.input_schema["properties"].values():
+                assert parameter["description"]
+
+    def test_they_say_what_they_change(self, tools: dict[str, Tool]) -> None:
+        hints = {
+            name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
+            for name, tool in tools.items()
+            if tool.annotations
+        }
+        assert hints == {
+            "opening": (False, False),  # a template's use is counted
+            "profile": (True, False),
+            "search_sessions": (True, False),
+            "warm_session": (False, True),
+        }
+
+
+class TestCalls:
+    def test_a_template_from_beginning_to_end(self, server: Connection) -> None:
+        built = server.json("warm_session", action="build", name="stock", tags=["shed"])
+        assert (built["success"], built["qualified"], built["version"]) == (True, 2, 1)
+        loaded = server.json("warm_session", action="load", name="stock")
+        assert openai_faults(loaded["messages"]) == []
+        server.call("opening", task=TASK, template="stock")
+        (listed,) = server.json("warm_session", action="list", tags="shed")["templates"]
+        assert (listed["name"], listed["used"]) == ("stock", 2)
+        assert server.json("warm_session", action="delete", name="stock")["deleted"] == 1
+        assert server.json("warm_session", action="list")["templates"] == []
+
+    def test_profile(self, server: Connection) -> None:
+        assert server.json("profile")["sessions"] == 3
+        assert server.json("profile", session_id="bad")["error_rate"]["errors"] == 5
+        groups = server.json("profile", by="source")["groups"]
+        errors = {group["source"]: group["error_rate"]["errors"] for group in groups}
+        assert errors == {"shed": 0, "barn": 5}
+        (group,) = server.json("profile", source="shed", by="type")["groups"]
+        assert (group["sessions"], group["calls"]) == (2, 28)
+
+    def test_compare_and_compress_check(self, server: Connection) -> None:
+        compared = server.json(
+            "warm_session", action="compare", session_id="good-1", compare_with="bad"
+        )
+        assert compared["warm_minus_cold"]["estimate"] < 0
+        checked = server.json("warm_session", action="compress-check", session_id="bad")
+        assert checked["verdict"] == "never compressed"
+
+    def test_an_opening_to_read(self, server: Connection) -> None:
+        text = server.call("opening", task=TASK)
+        assert text.startswith("=== Journeyman")
+        assert "look_up" in text
+        assert text == server.call("opening", task=TASK, format="text")
+
+    def test_an_opening_for_programs(self, server: Connection) -> None:
+        faults = {
+            "openai": openai_faults,
+            "responses": responses_faults,
+            "anthropic": anthropic_faults,
+        }
+        for form, faults_of in faults.items():
+            answer = server.json("opening", task=TASK, format=form)
+            assert faults_of(answer["messages"]) == []
+            assert answer["patterns"] == len(answer["reasons"]) > 0
+            assert answer["system"]
+
+    def test_an_opening_fits_the_tools_and_the_limits(self, server: Connection) -> None:
+        one = server.json("opening", task=TASK, max_patterns=1, format="openai")
+        assert one["patterns"] == 1
+        assert server.call("opening", task=TASK, budget_tokens=1).startswith("No examples. ")
+        for tools in ([LOOK_UP], json.dumps([LOOK_UP])):
+            fitting = server.call("opening", task=TASK, tools=tools)
+            assert "note_down" not in fitting
+
+    def test_an_opening_for_something_else_is_empty(self, server: Connection) -> None:
+        text = server.call("opening", task="Xylophone zebra quantum")
+        assert text.startswith("No examples. Nothing that was learned is similar enough")
+
+    def test_search(self, server: Connection) -> None:
+        hits = server.json("search_sessions", query="hinges shed", source="shed")["hits"]
+        assert {hit["session"] for hit in hits} == {"good-1", "good-2"}
+        assert all("[hinges]" in hit["text"] for hit in hits)
+        assert len(server.json("search_sessions", query="shed", limit=1)["hits"]) == 1
+        assert server.json("search_sessions", query="zebra")["hits"] == []
+
+
+class TestWrongCalls:
+    def test_warm_session_answers_as_it_does_elsewhere(self, server: Connection) -> None:
+        answer = json.loads(server.error("warm_session", action="load", name="nothing"))
+        assert answer["success"] is False
+        assert "There is no template 'nothing'" in answer["error"]
+
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "said"),
+        [
+            ("opening", {}, "opening needs task"),
+            ("opening", {"task": TASK, "template": "nothing"}, "no template 'nothing'"),
+            ("opening", {"task": TASK, "format": "xml"}, "Choose one of: text, openai,"),
+            ("opening", {"task": TASK, "tools": "hammer"}, "must be a list of objects"),
+            ("opening", {"task": TASK, "tools": [{}]}, "Tool 1 has no name"),
+            ("opening", {"task": TASK, "max_patterns": 0}, "from 1 to 50"),
+            ("profile", {"by": "colour"}, "Choose one of: tool, model,"),
+            ("profile", {"session": "bad"}, "no parameter 'session'"),
+            ("profile", {"session_id": "nobody"}, "no session 'nobody'"),
+            ("search_sessions", {"query": " "}, "needs query"),
+            ("search_sessions", {"query": "x", "limit": 51}, "from 1 to 50"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
+    )
+    def test_the_error_is_told(
+        self, server: Connection, tool: str, arguments: dict[str, Any], said: str
+    ) -> None:
+        assert said in server.error(tool, **arguments)
+
+    def test_an_unknown_tool_is_an_error_of_the_protocol(self, server: Connection) -> None:
+        with pytest.raises(MCPError, match="no tool 'hammer'") as caught:
+            server.call("hammer")
+        assert caught.value.code == INVALID_PARAMS
+
+
+def test_calls_at_the_same_time_are_all_answered(server: Connection) -> None:
+    asked = [
+        ("warm_session", {"action": "build", "name": "one"}),
+        ("profile", {}),
+        ("warm_session", {"action": "build", "name": "two"}),
+        ("search_sessions", {"query": "shed"}),
+        ("opening", {"task": TASK}),
+    ]
+    running = [
+        server.portal.start_task_soon(server.client.call_tool, tool, arguments)
+        for tool, arguments in asked
+    ]
+    assert not any(call.result(timeout=60).is_error for call in running)
+    listed = server.json("warm_session", action="list")["templates"]
+    assert {one["name"] for one in listed} >= {"one", "two"}
+
+
+class TestInside:
+    """The server without a process around it."""
+
+    def test_while_a_call_is_running_the_server_answers(self, shed: Path) -> None:
+        done = Event()
+        with (
+            Journeyman(home=shed / ".journeyman", environ={"HOME": str(shed)}) as journeyman,
+            inside(journeyman) as (connection, worker),
+        ):
+            worker.submit(done.wait, 60)
+            portal, client = connection.portal, connection.client
+            call = portal.start_task_soon(client.call_tool, "profile", {})
+            assert portal.call(client.list_tools).tools
+            assert not call.done()
+            done.set()
+            assert not call.result(timeout=60).is_error
+
+    def test_what_nobody_foresaw_is_told_and_the_next_call_is_served(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        nobody: Any = None
+        with inside(nobody) as (connection, _):
+            for _ in range(2):
+                assert "profile failed unexpectedly: AttributeError" in connection.error("profile")
+        assert "the tool profile failed" in caplog.text
+
+
+@contextmanager
+def inside(journeyman: Journeyman) -> Iterator[tuple[Connection, ThreadPoolExecutor]]:
+    with (
+        ThreadPoolExecutor(max_workers=1) as worker,
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(make_server(journeyman, worker))) as client,
+    ):
+        yield Connection(portal, client), worker
+
+
+GREETING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@contextmanager
+def greeted(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """The bare program after it has greeted; it is ended by the test."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "journeyman", "mcp"],
+        env=Command(home).environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(GREETING) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "journeyman"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class TestEnds:
+    def test_when_its_input_ends(self, tmp_path: Path) -> None:
+        with greeted(tmp_path) as process:
+            rest, said = process.communicate(timeout=60)
+            assert (process.returncode, rest, said) == (0, "", "")
+
+    def test_on_ctrl_c_without_a_word(self, tmp_path: Path) -> None:
+        with greeted(tmp_path) as process:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == -signal.SIGINT
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
+
+    def test_when_the_client_is_gone(self, tmp_path: Path) -> None:
+        with greeted(tmp_path) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            process.stdin.write(json.dumps(GREETING) + "\n")
+            process.stdin.close()
+            assert process.wait(timeout=60) == 0
+            assert process.stderr.read() == ""
+
+
+def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['mcp'] = None; from journeyman.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "mcp"],
+        env=Command(tmp_path).environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expected = "journeyman: Serving MCP needs the extra \"mcp\": pip install 'journeyman[mcp]'.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+
+
+def test_the_help_tells_how_to_register_it(command: Command) -> None:
+    shown = command("mcp", "--help").stdout
+    assert "claude mcp add journeyman -- journeyman mcp" in shown
+    begin = shown.index("{")
+    registered = json.loads(shown[begin : shown.rindex("}") + 1])
+    assert registered == {"mcpServers": {"journeyman": {"command": "journeyman", "args": ["mcp"]}}}

@@ -1,0 +1,134 @@
+"""Whatever a pattern holds, an opening is valid for every host, and known again afterwards."""
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
+
+from journeyman.logs.chat import ChatReading
+from journeyman.records import Message, Pattern, PatternId, Step
+from journeyman.templates.mining.own_openings import (
+    after_opening,
+    is_own_call_id,
+    without_opening_text,
+)
+from journeyman.templates.shown.forms import is_showable
+from journeyman.templates.shown.opening import Choice, Opening
+
+# Half characters and control characters are likely; now and then a text is huge.
+letters = st.characters() | st.sampled_from('\ud800\udfff\x00\x1b\r\n\u2028 {}[]"\\<>=')
+_pieces = st.sampled_from(
+    [
+        "=== Journeyman: examples from earlier sessions end here (0123456789abcdef) ===\n",
+        "Journeyman shows 3 examples from earlier sessions",
+        "Done with get_user.",
+    ]
+)
+_huge = st.sampled_from("x\ud800\n").map(lambda letter: letter * 5_000)
+texts = st.one_of(
+    st.text(letters, max_size=30),
+    st.tuples(st.text(letters, max_size=9), _pieces | _huge).map("".join),
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(texts, values, max_size=3)
+written = objects.flatmap(
+    lambda value: st.booleans().map(lambda escaped: json.dumps(value, ensure_ascii=escaped))
+)
+# Now and then what cannot be shown.
+arguments = st.integers(0, 19).flatmap(lambda number: written if number else texts)
+names = st.integers(0, 19).flatmap(
+    lambda number: (
+        st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True) if number else st.just("a.b")
+    )
+)
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    kind = draw(st.sampled_from(["first_try", "recovery", "sequence", "final"]))
+    steps = draw(
+        st.lists(
+            st.builds(Step, tool=names, arguments=arguments, result=texts, worked=st.just(True)),
+            min_size=0 if kind == "final" else 2,
+            max_size=4,
+        )
+    )
+    if kind == "recovery" and steps:
+        steps[0] = Step(
+            tool=steps[0].tool, arguments=steps[0].arguments, result=draw(texts), worked=False
+        )
+    return Pattern(id=PatternId("p"), kind=kind, intent=draw(texts), steps=tuple(steps))
+
+
+openings = st.builds(
+    Opening,
+    task=texts,
+    choices=st.lists(st.builds(Choice, pattern=patterns(), reason=texts), max_size=6).map(tuple),
+    addendum=st.just("") | texts,
+)
+slowly = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@given(openings)
+@slowly
+def test_every_form_is_valid(opening: Opening) -> None:
+    assert openai_faults(opening.messages("openai")) == []
+    assert responses_faults(opening.messages("responses")) == []
+    assert anthropic_faults(opening.messages("anthropic")) == []
+    opening.system.encode()
+    assert len(opening.patterns) == len(opening.reasons)
+    assert len(opening.patterns) == sum(not is_showable(one.pattern) for one in opening.choices)
+
+
+@given(openings)
+@slowly
+def test_the_text_form_is_valid_and_can_be_cut_out(opening: Opening) -> None:
+    text = opening.messages("text")
+    if not opening.addendum:  # which may say anything, on lines of its own
+        assert text_faults(text) == []
+    text.encode()
+    assert without_opening_text(f"before\n{text}\nafter" if text else "before\n\nafter") == (
+        "before\n\nafter"
+    )
+
+
+@given(openings, st.sampled_from(["openai", "responses", "anthropic"]), st.booleans())
+@slowly
+def test_injected_once_valid_and_unchanged_by_a_second_time(
+    opening: Opening, form: str, with_system: bool
+) -> None:
+    given_messages = [{"role": "user", "content": "Now this."}]
+    if with_system and form != "anthropic":
+        given_messages.insert(0, {"role": "system", "content": "Be kind."})
+    once = opening.inject(given_messages, form)
+    assert once[-1] == given_messages[-1]
+    assert opening.inject(once, form) == once
+    check = {
+        "openai": openai_faults,
+        "responses": responses_faults,
+        "anthropic": anthropic_faults,
+    }[form]
+    assert check(once) == []
+
+
+@given(openings, st.sampled_from(["openai", "anthropic"]))
+@slowly
+def test_what_was_injected_is_known_again(opening: Opening, form: str) -> None:
+    reading = ChatReading()
+    messages: list[Message] = []
+    for index, raw in enumerate(opening.inject([{"role": "user", "content": "Now this."}], form)):
+        messages += reading.read(raw, f"m{index}", index * 10)
+    ours = [call.id for message in messages for call in message.tool_calls]
+    assert all(is_own_call_id(one) for one in ours)
+    assert after_opening(messages) == (len(messages) - 1 if ours else 0)
+
+
+@given(st.text(st.characters(), max_size=40) | st.from_regex(r"jm[a-z0-9]{7}", fullmatch=True))
+def test_any_text_can_be_asked_about(text: str) -> None:
+    assert is_own_call_id(text) in (True, False)
+    assert without_opening_text(text) == text

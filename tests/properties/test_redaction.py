@@ -1,0 +1,125 @@
+"""Whatever text comes, redaction keeps its promises."""
+
+import base64
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from journeyman.redaction.placeholders import PLACEHOLDER
+from journeyman.redaction.quarantine import find_suspicion
+from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.tokens import TOKENS
+
+_pieces = st.sampled_from(
+    [
+        *(row.example for row in TOKENS[::7]),
+        *("password=", "password: ", '"token": "', "hunter2hunter2", "Authorization: Bearer "),
+        *("bob@corp.example", "/home/alice/x", "alice", "C:\\Users\\bob\\", "+49 30 901820"),
+        *("4111 1111 1111 1111", "123-45-6789", "-----BEGIN PRIVATE KEY-----\n", "MIIE" * 8),
+        *("-----END PRIVATE KEY-----", "Cookie: a=b; c=d", "postgres://u:pw1@h/d", "<email:1>"),
+        *(
+            "--password ",
+            "\\n",
+            "\n",
+            " ",
+            '"',
+            "'",
+            "\\",
+            "{",
+            "}",
+            ":",
+            "=",
+            "<",
+            ">",
+            ",",
+            "[",
+            "]",
+        ),
+        *("my password is ", base64.b64encode(b"password=hunter2hunter2").decode(), "%40", "@"),
+    ]
+)
+texts = st.lists(st.one_of(_pieces, st.text(max_size=12)), max_size=12).map("".join)
+names = st.sampled_from(["a", "password", "token", "text", "value", "name", "pin", "key", "auth"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.one_of(names, texts), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=400)
+@given(texts)
+def test_redacting_what_is_redacted_changes_nothing(text: str) -> None:
+    redactor = Redactor()
+    once = redactor.text(text)
+    assert redactor.text(once) == once
+    assert Redactor().text(once) == once
+
+
+@settings(max_examples=300)
+@given(values, st.sampled_from([None, 2]), st.booleans())
+def test_json_stays_json(value: object, indent: int | None, ascii_only: bool) -> None:
+    arguments = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    redacted = Redactor().arguments(arguments)
+    shape = json.loads(redacted)
+    assert Redactor().arguments(redacted) == redacted
+    if isinstance(value, dict):
+        assert isinstance(shape, dict)
+        assert len(shape) == len(value)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["L", "N"]), max_size=200))
+def test_text_without_letters_or_digits_is_unchanged(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+CANARY = "ghp_" + "A1b2" * 9
+
+
+@given(st.data(), st.integers(0, 6))
+def test_a_secret_does_not_survive_in_any_wrapping(data: st.DataObject, depth: int) -> None:
+    value: object = data.draw(st.sampled_from([CANARY, f"use {CANARY}", f"a\n{CANARY}\nb"]))
+    for _ in range(depth):
+        wrap = data.draw(st.sampled_from(["list", "object", "text", "name"]))
+        if wrap == "list":
+            value = [1, value, None]
+        elif wrap == "object":
+            value = {data.draw(names): value, "n": 1}
+        elif wrap == "name":
+            value = {json.dumps(value): value}
+        else:
+            value = json.dumps(value)
+    text = json.dumps(value)
+    assert CANARY not in Redactor().arguments(text)
+    assert CANARY not in Redactor().text(f"got {text} back")
+    cut = text[: text.rindex(CANARY) + len(CANARY)]
+    assert CANARY not in Redactor().text(cut)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=12))
+def test_numbers_follow_the_first_appearance(letters: list[str]) -> None:
+    redactor = Redactor()
+    redacted = " ".join(redactor.text(f"{letter}@corp.example") for letter in letters)
+    order = list(dict.fromkeys(letters))
+    assert redacted == " ".join(f"<email:{order.index(letter) + 1}>" for letter in letters)
+
+
+@given(texts)
+def test_placeholders_have_no_gaps(text: str) -> None:
+    clean = text.replace("<email:1>", "")
+    numbers: dict[str, set[int]] = {}
+    for family, number in PLACEHOLDER.findall(Redactor().text(clean)):
+        numbers.setdefault(family, set()).add(int(number))
+    for family, seen in numbers.items():
+        assert min(seen) >= 1, family
+        assert re.fullmatch(r"[a-z][a-z_]*", family)
+
+
+@given(st.lists(st.one_of(texts, st.text(max_size=60)), max_size=4))
+def test_the_quarantine_always_has_an_answer(some: list[str]) -> None:
+    found = find_suspicion(some)
+    assert found is None or (found.rule and found.evidence.isprintable())

@@ -1,0 +1,154 @@
+"""Sessions for tests, told in turns: what the user said, what the agent said and called, and what
+came back. They are judged by the real judge.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from journeyman.outcomes.judge import judge
+from journeyman.records import (
+    JudgedCall,
+    JudgedSession,
+    Message,
+    MessageKind,
+    MinedSession,
+    Pattern,
+    PatternId,
+    PatternKind,
+    Recorded,
+    Role,
+    Session,
+    SessionId,
+    Step,
+    ToolCall,
+    join_calls,
+)
+from journeyman.templates.mining.miner import mine
+from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
+
+
+class Turn(NamedTuple):
+    """A message, and the call and result that may hang on it."""
+
+    role: Role
+    text: str = ""
+    kind: MessageKind = "plain"
+    tool: str = ""
+    arguments: str = "{}"
+    result: str | None = None
+    is_error: bool | None = None
+    call_id: str = ""
+
+
+def user(text: str, kind: MessageKind = "plain") -> Turn:
+    return Turn("user", text, kind)
+
+
+def agent(text: str) -> Turn:
+    return Turn("assistant", text)
+
+
+def call(
+    tool: str, arguments: Any = None, result: str | None = "fine", *, says: str = "", **other: Any
+) -> Turn:
+    """A call that worked; `failed` has one that did not."""
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    return Turn("assistant", says, "plain", tool, written, result, **{"is_error": False, **other})
+
+
+def failed(tool: str, arguments: Any = None, result: str = "it broke", **other: Any) -> Turn:
+    return call(tool, arguments, result, is_error=True, **other)
+
+
+def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
+    made: list[Message] = []
+    for number, turn in enumerate(turns):
+        at = start + number
+        call_id = turn.call_id or f"c{number}"
+        calls = (ToolCall(id=call_id, name=turn.tool, arguments=turn.arguments),)
+        made.append(
+            Message(
+                key=f"m{number}",
+                position=2 * number,
+                role=turn.role,
+                text=turn.text,
+                kind=turn.kind,
+                tool_calls=calls if turn.tool else (),
+                at=at,
+            )
+        )
+        if turn.tool and turn.result is not None:
+            recorded = None if turn.is_error is None else Recorded(is_error=turn.is_error)
+            made.append(
+                Message(
+                    key=f"r{number}",
+                    position=2 * number + 1,
+                    role="tool",
+                    text=turn.result,
+                    tool_call_id=call_id,
+                    recorded=recorded,
+                    at=at,
+                )
+            )
+    return made
+
+
+def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
+    calls = [
+        JudgedCall(call_id=one.id, tool=one.tool, verdict=judge(one), index=one.index)
+        for one in join_calls(said)
+        if one.asked_by == "assistant"
+    ]
+    return JudgedSession(
+        id=session.id,
+        source=session.source,
+        model=session.model,
+        messages=len(said),
+        tags=(),
+        calls=tuple(calls),
+    )
+
+
+def mined(*turns: Turn, session: Session | None = None, start: float = 1_000.0) -> MinedSession:
+    """What a session of these turns teaches."""
+    of = session or Session(id=SessionId("s1"), source="test", model="m", outcome=1.0)
+    said = messages(*turns, start=start)
+    return mine(of, said, judged(of, said), trivial=frozenset(TRIVIAL_TOOLS), digest="d")
+
+
+def patterns(*turns: Turn, kind: PatternKind | None = None) -> list[Pattern]:
+    found = mined(*turns).patterns
+    return [one for one in found if kind in (None, one.kind)]
+
+
+def pattern(
+    intent: str = "Book a seat",
+    *tools: str,
+    kind: PatternKind = "first_try",
+    session: str = "s1",
+    **other: Any,
+) -> Pattern:
+    """A pattern made by hand, with an id that names it."""
+    steps = tuple(
+        Step(tool=tool, arguments='{"id": 1}', result="ok") for tool in tools or ("book",)
+    )
+    fields = {"tokens": 100, "sessions": (SessionId(session),), "steps": steps, **other}
+    made = PatternId(f"{intent}/{'-'.join(step.tool for step in fields['steps'])}/{kind}")
+    return Pattern(id=made, kind=kind, intent=intent, **fields)
+
+
+def chat(*turns: Turn) -> list[dict[str, Any]]:
+    """The same in the OpenAI message format, for `Journeyman.record`. Failures say so in words."""
+    made: list[dict[str, Any]] = []
+    for number, turn in enumerate(turns):
+        message: dict[str, Any] = {"role": turn.role, "content": turn.text or None}
+        if turn.tool:
+            function = {"name": turn.tool, "arguments": turn.arguments}
+            call_id = turn.call_id or f"c{number}"
+            message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
+        made.append(message)
+        if turn.tool and turn.result is not None:
+            text = json.dumps({"error": turn.result}) if turn.is_error else turn.result
+            made.append({"role": "tool", "tool_call_id": call_id, "content": text})
+    return made

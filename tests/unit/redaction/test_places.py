@@ -1,0 +1,200 @@
+"""Secrets known by their place: what names and values mean, and the ways a text puts the two
+together.
+"""
+
+import pytest
+
+from journeyman.redaction.key_names import place_of, place_of_value
+from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.values import looks_random, refers
+
+RANDOM = "Zq8" + "x7Kp" * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("password", "password"),
+        ("DB_PASSWORD", "password"),
+        ("userPassword", "password"),
+        ("password_confirmation", "password"),
+        ("PGPASSWORD", "password"),
+        ("pwd", "password"),
+        ("smtp_pass", "password"),
+        ("passphrase", "password"),
+        ("api_key", "secret"),
+        ("apikey", "secret"),
+        ("x-api-key", "secret"),
+        ("OPENAI_API_KEY", "secret"),
+        ("aws_secret_access_key", "secret"),
+        ("clientSecret", "secret"),
+        ("accessToken", "secret"),
+        ("refresh_token", "secret"),
+        ("private_key", "secret"),
+        ("ConnectionString", "secret"),
+        ("token", "loose"),
+        ("secret", "loose"),
+        ("credentials", "loose"),
+        ("auth", "loose"),
+        ("STRIPE_KEY", "loose"),
+        ("pin", "code"),
+        ("cvv", "code"),
+        ("ssn", "code"),
+        ("verification_code", "code"),
+        ("Authorization", "header"),
+        ("Set-Cookie", "cookie"),
+        ("phone_number", "phone"),
+        ("cardNumber", "card"),
+        ("max_tokens", "loose"),
+    ],
+)
+def test_names_of_places(name, place):
+    assert place_of(name) == place
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("key", "primary_key", "public_key", "sort_key", "cache_key", "keyboard", "author"),
+        *("token_count", "tokenizer", "token_type", "secret_name", "password_policy", "auth_url"),
+        *("passenger", "compass", "PASS", "spinner", "zip_code", "status_code", "error_code"),
+        *("secretary", "keys", "monkey", "opinion", "", "x", "PRIMARY_KEY", "phone_type"),
+    ],
+)
+def test_ordinary_names(name):
+    assert place_of(name) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"name": "DB_PASSWORD", "value": "x"}, "password"),
+        ({"selector": "input#password", "text": "x"}, "password"),
+        ({"element": "Password field", "text": "x"}, "password"),
+        ({"name": "Bob", "value": "x"}, None),
+        ({"name": "DB_PASSWORD"}, None),
+    ],
+)
+def test_a_field_can_name_the_place_of_another(fields, place):
+    assert place_of_value(fields) == place
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "  ", "$TOKEN", "${TOKEN}", "$(pass show x)", "%TOKEN%", "{{ secret }}", "{token}"),
+        *("<your token>", "[redacted]", "xxx", "***", "…", "os.environ['X']", "process.env.X"),
+        *("secrets.TOKEN", "self.token", "op://vault/item", "null", "None", "true", "string"),
+        *("your-api-key", "YOUR_API_KEY", "/run/secrets/db", "password", "access_token", "API key"),
+        *("<password:3>", "sk-...abcd", "-", "0000000"),
+    ],
+)
+def test_values_that_only_refer(value):
+    assert refers(value)
+
+
+@pytest.mark.parametrize("value", ["hunter2", "changeme", "correct horse", "Pa$$word1", "a1b2c3"])
+def test_values_that_are_meant(value):
+    assert not refers(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (RANDOM, True),
+        ("d41d8cd98f00b204e9800998ecf8427e", True),
+        ("123e4567-e89b-12d3-a456-426614174000", True),
+        ("aBcDeFgHiJkLmNoPqR", True),
+        ("production", False),
+        ("my-secret-name", False),
+        ("user_service_v2", False),
+        ("1.2.3", False),
+        ("2024-05-06T07:08:09Z", False),
+        ("123456789", False),
+        ("short1", False),
+    ],
+)
+def test_what_looks_random(value, expected):
+    assert looks_random(value) is expected
+
+
+WAYS = {
+    "environment": ("DB_PASSWORD=supersecret", "supersecret"),
+    "export": (f"export API_KEY={RANDOM}", RANDOM),
+    "dotenv-special": ("PASSWORD=p@ss,w0rd!$", "w0rd"),
+    "yaml": ("db:\n  password: hunter2\n", "hunter2"),
+    "yaml-letters": ("user: bob\npassword: hunter\n", "hunter"),
+    "ini": ("[db]\npassword = hunter2\n", "hunter2"),
+    "json": ('{"a": 1, "password": "hunter2"} done', "hunter2"),
+    "python-dict": ("{'password': 'hunter2', 'a': 1}", "hunter2"),
+    "escaped-quote": ('{"password": "hun\\"ter2", "a": {', "ter2"),
+    "escaped": ('x {\\"password\\": \\"hunter2\\", \\"a', "hunter2"),
+    "escaped-twice": ('x {\\\\\\"password\\\\\\": \\\\\\"hunter2\\\\\\"', "hunter2"),
+    "cut-json": ('{"user": "bob", "password": "hunter2x', "hunter2x"),
+    "keyword": ('connect(host="db", password="hunter2")', "hunter2"),
+    "annotated": (f'api_key: str = "{RANDOM}"', RANDOM),
+    "javascript": (f"const apiKey = '{RANDOM}';", RANDOM),
+    "call": (f'client.set_password("{RANDOM}")', RANDOM),
+    "compared": ('if password == "hunter2":', "hunter2"),
+    "option": ("tool --password hunter2 --x", "hunter2"),
+    "option-equals": (f"tool --api-key={RANDOM} run", RANDOM),
+    "option-quoted": ("tool --password 'two words' run", "two words"),
+    "query": ("GET /x?user=bob&password=letmein&y=1", "letmein"),
+    "ado": ("Server=tcp:db;User Id=sa;Password=My$ecret,Pw1;Encrypt=true", "My$ecret"),
+    "ado-pwd": ("Server=db;Uid=sa;Pwd=abc123;", "abc123"),
+    "jdbc": ("jdbc:mysql://h/db?user=x&password=letmein", "letmein"),
+    "libpq": ("host=db user=bob password=hunter2 dbname=shop", "hunter2"),
+    "npmrc": (f"//registry.example/:_authToken={RANDOM}", RANDOM),
+    "header": (f"Authorization: Bearer {RANDOM}", RANDOM),
+    "header-basic": ("Authorization: Basic Ym9iOmh1bnRlcjI=", "Ym9i"),
+    "header-token": ("curl -H 'Authorization: Token abcdef123456' x", "abcdef123456"),
+    "header-key": ('curl -H "X-Api-Key: abcd1234efgh" x', "abcd1234efgh"),
+    "header-own": (f"Authorization: Acme {RANDOM}", RANDOM),
+    "key-phrase": ('{"api_key": "correct horse battery"}', "correct"),
+    "header-json": (f'{{"headers": {{"Authorization": "Bearer {RANDOM}"}}}}', RANDOM),
+    "cookie": ("Cookie: sid=abc; theme=dark\nAccept: */*", "sid=abc"),
+    "set-cookie": ("Set-Cookie: session=xyz; Path=/; HttpOnly", "xyz"),
+    "cookie-json": ('{"Cookie": "a=b; c=d"}', "a=b"),
+    "xml": ("<user>bob</user><password>hunter2</password>", "hunter2"),
+    "sentence": ("my password is hunter2, thanks", "hunter2"),
+    "told": ("log in as bob, password: hunter2, then go on", "hunter2"),
+    "pin": ("my PIN is 4711.", "4711"),
+    "uuid": ('{"api_key": "123e4567-e89b-12d3-a456-426614174000"}', "123e4567"),
+    "hash": ('{"apiKey": "d41d8cd98f00b204e9800998ecf8427e"}', "d41d8cd9"),
+    "twilio": ("auth_token: d41d8cd98f00b204e9800998ecf8427e", "d41d8cd9"),
+    "docker": ('{"auths": {"ghcr.io": {"auth": "Ym9iOmh1bnRlcjI="}}}', "Ym9i"),
+    "list": (f'{{"tokens": ["{RANDOM}"]}}', RANDOM),
+    "inside": (f'{{"credentials": {{"a": "{RANDOM}"}}}}', RANDOM),
+    "twice": ('{"password": "hunter1", "password": "hunter2"}', "hunter1"),
+    "phrase": ('{"password": "correct horse battery staple"}', "horse"),
+    "number": ('{"pin": 1234, "a": 5678}', "1234"),
+    "number-cut": ('{"pin": 1234, "a": "', "1234"),
+    "named": ('[{"name": "DB_PASSWORD", "value": "hunter2"}]', "hunter2"),
+    "typed": ('{"selector": "#password", "text": "hunter2"}', "hunter2"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_ways_to_write_a_secret(way):
+    text, secret = WAYS[way]
+    redacted = Redactor().text(text)
+    assert secret not in redacted
+    assert redacted != text
+    assert Redactor().text(redacted) == redacted
+
+
+def test_what_is_around_a_secret_stays():
+    assert (
+        Redactor().text("host=db password=hunter2 user=x") == "host=db password=<password:1> user=x"
+    )
+    assert Redactor().text('{"a": 1, "pin": 1234}') == '{"a": 1, "pin": "<secret:1>"}'
+    assert Redactor().text('cut {"pin": 1234, "a') == 'cut {"pin": "<secret:1>", "a'
+    header = f"Authorization: Bearer {RANDOM}\nAccept: */*"
+    assert Redactor().text(header) == "Authorization: Bearer <secret:1>\nAccept: */*"
+
+
+def test_a_secret_that_is_known_goes_where_it_stands_bare():
+    redactor = Redactor()
+    assert redactor.text("password=hunter2abc9") == "password=<password:1>"
+    assert redactor.text("I typed hunter2abc9.") == "I typed <password:1>."
+    assert redactor.text("hunter2abc99") == "hunter2abc99"

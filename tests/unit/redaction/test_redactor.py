@@ -1,0 +1,133 @@
+"""The Redactor as other rooms use it: planted canaries must not survive, ordinary text must, and
+what comes out is stable.
+"""
+
+import base64
+import json
+
+import pytest
+from tests.canaries import CANARIES, SURVIVORS, planted
+
+from journeyman.redaction.redactor import Redactor
+
+
+@pytest.mark.parametrize("name", CANARIES)
+class TestCanaries:
+    """Secrets planted in every kind of place that a pattern has."""
+
+    def gone(self, name: str, redacted: str) -> None:
+        canary = CANARIES[name][0]
+        assert canary not in redacted
+        assert json.dumps(canary)[1:-1] not in redacted
+        assert Redactor().text(redacted) == redacted
+
+    def test_intent(self, name):
+        self.gone(name, Redactor().text(f"Please look:\n{planted(name)}\nand go on."))
+
+    def test_result(self, name):
+        self.gone(name, Redactor().text(planted(name)))
+
+    def test_arguments(self, name):
+        redacted = Redactor().arguments(json.dumps({"command": planted(name), "timeout": 3}))
+        self.gone(name, redacted)
+        assert json.loads(redacted)["timeout"] == 3
+
+    def test_json_in_json(self, name):
+        inner = json.dumps({"rows": [{"text": planted(name)}]})
+        redacted = Redactor().arguments(json.dumps({"body": json.dumps({"inner": inner})}))
+        self.gone(name, redacted)
+        assert "rows" in json.loads(json.loads(json.loads(redacted)["body"])["inner"])
+
+    def test_result_that_is_json_with_a_note(self, name):
+        result = json.dumps({"output": planted(name)}, indent=2)
+        self.gone(name, Redactor().text(f"Result: {result}\n[took 3 s]"))
+
+    def test_base64(self, name):
+        text = f"\n{planted(name)}\n".encode()
+        for coded in (
+            base64.b64encode(text).decode(),
+            base64.urlsafe_b64encode(text).decode().rstrip("="),
+        ):
+            assert Redactor().text(coded) == "<encoded:1>"
+            inside = Redactor().arguments(json.dumps({"data": f"see {coded} there"}))
+            assert inside == '{"data": "see <encoded:1> there"}'
+
+    def test_base64_in_lines(self, name):
+        coded = base64.encodebytes(f"{'x ' * 60}\n{planted(name)}\n".encode()).decode()
+        assert Redactor().text(f"file:\n{coded}").startswith("file:\n<encoded:1>")
+
+
+@pytest.mark.parametrize("line", SURVIVORS)
+def test_ordinary_text_survives(line):
+    assert Redactor().text(line) == line
+    arguments = json.dumps({"content": line})
+    assert Redactor().arguments(arguments) == arguments
+
+
+def test_ordinary_text_survives_together():
+    assert Redactor().text("\n".join(SURVIVORS)).splitlines() == SURVIVORS
+
+
+def test_placeholders_are_stable_within_a_pattern():
+    redactor = Redactor()
+    assert redactor.text("a@x.example b@x.example") == "<email:1> <email:2>"
+    assert redactor.arguments('{"to": "b@x.example"}') == '{"to": "<email:2>"}'
+    assert redactor.text("c@x.example") == "<email:3>"
+    assert Redactor().text("c@x.example") == "<email:1>"
+
+
+def test_numbers_that_a_text_brings_with_it_are_not_used_again():
+    assert Redactor().text("<email:4> and a@x.example") == "<email:4> and <email:5>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"b":1,"a":"x@y.example"}', '{"b":1,"a":"<email:1>"}'),
+        ('{"b": 1, "a": "x@y.example"}', '{"b": 1, "a": "<email:1>"}'),
+        ('{\n  "b": 1,\n  "a": "x@y.example"\n}', '{\n  "b": 1,\n  "a": "<email:1>"\n}'),
+        ('{"ü": "x@y.example"}', '{"ü": "<email:1>"}'),
+        ('{"\\u00fc": "x@y.example"}', '{"\\u00fc": "<email:1>"}'),
+        ('{"a": 1.50, "b": "c"}', '{"a": 1.50, "b": "c"}'),
+        ('{"a": "x@y.example"', '{"a": "<email:1>"'),
+        ('"x@y.example"', '"<email:1>"'),
+        ("not json", "not json"),
+        ("", ""),
+    ],
+)
+def test_arguments_keep_their_form(arguments, expected):
+    assert Redactor().arguments(arguments) == expected
+
+
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("a", '{"', "-----BEGIN", "-----BEGIN PRIVATE KEY-----", "1234567890", "[", "\\", '\\"'),
+        *("a@", 'password:"', "eyJabcdefgh.", "://a:b", "+1 ", "phone ", "/home/", "C:\\Users\\"),
+        *("QUJD", "\0", "\ud800", "<", "sk-", "curl -u "),
+    ],
+)
+def test_a_hostile_text_is_survived(piece):
+    """A pattern that backtracks would not come to an end here."""
+    text = piece * (MEGABYTE // len(piece))
+    assert "bob@corp" not in Redactor().text(f"{text}\n/ bob@corp.example")
+
+
+def test_deep_nesting_is_cut_off():
+    email = '"x@y.example"'
+    deep = '{"a":' * 500 + email + "}" * 500
+    redacted = Redactor().arguments(deep)
+    assert "x@y" not in redacted
+    json.loads(redacted)
+    too_deep = "[" * 100_000 + email + "]" * 100_000
+    assert "x@y" not in Redactor().arguments(too_deep)
+
+
+def test_lone_surrogates_and_nuls():
+    assert Redactor().arguments('{"a": "\\ud800 x@y.example \\u0000"}') == (
+        '{"a": "\\ud800 <email:1> \\u0000"}'
+    )
+    assert Redactor().text("\ud800 x@y.example \0") == "\ud800 <email:1> \0"

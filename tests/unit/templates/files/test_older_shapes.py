@@ -1,0 +1,194 @@
+"""Template files of older programs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from journeyman.records import Step
+from journeyman.records.errors import BadTemplate
+from journeyman.templates.files.exchange import Decoded, decode
+
+
+def read(document: object, name: str | None = "old") -> Decoded:
+    return decode(json.dumps(document).encode(), name=name)
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    return {
+        "tool_name": "get_user_details",
+        "arguments": {"user_id": "mia"},
+        "result_summary": "found",
+        "result_success": True,
+        "context_hint": "Look up who is asking.",
+    } | changes
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "examples with hints": {"version": 1, "examples": [entry()]},
+    "patterns with metrics": {
+        "version": 2,
+        "metrics": {"success_rate": 0.9},
+        "patterns": [
+            {
+                "tool": "get_user_details",
+                "args": {"user_id": "mia"},
+                "result": "found",
+                "success": True,
+                "intent": "Look up who is asking.",
+            }
+        ],
+    },
+    "examples by turn": {
+        "task_type": "mixed",
+        "usage_count": 12,
+        "examples": [
+            {
+                "tool_name": "get_user_details",
+                "arguments": '{"user_id": "mia"}',
+                "result": "found",
+                "success": True,
+                "turn_number": 3,
+                "context": "Look up who is asking.",
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_the_same_pattern(shape: str) -> None:
+    decoded = read(SHAPES[shape])
+    (pattern,) = decoded.template.patterns
+    assert pattern.intent == "Look up who is asking."
+    assert pattern.steps == (
+        Step(tool="get_user_details", arguments='{"user_id": "mia"}', result="found"),
+    )
+    assert pattern.kind == "first_try"
+    assert pattern.id
+    assert (decoded.template.origin, decoded.template.used) == ("imported", 0)
+    assert decoded.skipped == ()
+
+
+def test_what_a_file_says_of_itself() -> None:
+    decoded = read(
+        {
+            "template_id": "t-1",
+            "name": " Flights ",
+            "task_type": "Research",
+            "description": "For flights.",
+            "tags": ["air", " air ", "travel"],
+            "created_at": "2024-05-01T00:00:00Z",
+            "source_session_id": "s1",
+            "version": 2,
+            "examples": [entry(timestamp=1714521600)],
+        },
+        name=None,
+    )
+    template = decoded.template
+    assert (template.name, template.version, template.task_type) == ("Flights", 1, "research")
+    assert (template.tags, template.description) == (("air", "travel"), "For flights.")
+    assert template.created_at == 1714521600
+    (pattern,) = template.patterns
+    assert (pattern.sessions, pattern.task_type) == (("s1",), "research")
+    assert (pattern.first_seen, pattern.last_seen) == (1714521600, 1714521600)
+
+
+def test_an_id_is_a_name_where_there_is_no_other() -> None:
+    assert read({"template_id": "t-1", "examples": [entry()]}, name=None).template.name == "t-1"
+
+
+def test_a_type_that_is_not_known_becomes_a_tag() -> None:
+    template = read({"task_type": "debugging", "tags": "a, b", "examples": [entry()]}).template
+    assert (template.task_type, template.tags) == ("mixed", ("a", "b", "debugging"))
+
+
+def test_a_tag_that_cannot_be_used_costs_only_itself() -> None:
+    decoded = read({"tags": ["good", "x" * 60, 5], "examples": [entry()]})
+    assert decoded.template.tags == ("good",)
+    assert [sentence[:6] for sentence in decoded.skipped] == ["tag 2:", "tag 3:"]
+
+
+LEFT_OUT = [
+    (entry(result_success=False), "it did not succeed"),
+    (entry(result_success=0), "it did not succeed"),
+    (entry(result_success="yes"), "its flag of success is neither true nor false"),
+    (entry(result_success=None, result_summary=None), "it is not said whether it succeeded"),
+    (
+        entry(result_success=None, result_summary="Error: user not found"),
+        "its result shows that it did not succeed",
+    ),
+    (entry(tool_name=None), "it names no tool"),
+    (entry(tool_name=["x"]), "it names no tool"),
+    (entry(arguments=[1]), "its arguments are not a JSON object"),
+    (entry(arguments="{broken"), "its arguments are not a JSON object"),
+    (entry(arguments='{"a": 1, "a": 2}'), "its arguments are not a JSON object"),
+    ("just text", "it is not an object"),
+]
+
+
+@pytest.mark.parametrize(("left_out", "reason"), LEFT_OUT)
+def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
+    decoded = read({"examples": [entry(tool_name="good"), left_out]})
+    assert [pattern.tool for pattern in decoded.template.patterns] == ["good"]
+    assert decoded.skipped == (f"example 2: {reason}",)
+
+
+def test_without_a_flag_the_result_decides() -> None:
+    unflagged = entry(result_summary='{"user": "mia"}')
+    del unflagged["result_success"]
+    assert read({"examples": [unflagged]}).skipped == ()
+
+
+def test_a_flag_of_a_database() -> None:
+    assert read({"examples": [entry(result_success=1)]}).skipped == ()
+
+
+@pytest.mark.parametrize("hint", [None, "", "  ", {"a": 1}], ids=str)
+def test_without_a_hint_the_tool_is_the_intent(hint: object) -> None:
+    (pattern,) = read({"examples": [entry(context_hint=hint)]}).template.patterns
+    assert pattern.intent == "Use get_user_details."
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [({"a": [1, None]}, '{"a": [1, null]}'), (3, "3"), (False, "false"), ("", "")],
+    ids=str,
+)
+def test_a_result_may_be_any_value(result: object, expected: str) -> None:
+    (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
+    assert pattern.steps[0].result == expected
+
+
+def test_an_empty_summary_does_not_hide_a_result() -> None:
+    (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
+    assert pattern.steps[0].result == "full"
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}, "{}"], ids=str)
+def test_a_call_without_arguments(arguments: object) -> None:
+    (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
+    assert pattern.steps[0].arguments == "{}"
+
+
+def test_equal_work_is_counted_and_not_repeated() -> None:
+    decoded = read({"examples": [entry(), entry(tool_name="other"), entry()]})
+    assert [pattern.times for pattern in decoded.template.patterns] == [2, 1]
+    assert decoded.skipped == ("example 3: it is the same work as example 1, and counted there",)
+
+
+@pytest.mark.parametrize(
+    ("document", "clause"),
+    [
+        ({"examples": {}}, "its 'examples' is not a list"),
+        ({"patterns": "x"}, "its 'patterns' is not a list"),
+        ({"examples": []}, "it has no examples"),
+        ({"examples": None}, "it has no examples"),
+        ({"examples": [entry(result_success=False)] * 5}, "example 3: it did not succeed; …"),
+    ],
+    ids=["an object", "text", "none", "null", "failures only"],
+)
+def test_a_file_from_which_nothing_can_be_learned(document: object, clause: str) -> None:
+    with pytest.raises(BadTemplate) as refused:
+        read(document)
+    assert clause in str(refused.value)

@@ -1,0 +1,72 @@
+"""Strangers' JSON."""
+
+import pytest
+
+from journeyman.templates.files.strict_json import DEEPEST, BadJson, canonical, read_json
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        ("", "it is empty"),
+        (b"{", "it is not JSON"),
+        (b"{} {}", "it is not JSON"),
+        (b"\xff\xfe{\x00}\x00", "not UTF-8 text"),
+        (b'{"a": "\xc3"}', "not UTF-8 text"),
+        (b'{"a": NaN}', "it holds NaN"),
+        (b"[-Infinity]", "it holds -Infinity"),
+        (b"[1e999]", "too large"),
+        (b"[" + b"9" * 5000 + b"]", "a number that is too long"),
+        (b'{"a": 1, "a": 1}', "the key 'a' stands twice"),
+        (b'[{"b": {"a": 1, "c": 2, "a": 3}}]', "the key 'a' stands twice"),
+        (rb'{"a": "\ud800"}', "half a character"),
+        (rb'{"\udc00": 1}', "half a character"),
+        ('["\udfff"]', "half a character"),
+        (nested(DEEPEST + 1), "nested more than"),
+        (nested(100_000), "nested more than"),
+        ('{"a":' * 100_000, "nested more than"),
+    ],
+    ids=lambda given: ascii(given)[:40],
+)
+def test_what_is_refused(data: bytes | str, reason: str) -> None:
+    with pytest.raises(BadJson) as refused:
+        read_json(data)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+        (rb'["\ud83d\ude00"]', ["😀"]),
+        (b"123456789012345678901234567890", 123456789012345678901234567890),
+        (b'"\\u0000"', "\x00"),
+        (b"null", None),
+        ('{"b": 1.5, "a": [true]}', {"b": 1.5, "a": [True]}),
+    ],
+    ids=["byte order mark", "surrogate pair", "long number", "NUL", "null", "text"],
+)
+def test_what_is_read(data: bytes | str, value: object) -> None:
+    assert read_json(data) == value
+
+
+def test_the_deepest_that_is_read_can_be_written() -> None:
+    assert canonical(read_json(nested(DEEPEST))) == nested(DEEPEST)
+
+
+def test_arguments_keep_their_order_and_their_letters() -> None:
+    assert canonical({"b": "é", "a": [1, 2.0]}) == '{"b": "é", "a": [1, 2.0]}'
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), {"a": object()}, {("a",): 1}], ids=["nan", "object", "key"]
+)
+def test_what_json_cannot_say(value: object) -> None:
+    with pytest.raises(BadJson, match="cannot be written"):
+        canonical(value)

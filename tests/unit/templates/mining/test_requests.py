@@ -1,0 +1,105 @@
+"""What a call was for."""
+
+import pytest
+from tests.turns import Turn, agent, call, messages, user
+
+from journeyman.templates.mining.requests import INTENT_LIMIT, Request, requests
+
+BOOK = "Please book a flight from Rome to Oslo"
+
+
+def intents(*turns: Turn) -> list[str]:
+    said = messages(*turns)
+    found = requests(said)
+    return [
+        request.intent(message.text)
+        for message, request in zip(said, found, strict=True)
+        if message.tool_calls
+    ]
+
+
+def test_the_users_request_is_the_intent():
+    assert intents(user(BOOK), call("search")) == [BOOK]
+
+
+def test_an_answer_goes_on_with_the_request():
+    turns = user(BOOK), agent("On which day?"), user("On the third of May"), call("search")
+    assert intents(*turns) == [f"{BOOK} … On the third of May"]
+
+
+@pytest.mark.parametrize("nod", ["yes", "Yes, please.", "ok go ahead", "thanks", "👍", "1"])
+def test_a_nod_says_nothing(nod):
+    assert intents(user(BOOK), agent("Shall I?"), user(nod), call("book")) == [BOOK]
+
+
+def test_a_yes_with_more_is_an_answer_though_nobody_asked():
+    turns = user(BOOK), agent("I would take flight 7."), user("Yes, with window seat"), call("book")
+    assert intents(*turns) == [f"{BOOK} … Yes, with window seat"]
+
+
+def test_what_comes_after_a_statement_is_a_new_request():
+    turns = user(BOOK), call("book"), agent("It is booked."), user("Cancel the hotel"), call("drop")
+    assert intents(*turns) == [BOOK, "Cancel the hotel"]
+    numbers = [one.number for one in requests(messages(*turns))]
+    assert (numbers[0], numbers[-1]) == (1, 2)
+
+
+@pytest.mark.parametrize("asks", ["Please provide the day.", "Let me know which.", "Which? Any."])
+def test_asking_needs_no_mark_at_the_end(asks):
+    assert intents(user(BOOK), agent(asks), user("the fifth of May"), call("search")) == [
+        f"{BOOK} … the fifth of May"
+    ]
+
+
+def test_the_agents_words_where_nobody_asked():
+    assert intents(call("search", says="I will look for flights.")) == ["I will look for flights."]
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        user("<system-reminder>write it down</system-reminder>"),
+        user("[CONTEXT SUMMARY]: they wanted a flight"),
+        user("Book everything in sight", kind="harness"),
+        user("Earlier we talked about trains", kind="summary"),
+        user("[IMPORTANT: You are running as a scheduled cron job. Report the weather]"),
+    ],
+    ids=["reminder", "summary", "harness", "kind-summary", "cron"],
+)
+def test_what_programs_write_is_no_request(turn):
+    assert intents(user(BOOK), turn, call("search")) == [BOOK]
+    assert intents(turn, call("search", says="Looking.")) == ["Looking."]
+
+
+def test_a_simulated_users_end_mark_is_left_out():
+    assert intents(user(f"{BOOK} ###STOP###"), call("search")) == [BOOK]
+
+
+@pytest.mark.parametrize("length", [50, 300, 5_000])
+def test_an_intent_is_never_too_long(length):
+    text = "word " * (length // 5)
+    for request in (Request(wanted=text), Request(wanted=text, answer=text)):
+        assert 0 < len(request.intent()) <= INTENT_LIMIT
+    assert len(Request().intent(text)) <= INTENT_LIMIT
+
+
+def test_a_word_without_end_is_cut_all_the_same():
+    assert len(Request(wanted="x" * 9_000).intent()) == INTENT_LIMIT
+
+
+@pytest.mark.parametrize(
+    "papers",
+    [
+        "My email address is <email:1>.",
+        "Sure, my user ID is mia_li_3668.",
+        "The order number is 17",
+    ],
+)
+def test_who_somebody_is_is_no_request(papers):
+    assert intents(user(papers), call("get", says="I look them up.")) == ["I look them up."]
+    assert intents(user(BOOK), user(papers), call("get")) == [f"{BOOK} … {papers}"]
+
+
+def test_tags_and_lead_ins_are_left_out():
+    text = "<pr_description>\nConsider the following PR description:\nCards lose digits <email:1>"
+    assert intents(user(text), call("read")) == ["Cards lose digits <email:1>"]

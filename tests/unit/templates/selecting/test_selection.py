@@ -1,0 +1,218 @@
+"""Choosing the few patterns that an opening shows."""
+
+import numpy as np
+import pytest
+from tests.turns import pattern
+
+from journeyman.records import Effect, Step
+from journeyman.templates.schemas.tool_schemas import LiveTools
+from journeyman.templates.selecting.selection import Candidate, Limits, Selection, select
+
+LIMITS = Limits(tokens=1_000)
+
+
+def candidate(intent="x", *tools, similarity=0.8, place=1.0, effect=None, **other):
+    return Candidate(
+        pattern=pattern(intent, *tools, **other),
+        similarity=similarity,
+        place=place,
+        effect=effect or Effect(),
+    )
+
+
+def chosen(*candidates: Candidate, limits: Limits = LIMITS, vectors=None, **other) -> Selection:
+    if vectors is None:  # all intents unlike each other
+        vectors = np.eye(len(candidates), dtype=np.float32)
+    return select(candidates, vectors, limits, **other)
+
+
+def intents(selection: Selection) -> set[str]:
+    return {choice.pattern.intent for choice in selection.choices}
+
+
+def reasons(selection: Selection) -> dict[str, str]:
+    return {one.pattern.intent: one.reason for one in selection.left_out}
+
+
+def test_nothing_comes_of_nothing():
+    assert chosen() == Selection()
+
+
+def test_below_the_floor_there_is_nothing():
+    found = chosen(candidate("near", similarity=0.31), candidate("far", similarity=0.29))
+    assert intents(found) == {"near"}
+    assert reasons(found) == {"far": "not similar enough: 0.29, and the floor is 0.30"}
+
+
+def test_each_tool_that_is_needed_is_shown_once():
+    found = chosen(
+        candidate("a", "get", session="s1"),
+        candidate("b", "get", session="s2", place=0.9),
+        candidate("c", "book", session="s1", place=0.5),
+    )
+    assert intents(found) == {"a", "c"}
+    assert reasons(found) == {"b": "what it shows is shown already"}
+
+
+def test_a_sequence_that_shows_all_stands_for_its_parts():
+    found = chosen(
+        candidate("one", "get"),
+        candidate("two", "book"),
+        candidate("all", "get", "book", kind="sequence", place=0.9),
+    )
+    assert intents(found) == {"all"}
+
+
+def test_one_mistake_with_its_correction_is_shown_beside():
+    found = chosen(
+        candidate("all", "get", "book", kind="sequence"),
+        candidate("mistake", "book", kind="recovery", place=0.5),
+        candidate("another", "get", kind="recovery", place=0.4),
+    )
+    assert intents(found) == {"all", "mistake"}
+
+
+def test_a_tool_that_hardly_any_similar_session_used_is_not_needed():
+    many = [candidate(f"a{n}", "get", session=f"s{n}") for n in range(20)]
+    found = chosen(*many, candidate("odd", "wipe", session="t", similarity=0.3, place=0.1))
+    assert "odd" not in intents(found)
+
+
+def test_the_budget_is_kept():
+    found = chosen(
+        candidate("a", "get", tokens=600),
+        candidate("b", "book", tokens=500, place=0.9),
+        candidate("c", "pay", tokens=400, place=0.8),
+        candidate("huge", "send", tokens=2_000),
+    )
+    assert sum(choice.tokens for choice in found.choices) <= 1_000
+    assert intents(found) == {"a", "c"}
+    assert reasons(found)["b"] == "no room: 500 tokens, 0 left"
+    assert reasons(found)["huge"] == "too long: 2000 tokens, and there is room for 1000"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_more_than_are_asked_for(most):
+    some = [candidate(str(n), f"tool{n}") for n in range(5)]
+    found = chosen(*some, limits=Limits(tokens=9_999, most=most))
+    assert len(found.choices) == most
+    assert f"enough are chosen ({most})" in reasons(found).values()
+
+
+def test_what_is_in_quarantine_is_never_chosen():
+    found = chosen(candidate("bad", quarantined="override"))
+    assert found.choices == ()
+    assert reasons(found) == {"bad": "it is in quarantine (override)"}
+
+
+def test_what_cannot_be_shown_is_not_chosen():
+    found = chosen(candidate("bad", "no such name!"))
+    assert found.choices == ()
+    assert reasons(found)["bad"]
+
+
+def test_what_does_not_fit_the_tools_of_today_is_not_chosen():
+    live = LiveTools.read(
+        [
+            {
+                "name": "book",
+                "input_schema": {"type": "object", "properties": {"id": {"type": "string"}}},
+            }
+        ]
+    )
+    good = (Step(tool="book", arguments='{"id": "x"}'),)
+    found = chosen(
+        candidate("stale"), candidate("gone", "drop"), candidate("fits", steps=good), live=live
+    )
+    assert intents(found) == {"fits"}
+    assert reasons(found)["stale"].startswith("it does not fit the tools as they are now: ")
+    assert "not offered" in reasons(found)["gone"]
+
+
+class TestTrials:
+    def test_what_helped_comes_first(self):
+        helped = Effect(tried=20, gained=6.0)
+        found = chosen(candidate("a", place=1.0), candidate("b", place=0.95, effect=helped))
+        assert intents(found) == {"b"}
+        assert "+0.30 on average in 20 trials" in found.choices[0].reason
+
+    def test_one_lucky_trial_does_not(self):
+        lucky = Effect(tried=1, gained=1.0)
+        found = chosen(candidate("a", place=1.0), candidate("b", place=0.5, effect=lucky))
+        assert intents(found) == {"a"}
+
+    def test_what_hurt_is_left_out(self):
+        hurt = Effect(tried=5, gained=-1.0)
+        found = chosen(candidate("a", effect=hurt))
+        assert reasons(found) == {"a": "it made things worse in 5 trials"}
+
+    def test_a_few_bad_trials_do_not_condemn(self):
+        assert chosen(candidate("a", effect=Effect(tried=4, gained=-2.0))).choices
+
+
+def test_near_duplicates_are_spread_out():
+    same = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    found = chosen(
+        candidate("a", "get", session="s1"),
+        candidate("a again", "get", "book", session="s2", place=0.6),
+        candidate("b", "book", session="s3", place=0.6),
+        vectors=same,
+    )
+    assert intents(found) in ({"a again"}, {"a", "b"})
+
+
+def test_the_nearest_comes_last():
+    found = chosen(
+        candidate("near", "get", similarity=0.9),
+        candidate("far", "book", similarity=0.4, place=0.9),
+    )
+    assert [one.pattern.intent for one in found.choices] == ["far", "near"]
+
+
+def test_reasons_say_why():
+    found = chosen(
+        candidate("a", "get", kind="recovery", similarity=0.91, times=3, session_count=2)
+    )
+    assert found.choices[0].reason == (
+        "similar to the task (0.91); shows get; shows a mistake and its correction; "
+        "seen 3 times in 2 sessions"
+    )
+
+
+def test_without_a_task_the_order_of_the_template_counts():
+    found = chosen(
+        *(candidate(str(n), f"t{n}", similarity=None, place=1 - n / 9) for n in range(9)),
+        limits=Limits(tokens=300),
+    )
+    assert intents(found) == {"0", "1", "2"}
+    assert "similar" not in found.choices[0].reason
+
+
+def test_the_same_question_has_the_same_answer():
+    some = [candidate(str(n), f"t{n % 4}", place=0.5, session=f"s{n % 3}") for n in range(30)]
+    assert chosen(*some) == chosen(*some)
+
+
+def test_what_tools_say_of_themselves_tips_the_scales():
+    some = [candidate("a", "get"), candidate("b", "put")]
+    one = chosen(*some, limits=Limits(tokens=100), affinity={"put": 0.9})
+    other = chosen(*some, limits=Limits(tokens=100), affinity={"get": 0.9})
+    assert (intents(one), intents(other)) == ({"b"}, {"a"})
+
+
+def test_without_definitions_all_are_of_one_agent():
+    some = [
+        Candidate(pattern=pattern(name, tool), similarity=0.8, place=1 - n / 9, source=source)
+        for n, (name, tool, source) in enumerate(
+            [
+                ("a", "Read", "claude_code"),
+                ("b", "read_file", "hermes"),
+                ("c", "Bash", "claude_code"),
+            ]
+        )
+    ]
+    found = chosen(*some)
+    assert intents(found) == {"a", "c"}
+    assert reasons(found) == {"b": "it has the tools of another agent (hermes)"}
+    live = LiveTools.read({name: {"type": "object"} for name in ("Read", "read_file", "Bash")})
+    assert intents(chosen(*some, live=live)) == {"a", "b", "c"}

@@ -1,0 +1,375 @@
+"""Openings: what they say, in which messages, and where these go."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
+
+from journeyman.records import Pattern, PatternId, Step
+from journeyman.records.errors import WrongInput
+from journeyman.templates.shown.call_ids import call_ids, is_own_call_id
+from journeyman.templates.shown.forms import call_ids_in
+from journeyman.templates.shown.opening import Choice, LeftOut, Opening
+
+LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
+WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats", worked=False)
+BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
+
+
+def choice(*steps: Step, intent: str = "Who is it?", reason: str = "It fits.") -> Choice:
+    kind = "first_try" if steps[0].worked else "recovery"
+    pattern = Pattern(id=PatternId(intent), kind=kind, intent=intent, steps=steps)  # type: ignore[arg-type]
+    return Choice(pattern=pattern, reason=reason)
+
+
+OPENING = Opening(
+    task="Book a seat",
+    choices=(choice(LOOK), choice(WRONG, BOOK, intent="Two seats", reason="A recovery.")),
+)
+EMPTY = Opening(task="Book a seat", note="Nothing is similar enough.")
+ONLY_TEXT = Opening(task="Book a seat", addendum="Ask before you book.")
+UNFIT = choice(Step(tool="web.search"), reason="Must not be shown.")
+
+FAULTS = {
+    "openai": openai_faults,
+    "responses": responses_faults,
+    "anthropic": anthropic_faults,
+    "text": text_faults,
+}
+MESSAGE_FORMS = ["openai", "responses", "anthropic"]
+
+SYSTEM = {"role": "system", "content": "Be kind."}
+ASKED = {"role": "user", "content": "Book a seat"}
+
+
+def ids_in(messages: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(one for message in messages for one in call_ids_in(message)))
+
+
+def test_an_opening_says_what_it_shows_and_why():
+    assert [pattern.intent for pattern in OPENING.patterns] == ["Who is it?", "Two seats"]
+    assert OPENING.reasons == ("It fits.", "A recovery.")
+    assert not OPENING.is_empty
+
+
+def test_the_note_for_the_model():
+    assert OPENING.system == (
+        "Journeyman shows 2 examples from earlier sessions: how tools were used there, not facts "
+        "about the present task. Take no name, number or other value from them. Values in angle "
+        "brackets, such as <email:1>, stand for values left out, and results may be cut."
+    )
+    one = Opening(task="t", choices=OPENING.choices[:1], addendum=" Ask first.\n")
+    assert one.system.startswith("Journeyman shows 1 example from earlier sessions: ")
+    assert "value from it. " in one.system
+    assert one.system.endswith("cut.\n\nAsk first.")
+
+
+@pytest.mark.parametrize("form", FAULTS)
+@pytest.mark.parametrize("count", range(7))
+def test_every_form_is_valid(form, count):
+    made = [choice(LOOK, BOOK, intent=f"Task {n}") for n in range(count)]
+    opening = Opening(task="t", choices=tuple(made))
+    assert FAULTS[form](opening.messages(form)) == []
+    if form in MESSAGE_FORMS:
+        assert len(ids_in(opening.messages(form))) == 2 * count
+
+
+@pytest.mark.parametrize("form", MESSAGE_FORMS)
+def test_an_opening_ends_with_an_assistant(form):
+    assert OPENING.messages(form)[-1]["role"] == "assistant"
+
+
+def test_messages_begin_with_the_note_where_there_is_a_place_for_it():
+    assert OPENING.messages()[0] == {"role": "system", "content": OPENING.system}
+    assert OPENING.messages("responses")[0]["content"] == OPENING.system
+    assert OPENING.messages("anthropic")[0] == {"role": "user", "content": "Who is it?"}
+
+
+def test_the_same_example_twice_has_its_own_ids():
+    opening = Opening(task="t", choices=(choice(LOOK), choice(LOOK)))
+    assert openai_faults(opening.messages()) == []
+    assert len(set(ids_in(opening.messages()))) == 2
+
+
+def test_all_forms_have_the_same_ids_and_they_are_known_as_ours():
+    ids = ids_in(OPENING.messages())
+    assert len(ids) == 3
+    assert ids_in(OPENING.messages("responses")) == ids
+    assert ids_in(OPENING.messages("anthropic")) == ids
+    assert all(is_own_call_id(one) for one in ids)
+
+
+def test_the_text_form():
+    text = OPENING.messages("text")
+    lines = text.split("\n")
+    assert lines[0] == (
+        f"=== Journeyman: examples from earlier sessions begin here ({OPENING.id}) ==="
+    )
+    assert lines[2] == OPENING.system
+    assert lines[4:6] == ["Example 1 of 2", "User: Who is it?"]
+    assert lines[-1] == (
+        f"=== Journeyman: examples from earlier sessions end here ({OPENING.id}) ==="
+    )
+
+
+def test_an_empty_opening_is_nothing_in_any_form():
+    assert EMPTY.is_empty
+    assert EMPTY.system == EMPTY.id == EMPTY.messages("text") == ""
+    assert [EMPTY.messages(form) for form in MESSAGE_FORMS] == [[], [], []]
+    for form in MESSAGE_FORMS:
+        assert EMPTY.inject([ASKED], form) == [ASKED]
+
+
+@pytest.mark.parametrize("form", MESSAGE_FORMS)
+def test_an_addendum_is_not_said_without_examples(form):
+    assert ONLY_TEXT.is_empty
+    assert ONLY_TEXT.system == ONLY_TEXT.messages("text") == ""
+    assert ONLY_TEXT.inject([ASKED], form) == [ASKED]
+
+
+def test_an_addendum_that_no_host_takes_is_mended():
+    mended = msgspec.structs.replace(OPENING, addendum="Ask\ud800 \x00first.")
+    assert mended.system.endswith("\n\nAsk\ufffd \ufffdfirst.")
+    assert msgspec.structs.replace(OPENING, addendum=" \n").system == OPENING.system
+
+
+def test_what_cannot_be_shown_is_in_no_form_and_in_no_list():
+    with_unfit = msgspec.structs.replace(OPENING, choices=(UNFIT, *OPENING.choices))
+    assert with_unfit.patterns == OPENING.patterns
+    assert with_unfit.reasons == OPENING.reasons
+    assert with_unfit.id == OPENING.id
+    for form in FAULTS:
+        assert with_unfit.messages(form) == OPENING.messages(form)
+    assert Opening(task="t", choices=(UNFIT,)).is_empty
+
+
+def test_the_id_names_what_the_model_sees():
+    same = Opening(
+        task="Another task",
+        choices=tuple(msgspec.structs.replace(one, reason="x") for one in OPENING.choices),
+        left_out=(LeftOut(pattern=UNFIT.pattern, reason="y"),),
+        note="z",
+        template="airline@2",
+        tokens=7,
+    )
+    assert same.id == OPENING.id
+    assert same.messages() == OPENING.messages()
+    others = [
+        Opening(task="Book a seat", choices=OPENING.choices[::-1]),
+        Opening(task="Book a seat", choices=OPENING.choices[:1]),
+        msgspec.structs.replace(OPENING, addendum="x"),
+        Opening(task="t", choices=(choice(LOOK, intent="x"), OPENING.choices[1])),
+        Opening(task="t", choices=(choice(BOOK), OPENING.choices[1])),
+    ]
+    assert len({OPENING.id, *(other.id for other in others)}) == 6
+    assert not set(ids_in(OPENING.messages())) & set(ids_in(others[0].messages()))
+
+
+PROGRAM = """
+import json, sys
+import msgspec
+from journeyman.templates.shown.opening import Opening
+opening = msgspec.json.decode(sys.stdin.buffer.read(), type=Opening)
+forms = [opening.messages(form) for form in ("openai", "responses", "anthropic", "text")]
+print(json.dumps([opening.id, opening.system, *forms]))
+"""
+
+
+def test_every_process_makes_the_same_bytes():
+    printed = set()
+    for seed in ("0", "1", "4711"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            input=msgspec.json.encode(OPENING),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
+        printed.add(done.stdout)
+    here = [OPENING.id, OPENING.system, *(OPENING.messages(form) for form in FAULTS)]
+    assert printed == {json.dumps(here).encode() + b"\n"}
+
+
+def test_bytes_stay_as_they_have_always_been():
+    """Prompt caches and recordings live longer than a release: change these only on purpose."""
+    assert OPENING.id == "87aeda11278fb671"
+    assert ids_in(OPENING.messages()) == ["jmGVDvp7W", "jmCTFAFR9", "jmvqdiMJI"]
+
+
+def test_the_opening_comes_after_the_system_messages_which_stay_as_they_are():
+    given = [SYSTEM, {"role": "developer", "content": "Be brief."}, ASKED]
+    injected = OPENING.inject(given)
+    assert injected == [*given[:2], *OPENING.messages(), ASKED]
+    assert openai_faults(injected) == []
+
+
+def test_for_hosts_that_take_one_system_message_the_note_is_added_to_it():
+    given = [SYSTEM, ASKED]
+    injected = OPENING.inject(given, one_system=True)
+    assert injected == [
+        {"role": "system", "content": f"Be kind.\n\n{OPENING.system}"},
+        *OPENING.messages()[1:],
+        ASKED,
+    ]
+    assert openai_faults(injected) == []
+
+
+def test_without_a_system_message_the_note_is_one():
+    injected = OPENING.inject([ASKED])
+    assert injected == [*OPENING.messages(), ASKED]
+    assert openai_faults(injected) == []
+    assert OPENING.inject([]) == OPENING.messages()
+
+
+def test_the_last_of_several_system_messages_has_the_note():
+    given = [SYSTEM, {"role": "developer", "content": "Be brief."}, ASKED]
+    injected = OPENING.inject(given, one_system=True)
+    assert injected[0] == SYSTEM
+    assert injected[1] == {"role": "developer", "content": f"Be brief.\n\n{OPENING.system}"}
+    assert injected[2:] == [*OPENING.messages()[1:], ASKED]
+
+
+def test_only_leading_system_messages_count():
+    given = [SYSTEM, ASKED, {"role": "system", "content": "Hurry."}]
+    assert OPENING.inject(given)[-2:] == given[1:]
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"), [("openai", "text"), ("responses", "input_text")], ids=["openai", "responses"]
+)
+def test_a_system_message_in_parts_gets_one_more(form, kind):
+    part = {"type": kind, "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
+    injected = OPENING.inject([{"role": "system", "content": [part]}, ASKED], form, one_system=True)
+    assert injected[0]["content"] == [part, {"type": kind, "text": OPENING.system}]
+    assert FAULTS[form](injected) == []
+
+
+@pytest.mark.parametrize("content", ["", None], ids=["empty", "none"])
+def test_a_system_message_that_says_nothing(content):
+    injected = OPENING.inject([{"role": "system", "content": content}, ASKED], one_system=True)
+    assert injected == [*OPENING.messages(), ASKED]
+
+
+def test_a_system_message_of_an_unknown_shape_is_left_alone():
+    odd = {"role": "system", "content": {"text": "Be kind."}}
+    assert OPENING.inject([odd, ASKED], one_system=True) == [odd, *OPENING.messages(), ASKED]
+
+
+def test_responses_items_follow_the_developer():
+    given = [{"type": "message", "role": "developer", "content": "Be kind."}, ASKED]
+    injected = OPENING.inject(given, "responses")
+    assert injected == [given[0], *OPENING.messages("responses"), ASKED]
+    assert responses_faults(injected) == []
+    one = OPENING.inject(given, "responses", one_system=True)
+    assert one[0] == {**given[0], "content": f"Be kind.\n\n{OPENING.system}"}
+    assert one[1:] == injected[2:]
+
+
+def test_anthropic_messages_come_first():
+    injected = OPENING.inject([ASKED], "anthropic")
+    assert injected == [*OPENING.messages("anthropic"), ASKED]
+    assert anthropic_faults(injected) == []
+    assert OPENING.inject([], "anthropic") == OPENING.messages("anthropic")
+
+
+@pytest.mark.parametrize("role", ["assistant", "system"])
+def test_anthropic_messages_that_no_user_begins(role):
+    with pytest.raises(WrongInput, match=f"the first has the role '{role}'.*begins with a user's"):
+        OPENING.inject([{"role": role, "content": "x"}, ASKED], "anthropic")
+
+
+def test_an_assistant_may_greet_first_in_the_other_forms():
+    greeting = {"role": "assistant", "content": "Hello!"}
+    assert OPENING.inject([SYSTEM, greeting, ASKED])[-2:] == [greeting, ASKED]
+
+
+@pytest.mark.parametrize("form", MESSAGE_FORMS)
+def test_what_was_given_stays_as_it_is(form):
+    parts = [{"type": "text", "text": "Book a seat"}]
+    given = [{"role": "user", "content": parts}]
+    if form != "anthropic":
+        given.insert(0, {"role": "system", "content": [{"type": "text", "text": "Be kind."}]})
+    before = copy.deepcopy(given)
+    injected = OPENING.inject(given, form)
+    injected[-1]["role"] = "changed"
+    injected.clear()
+    assert given == before
+    for opening in (OPENING, EMPTY):
+        assert opening.inject(given, form) is not given
+
+
+@pytest.mark.parametrize("form", MESSAGE_FORMS)
+@pytest.mark.parametrize("one_system", [False, True], ids=["any", "one-system"])
+@pytest.mark.parametrize("system", [[], [SYSTEM], [SYSTEM, SYSTEM]], ids=["no", "one", "two"])
+def test_injecting_twice_is_injecting_once(form, one_system, system):
+    given = [ASKED] if form == "anthropic" else [*system, ASKED]
+    once = OPENING.inject(given, form, one_system=one_system)
+    assert OPENING.inject(once, form, one_system=one_system) == once
+    later = [*once, {"role": "assistant", "content": "Which?"}, {"role": "user", "content": "2A"}]
+    assert OPENING.inject(later, form) == later
+
+
+def test_two_openings_can_be_in_one_list():
+    other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
+    both = other.inject(OPENING.inject([SYSTEM, ASKED], one_system=True), one_system=True)
+    assert openai_faults(both) == []
+    assert len(ids_in(both)) == 4
+    assert OPENING.inject(both) == other.inject(both) == both
+
+
+def test_ids_that_are_there_by_accident_are_not_used_again():
+    accident = ids_in(OPENING.messages())[1]
+    call = {"id": accident, "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    given = [
+        SYSTEM,
+        ASKED,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": accident, "content": "y"},
+    ]
+    injected = OPENING.inject(given)
+    assert injected[-3:] == given[1:]
+    assert openai_faults(injected) == []
+    assert len(ids_in(injected)) == 4
+    assert all(is_own_call_id(one) for one in ids_in(injected))
+    assert OPENING.inject(injected) == injected
+
+
+def test_text_cannot_be_injected():
+    with pytest.raises(WrongInput, match=r'messages\("text"\)'):
+        OPENING.inject([ASKED], "text")
+    with pytest.raises(WrongInput, match=r'messages\("text"\)'):
+        EMPTY.inject([ASKED], "text")
+
+
+@pytest.mark.parametrize("opening", [OPENING, EMPTY], ids=["full", "empty"])
+def test_a_form_that_does_not_exist(opening):
+    with pytest.raises(WrongInput, match=r"'gemini'.* openai, responses, anthropic, text"):
+        opening.messages("gemini")
+    with pytest.raises(WrongInput, match="no form 'gemini'"):
+        opening.inject([ASKED], "gemini")
+
+
+def test_messages_that_are_objects_are_refused_with_what_to_do():
+    with pytest.raises(WrongInput, match=r"Message 1 is a SimpleNamespace.*model_dump\(\)"):
+        OPENING.inject([SYSTEM, SimpleNamespace(role="user")])
+
+
+def test_any_mapping_is_a_message():
+    injected = OPENING.inject([MappingProxyType(SYSTEM), MappingProxyType(ASKED)])
+    assert injected == OPENING.inject([SYSTEM, ASKED])
+    assert json.dumps(injected)
+
+
+def test_ids_are_each_once_even_when_there_are_many():
+    ids = call_ids("0123456789abcdef", 100_000)
+    assert len(set(ids)) == 100_000
+    assert all(is_own_call_id(one) for one in ids[:1000])
+    assert call_ids("0123456789abcdef", 10) == ids[:10]
+    assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)

@@ -1,0 +1,113 @@
+"""Long texts, cut in the middle."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from journeyman.templates.summaries import summary
+
+MARK = re.compile(r"… \[(\d+) characters left out\] …")
+
+
+def parts(text: str, limit: int = 500) -> tuple[str, int, str]:
+    """Head, count and tail of what was cut."""
+    cut = summary(text, limit)
+    found = MARK.search(cut)
+    assert found is not None, cut
+    return cut[: found.start() - 1], int(found[1]), cut[found.end() + 1 :]
+
+
+@pytest.mark.parametrize("text", ["", "short", "x" * 500, "  \n"])
+def test_a_short_text_stays_as_it_is(text: str) -> None:
+    assert summary(text) == text
+
+
+def test_head_and_tail_are_kept_and_the_cut_is_counted() -> None:
+    text = "H" + "x" * 5000 + "T"
+    head, count, tail = parts(text)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + count + len(tail) == len(text)
+    assert len(head) > len(tail) > 100
+
+
+def test_most_of_the_limit_is_used() -> None:
+    assert len(summary("x" * 5000)) >= 495
+
+
+def test_lines_stay_whole_where_that_costs_little() -> None:
+    lines = [f"line {number} with some words in it" for number in range(200)]
+    cut = summary("\n".join(lines))
+    kept = [line for line in cut.split("\n") if not MARK.fullmatch(line)]
+    assert set(kept) <= set(lines)
+    assert MARK.search(cut) is not None
+    assert kept[0] == lines[0]
+    assert kept[-1] == lines[-1]
+
+
+def test_the_indent_of_a_line_is_kept() -> None:
+    _, _, tail = parts("\n".join(f"    {number} = value" for number in range(300)))
+    assert tail.startswith("    ")
+
+
+def test_words_stay_whole_in_one_long_line() -> None:
+    head, _, tail = parts("word-and-word " * 400)
+    assert head.endswith("word-and-word")
+    assert tail.startswith("word-and-word")
+
+
+def test_a_placeholder_is_not_cut_in_two() -> None:
+    for shift in range(14):
+        cut = summary("x" * shift + " " + "<email:1> " * 200)
+        assert not re.search(r"<(?!email:1>)|(?<!<email:1)>", cut)
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    ["e\u0301", "👩\u200d👩\u200d👧", "👍🏽", "\ud83d\ude00", "ह\u093f", "❤\ufe0f"],
+    ids=["accent", "family", "skin tone", "surrogate pair", "vowel sign", "variation"],
+)
+def test_what_is_shown_as_one_character_is_not_split(cluster: str) -> None:
+    for shift in range(len(cluster)):
+        head, _, tail = parts("x" * shift + cluster * 1000)
+        assert head[shift:].replace(cluster, "") == ""
+        assert tail.replace(cluster, "") == ""
+
+
+def test_what_was_left_out_before_is_counted() -> None:
+    text = "x" * 2000
+    _, count, _ = parts(text)
+    assert f"[{count + 7_000} characters left out]" in summary(text, unread=7_000)
+
+
+@pytest.mark.parametrize("length", [0, 1, 30, 60, 100, 499, 500, 501])
+def test_what_was_left_out_before_is_said_of_a_short_text_too(length: int) -> None:
+    cut = summary("x" * length, unread=10**9)
+    assert len(cut) <= length
+    assert "…" in cut or not length
+
+
+def test_endless_marks_are_cut_all_the_same() -> None:
+    assert len(summary("a" + "\u0301" * 5000)) <= 500
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [(0, ""), (1, "…"), (5, "abcd…"), (40, "abcdefghij" * 3 + "abcdefghi…")],
+)
+def test_without_room_for_a_mark_the_head_is_shown(limit: int, expected: str) -> None:
+    assert summary("abcdefghij" * 100, limit) == expected
+
+
+@given(
+    st.text(st.sampled_from("ab \n\r\u0301\u200d\ud83d\ude00👍🏽"), max_size=400),
+    st.integers(0, 200),
+)
+def test_it_is_never_longer_than_the_limit(text: str, limit: int) -> None:
+    cut = summary(text, limit)
+    assert len(cut) <= limit or cut == text == ""
+    assert summary(cut, limit) == cut
+    if found := MARK.search(cut):
+        assert int(found[1]) + len(cut) - len(found[0]) - 2 == len(text)

@@ -1,0 +1,303 @@
+"""The tool `warm_session`: every action, and every wrong use."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from tests.conversations import stock_keeping
+from tests.validators import openai_faults
+
+from journeyman import Journeyman
+from journeyman.embeddings.embedder import Embedder
+from journeyman.testing import Corpus
+from journeyman.warm_session import SCHEMA, warm_session
+from journeyman.warm_session.tool import ACTIONS
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journeyman]:
+    """Two good sessions and a bad one. Tests that change something make their own."""
+    with recorded(tmp_path_factory.mktemp("kept")) as journeyman:
+        yield journeyman
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Journeyman]:
+    with recorded(tmp_path) as journeyman:
+        yield journeyman
+
+
+def recorded(folder: Path) -> Journeyman:
+    times = iter(range(1, 1_000))
+    journeyman = Journeyman(
+        home=folder / "home", environ={"HOME": str(folder)}, clock=lambda: float(next(times))
+    )
+    for day in (1, 2):
+        journeyman.record(stock_keeping(day), source="shed", session_id=f"good-{day}", outcome=1.0)
+    journeyman.record(stock_keeping(3, failures=5), source="barn", session_id="bad", outcome=0.0)
+    return journeyman
+
+
+def asked(journeyman: Journeyman, action: str, **arguments: Any) -> dict[str, Any]:
+    """The answer of an action that succeeds."""
+    answer: dict[str, Any] = json.loads(warm_session(journeyman, {"action": action, **arguments}))
+    assert answer.pop("success") is True, answer
+    return answer
+
+
+def refused(journeyman: Journeyman, arguments: Any) -> str:
+    """The error of an action that does not."""
+    answer = json.loads(warm_session(journeyman, arguments))
+    assert answer.keys() == {"success", "error"}
+    assert answer["success"] is False
+    error: str = answer["error"]
+    return error
+
+
+class TestSchema:
+    def test_it_is_a_function_definition(self) -> None:
+        assert SCHEMA.keys() == {"name", "description", "parameters"}
+        Draft202012Validator.check_schema(SCHEMA["parameters"])
+
+    def test_it_knows_the_actions_and_all_that_they_take(self) -> None:
+        properties = SCHEMA["parameters"]["properties"]
+        assert properties["action"]["enum"] == [*ACTIONS]
+        taken = {name for action in ACTIONS.values() for name in action.takes}
+        assert taken | {"action"} == properties.keys()
+        assert all(set(action.needs) <= set(action.takes) for action in ACTIONS.values())
+
+    def test_the_description_tells_every_action(self) -> None:
+        for name in ACTIONS:
+            assert f"- {name}: " in SCHEMA["description"]
+
+
+class TestBuild:
+    def test_it_tells_what_was_made(self, own: Journeyman) -> None:
+        answer = asked(own, "build", name="stock", description="Keeping lists", tags=["shed"])
+        template = own.templates.get("stock")
+        assert (template.description, template.tags) == ("Keeping lists", ("shed",))
+        assert answer.pop("average_gain").keys() == {"estimate", "low", "high", "calls", "method"}
+        assert answer == {
+            "template": "stock",
+            "version": 1,
+            "task_type": template.task_type,
+            "scanned": 3,
+            "qualified": 2,
+            "patterns": len(template.patterns),
+        }
+        assert template.patterns
+
+    def test_the_limits_are_kept(self, own: Journeyman) -> None:
+        assert asked(own, "build", name="stock", max_sessions=1)["qualified"] == 1
+        assert asked(own, "build", name="stock", source_filter="shed")["scanned"] == 2
+        assert "37 messages" in refused(own, {"action": "build", "name": "x", "min_messages": 37})
+
+    def test_building_again_makes_a_new_version(self, own: Journeyman) -> None:
+        assert [asked(own, "build", name="stock")["version"] for _ in range(2)] == [1, 2]
+
+    def test_what_is_not_used_is_told(self, own: Journeyman) -> None:
+        answer = asked(own, "build", name="stock", session_id="good-1", compare_with="bad")
+        assert answer["ignored"] == ["session_id", "compare_with"]
+
+
+class TestTemplates:
+    def test_list_knows_tags_as_a_list_and_as_a_text(self, own: Journeyman) -> None:
+        asked(own, "build", name="b", tags=["shed", "goods"])
+        asked(own, "build", name="a", tags="shed")
+
+        def names(**arguments: Any) -> list[str]:
+            return [one["name"] for one in asked(own, "list", **arguments)["templates"]]
+
+        assert names() == ["a", "b"]
+        assert names(tags="shed, goods") == names(tags=["goods"]) == ["b"]
+        assert names(tags='["shed", "goods"]') == ["b"]
+        assert names(tags=["other"]) == []
+
+    def test_list_tells_what_a_template_is(self, own: Journeyman) -> None:
+        built = asked(own, "build", name="stock", description="x" * 300)
+        (listed,) = asked(own, "list")["templates"]
+        assert listed == {
+            "name": "stock",
+            "version": 1,
+            "task_type": built["task_type"],
+            "tags": [],
+            "description": "x" * 199 + "…",
+            "patterns": built["patterns"],
+            "used": 0,
+            "effect": {"tried": 0, "mean": None},
+        }
+
+    def test_load_gives_messages_to_start_with_and_counts_the_use(self, own: Journeyman) -> None:
+        asked(own, "build", name="stock")
+        loaded = asked(own, "load", name="stock")
+        assert loaded["messages"] == own.opening(template="stock").messages()
+        assert loaded["messages"][0] == {"role": "system", "content": loaded["system"]}
+        assert openai_faults(loaded["messages"]) == []
+        assert loaded["patterns"] == len(loaded["reasons"]) > 0
+        assert (loaded["template"], loaded["tokens"] > 0) == ("stock@1", True)
+        assert asked(own, "list")["templates"][0]["used"] == 2
+
+    def test_delete_takes_all_versions_or_the_named_one(self, own: Journeyman) -> None:
+        for _ in range(3):
+            asked(own, "build", name="stock")
+        assert asked(own, "delete", name="stock@2") == {"template": "stock@2", "deleted": 1}
+        assert asked(own, "delete", name="stock") == {"template": "stock", "deleted": 2}
+        assert "no template 'stock'" in refused(own, {"action": "delete", "name": "stock"})
+
+
+class TestReliability:
+    def test_profile_of_all_of_a_source_and_of_one_session(self, kept: Journeyman) -> None:
+        assert asked(kept, "profile")["sessions"] == 3
+        assert asked(kept, "profile", source_filter="shed")["error_rate"]["errors"] == 0
+        one = asked(kept, "profile", session_id="bad")
+        assert (one["sessions"], one["calls"]) == (1, 14)
+        assert one["error_rate"]["errors"] == 5
+        assert one["error_rate"]["of"] == 14
+        assert one["error_rate"]["low"] < one["error_rate"]["estimate"] == round(5 / 14, 4)
+        assert one["error_rate"]["method"]
+        assert [tool["tool"] for tool in one["tools"]] == ["look_up", "note_down"]
+        assert [band["length"] for band in one["lengths"]] == ["mid"]
+        assert one["learning"]["reading"].startswith("Not enough data")
+
+    def test_a_profile_of_nothing_says_so(self, kept: Journeyman) -> None:
+        answer = asked(kept, "profile", source_filter="nobody")
+        assert answer["sessions"] == 0
+        assert answer["note"] == "There are no sessions to profile."
+        assert answer["error_rate"]["estimate"] is None
+
+    def test_a_profile_of_many_tools_stays_small(self, tmp_path: Path) -> None:
+        messages = [{"role": "user", "content": "Go"}]
+        for number in range(60):
+            tool = f"mcp__{number}__" + "long_name_" * 12
+            call = {"id": f"c{number}", "function": {"name": tool, "arguments": "{}"}}
+            messages += [
+                {"role": "assistant", "content": None, "tool_calls": [call]},  # type: ignore[dict-item]
+                {"role": "tool", "tool_call_id": f"c{number}", "content": "done"},
+            ]
+        with Journeyman(home=tmp_path, environ={"HOME": str(tmp_path)}) as journeyman:
+            journeyman.record(messages)
+            text = warm_session(journeyman, {"action": "profile"})
+        answer = json.loads(text)
+        assert (len(answer["tools"]), answer["more_tools"]) == (15, 45)
+        assert Embedder().count_tokens(text) < 3_000
+
+    def test_compare(self, kept: Journeyman) -> None:
+        found = kept.compare("good-1", "bad")
+        answer = asked(kept, "compare", session_id="good-1", compare_with="bad")
+        assert (answer["verdict"], answer["reading"]) == (found.verdict, found.reading)
+        assert answer["warm_minus_cold"]["estimate"] == round(-5 / 14, 4)
+        assert answer["warm_minus_cold"]["low"] < answer["warm_minus_cold"]["high"]
+        assert answer["cold"]["error_rate"]["errors"] == 5
+
+    def test_compress_check_without_a_compression(self, kept: Journeyman) -> None:
+        answer = asked(kept, "compress-check", session_id="good-1")
+        assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
+
+    def test_compress_check(self, corpus: Corpus, tmp_path: Path) -> None:
+        with Journeyman(home=tmp_path, environ={"HOME": str(tmp_path)}) as journeyman:
+            journeyman.import_logs([corpus.folder])
+            found = [one for one in journeyman.sessions.list() if one.generations > 1]
+            assert found
+            for overview in found:
+                session = overview.session.id
+                report = journeyman.compression(session)
+                answer = asked(journeyman, "compress-check", session_id=session)
+                assert answer["verdict"] == report.state
+                assert answer["reading"] == report.reading
+                assert answer["compressions"] == len(answer["steps"]) == len(report.steps)
+
+
+WRONG = {
+    "no action": ({}, "needs action"),
+    "unknown action": ({"action": "warm"}, "no action 'warm'. Choose one of: build, list"),
+    "action of another type": ({"action": 5}, "no action 5"),
+    "unknown parameter": ({"action": "list", "nmae": "x"}, "no parameter 'nmae'"),
+    "build without a name": ({"action": "build"}, "build needs name"),
+    "load with an empty name": ({"action": "load", "name": " "}, "load needs name"),
+    "delete with null": ({"action": "delete", "name": None}, "delete needs name"),
+    "compare with nothing": ({"action": "compare", "session_id": "bad"}, "needs compare_with"),
+    "check of nothing": ({"action": "compress-check"}, "needs session_id"),
+    "a name of another type": ({"action": "load", "name": 5}, "name is 5, and must be a text"),
+    "half a name": ({"action": "load", "name": "\ud83d"}, "cannot be called '?'"),
+    "a bad name": ({"action": "build", "name": "../x"}, "path separator"),
+    "unknown template": ({"action": "load", "name": "nothing"}, "no template 'nothing'"),
+    "unknown version": ({"action": "delete", "name": "nothing@3"}, "no template 'nothing@3'"),
+    "unknown session": ({"action": "profile", "session_id": "nobody"}, "no session 'nobody'"),
+    "ambiguous session": ({"action": "profile", "session_id": "good"}, "begins with 'good'"),
+    "session and source": (
+        {"action": "profile", "session_id": "bad", "source_filter": "barn"},
+        "not both at once",
+    ),
+    "a number as text": (
+        {"action": "build", "name": "x", "min_messages": "30"},
+        "min_messages is '30', and must be a whole number from 0 to",
+    ),
+    "a truth value": ({"action": "build", "name": "x", "max_sessions": True}, "is True, and"),
+    "a fraction": ({"action": "build", "name": "x", "max_sessions": 1.5}, "is 1.5, and"),
+    "below the least": ({"action": "build", "name": "x", "max_sessions": 0}, "from 1 to"),
+    "beyond the database": ({"action": "build", "name": "x", "min_messages": 10**30}, "from 0 to"),
+    "beyond writing": ({"action": "build", "name": "x", "min_messages": 10**5000}, "cannot be"),
+    "not a number": ({"action": "build", "name": "x", "min_messages": float("nan")}, "is nan"),
+    "tags of another type": ({"action": "list", "tags": [1]}, "must be a list of texts"),
+    "tags as an object": ({"action": "list", "tags": {"a": 1}}, "must be a list of texts"),
+    "a bad tag": ({"action": "list", "tags": ["x" * 50]}, "longer than 40"),
+    "too much asked": ({"action": "build", "name": "x", "min_messages": 500}, "500 messages"),
+    "a list": (["list"], "Give a JSON object"),
+    "nothing": (None, "Give a JSON object"),
+    "no names": ({1: 2}, "Give a JSON object"),
+    "a text": ("list the templates", "is no JSON"),
+    "a JSON list": ("[1]", "Give a JSON object"),
+    "half a character": ('"\ud83d"', "is no JSON"),
+    "a deep text": ("[" * 100_000, "is no JSON"),
+}
+
+
+class TestWrongUse:
+    @pytest.mark.parametrize("name", WRONG)
+    def test_the_error_says_what_is_wrong(self, kept: Journeyman, name: str) -> None:
+        arguments, said = WRONG[name]
+        assert said in refused(kept, arguments)
+        assert kept.templates.list() == []
+
+    @settings(max_examples=200, deadline=None)
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+            max_leaves=8,
+        )
+        | st.fixed_dictionaries(
+            {"action": st.sampled_from([*ACTIONS])},
+            optional={
+                name: st.none() | st.booleans() | st.floats() | st.text() | st.lists(st.text())
+                for name in SCHEMA["parameters"]["properties"]
+                if name != "action"
+            },
+        )
+    )
+    def test_every_call_gets_an_answer(self, kept: Journeyman, arguments: Any) -> None:
+        answer = json.loads(warm_session(kept, arguments), parse_constant=pytest.fail)
+        assert answer["success"] or answer["error"]
+        for template in kept.templates.list():
+            kept.templates.delete(template.name)
+
+    def test_what_nobody_foresaw_is_not_hidden(self) -> None:
+        with pytest.raises(AttributeError):
+            warm_session(None, {"action": "list"})  # type: ignore[arg-type]
+
+
+class TestForm:
+    def test_arguments_may_be_a_text(self, kept: Journeyman) -> None:
+        assert json.loads(warm_session(kept, '{"action": "list"}'))["success"] is True
+
+    def test_a_whole_number_may_be_a_float(self, own: Journeyman) -> None:
+        assert asked(own, "build", name="stock", max_sessions=1.0)["qualified"] == 1
+
+    @pytest.mark.parametrize("action", ["list", "profile"])
+    def test_the_same_question_gets_the_same_bytes(self, kept: Journeyman, action: str) -> None:
+        assert len({warm_session(kept, {"action": action}) for _ in range(3)}) == 1
