@@ -1,4 +1,4 @@
-"""Whether an opening shows the tools that a task needs, beside two simpler ways to choose.
+"""Whether an opening shows the tools that a task needs, beside simpler ways to choose.
 
     python benchmarks/selection.py FOLDER… [--budget 1500]
 
@@ -6,9 +6,9 @@ The folders hold logs of repeated tasks with a known outcome (tau_bench, tau2). 
 out in turn: the library then has only what other tasks taught. Its text is what the user said
 first in its first run; what it needs are the tools that its successful runs called with success
 (trivial ones, which are never learned, do not count). The share of these that the opening shows
-within the budget is averaged over tasks. Three ways in one run: ours, the first 15 patterns in
-stored order, and BM25 alone; all from the same patterns with the same costs. The ratio of ours to
-the first 15 comes last.
+within the budget is averaged over tasks. In one run: ours, the first 15 patterns in stored order,
+and BM25 alone with 15 and with as many as ours may have; all from the same patterns with the same
+costs. The ratio of ours to the first 15 comes last.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
 from journeyman.records import Message, Pattern, PatternId, SessionId, Template
 from journeyman.templates.cost import tokens_of_note
+from journeyman.templates.defaults import MOST_PATTERNS
 from journeyman.templates.openings import Openings
 from journeyman.templates.selecting.bm25 import Bm25
 from journeyman.templates.selecting.selection import Limits
@@ -121,18 +122,21 @@ def main() -> None:
             template = Template(name="others", patterns=tuple(library))
             opening = openings.make(text, Limits(tokens=asked.budget), template=template)
             chosen.append(len(opening.choices))
+            matching = by_words(library, text)
             ways = {
                 "ours": {tool for pattern in opening.patterns for tool in pattern.tools},
                 f"first {_FIRST}": within(library, room, _FIRST),
-                "BM25 alone": within(by_words(library, text), room, _FIRST),
+                f"BM25, {_FIRST}": within(matching, room, _FIRST),
+                f"BM25, {MOST_PATTERNS}": within(matching, room, MOST_PATTERNS),
             }
             for way, shown in ways.items():
                 shares[way].append(len(shown & needed) / len(needed))
     print(f"{len(chosen)} tasks; our openings have {np.mean(chosen):.1f} patterns on average")
     for way, found in shares.items():
         print(f"{way:>12}: {np.mean(found):.3f} of the tools needed are shown")
-    ratio = np.mean(shares["ours"]) / np.mean(shares[f"first {_FIRST}"])
-    print(f"ratio to the first {_FIRST}: {ratio:.2f}")
+    for way in list(shares)[:0:-1]:
+        ratio = np.mean(shares["ours"]) / np.mean(shares[way])
+        print(f"ratio to {way}: {ratio:.2f}")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,54 @@ CANARIES: dict[str, tuple[str, str]] = {
     "sentry": (HEX * 2, "dsn https://{}@o1.ingest.sentry.example/4"),
     "age": ("AGE-SECRET-KEY-1" + "A1B2" * 12, "{}"),
     "docker": ("dckr_pat_" + MIX * 3, "docker login -u bob -p {}"),
+    "aws-slash": ("/0V4xpKVBFqF5mLTorvrtb" + "aB3d" * 4, "aws_secret_access_key = {}"),
+    "aws-asked": (MIX * 4, "AWS Secret Access Key [None]: {}"),
+    "google-code": ("4/0A" + MIX * 5, "Enter authorization code: {}"),
+    "discord-hook-v10": ("1234567890123/" + MIX * 6, "https://discord.com/api/v10/webhooks/{}"),
+    "github-user": (HEX * 2 + HEX[:8], "git clone https://{}:x-oauth-basic@github.com/org/repo"),
+    "putty": (MIX * 4, "Private-Lines: 1\n{}\nPrivate-MAC: 00"),
+    "crypt": ("$6$saltsalt$" + MIX * 4, "root:{}:19000:0:99999:7:::"),
+    "dollar": ("$uper5ecretPw", 'password = "{}"'),
+    "bracket": ("[Tr0ub4dor3", "DB_PASSWORD={}"),
+    "ampersand": ("Tr0ub&4dor3", "DB_PASSWORD={}"),
+    "php": (PASSWORD, "$password = '{}';"),
+    "define": (MIX * 2, "define('DB_PASSWORD', '{}');"),
+    "getenv": (MIX * 2, "os.getenv('API_KEY', '{}')"),
+    "fallback": (MIX * 2, "const secret = process.env.JWT_SECRET || '{}'"),
+    "typed-in": (MIX * 2, "page.fill('#password', '{}')"),
+    "auth-pair": (PASSWORD, "requests.get(url, auth=('bob', '{}'))"),
+    "jwt-sign": (MIX * 2, "jwt.sign(payload, '{}')"),
+    "dockerfile": (MIX * 2, "ENV API_TOKEN {}"),
+    "kubernetes": (PASSWORD, "env:\n- name: DB_PASSWORD\n  value: {}\n"),
+    "kubernetes-secret": ("WnpUaWJYMjIyJQ==", "kind: Secret\ndata:\n  config.yaml: {}\n"),
+    "xml-attribute": (MIX * 2, '<add key="ApiKey" value="{}" />'),
+    "terraform": (MIX * 2, 'variable "db_password" {{\n  default = "{}"\n}}'),
+    "table": (MIX * 3, "| api_key | {} |"),
+    "columns": (MIX + "Z", "username,password\nbob,{}\n"),
+    "section": (MIX * 2, "api:\n  key: {}\n"),
+    "percent": (PASSWORD, "q=%22password%22%3A%22{}%22"),
+    "curl-short": (PASSWORD, "curl -sSu bob:{} https://host.example"),
+    "mongosh": (PASSWORD, "mongosh -u root -p {} --quiet"),
+    "ldap": (PASSWORD, "ldapsearch -D cn=admin -w {} -b dc=example"),
+    "piped": (PASSWORD, "echo {} | docker login -u bob --password-stdin"),
+    "secret-set": (MIX * 2, "gh secret set DEPLOY --body {}"),
+    "oracle": (PASSWORD, "sqlplus scott/{}@orcl"),
+    "go-mysql": (PASSWORD, "shop:{}@tcp(db:3306)/orders"),
+    "pgpass": (PASSWORD, "db.example:5433:shop:bob:{}"),
+    "address-sign": ("S3cret#Pw", "psql postgresql://bob:{}@db.example/shop"),
+    "told-later": (MIX + "Zx", "A temporary password is generated for root@localhost: {}"),
+    "told-word": ("swordfish", "My password is {}."),
+    "told-german": (MIX, "Das Passwort lautet {}"),
+    "russian": (MIX, "пароль: {}"),
+    "code-told": ("877589", "Your verification code is {}"),
+    "iban": ("DE89370400440532013000", "IBAN: {}"),
+    "email-umlaut": ("jörg.haas@büro.example", "write to {} please"),
+    "phone-german": ("0171 2345678", "Handy: {}"),
+    "home-share": ("alice", "dir \\\\fs01\\Users\\{}\\notes"),
+    "home-percent": ("alice", "open %2Fhome%2F{}%2Fnotes"),
+    "prompt": ("alice", "{}@build-7:~/src$ make"),
+    "owner": ("alice", "-rw-r--r-- 1 {} staff 512 Jan 2 10:00 a.py"),
+    "ssh": ("alice", "ssh {}@10.0.0.3 uptime"),
 }
 
 
@@ -135,4 +183,34 @@ data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 aGVsbG8gd29ybGQsIHRoaXMgaXMgb3JkaW5hcnkgdGV4dA==
 Cookies are small files. Cookie: see the docs
 Total: 1,234.56 EUR, 15% off, 3x4=12
+read.password('Password:', creds.password)
+unexpected token: IDENTIFIER2
+Basic Usage2Guide and a basic plan12345678 that costs
+max(a, b), I will mark it with grace
+password: z.string().min(8)
+pub token: Option<String>,
+salt: rounds=12
+the password is wrong. Your password is expired, and the password was changed
+username and password fields are required
+key: linux-node-18-a1b2c3d4
+os.getenv("API_KEY", "")
+parser.add_argument("--password", "-p", help="the password")
+fields = ["username", "password", "token_v2"]
+exit code is 137 and the status code is 200
+session_id: 8f14e45f-ceea-467f-a0e6-7a1b2c3d4e5f
+password = $(openssl rand -base64 24)
+$token = $request->bearerToken();
+apiKey: process.env.API_KEY!,
+call 2024 1000 500 ms, Phone 12 345 678 units
+0046 0066 0069; 0046 0066 006A
+id 4220315081820346526 of a row
+git user.name and user.email are not configured
+drwxr-xr-x 2 root root 4096 Jan  1 00:00 .
+ssh git@host.example and uid=0(root) gid=0(root)
+gh secret set NPM_TOKEN < token.txt
+curl -u "$USER:$PASS" https://x.example
+kubectl get secret db -o jsonpath='{.data.password}'
+docker login -u bob --password-stdin
+http://localhost:8080?user=a@b
+id,name,price\\n1001,Widget,19.99
 """.splitlines()

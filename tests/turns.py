@@ -25,6 +25,7 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.templates.mining.miner import mine
+from journeyman.templates.mining.own_openings import is_own_call_id
 from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
 
 
@@ -95,10 +96,11 @@ def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
 
 
 def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
+    """The verdicts on what the agent did itself."""
     calls = [
         JudgedCall(call_id=one.id, tool=one.tool, verdict=judge(one), index=one.index)
         for one in join_calls(said)
-        if one.asked_by == "assistant"
+        if one.asked_by == "assistant" and not is_own_call_id(one.id)
     ]
     return JudgedSession(
         id=session.id,

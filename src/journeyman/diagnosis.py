@@ -15,12 +15,14 @@ from journeyman.records.report import Place
 from journeyman.settings import Settings
 from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
+from journeyman.templates.rules import rules_name
 
 Status = Literal["ok", "note", "problem"]
 
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),
     ("plots", "altair", "charts and the report as a page"),
+    ("mcp", "mcp", "the server for other programs' models"),
 )
 
 
@@ -79,13 +81,28 @@ def _database(settings: Settings) -> list[Finding]:
                 return [Finding(what="database", status="ok", found=found)]
             sessions = sum(one.sessions + one.subagents for one in store.sessions.totals())
             faults = store.faults()
+            learned = _learned(store, settings)
     except JourneymanError as error:
         return [Finding(what="database", status="problem", found=str(error))]
     if faults:
         advice = "Move the database away and import again: the logs are untouched."
         return [Finding(what="database", status="problem", found=faults[0], advice=advice)]
     found = f"{store.url}, {sessions:,} sessions, no faults"
-    return [Finding(what="database", status="ok", found=found)]
+    return [Finding(what="database", status="ok", found=found), learned]
+
+
+def _learned(store: Store, settings: Settings) -> Finding:
+    counts = store.patterns.counts()
+    missing = len(store.learned.missing(rules_name(settings.trivial_tools)))
+    held = counts.pop("quarantined", 0)
+    found = f"{sum(counts.values()):,} patterns"
+    if held:
+        found += f", {held:,} more in quarantine (journeyman templates quarantine)"
+    if missing:
+        found += f"; sessions that are new or due again: {missing:,}"
+    return Finding(
+        what="learned", status="ok", found=found, advice="journeyman learn" if missing else ""
+    )
 
 
 def _readers(readers: Readers) -> list[Finding]:

@@ -3,6 +3,7 @@ everyday verbs; the rest hangs off it by noun. A room is loaded when it is first
 calls need few of them.
 """
 
+import math
 import os
 import platform
 import time
@@ -19,6 +20,13 @@ from journeyman.records.report import ImportReport, LearnReport, Place, learn_re
 from journeyman.settings import load
 from journeyman.store.address import sqlite_path
 from journeyman.store.known_logs import KnownLogs
+from journeyman.templates.defaults import (
+    BUDGET_TOKENS,
+    FLOOR,
+    MAX_SESSIONS,
+    MIN_MESSAGES,
+    MOST_PATTERNS,
+)
 from journeyman.version import __version__
 
 if TYPE_CHECKING:
@@ -279,6 +287,8 @@ class Journeyman:
         """
         from journeyman.store.known_patterns import find_known
 
+        if workers < 1:
+            raise WrongInput(f"{workers} workers cannot learn anything. Use 1 or more.")
         began = time.perf_counter()
         known = find_known(self.settings.database, self._learning_rules)
         if known is None:
@@ -289,8 +299,6 @@ class Journeyman:
         return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - began)
 
     def _mined_with(self, workers: int, progress: Callable[[int, int], None]) -> int:
-        if workers < 1:
-            raise WrongInput(f"{workers} workers cannot learn anything. Use 1 or more.")
         if workers == 1:
             return self._learning.run(progress)
         from concurrent.futures import ProcessPoolExecutor
@@ -304,15 +312,16 @@ class Journeyman:
         self,
         name: str,
         *,
-        min_messages: int = 30,
-        max_sessions: int = 30,
+        min_messages: int = MIN_MESSAGES,
+        max_sessions: int = MAX_SESSIONS,
         source: str | None = None,
-        tags: Iterable[str] = (),
-        description: str = "",
+        tags: Iterable[str] | None = None,
+        description: str | None = None,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Template:
-        """Make a template from the newest sessions that are this long and may teach; making the
-        same name again makes a new version. `templates.build` takes more options.
+        """Make a template from the newest sessions that are this long and may teach. Making the
+        same name again makes a new version, with the tags and the description of the one before
+        unless others are given. `templates.build` takes more options.
         """
         return self.templates.build(
             name,
@@ -329,9 +338,9 @@ class Journeyman:
         task: str = "",
         *,
         tools: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
-        budget_tokens: int = 1_500,
-        max_patterns: int = 6,
-        floor: float = 0.3,
+        budget_tokens: int = BUDGET_TOKENS,
+        max_patterns: int = MOST_PATTERNS,
+        floor: float = FLOOR,
         template: str | None = None,
         counted: bool = True,
     ) -> "Opening":
@@ -343,6 +352,7 @@ class Journeyman:
         from journeyman.templates.schemas.tool_schemas import LiveTools
         from journeyman.templates.selecting.selection import Limits
 
+        _check_opening(task, budget_tokens, max_patterns, floor)
         limits = Limits(tokens=budget_tokens, most=max_patterns, floor=floor)
         live = None if tools is None else LiveTools.read(tools)
         chosen = None if template is None else self.templates.get(template)
@@ -370,3 +380,13 @@ class Journeyman:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+def _check_opening(task: object, tokens: object, most: object, floor: object) -> None:
+    if not isinstance(task, str):
+        raise WrongInput(f"The task {task!r} is not a text. Say what the session is to do.")
+    for name, value in (("budget_tokens", tokens), ("max_patterns", most)):
+        if not isinstance(value, int) or value < 0:
+            raise WrongInput(f"{name} is {value!r}. Use a whole number from 0 on.")
+    if not isinstance(floor, int | float) or math.isnan(floor):
+        raise WrongInput(f"The floor of similarity is {floor!r}. Use a number from 0 to 1.")

@@ -19,11 +19,13 @@ from journeyman.records import (
     SessionId,
     SessionOverview,
     Verdict,
+    join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
 from journeyman.reliability.compression import Stretch
 from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
+from journeyman.templates.mining.own_openings import after_opening, is_own_call_id
 
 logger = logging.getLogger(__name__)
 
@@ -139,12 +141,13 @@ class Judging:
 
     def _judged_calls(self, session_id: SessionId) -> tuple[JudgedCall, ...] | None:
         """The verdicts on an agent's calls, or None if the session is gone. Calls of a simulated
-        user say nothing about the agent.
+        user say nothing about the agent, nor do those that an opening of ours put before it.
         """
         try:
-            calls = self._store.sessions.calls(session_id)
+            messages = list(self._store.sessions.messages(session_id))
         except (UnknownSession, AmbiguousSession):  # others may begin with the id that is gone
             return None
+        shown = {message.key for message in messages[: after_opening(messages)]}
         return tuple(
             JudgedCall(
                 call_id=call.id,
@@ -154,8 +157,10 @@ class Judging:
                 generation=call.generation,
                 model=call.model,
             )
-            for call in calls
+            for call in join_calls(messages)
             if call.asked_by == "assistant"
+            and call.asked_key not in shown
+            and not is_own_call_id(call.id)
         )
 
     def _is_full(self, waiting: list[_Judged]) -> bool:

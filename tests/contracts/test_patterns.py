@@ -42,6 +42,7 @@ def write(store: Store, *names: str, text: str = "hello", **facts: Any) -> None:
 def a_pattern(name: str = "p", session: str = "a", **facts: Any) -> Pattern:
     given = {
         "kind": "first_try",
+        "source": "test",
         "intent": f"as {session} says {name}",
         "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
         "sessions": (SessionId(session),),
@@ -222,7 +223,6 @@ class TestKeeping:
         with Store(database_url) as again:
             (stored,) = again.patterns.list()
             assert stored.pattern == pattern
-            assert stored.source == "test"
             assert again.patterns.get("p") == stored
             assert again.patterns.at([stored.row]) == [stored]
             assert again.patterns.of_sessions(["a"]) == [stored]
@@ -234,6 +234,7 @@ class TestKeeping:
         least = Pattern(
             id=PatternId("p"),
             kind="final",
+            source="test",
             intent="",
             steps=(Step(tool=""),),
             sessions=(SessionId("a"),),

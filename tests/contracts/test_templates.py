@@ -33,7 +33,12 @@ def a_template(name: str = "web", **facts: Any) -> Template:
 def a_pattern(words: str = "look it up") -> Pattern:
     step = Step(tool="bash", arguments='{"n": 1}', result=words)
     return Pattern(
-        id=PatternId("p"), kind="final", intent=words, steps=(step,), sessions=(SessionId("a"),)
+        id=PatternId("p"),
+        kind="final",
+        intent=words,
+        source="test",
+        steps=(step,),
+        sessions=(SessionId("a"),),
     )
 
 

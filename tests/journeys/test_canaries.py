@@ -11,6 +11,7 @@ from tests.canaries import CANARIES, SURVIVORS, planted
 from tests.turns import agent, call, chat, user
 
 from journeyman import Journeyman
+from journeyman.mcp.tools import TOOLS
 
 TASK = "Look after the deployment of the shop"
 
@@ -27,7 +28,11 @@ def session_with(text: str) -> list[dict[str, Any]]:
         call("send", {"body": nested}, json.dumps({"ok": True, "echo": text})),
         call("store", {"data": coded}, f"stored {coded} today"),
         call("tell", {"to": "all"}, "x" * 400 + f"\n{text}\n" + "y" * 40_000),
+        call("cut", {"where": "inside"}, "y " * (8_192 - 20) + f"\n{text}\n" + " z" * 20_000),
         agent("It is looked after."),
+        user("Go on with it " + "as before " * 36 + f"\n{text}\n"),  # where an intent is cut
+        call("go", {"on": True}, "went on"),
+        agent("It went on."),
     )
 
 
@@ -72,6 +77,27 @@ def test_no_canary_comes_out(name: str, where: str, told: dict[str, str]):
     coded = base64.b64encode(f"\n{planted(name)}\n".encode()).decode()
     for spelled in (canary, json.dumps(canary)[1:-1], coded):
         assert spelled not in told[where]
+
+
+def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):
+    key = CANARIES["github"][0]
+    with Journeyman(home=tmp_path, environ={}) as jm:
+        jm.record(chat(user(TASK), call(key), agent("Done.")), session_id="s", outcome=1.0)
+        jm.learn()
+        assert jm.opening(TASK).is_empty
+        told = msgspec.json.encode([one.pattern for one in jm.patterns.list()]).decode()
+    assert key not in told
+
+
+@pytest.mark.parametrize("query", ["ghp", "deploy", "token"])
+def test_what_a_model_finds_is_redacted_whatever_it_looks_for(tmp_path: Path, query: str):
+    key = CANARIES["github"][0]
+    search = next(tool for tool in TOOLS if tool.name == "search_sessions")
+    with Journeyman(home=tmp_path, environ={}) as jm:
+        jm.record(chat(user(f"The deploy token is {key} for now"), agent("Noted.")))
+        answer = search.run(jm, {"query": query}).text
+    assert key not in answer
+    assert key[8:] not in answer
 
 
 def test_ordinary_text_comes_out_as_it_went_in(tmp_path: Path):

@@ -13,7 +13,7 @@ from journeyman.templates.mining.own_openings import (
     is_own_call_id,
     without_opening_text,
 )
-from journeyman.templates.shown.forms import is_showable
+from journeyman.templates.shown.forms import why_not_shown
 from journeyman.templates.shown.opening import Choice, Opening
 
 # Half characters and control characters are likely; now and then a text is huge.
@@ -82,7 +82,7 @@ def test_every_form_is_valid(opening: Opening) -> None:
     assert anthropic_faults(opening.messages("anthropic")) == []
     opening.system.encode()
     assert len(opening.patterns) == len(opening.reasons)
-    assert len(opening.patterns) == sum(not is_showable(one.pattern) for one in opening.choices)
+    assert len(opening.patterns) == sum(not why_not_shown(one.pattern) for one in opening.choices)
 
 
 @given(openings)

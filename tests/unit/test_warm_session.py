@@ -233,9 +233,9 @@ WRONG = {
         {"action": "profile", "session_id": "bad", "source_filter": "barn"},
         "not both at once",
     ),
-    "a number as text": (
-        {"action": "build", "name": "x", "min_messages": "30"},
-        "min_messages is '30', and must be a whole number from 0 to",
+    "a word for a number": (
+        {"action": "build", "name": "x", "min_messages": "many"},
+        "min_messages is 'many', and must be a whole number from 0 to",
     ),
     "a truth value": ({"action": "build", "name": "x", "max_sessions": True}, "is True, and"),
     "a fraction": ({"action": "build", "name": "x", "max_sessions": 1.5}, "is 1.5, and"),

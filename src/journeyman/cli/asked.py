@@ -1,5 +1,6 @@
 """What commands share in asking: which Journeyman is meant, which sessions, and answers as JSON."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,12 +11,13 @@ import click
 import msgspec
 
 from journeyman.journeyman import Journeyman
+from journeyman.redaction.invisible import UNSEEN
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 # Recorded text may hold what moves a cursor or turns text round. In JSON it stands only inside
 # strings, where its escape means the same.
-_UNSEEN = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_UNSEEN = re.compile(f"[\x7f-\x9f\u2028\u2029{UNSEEN}]")
 
 COUNT = click.IntRange(0, 1_000_000_000)
 
@@ -38,7 +40,7 @@ def print_json(value: Any) -> None:
 
 def escaped(json_text: str) -> str:
     """JSON text with everything escaped that a terminal might obey."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], json_text)
 
 
 def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:

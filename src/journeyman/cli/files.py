@@ -5,6 +5,7 @@ only. What cannot be done is told in one line.
 import errno
 import os
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,18 +17,26 @@ STANDARD_INPUT = "-"
 
 
 def read(name: str, what: str, *, most: int) -> bytes:
-    """The bytes of a file, or of standard input for a dash; of a larger file one byte more than
-    `most`, so that its reader can tell. Raises WrongInput.
+    """The bytes of a file, or of standard input for a dash. Raises WrongInput, also when there are
+    more than `most`.
     """
-    if name == STANDARD_INPUT:
-        return sys.stdin.buffer.read(most + 1)
+    where = "standard input" if name == STANDARD_INPUT else name
     try:
-        with Path(name).open("rb") as file:
-            return file.read(most + 1)
+        if name == STANDARD_INPUT:
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(most + 1)
     except (OSError, ValueError) as problem:
         raise WrongInput(
-            f"The {what} cannot be read from {name}: {_said(problem)}. Name another file."
+            f"The {what} cannot be read from {where}: {_said(problem)}. Name another file."
         ) from problem
+    if len(data) > most:
+        raise WrongInput(
+            f"The {what} in {where} is longer than {most:,} bytes, which is more than is read. "
+            "Give a shorter one."
+        )
+    return data
 
 
 def write(path: Path, content: bytes, what: str, *, force: bool) -> None:
@@ -50,15 +59,18 @@ def write(path: Path, content: bytes, what: str, *, force: bool) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whoever reads the file meanwhile sees the old one or the new one, never half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Whoever reads the file meanwhile sees the old one or the new one, never half of it. Of a
+    link the file that it leads to is replaced.
+    """
+    target = path.resolve()
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".journeyman-")
     try:
-        part.touch(mode=0o600)
-        part.write_bytes(content)
-        part.replace(path)
+        with os.fdopen(descriptor, "wb") as part:
+            part.write(content)
+        Path(name).replace(target)
     finally:
         with suppress(OSError):
-            part.unlink()
+            Path(name).unlink()
 
 
 def _said(problem: OSError | ValueError) -> str:

@@ -24,8 +24,11 @@ def show_report(console: Console, report: LearnReport) -> None:
         return
     stored = shown.many(report.sessions, "session")
     if report.mined:
-        new = shown.many(report.mined, "new or changed session")
-        console.print(f"Went through {new} in {report.seconds:.1f} s; {stored} in all.")
+        new = shown.many(report.mined, "session")
+        console.print(
+            f"Went through {new} that were new or due again, in {report.seconds:.1f} s; "
+            f"{stored} in all."
+        )
     else:
         console.print(f"Nothing is new since the last time; {stored} in all.")
     console.print()

@@ -10,6 +10,7 @@ from journeyman.cli import asked, files, shown
 from journeyman.cli.template_making import TYPE
 from journeyman.journeyman import Journeyman
 from journeyman.records.errors import BadTools, UnknownTemplate
+from journeyman.templates.defaults import BUDGET_TOKENS, FLOOR, MOST_PATTERNS
 from journeyman.templates.files.strict_json import BadJson, read_json
 from journeyman.templates.shown.opening import Form
 
@@ -27,8 +28,8 @@ def _similarity(_ctx: click.Context, _param: click.Parameter, value: float) -> f
     "open",
     epilog="""\b
 Examples:
-  journeyman open "Fix the failing test in the parser"
-  journeyman open "Fix the failing test in the parser" --explain
+  journeyman open "Add a test for an amount split among people"
+  journeyman open "Add a test for an amount split among people" --explain
   journeyman open --template web --format anthropic > opening.json
   journeyman open --type code --tag python --format text
   cat task.txt | journeyman open - --tools tools.json --budget 800""",
@@ -48,7 +49,7 @@ Examples:
 @click.option(
     "--budget",
     type=asked.COUNT,
-    default=1_500,
+    default=BUDGET_TOKENS,
     show_default=True,
     help="How many tokens it may cost, by estimate.",
 )
@@ -56,7 +57,7 @@ Examples:
     "--max",
     "most",
     type=asked.COUNT,
-    default=6,
+    default=MOST_PATTERNS,
     show_default=True,
     help="How many examples at most.",
 )
@@ -64,7 +65,7 @@ Examples:
     "--floor",
     type=click.FloatRange(0.0, 1.0),
     callback=_similarity,
-    default=0.3,
+    default=FLOOR,
     show_default=True,
     help="How similar to the task an example has to be.",
 )

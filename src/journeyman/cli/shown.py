@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from journeyman.records import SourceTotals
+from journeyman.redaction.invisible import DIRECTIONS, FILLERS, JOINERS, SIGNS
 
 UNKNOWN = "·"
 """What is shown for what is not known; an empty cell would read as nothing."""
@@ -22,8 +23,9 @@ _SHORT_IDS = (
     re.compile(r"(agent-[^-]{4,12})-.+"),
     re.compile(r"([0-9a-f]{8}-.{1,14}).*"),
 )
-# Recorded text may hold anything: colours, cursor movements, bells. None of it reaches the screen.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Recorded text may hold anything: colours, cursor movements, bells. None of it reaches the screen;
+# what chooses the shape of an emoji does.
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{JOINERS}{DIRECTIONS}{FILLERS}{SIGNS}]")
 
 
 def console() -> Console:

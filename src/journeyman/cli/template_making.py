@@ -6,14 +6,20 @@ import click
 
 from journeyman.cli import asked, shown, templates_shown
 from journeyman.records import PatternType
+from journeyman.templates.defaults import (
+    MAX_EXAMPLES,
+    MAX_PATTERNS,
+    MAX_SESSIONS,
+    MIN_MESSAGES,
+)
 
 TYPE = click.Choice(get_args(PatternType))
 AT_LEAST_ONE = click.IntRange(1, 1_000_000_000)
 
 _tags = click.option("--tag", "tags", multiple=True, help="A tag for it; may be repeated.")
-_description = click.option("--description", default="", help="What it is for, for people.")
+_description = click.option("--description", help="What it is for, for people.")
 _addendum = click.option(
-    "--addendum", default="", help="A text of your own that models see beside the examples."
+    "--addendum", help="A text of your own that models see beside the examples."
 )
 
 
@@ -28,21 +34,21 @@ Examples:
 @click.option(
     "--min-messages",
     type=asked.COUNT,
-    default=30,
+    default=MIN_MESSAGES,
     show_default=True,
     help="Only sessions this long.",
 )
 @click.option(
     "--max-sessions",
     type=AT_LEAST_ONE,
-    default=30,
+    default=MAX_SESSIONS,
     show_default=True,
     help="How many sessions that teach are used, newest first.",
 )
 @click.option(
     "--max-patterns",
     type=AT_LEAST_ONE,
-    default=100,
+    default=MAX_PATTERNS,
     show_default=True,
     help="How many patterns are kept, those seen most first.",
 )
@@ -61,14 +67,15 @@ def build(
     max_patterns: int,
     source: str | None,
     tags: tuple[str, ...],
-    description: str,
-    addendum: str,
+    description: str | None,
+    addendum: str | None,
     as_json: bool,
 ) -> None:
     """Make a template from the newest long sessions that went well.
 
-    What is new in them is learned first. Building the same NAME again makes a new version; the
-    older ones stay.
+    What is new in them is learned first. Building the same NAME again makes a new version, with
+    the tags and texts of the one before unless you give others (an empty text clears); the older
+    ones stay.
     """
     library = asked.opened(ctx).templates
     with shown.counting_bar("Looking at sessions") as progress:
@@ -78,7 +85,7 @@ def build(
             max_sessions=max_sessions,
             max_patterns=max_patterns,
             source=source,
-            tags=tags,
+            tags=tags or None,
             description=description,
             addendum=addendum,
             progress=progress,
@@ -104,7 +111,7 @@ Examples:
 @click.option(
     "--max-examples",
     type=AT_LEAST_ONE,
-    default=10,
+    default=MAX_EXAMPLES,
     show_default=True,
     help="How many patterns are kept.",
 )
@@ -117,8 +124,8 @@ def create(
     name: str | None,
     task_type: str | None,
     tags: tuple[str, ...],
-    description: str,
-    addendum: str,
+    description: str | None,
+    addendum: str | None,
     max_examples: int,
     as_json: bool,
 ) -> None:
@@ -128,8 +135,8 @@ def create(
         name=name,
         task_type=task_type,
         tags=tags,
-        description=description,
-        addendum=addendum,
+        description=description or "",
+        addendum=addendum or "",
         max_examples=max_examples,
     )
     if as_json:

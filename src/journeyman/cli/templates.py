@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+import msgspec
 
 from journeyman.cli import asked, files, patterns_shown, shown, templates_shown
 from journeyman.cli.template_making import AT_LEAST_ONE, TYPE, build, create
@@ -44,8 +45,10 @@ def list_(
     """List templates by name."""
     library = asked.opened(ctx).templates
     found = library.list(task_type=task_type, tags=tags, versions=versions)
-    if as_json:
-        asked.print_json(found)
+    if as_json:  # `templates show` has the patterns
+        asked.print_json(
+            [msgspec.to_builtins(one) | {"patterns": len(one.patterns)} for one in found]
+        )
         return
     console = shown.console()
     if found:
@@ -132,7 +135,9 @@ Examples:
   journeyman templates export web@1 -o web.json --force"""
 )
 @click.argument("reference", metavar="NAME[@VERSION]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to FILE."
+)
 @click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
 @click.pass_context
 def export(ctx: click.Context, reference: str, *, output: Path | None, force: bool) -> None:
@@ -155,9 +160,14 @@ Examples:
 )
 @click.argument("file")
 @click.option("--name", help="What it is to be called here (default: as the file says).")
+@click.option(
+    "--with-addendum", is_flag=True, help="Keep its words to models too. Read them before."
+)
 @asked.json_option
 @click.pass_context
-def import_(ctx: click.Context, file: str, *, name: str | None, as_json: bool) -> None:
+def import_(
+    ctx: click.Context, file: str, *, name: str | None, with_addendum: bool, as_json: bool
+) -> None:
     """Keep a template from a FILE, or from standard input for a dash.
 
     The file is not trusted: its examples are redacted and looked at like all that is learned. A
@@ -167,7 +177,8 @@ def import_(ctx: click.Context, file: str, *, name: str | None, as_json: bool) -
     from journeyman.templates.files.exchange import LARGEST_FILE  # noqa: PLC0415
 
     data = files.read(file, "template", most=LARGEST_FILE)
-    imported = asked.opened(ctx).templates.import_file(data, name=name)
+    library = asked.opened(ctx).templates
+    imported = library.import_file(data, name=name, with_addendum=with_addendum)
     if as_json:
         asked.print_json(imported)
     else:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 
 DIMENSIONS = 256
-NAME = "wordllama-l2-supercat-256"
-"""Which vectors these are: those of another model cannot be compared with them."""
-
 _LONGEST = 2_000
 """Characters of a text that are looked at: a static model only blurs when it sees more."""
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from journeyman.journeyman import Journeyman
 from journeyman.redaction.redactor import Redactor
 from journeyman.reliability.profile import By
+from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.templates.shown.opening import Form
 from journeyman.warm_session import SCHEMA, compact, warm_session
 from journeyman.warm_session.arguments import Given, read_arguments
@@ -77,11 +78,9 @@ def _opening(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
 
 def _search_sessions(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     given: Given = read_arguments("search_sessions", arguments, _SEARCH_SCHEMA)
-    found = journeyman.sessions.search(given.pop("query"), **given)
     # A person may see their own secrets; a model, which sends on what it reads, need not.
-    redactor = Redactor()
-    hits = [msgspec.structs.replace(hit, snippet=redactor.text(hit.snippet)) for hit in found]
-    return _as_json(compact.hits_answer(hits))
+    found = journeyman.sessions.search(given.pop("query"), clean=Redactor().text, **given)
+    return _as_json(compact.hits_answer(found))
 
 
 def _as_json(answer: Answer) -> Answered:
@@ -129,14 +128,14 @@ _OPENING_SCHEMA = _object(
             "type": "integer",
             "minimum": 1,
             "maximum": 100_000,
-            "default": 1_500,
+            "default": BUDGET_TOKENS,
             "description": "How long the opening may be, in tokens.",
         },
         "max_patterns": {
             "type": "integer",
             "minimum": 1,
             "maximum": 50,
-            "default": 6,
+            "default": MOST_PATTERNS,
             "description": "How many examples it may have. Few are better than many.",
         },
         "format": {

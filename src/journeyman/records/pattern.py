@@ -35,7 +35,8 @@ class Pattern(Struct, frozen=True, kw_only=True):
     """What worked, and how often it was seen.
 
     The id names the content with its particular values left out, so that equal work has one id
-    wherever it was recorded. `sessions` names the first few of the `session_count` in which it
+    wherever it was recorded. `source` is the recorder of the session as whose it is shown: its
+    tools are that agent's. `sessions` names the first few of the `session_count` in which it
     was seen. A pattern that is `quarantined` names the rule that says why, and is in no opening.
     `tokens` is an estimate of what its messages cost in an opening.
     """
@@ -45,6 +46,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
     intent: str
     steps: tuple[Step, ...]
     task_type: PatternType = "mixed"
+    source: str = ""
     times: int = 1
     session_count: int = 1
     sessions: tuple[SessionId, ...] = ()

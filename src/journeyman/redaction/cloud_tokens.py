@@ -53,6 +53,7 @@ CLOUD_TOKENS: tuple[Token, ...] = (
     Token("google_token", "ya29.", r"ya29\.[\w-]{12,}", f"ya29.{_MIX * 8}", "Google OAuth"),
     Token("google_secret", "GOCSPX-", r"GOCSPX-[\w-]{12,}", f"GOCSPX-{_MIX * 3}", "OAuth client"),
     Token("google_token", "1//0", r"1//0[\w-]{24,}", f"1//0{_MIX * 5}", "Google refresh token"),
+    Token("google_token", "4/0A", r"4/0A[\w-]{24,}", f"4/0A{_MIX * 5}", "Google, a login's code"),
     Token(
         "azure_key",
         "Key=",

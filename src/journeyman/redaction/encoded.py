@@ -65,21 +65,42 @@ class Inside(NamedTuple):
 
 _BEGINNING = re.compile(r"(?:\{|\[\s{0,40}\{)\s{0,40}\"")
 _MOST_TRIES = 40
+"""How many beginnings may turn out to be none: each can cost a look at the whole text."""
 _raw_decode = json.JSONDecoder().raw_decode
 
 
 def find_json(text: str) -> Iterator[Inside]:
     """The objects, and lists of them, in a text that is more than JSON."""
-    end = 0
-    for tried, found in enumerate(_BEGINNING.finditer(text)):
-        if tried == _MOST_TRIES:
-            return
-        if found.start() >= end:
+    at = failed = 0
+    while failed < _MOST_TRIES and (found := _BEGINNING.search(text, at)) is not None:
+        try:
+            value, end = _raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            failed += 1
+            at = found.start() + 1
+            continue
+        yield Inside(found.start(), end, value)
+        at = end
+
+
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"")
+
+
+def find_strings(text: str) -> Iterator[Inside]:
+    """The strings of JSON in a text that have escapes in them."""
+    at = failed = 0
+    while failed < _MOST_TRIES and (at := text.find('"', at)) >= 0:
+        found = _STRING.match(text, at)
+        if found is None:
+            failed += 1
+            at += 1
+            continue
+        if "\\" in found[0]:
             try:
-                value, end = _raw_decode(text, found.start())
-            except (ValueError, RecursionError):
-                continue
-            yield Inside(found.start(), end, value)
+                yield Inside(found.start(), found.end(), json.loads(found[0]))
+            except ValueError:
+                failed += 1
+        at = found.end()
 
 
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")

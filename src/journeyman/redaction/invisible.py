@@ -1,11 +1,32 @@
-"""Characters that a person does not see but a model reads: zero-width ones in words, those that
-turn the direction of text, tags, runs of selectors. Emoji, a mark at the start of a file and the
-scripts that need joiners stay unsuspected.
+"""Characters that a person does not see but a model reads: the one table of them, and the kinds of
+hidden text they make. Emoji, a mark at the start of a file and the scripts that need joiners stay
+unsuspected. Surfaces use the table too, so that nothing heavy is loaded here.
 """
 
 import re
-import unicodedata
 from typing import NamedTuple
+
+# Each of these stands between the brackets of a regular expression.
+JOINERS = "\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2065\ufeff"
+"""Without width: they join, part or mark letters."""
+
+DIRECTIONS = "\u202a-\u202e\u2066-\u206f"
+"""They turn the order in which text is shown, or how letters are shaped."""
+
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\uffa0"
+"""Letters and marks that have no shape of their own."""
+
+SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+"""They choose between the shapes of the character before them: in every other emoji."""
+
+SIGNS = (
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
+"""Other characters that shape text instead of standing in it: tags, marks of notes and numbers."""
+
+UNSEEN = f"{JOINERS}{DIRECTIONS}{FILLERS}{SELECTORS}{SIGNS}"
+"""All of them."""
 
 
 class Invisible(NamedTuple):
@@ -17,7 +38,8 @@ class Invisible(NamedTuple):
     reason: str
 
 
-_ZERO = "\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u180e"
+_ZERO = "\u180e\u200b-\u200d\u2060-\u2065\ufeff"
+_ODD = f"\u206a-\u206f{FILLERS}"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 
@@ -42,21 +64,24 @@ KINDS: tuple[Invisible, ...] = (
     ),
     Invisible(
         "invisible.zero_width",
-        re.compile(f"[A-Za-z0-9][{_ZERO}]+[A-Za-z0-9]|[{_ZERO}]{{4,}}"),
-        "ig\u200bnore",
-        "cuts words so that no filter knows them, or writes in bits",
+        re.compile(
+            f"[A-Za-z0-9][{_ZERO}]+[A-Za-z0-9]{{1,30}}[{_ZERO}]+[A-Za-z0-9]|[{_ZERO}]{{4,}}"
+        ),
+        "ig\u200bno\u200bre",
+        "cuts a word to pieces so that no filter knows it, or writes in bits",
+    ),
+    Invisible(
+        "invisible.filler",
+        re.compile(f"[A-Za-z][{_ODD}]+[A-Za-z]"),
+        "for\u3164get",
+        "the same with letters and marks of other scripts that have no shape",
     ),
     Invisible(
         "invisible.selectors",
-        re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"),
+        re.compile(f"[{SELECTORS}]{{3,}}"),
         "ok\ufe01\ufe02\ufe03\U000e0101",
         "bytes written as variants of one character",
     ),
-)
-
-_HIDDEN = re.compile(f"[{_ZERO}\u00ad\u202a-\u202e\u2066-\u2069\ufe00-\ufe0f\U000e0000-\U000e01ef]")
-_LOOK_ALIKES = str.maketrans(
-    "асеіјорԛѕԝхуԁһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧаοіѵ", "aceijopqswxydhlABEZHIKMNOPTYXaoiv"
 )
 
 
@@ -70,17 +95,3 @@ def find_invisible(text: str) -> tuple[Invisible, int] | None:
         if found and not (kind.id == "invisible.direction" and _RIGHT_TO_LEFT.search(text)):
             return kind, found.start()
     return None
-
-
-def as_read(text: str) -> str:
-    """The text as a model may read it: nothing hidden, one form and case for each letter, single
-    spaces.
-    """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
-    return " ".join(text.casefold().split())
-
-
-def with_latin_letters(text: str) -> str:
-    """The text with letters of other alphabets that look like Latin ones replaced by those."""
-    return text.translate(_LOOK_ALIKES)

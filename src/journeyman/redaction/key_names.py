@@ -12,17 +12,29 @@ Place = Literal["password", "secret", "loose", "code", "header", "cookie", "phon
 name is used for other things too, so the value must look random. `code`: short numbers such as a
 PIN. `header`: a scheme and then the secret. `cookie`: pairs. `phone`, `card`: enough digits."""
 
-_PASSWORD = ("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "seedphrase")
-_OWNERS_OF_PASS = frozenset(
-    {"db", "database", "user", "smtp", "mail", "mysql", "pg", "ftp", "ssh", "sudo", "root", "admin"}
+_PASSWORD = (
+    *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "seedphrase"),
+    *("contrasena", "senha", "wachtwoord", "haslo", "heslo", "salasana", "losenord", "motdepasse"),
 )
+FOREIGN_PASSWORDS = (
+    *("contraseña", "hasło", "lösenord", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+)
+"""Names of a password with letters that English has not; they are looked for as they are."""
+_OWNERS_OF_PASS = frozenset(
+    {
+        *("db", "database", "user", "smtp", "mail", "mysql", "pg", "ftp", "ssh", "sudo", "root"),
+        *("admin", "store", "key", "keystore", "truststore", "require", "become", "vault", "bind"),
+        *("ldap", "my", "redis", "mongo", "postgres", "svc", "service", "proxy", "wifi", "login"),
+    }
+)
+_GLUED_PASS = frozenset(owner + end for owner in _OWNERS_OF_PASS for end in ("pass", "pw"))
 _SECRET = (
     *("clientsecret", "appsecret", "consumersecret", "signingsecret", "webhooksecret"),
     *("sharedsecret", "apisecret", "jwtsecret", "sessionsecret", "secretstring", "cookiesecret"),
     *("accesstoken", "refreshtoken", "authtoken", "bearertoken", "apitoken", "sessiontoken"),
     *("securitytoken", "bottoken", "idtoken", "privatetoken", "deploytoken", "usertoken"),
     *("connectionstring", "connstr", "recoverycode", "backupcode", "totpsecret", "otpsecret"),
-    *("privatekeypem", "accountsid", "mnemonic"),
+    *("privatekeypem", "accountsid", "mnemonic", "secretkeybase", "privatekeyid"),
 )
 _OWNERS_OF_KEY = frozenset(
     {
@@ -31,12 +43,16 @@ _OWNERS_OF_KEY = frozenset(
         *("subscription", "webhook", "wallet", "jwt", "aes", "hmac", "cipher", "security", "app"),
     }
 )
+_OWNERS_OF_LOOSE_KEYS = frozenset(
+    {"session", "client", "shared", "recovery", "unseal", "root", "storage", "fernet", "wrapping"}
+)
 _GLUED_KEYS = frozenset(owner + "key" for owner in _OWNERS_OF_KEY)
 _NAMES_OF_KEYS = ("primary", "foreign", "public", "sort", "partition", "cache", "idempotency")
 _LOOSE = frozenset(
     {
         *("token", "secret", "auth", "credential", "cred", "creds", "jwt", "bearer", "dsn"),
-        *("pass", "pw", "apitoken", "authn", "webhook", "sas", "nonce"),
+        *("pass", "pw", "apitoken", "authn", "webhook", "sas", "nonce", "salt", "unseal"),
+        *("signing", "secretid", "phpsessid", "jsessionid", "sessionid", "sessid"),
     }
 )
 _CODE = frozenset(
@@ -65,6 +81,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*")
 @lru_cache(maxsize=4096)
 def place_of(name: str) -> Place | None:
     """The kind of place that a name marks; None for an ordinary one."""
+    if not name.isascii() and name.lower().endswith(FOREIGN_PASSWORDS):
+        return "password"
     words = [word.lower() for word in _WORD.findall(name[-80:])]
     while len(words) > 1 and words[-1] in _WHICH:
         words.pop()
@@ -78,15 +96,15 @@ def place_of(name: str) -> Place | None:
         return "header"
     if last.rstrip("s") in ("cookie", "setcookie"):
         return "cookie"
-    if singular.endswith(_PASSWORD) or last == "pwd":
+    if singular.endswith(_PASSWORD) or last in ("pwd", "passe", "psk"):
         return "password"
     if name == "PASS":  # of a test that passed
         return None
-    if last in ("pass", "pw") and before in _OWNERS_OF_PASS:
+    if (last in ("pass", "pw") and before in _OWNERS_OF_PASS) or last in _GLUED_PASS:
         return "password"
     if last in _CODE or " ".join(words[-2:]) in _CODES_BY_TWO or glued in _CODE:
         return "code"
-    if singular.endswith(_SECRET) or _is_secret_key(last, before):
+    if singular.endswith(_SECRET) or "".join(words[-3:]) in _SECRET or _is_secret_key(last, before):
         return "secret"
     if last in _PHONE or glued in _PHONE:
         return "phone"
@@ -103,7 +121,13 @@ def _is_secret_key(last: str, before: str) -> bool:
 
 def _is_loose(name: str, last: str, before: str) -> bool:
     if last in ("key", "keys"):
+        if before in _OWNERS_OF_LOOSE_KEYS:
+            return True
         return bool(before) and name.isupper() and before not in _NAMES_OF_KEYS
+    if last == "id" and before == "secret":
+        return True
+    if last == "pat":
+        return bool(before) or name == "PAT"
     return last in _LOOSE or last.removesuffix("s") in _LOOSE
 
 

@@ -6,16 +6,14 @@ import re
 
 from journeyman.redaction.placeholders import Placeholders
 
-_DOMAIN = re.compile(
-    r"(?:@|%40)(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,6}([A-Za-z]{2,24})(?![\w@(]|-\w|\.\w)"
-)
+_DOMAIN = re.compile(r"(?:@|%40)(?:[^\W_][\w-]{0,62}\.){1,6}([^\W\d_]{2,24})(?![\w@(]|-\w|\.\w)")
 _LOCAL_PART = re.compile(r"[\w.%+-]{1,64}\Z")
 _NO_DOMAINS = frozenset(
     {
         *("png", "jpg", "jpeg", "gif", "svg", "webp", "ico"),  # images for dense screens
         *("service", "socket", "timer", "mount", "target", "slice", "scope"),  # of systemd
         *("js", "mjs", "ts", "tsx", "jsx", "css", "html", "json", "yaml", "yml", "toml", "tgz"),
-        *("shape", "dtype", "weight", "weights", "transpose", "patch", "local"),
+        *("shape", "dtype", "weight", "weights", "transpose", "patch"),
     }
 )
 _MACHINES = frozenset({"git", "hg", "svn"})
@@ -23,14 +21,21 @@ _MACHINES = frozenset({"git", "hg", "svn"})
 # Each begins with the digit itself, not with what must not stand before it: so it is found faster.
 _CARD = re.compile(
     r"[2-6](?<![\w.+-]\d)(?<!\d[ ,]\d)\d{3}"
-    r"(?:\d{10,15}|([ -])\d{4}\1\d{4}\1\d{4}|([ -])\d{6}\2\d{4,5})(?![\w-]|\.\d| \d)"
+    r"(?:\d{10,15}|([ .-])\d{4}\1\d{4}\1\d{4}|([ -])\d{6}\2\d{4,5})(?![\w-]|\.\d| \d)"
 )
 _SSN = re.compile(
     r"[0-8](?<![\w.-]\d)\d\d-(?<!000-)(?<!666-)(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"
 )
+_IBAN = re.compile(
+    r"[A-Z]{2}(?<![A-Za-z0-9_]..)\d\d(?=[ A-Z0-9]{11})(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"
+    r"(?![A-Za-z0-9_])"
+)
+_SPELLED = re.compile(
+    r"[\w.+-]{1,64} ?(?:\[at\]|\(at\)) ?(?:[\w-]{1,63} ?(?:\[dot\]|\(dot\)) ?){1,4}[a-z]{2,24}\b"
+)
 _ISSUERS = re.compile(
-    r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17}"
+    r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14}"
 )
 
 
@@ -38,8 +43,11 @@ def without_people(text: str, placeholders: Placeholders) -> str:
     """The text with addresses and numbers of people replaced."""
     if "@" in text or "%40" in text:
         text = _without_emails(text, placeholders)
+    if "at" in text and "dot" in text:
+        text = _SPELLED.sub(lambda found: placeholders.put("email", found[0].casefold()), text)
     if not _DIGITS.search(text):
         return text
+    text = _IBAN.sub(lambda found: _iban(found, placeholders), text)
     text = _CARD.sub(lambda found: _card(found, placeholders), text)
     return _SSN.sub(lambda found: placeholders.put("ssn", found[0]), text)
 
@@ -76,6 +84,16 @@ def _escapes(text: str, local: re.Match[str]) -> int:
         return 1
     code = re.match(r"(?:%[0-9A-F]{2})+", local[0])
     return code.end() if code else 0
+
+
+def _iban(found: re.Match[str], placeholders: Placeholders) -> str:
+    """An account number is one if its check digits are right: the remainder by 97 is 1."""
+    account = found[0].replace(" ", "")
+    turned = account[4:] + account[:4]
+    digits = "".join(str(int(letter, 36)) for letter in turned)
+    if not 15 <= len(account) <= 34 or int(digits) % 97 != 1:
+        return found[0]
+    return placeholders.put("iban", account)
 
 
 def _card(found: re.Match[str], placeholders: Placeholders) -> str:

@@ -12,12 +12,13 @@ _INTERNATIONAL = re.compile(
 _NATIONAL = re.compile(r"[(\d](?:(?<=\()\d{3}\) ?|(?<=\d)\d\d[.-])\d{3}[.-]\d{4}(?![\w-]|\.\d)")
 _BEFORE_NATIONAL = re.compile(r"(?:\A|[^\w.+/:=-])(?:1[ .-])?\Z")
 _AFTER_WORD = re.compile(
-    r"(?:phone|tel|telephone|mobile|cell|fax|whatsapp|call)"
-    r"(?: ?(?:number|no\.?|me at|us at|at|is|:|#)){0,3} {1,3}"
-    r"(\+?\(?\d[\d ()./-]{5,18}\d)(?![\w.]?\d)"
+    r"(?:phone|tel|telephone|telefon|mobile|mobil|handy|cell|fax|whatsapp|call)"
+    r"((?: ?(?:number|no\.?|nr\.?|me at|us at|at|is|\.?:|\.|#)){0,3}) {1,3}"
+    r"(\+?\(?\d[\d ()./-]{5,18}\d)(?![\w.]?\d)(?P<after> [a-z])?"
 )
-_WORDS = ("phone", "tel", "mobile", "cell", "fax", "whatsapp", "call")
+_WORDS = ("phone", "tel", "telefon", "mobil", "handy", "cell", "fax", "whatsapp", "call")
 _TIME_OR_NUMBER = re.compile(r"\d{4}-\d\d-\d\d.*|[\d.]+")
+_CODES_IN_A_ROW = re.compile(r"00\d\d(?: \d{4})+")
 _DIGITS = re.compile(r"\d[\d ().-]{6}")
 
 
@@ -40,7 +41,7 @@ def _replaced(
     pieces: list[str] = []
     done = 0
     for found in pattern.finditer(searched):
-        start, end = found.span(found.lastindex or 0)
+        start, end = found.span(2 if pattern is _AFTER_WORD else 0)
         if _is_phone(found, text[start:end], text):
             digits = re.sub(r"\D", "", text[start:end])
             pieces += (text[done:start], placeholders.put("phone", digits))
@@ -52,11 +53,15 @@ def _is_phone(found: re.Match[str], number: str, text: str) -> bool:
     digits = sum(map(str.isdigit, number))
     start = found.start()
     if found.re is _AFTER_WORD:
-        return 7 <= digits <= 15 and not _TIME_OR_NUMBER.fullmatch(number)
+        if not 7 <= digits <= 15 or _TIME_OR_NUMBER.fullmatch(number):
+            return False
+        return bool(found[1]) or number[0] in "+(0" or not (number.count(" ") and found["after"])
     if found.re is _NATIONAL:
         before = _BEFORE_NATIONAL.search(text, max(0, start - 3), start)
         return before is not None and _library_agrees(number, must_exist=True)
     is_plain = number[1:].isdigit()
+    if _CODES_IN_A_ROW.fullmatch(number):
+        return False
     if not 8 <= digits <= 15 or (is_plain and _is_added_line(text, start)):
         return False
     return _library_agrees(number, must_exist=is_plain)

@@ -7,32 +7,29 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
-from journeyman.redaction.key_names import Place, place_of
+from journeyman.redaction.found import Found
+from journeyman.redaction.key_names import FOREIGN_PASSWORDS, Place, place_of
+from journeyman.redaction.pairs import find_names, find_pairs, start_of_name
+from journeyman.redaction.sections import find_in_columns, find_in_sections
+from journeyman.redaction.sentences import find_sentences
 from journeyman.redaction.values import (
     FAMILIES,
+    has_wild_case,
     is_bare_secret,
     is_plain_name,
     is_secret,
+    looks_generated,
     looks_random,
     refers,
 )
 
-
-class Found(NamedTuple):
-    """A secret and where it stands. `quoted` says that the text around it wants quotes."""
-
-    start: int
-    end: int
-    family: str
-    wants_quotes: bool = False
-
-
 _WORDS = (
     *("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "pin", "otp", "cvv"),
     *("cvc", "ssn", "phone", "mobile", "jwt", "conn", "kennwort", "bearer", "dsn", "mnemonic"),
-    *("seed", "code", "card", "fax", "number"),
+    *("seed", "code", "card", "fax", "number", "pw", "sas", "webhook", "psk", "_pat", "salt"),
+    *("unseal", "signing", "sess", "senha", "wachtwoord", "haslo", "heslo", "contrasena"),
+    *FOREIGN_PASSWORDS,
 )
 
 
@@ -43,32 +40,38 @@ def _assignment(word: str) -> re.Pattern[str]:
     """
     return re.compile(
         rf"({word}[\w-]{{0,24}})"
-        r"(\\{0,40}[\"'`]?\]?)[ \t]{0,8}"
-        r"(:[ \t]?[a-z_][\w.\[\]| ?]{0,30}=[ \t]?(?=[a-z]?\\{0,40}[\"'])"  # name: str = "…"
-        r"|=>|:=|={1,3}|:(?![:/]{2}|:)"
-        r"|\((?=\s?\\{0,40}[\"']))"  # set_password("…")
-        r"(?:[ \t]{0,8}|\s{0,40}(?=[\"']))"
+        r"(\\{0,40}[\"'`]?\]?)(?:\*\*)?[ \t]{0,8}"
+        r"(:[ \t]?(?:&'?(?:static )?)?[a-z_][\w.\[\]| ?]{0,30}=[ \t]?"
+        r"(?=[a-z]?\\{0,40}[\"'])"  # name: str = "…"
+        r"|=>|:=|!?={1,3}|->|:(?![:/]{2}|:)|："
+        r"|\((?=\s?\\{0,40}[\"'])"  # set_password("…")
+        r"|(?:,|\|\||\?\?|\)\.[a-z_]{2,20}\()(?=\s?\\{0,40}[\"']))"  # getenv("TOKEN", "…")
+        r"(?:\*\*)?(?:[ \t]{0,8}|\s{0,40}(?=[\"']))"
     )
 
 
-_HEAD = re.compile(r"[\w.$-]{0,60}\Z")
 _OPENING = re.compile(r"[fFbBrRuU]{0,2}(\\{0,40})(\"\"\"|'''|[\"'`])")
 _BARE = re.compile(r"[^\s\"'`;&|<>]{1,256}")
+_WIDE = re.compile(
+    r"(?:(?!\\[\"'nr]|[\"'][,}\])\s]|[\"']\Z|[;&|,]\s?[\w.]{1,40}=)[^\s`]){1,256}(?=\s|\Z)"
+)
+"""A value alone on its line, with signs in it that end it elsewhere."""
 _REST = re.compile(r"[^\s\"'`;&|<>\\]*")
 _JUDGED = 256
 """How much of a value is looked at to judge it; a text can be made of the beginnings of values."""
 
-_LINE_START = re.compile(
-    r"(?:^|[\n\r{,\"']|\\n)[ \t]*"
-    r"(?:[-*+>] |export |set |setx |env |ENV |ARG |-e |--env |\$env:|[\"'])*\Z"
+_PREFIX = (
+    r"(?:[\w./-]{1,60}:\d{1,6}[:-]|[ \t]{0,8}\d{1,6}(?:→|\t|[|:]))?[ \t]*"  # grep, a listing
+    r"(?:[-*+>][ \t]+|export |set |setx |env |ENV |ARG |-e |--env |\$env:|[\"'])*\Z"
 )
+_LINE_START = re.compile(rf"(?:^|[\n\r{{,\"']|\\n){_PREFIX}")
+_OWN_LINE = re.compile(rf"(?:^|[\n\r]){_PREFIX}")
+_BEFORE = 80
+_BEHIND_A_PAIR = re.compile(r"\w=(?:\"[^\"]{0,60}\"|[^\s,()=]{1,60}) \Z")
+_OF_A_PARSER = re.compile(r"(?i:expected|invalid|unknown|illegal|next|current|last|bad) \Z")
+"""Before a token that is a piece of a program's text."""
 _OPTION = re.compile(r"(?<![\w-])--?([a-zA-Z][\w-]{1,40})(?:=|[ \t]+)(\\{0,3}[\"']?)(?=[^\s-])")
 _ELEMENT = re.compile(r"<([\w:.-]{2,40})(?: [^<>]{0,80})?>([^<>\n]{3,300})</")
-_VERBS = (" is ", " was ", " ist ", " set to ", " should be ")
-_SENTENCE = re.compile(
-    r"\b(pass(?:word|code|phrase)?|pin|api[ -]?key|token|secret|ssn|cvv|otp)"
-    r"(?: is| was| ist| set to| should be){1,2} +[\"'`]?([^\s\"'`]{3,100})"
-)
 SCHEME = re.compile(
     r"(?i)(?:bearer|basic|token|digest|api-?key|negotiate|bot|oauth|jwt|dpop|hawk|sharedkey"
     r"|aws4-hmac-sha256) +(?=\S{6})"
@@ -93,8 +96,12 @@ def find_places(text: str) -> Iterator[Found]:
         yield from _options(text)
     if "</" in text:
         yield from _elements(text)
-    if any(verb in lower for verb in _VERBS):
-        yield from _sentences(text, lower)
+    names = find_names(text, lower, words)
+    if names:
+        yield from find_pairs(text, names)
+        yield from find_in_columns(text)
+    yield from find_sentences(text, lower)
+    yield from find_in_sections(text)
 
 
 def _assigned(text: str, lower: str, word: str) -> Iterator[Found]:
@@ -102,10 +109,9 @@ def _assigned(text: str, lower: str, word: str) -> Iterator[Found]:
     for found in _assignment(word).finditer(lower):
         if found.start() < done:
             continue
-        head = _HEAD.search(text, max(0, found.start() - 60), found.start())
-        start = head.start() if head else found.start()
+        start = start_of_name(text, found.start())
         name = text[start : found.end(1)]
-        if text[start - 1 : start] == "<" or name.startswith("$"):
+        if text[start - 1 : start] == "<" or not _may_be_assigned(text, found, name):
             continue
         place = place_of(name)
         if place is not None:
@@ -115,17 +121,32 @@ def _assigned(text: str, lower: str, word: str) -> Iterator[Found]:
                 yield one
 
 
+def _may_be_assigned(text: str, found: re.Match[str], name: str) -> bool:
+    """Whether what stands behind a name can be its value: behind a variable (`$password = "…"`)
+    only what is quoted, behind a comma only if the name is quoted too.
+    """
+    if name.startswith("$"):
+        return found[3] != ":" and _OPENING.match(text, found.end()) is not None
+    return found[3] != "," or found[2][-1:] in ('"', "'", "`")
+
+
 def _value(text: str, found: re.Match[str], name: str, place: Place, start: int) -> Found | None:
     at = found.end()
     opening = _OPENING.match(text, at)
     if opening is None:
-        return None if found[3] == "(" else _bare_value(text, found, name, place, start)
+        return None if found[3][-1] in "(,|?" else _bare_value(text, found, name, place, start)
+    if (
+        not found[2]
+        and opening.start() == found.end(3)
+        and text[max(0, start - 1) : start] == opening[2]
+    ):
+        return None  # the quote ends a label: read("Password:", …)
     start_of_value = opening.end()
     end = _closing(text, start_of_value, opening[1], opening[2], _JUDGED)
     value = text[start_of_value:end]
     if "{" in value and opening[0][0] in "fF":
         return None
-    if found[3] == "(" and not looks_random(value):
+    if found[3][-1] in "(,|?" and not looks_random(value) and not has_wild_case(value):
         return None
     skipped = _scheme(value) if place in ("header", "loose", "secret") else 0
     value = value[skipped:]
@@ -173,24 +194,30 @@ def _bare_value(
     at = found.end()
     if place in ("header", "cookie"):
         return _rest_of_line(text, at, place)
-    bare = _BARE.match(text, at)
+    before = text[max(0, start - _BEFORE) : start]
+    own_line = _OWN_LINE.search(before) if start <= _BEFORE or "\n" in before else None
+    bare = (_WIDE.match(text, at) if own_line and not found[2] else None) or _BARE.match(text, at)
     if bare is None:
         return None
     value = bare[0].split("\\n", 1)[0].split("\\r", 1)[0].rstrip("\\")
-    before = text[max(0, start - 16) : start]
     in_query = before[-1:] in ("?", "&", ";")
     if not in_query or "," in value:
-        value = value.rstrip(",.:)]}")
+        value = value.rstrip(",.:;)]}")
     end = at + len(value)
     if not value or text[end : end + 1] in ("(", "["):
         return None
     has_quoted_name = bool(found[2])
     if has_quoted_name and not value.isdigit() and not looks_random(value):
         return None
+    if found[3] == "->" and not looks_random(value):
+        return None
+    if found[3] == ":" and _OF_A_PARSER.search(before) and not looks_generated(value):
+        return None
     tight = text[at - 1 : at] == "=" and text[found.end(2) : found.end(2) + 1] == "="
     literal = (
         in_query
         or (tight and name.replace("-", "_").isupper())
+        or (tight and place == "password" and _BEHIND_A_PAIR.search(before) is not None)
         or (_fills_the_line(text, before, end) and _may_stand_alone(value, place))
         or (place == "password" and _is_like_a_password(value, told=tight or found[3] == ":"))
     )
@@ -213,14 +240,17 @@ def _is_like_a_password(value: str, *, told: bool) -> bool:
 def _fills_the_line(text: str, before: str, end: int) -> bool:
     rest = text[end : end + 2]
     ends = rest[:1] in ("", "\n", "\r", ",", "}", '"', "'") or rest in ("\\n", '\\"', " #")
-    return ends and _LINE_START.search("\n" + before if len(before) < 16 else before) is not None
+    at_start = "\n" + before if len(before) < _BEFORE else before
+    return ends and _LINE_START.search(at_start) is not None
 
 
 def _may_stand_alone(value: str, place: Place) -> bool:
     """Whether a word alone behind `password:` or `token =` is a value, not a name or a type."""
     if any(map(str.isdigit, value)):
         return "." not in value and "(" not in value
-    return place == "password" and value.islower() and value.isalpha() and len(value) >= 5
+    if place != "password":
+        return False
+    return has_wild_case(value) or (value.islower() and value.isalpha() and len(value) >= 5)
 
 
 def _rest_of_line(text: str, at: int, place: Place) -> Found | None:
@@ -264,13 +294,3 @@ def _elements(text: str) -> Iterator[Found]:
         place = place_of(found[1])
         if place is not None and is_secret(found[2], place):
             yield Found(found.start(2), found.end(2), FAMILIES[place])
-
-
-def _sentences(text: str, lower: str) -> Iterator[Found]:
-    for found in _SENTENCE.finditer(lower):
-        value = text[found.start(2) : found.end(2)].rstrip(".,;:!?)")
-        place = place_of(found[1])
-        if place is None or refers(value) or not any(map(str.isdigit, value)):
-            continue
-        if is_secret(value, place) and (place != "loose" or looks_random(value)):
-            yield Found(found.start(2), found.start(2) + len(value), FAMILIES[place])

@@ -1,18 +1,18 @@
 """The quarantine: text that tries to instruct whoever reads it is kept out of openings. The rules
-are rows in `quarantine_rules`, hidden characters are for `invisible`; here they are tried.
+are rows in `quarantine_rules`, hidden characters are for `invisible`, and `reading` undoes
+disguises; here they are tried.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from journeyman.redaction.encoded import Json, find_base64, may_hold_base64, open_json
-from journeyman.redaction.invisible import as_read, find_invisible, with_latin_letters
-from journeyman.redaction.quarantine_rules import COMPILED, may_fit
+from journeyman.redaction.invisible import find_invisible
+from journeyman.redaction.quarantine_rules import RAW, SENTENCES
+from journeyman.redaction.reading import as_shown, pieces, readings
 
 _BEFORE = 20
 _EVIDENCE = 120
-_LONGEST = 200_000
 
 
 class Suspicion(Struct, frozen=True, kw_only=True):
@@ -22,48 +22,39 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-def find_suspicion(texts: Iterable[str]) -> Suspicion | None:
-    """The first rule that fits one of the texts. JSON is read as the strings it holds."""
+def find_suspicion(texts: Iterable[str], *, requests: Iterable[str] = ()) -> Suspicion | None:
+    """The first rule that fits one of the texts. JSON is read as the strings it holds. What people
+    asked of their agent goes into `requests`: they may speak to it.
+    """
+    for text in requests:
+        suspicion = _find(text, asked=True)
+        if suspicion is not None:
+            return suspicion
     for text in texts:
-        for piece in _pieces(text):
-            suspicion = _suspicion(piece)
-            if suspicion is not None:
-                return suspicion
+        suspicion = _find(text, asked=False)
+        if suspicion is not None:
+            return suspicion
     return None
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """What there is to read in a text: itself or its strings, and what is coded in base64."""
-    opened = open_json(text)
-    read = text if opened is None else "\n".join(_strings(opened.value))
-    yield read
-    if may_hold_base64(read):
-        yield from (run.text for run in find_base64(read[:_LONGEST]))
+def _find(text: str, *, asked: bool) -> Suspicion | None:
+    for piece in pieces(text):
+        suspicion = _suspicion(piece, asked=asked)
+        if suspicion is not None:
+            return suspicion
+    return None
 
 
-def _strings(value: Json) -> Iterator[str]:
-    rest: list[Json] = [value]
-    while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            rest += one.values()
-            yield from one
-        elif isinstance(one, list):
-            rest += one
-
-
-def _suspicion(text: str) -> Suspicion | None:
+def _suspicion(text: str, *, asked: bool) -> Suspicion | None:
     hidden = find_invisible(text)
     if hidden is not None:
         return Suspicion(rule=hidden[0].id, evidence=_excerpt(text, hidden[1]))
-    read = as_read(text)
-    readings = [read] if read.isascii() else [read, with_latin_letters(read)]
-    for row, pattern in COMPILED:
-        for reading in [text] if row.raw else readings:
-            if may_fit(row, reading) and (found := pattern.search(reading)):
-                return Suspicion(rule=row.id, evidence=_excerpt(reading, found.start()))
+    shown = as_shown(text)
+    tries = [*((SENTENCES, reading) for reading in readings(shown)), (RAW, shown)]
+    for rules, reading in tries:
+        found = rules.find(reading, asked=asked)
+        if found is not None:
+            return Suspicion(rule=found[0].id, evidence=_excerpt(reading, found[1]))
     return None
 
 
@@ -74,4 +65,4 @@ def _excerpt(text: str, at: int) -> str:
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in piece
-    )
+    )[:_EVIDENCE]

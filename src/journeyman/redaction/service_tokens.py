@@ -32,8 +32,8 @@ SERVICE_TOKENS: tuple[Token, ...] = (
     ),
     Token(
         "discord_webhook",
-        "/api/webhooks/",
-        r"discord(?:app)?\.com/api/webhooks/(\d{8,}/[\w-]{8,})",
+        "/webhooks/",
+        r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(\d{8,}/[\w-]{8,})",
         f"discord.com/api/webhooks/{'1234567890' * 2}/{_MIX * 6}",
         "whoever has the address can post",
     ),

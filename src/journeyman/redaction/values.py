@@ -18,20 +18,27 @@ FAMILIES: dict[Place, str] = {
     "card": "card",
 }
 
+_TAME = r"(?:[^\d]|\d{1,2}(?![A-Za-z\d]))"
+"""No digit before a letter, as in `Tr0ub4dor`: so are names written, and few passwords."""
 _REFERENCE = re.compile(
-    r"""
-      \$.*                                        # $TOKEN, ${TOKEN}, $(pass show x), $env:TOKEN
-    | %\w+% | %[sdr] | %\(\w+\)s | !\w+           # %TOKEN%, a format, a YAML tag
-    | (?:[\w"' ]*\{\{.*\}\}.*) | f?\{[^{}]*\}     # {{ secret }}, {token}
-    | <[^<>]*>? | \[[^\]]*\]? | \(.*              # <your token>, [redacted], (hidden)
+    rf"""
+      \$(?:[A-Z][A-Z0-9_]*|[A-Za-z_]+(?:\d{{1,2}})?(?:_[A-Za-z]+)*_?)(?:(?:->|[.:\[?]).*)?  # $TOKEN
+    | \$[\d@\#?*] | \$[({{\[].* | `.*             # $1, ${{TOKEN}}, $(pass show x)
+    | %\w+% | %[sdr] | %\(\w+\)s | ![A-Za-z]+(?:[ .:/|].*)?  # %TOKEN%, a format, a YAML tag
+    | (?:[\w"' ]*\{{\{{.*\}}\}}.*) | f?(?:(?=\{{){_TAME}*)(?<=\}})     # {{{{ secret }}}}, {{token}}
+    | <[^<>]*> | \[[^\]]*\] | (?=[<\[(])(?:(?=[\w\s"'.,:/|<\[()-]){_TAME})*  # <your token>, (hidden
+    | \([^()]*\)
     | (?:os\.|process\.|import\.|Deno\.|System\.|ENV\[|env\.|getenv|secrets\.|vars?\.|config\.
-        |settings\.|self\.|this\.|args\.|options\.|params\.|request\.|ctx\.|data\.|await\ ).*
+        |settings\.|self\.|this\.|args\.|options\.|params\.|request\.|ctx\.|data\.|await\ )
+        (?:{_TAME}*|.*[(\["'].*|.*\.[A-Z][A-Z0-9_]*)
     | (?:op|vault|ssm|secretsmanager|keychain|env|awssm|gcp-secret|doppler)://?.*
     | arn:aws:.* | projects/.*/secrets/.*
     | [*.•…xX#_?\-]+                              # ***, xxx, ...
-    | [\w.-]*(?:\*{3,}|\.{3,}|…|x{4,}|X{4,})[\w.-]{0,4}  # sk-***abcd, abc...
-    | (?:my|the|your|a|an|some|any|new|old|another|example|sample|dummy|fake|mock|placeholder)
-        (?:[-_ ][a-z]+)+ | YOUR[A-Z_]* | MY_[A-Z_]+ | your[A-Za-z]+
+    | [\w.-]*(?:\*{{3,}}|\.{{3,}}|…|x{{4,}}|X{{4,}})[\w.-]{{0,4}}  # sk-***abcd, abc...
+    | (?:your|example|sample|dummy|fake|mock|placeholder)(?:[-_ ][a-z]+)+
+    | (?:my|the|a|an|some|any|new|old|another)(?:[-_ ][a-z]+)*[-_ ]
+        (?:pass|password|pw|passphrase|secret|token|key|value|name|string|one|here|id|credentials?)
+    | YOUR[A-Z_]* | MY_[A-Z_]+ | your[A-Za-z]+
     | (?i:redacted|masked|hidden|removed|placeholder|example|dummy|todo|tbd|none|null|nil|undefined
         |true|false|yes|no|on|off|required|optional|missing|invalid|expired|unset|empty|unknown
         |n/a|nan|include|omit|same-origin|bearer|basic|digest|oauth2?|default|enabled|disabled
@@ -41,10 +48,12 @@ _REFERENCE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?")
+_CUTS_OF_PATHS = re.compile(r"[/\\]")
 _NAME = re.compile(r"[A-Za-z][a-z]*(?:[A-Z][a-z]+)*(?:[_.:/ -][A-Za-z]+)*[_.-]?\d{0,3}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
 _CONSTANT = re.compile(r"[A-Z][A-Z_]{2,}")
 _VERSION_OR_TIME = re.compile(r"v?\d+(?:[.:/-]\d+)*(?:[T ][\d:.+Z-]*)?")
+_SETTING = re.compile(r"[a-z_]+=\d{1,6}")
 _DIGIT, _LETTER, _TURN = re.compile(r"\d"), re.compile("[A-Za-z]"), re.compile("[a-z][A-Z]")
 _JUDGED = 200
 _SECRET_WORD = re.compile(
@@ -60,8 +69,15 @@ def refers(value: str) -> bool:
         or len(set(value)) == 1
         or _REFERENCE.fullmatch(value) is not None
         or PLACEHOLDER.search(value) is not None
-        or _PATH.fullmatch(value) is not None
+        or _is_path(value)
         or _is_named_like_a_place(value)
+    )
+
+
+def _is_path(value: str) -> bool:
+    """Whether a value is a path: base64 can look like one, but its pieces are no names."""
+    return _PATH.fullmatch(value) is not None and not any(
+        map(looks_generated, _CUTS_OF_PATHS.split(value))
     )
 
 
@@ -77,11 +93,36 @@ def looks_random(value: str) -> bool:
         or " " in value
         or _NAME.fullmatch(value)
         or _VERSION_OR_TIME.fullmatch(value)
+        or _SETTING.fullmatch(value)
     ):
         return False
     if _DIGIT.search(value):
         return _LETTER.search(value) is not None
     return len(value) >= 16 and len(_TURN.findall(value)) > len(value) / 8
+
+
+def has_wild_case(value: str) -> bool:
+    """Whether letters change their case as in no name: `kYIeiFbnwiGE`. Too little to tell alone."""
+    return (
+        len(value) >= 8
+        and value.isalnum()
+        and not _NAME.fullmatch(value)
+        and len(_TURN.findall(value)) >= 2
+    )
+
+
+def looks_generated(value: str) -> bool:
+    """Whether a value is surely made by a machine: small and large letters and digits, or a long
+    run of hexadecimal digits. For places that many ordinary words share.
+    """
+    if not looks_random(value) or _SEPARATE.search(value):
+        return False
+    return _MIXED.match(value) is not None or _HEXADECIMAL.fullmatch(value) is not None
+
+
+_SEPARATE = re.compile(r"[()\[\]{}<>,;:\s]|\.\w+\.")
+_MIXED = re.compile(r"(?=.*?[a-z])(?=.*?[A-Z])(?=.*?\d)", re.DOTALL)
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
 
 def is_secret(value: str, place: Place) -> bool:

@@ -5,13 +5,16 @@ one kind of secret after the other. What the secrets look like is for the other 
 from collections.abc import Iterable
 
 from journeyman.redaction.encoded import (
+    Inside,
     Json,
     close_json,
     find_base64,
     find_json,
+    find_strings,
     may_hold_base64,
     open_json,
 )
+from journeyman.redaction.found import Found
 from journeyman.redaction.homes import without_homes
 from journeyman.redaction.key_names import VALUE_NAMES, Place, place_of, place_of_value
 from journeyman.redaction.logins import find_logins
@@ -19,12 +22,13 @@ from journeyman.redaction.pem import without_private_keys
 from journeyman.redaction.people import is_card, without_people
 from journeyman.redaction.phones import without_phones
 from journeyman.redaction.placeholders import PLACEHOLDER, Placeholders
-from journeyman.redaction.places import SCHEME, Found, find_places
+from journeyman.redaction.places import SCHEME, find_places
 from journeyman.redaction.tokens import without_tokens
 from journeyman.redaction.values import FAMILIES, is_secret, looks_random, refers
 
 _DEEPEST = 100
 _DEEPEST_TEXT = 4
+_DEEPEST_STRINGS = 1
 _PASSES = 20
 _PASSES_OF_LONG_TEXTS = 4
 _LONG = 50_000
@@ -111,16 +115,35 @@ def _plain(text: str, placeholders: Placeholders, depth: int) -> str:
 
 
 def _without_json(text: str, placeholders: Placeholders, depth: int) -> str:
-    """The text with what is JSON in it walked."""
+    """The text with what is JSON in it walked, and other strings that have escapes in them."""
+    found = list(find_json(text))
+    if depth < _DEEPEST_STRINGS and "\\" in text:
+        found = _with_strings(text, found)
+    values = [one.value for one in found]
+    if not found or (len(found) > 4 and _is_clean(values, placeholders, depth + 1)):
+        return text
     pieces: list[str] = []
     done = 0
-    for inside in find_json(text):
+    for inside in found:
         if not _is_clean(inside.value, placeholders, depth + 1):
             walked = _Walk(placeholders, depth + 1).value(inside.value)
             written = close_json(walked, text[inside.start : inside.end])
             pieces += (text[done : inside.start], written)
             done = inside.end
     return "".join(pieces) + text[done:] if pieces else text
+
+
+def _with_strings(text: str, found: list[Inside]) -> list[Inside]:
+    """What was found, and the strings between."""
+    between: list[Inside] = []
+    rest = iter([*found, Inside(len(text), len(text), None)])
+    following = next(rest)
+    for string in find_strings(text):
+        while following.end <= string.start and following.start < len(text):
+            following = next(rest)
+        if string.end <= following.start:
+            between.append(string)
+    return sorted([*found, *between], key=lambda one: one.start)
 
 
 def _without_base64(text: str, placeholders: Placeholders, depth: int) -> str:

@@ -31,11 +31,10 @@ _PATTERN: sa.Select[Any] = sa.select(
 
 
 class StoredPattern(NamedTuple):
-    """A pattern, its row, and who recorded the session as whose it is shown."""
+    """A pattern and its row."""
 
     row: int
     pattern: Pattern
-    source: str
 
 
 class SearchRow(NamedTuple):
@@ -146,6 +145,7 @@ def _stored(row: sa.Row[Any]) -> StoredPattern:
         intent=row.intent,
         steps=_decode_steps(row.steps),
         task_type=row.task_type,
+        source=row.source,
         times=row.times,
         session_count=row.session_count,
         sessions=(SessionId(row.session),),
@@ -155,4 +155,4 @@ def _stored(row: sa.Row[Any]) -> StoredPattern:
         tokens=row.tokens,
         quarantined=row.quarantined,
     )
-    return StoredPattern(row.row_id, pattern, row.source)
+    return StoredPattern(row.row_id, pattern)

@@ -1,6 +1,6 @@
 """Reading sessions: listing, finding, searching, counting, deleting."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypedDict
 
@@ -164,17 +164,23 @@ class Sessions:
             return [rows.overview_of(one, Tokens()).session for one in found]
 
     def search(
-        self, query: str, *, source: str | None = None, limit: int = 20
+        self,
+        query: str,
+        *,
+        source: str | None = None,
+        limit: int = 20,
+        clean: Callable[[str], str] = str,
     ) -> Sequence[SearchHit]:
         """Messages that contain all the words, newest first; words in double quotes must stand
-        together. Of a tool's result only the head is searched.
+        together. Of a tool's result only the head is searched. What a hit shows goes through
+        `clean` before it is cut.
         """
         statement = search_statement(self._engine.dialect.name, query, source, limit)
         if statement is None:
             return []
         with self._reading("searching") as connection:
             return [
-                SearchHit(**{**row, "snippet": snippet(row["snippet"], query)})
+                SearchHit(**{**row, "snippet": snippet(clean(row["snippet"]), query)})
                 for row in connection.execute(statement).mappings()
             ]
 

@@ -33,6 +33,12 @@ _TEMPLATE: sa.Select[Any] = sa.select(
 ).join(effects, effects.c.id == _EFFECT_ID, isouter=True)
 
 
+_later = templates.alias()
+_IS_NEWEST = ~sa.exists().where(
+    _later.c.name == templates.c.name, _later.c.version > templates.c.version
+)
+
+
 class Templates:
     """The templates of a store, by name and version."""
 
@@ -77,10 +83,11 @@ class Templates:
         )
         return found[0] if found else None
 
-    def list(self) -> Sequence[Template]:
-        """All templates with all versions, by name and version."""
+    def list(self, *, newest_only: bool = False) -> Sequence[Template]:
+        """All templates by name and version, or of each name the newest."""
+        asked = _TEMPLATE.where(_IS_NEWEST) if newest_only else _TEMPLATE
         # Sorted here: the databases disagree on where capital letters belong.
-        return sorted(self._read(_TEMPLATE), key=lambda one: (one.name, one.version))
+        return sorted(self._read(asked), key=lambda one: (one.name, one.version))
 
     def _read(self, asked: sa.Select[Any]) -> Sequence[Template]:
         with explained(self._engine.url, "reading templates"), self._engine.connect() as one:

@@ -58,15 +58,15 @@ def checked_type(name: str | None) -> PatternType | None:
     return found
 
 
-def sound_texts(description: str, addendum: str) -> tuple[str, str]:
+def sound_texts(description: str, addendum: str, *, others: Iterable[str] = ()) -> tuple[str, str]:
     """What a person wrote about a template, redacted. An addendum goes to models as it is, so it
     must not be one that fools its reader.
     """
-    suspicion = find_suspicion((description, addendum))
+    suspicion = find_suspicion((description, addendum, *others))
+    redactor = Redactor()
     if suspicion is not None:
         raise BadTemplate(
             f"The template's own text looks like an instruction that fools its reader "
-            f"({suspicion.rule}: {suspicion.evidence}). Nothing was kept; reword it."
+            f"({suspicion.rule}: {redactor.text(suspicion.evidence)}). Nothing was kept; reword it."
         )
-    redactor = Redactor()
     return redactor.text(description), redactor.text(addendum)

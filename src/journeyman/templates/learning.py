@@ -5,6 +5,7 @@ with what it is found by. An interruption loses no more than one batch.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,15 +19,19 @@ from journeyman.records import (
     PatternId,
     SearchKeys,
     SessionOverview,
+    join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.store.store import Store
 from journeyman.templates.cost import tokens_of
-from journeyman.templates.mining.miner import mine
+from journeyman.templates.mining.miner import CallKey, call_key, mine
 from journeyman.templates.selecting.words import words_of
 
 Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
+
+_COPIES = ("compression", "branch", "unknown")
+"""Kinds of lineage in which recorders write down again what the parent has."""
 
 _BATCH = 64
 
@@ -90,23 +95,35 @@ class Learning:
     ) -> Iterator[MinedSession]:
         overviews = list(self._overviews(session_ids))
         judged = self._judged(overviews)
-        digests = {one.session.id: one for one in overviews}
-        jobs = ((digests[one.id], list(self._messages(one.id)), one) for one in judged)
+        found = {one.session.id: one for one in overviews}
+        jobs = (
+            _Job(found[one.id], list(self._messages(one.id)), one, self._copied(found[one.id]))
+            for one in judged
+        )
         mine_one = partial(_mine_one, trivial=self._trivial)
         yield from map(mine_one, jobs) if executor is None else executor.map(mine_one, jobs)
 
     def _overviews(self, session_ids: Iterable[str]) -> Iterator[SessionOverview]:
         for session_id in session_ids:
             try:
-                yield self._store.sessions.get(session_id)
+                overview = self._store.sessions.get(session_id)
             except (UnknownSession, AmbiguousSession):
                 continue  # it was deleted meanwhile
+            if overview.session.id == session_id:  # and not one that begins so
+                yield overview
 
     def _messages(self, session_id: str) -> Iterator[Message]:
         try:
             yield from self._store.sessions.messages(session_id)
         except (UnknownSession, AmbiguousSession):
             return
+
+    def _copied(self, overview: SessionOverview) -> frozenset[CallKey]:
+        """The calls that a session may have as copies: those of the one it goes on from."""
+        lineage = overview.session.lineage
+        if lineage is None or lineage.kind not in _COPIES:
+            return frozenset()
+        return frozenset(map(call_key, join_calls(self._messages(lineage.parent))))
 
     def _costed(self, found: MinedSession) -> MinedSession:
         costed = tuple(
@@ -130,8 +147,21 @@ class Learning:
         }
 
 
-def _mine_one(
-    job: tuple[SessionOverview, Sequence[Message], JudgedSession], trivial: frozenset[str]
-) -> MinedSession:
-    overview, messages, judged = job
-    return mine(overview.session, messages, judged, trivial=trivial, digest=overview.digest)
+class _Job(NamedTuple):
+    """All that mining one session needs."""
+
+    overview: SessionOverview
+    messages: Sequence[Message]
+    judged: JudgedSession
+    copied: frozenset[CallKey]
+
+
+def _mine_one(job: _Job, trivial: frozenset[str]) -> MinedSession:
+    return mine(
+        job.overview.session,
+        job.messages,
+        job.judged,
+        trivial=trivial,
+        digest=job.overview.digest,
+        copied=job.copied,
+    )

@@ -2,6 +2,7 @@
 imported, deleted. Making the same name again makes a new version and keeps the old.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from journeyman.records import (
     TemplateStats,
 )
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
+from journeyman.redaction.redactor import Redactor
 from journeyman.store.store import Store
 from journeyman.templates.cleaning import clean_pattern
 from journeyman.templates.contents import (
@@ -26,15 +28,19 @@ from journeyman.templates.contents import (
     type_of,
 )
 from journeyman.templates.cost import CountTokens, tokens_of
+from journeyman.templates.defaults import (
+    MAX_EXAMPLES,
+    MAX_PATTERNS,
+    MAX_SESSIONS,
+    MIN_MESSAGES,
+)
 from journeyman.templates.learning import Judged, Learning, Progress
 from journeyman.templates.mining.gate import WHY_NOT
 from journeyman.templates.mining.miner import merged
 from journeyman.templates.names import checked_name, name_for, named
 
-MIN_MESSAGES = 30
-MAX_SESSIONS = 30
-MAX_PATTERNS = 100
-MAX_EXAMPLES = 10
+_NAME = re.compile(r"[\w.:/@+ -]{1,80}")
+"""What a model or a recorder may be called in a file."""
 
 
 class Library:
@@ -62,9 +68,9 @@ class Library:
         max_sessions: int = MAX_SESSIONS,
         max_patterns: int = MAX_PATTERNS,
         source: str | None = None,
-        tags: Iterable[str] = (),
-        description: str = "",
-        addendum: str = "",
+        tags: Iterable[str] | None = None,
+        description: str | None = None,
+        addendum: str | None = None,
         progress: Progress = lambda _done, _total: None,
     ) -> Template:
         """Make a template from the newest long sessions that may teach. Tags and texts that are
@@ -72,16 +78,19 @@ class Library:
         """
         name = checked_name(name)
         before = self._store.templates.find(name) or Template(name=name)
-        kept_tags = checked_tags(tags) or before.tags
+        kept_tags = before.tags if tags is None else checked_tags(tags)
         for limit, value in (("max_sessions", max_sessions), ("max_patterns", max_patterns)):
             if value < 1:
                 raise WrongInput(f"{limit} is {value}: a template needs at least one.")
-        texts = sound_texts(description or before.description, addendum or before.addendum)
+        texts = sound_texts(
+            before.description if description is None else description,
+            before.addendum if addendum is None else addendum,
+        )
         scanned, qualified = self._qualified(min_messages, max_sessions, source, progress)
         found = self._store.patterns.of_sessions([one.session.id for one in qualified])
         patterns = arranged([one.pattern for one in found if not one.pattern.quarantined])
         if not patterns:
-            raise BadTemplate(_nothing_to_build(scanned, min_messages, source))
+            raise BadTemplate(_nothing_to_build(scanned, len(qualified), min_messages, source))
         from journeyman.templates.gains import gain_of  # noqa: PLC0415 - statistics load slowly
 
         judged = self._judged(qualified)
@@ -118,12 +127,14 @@ class Library:
         """
         overview = self._store.sessions.get(session_id)
         session = overview.session
-        chosen_name = name_for(session.title, session.id) if name is None else checked_name(name)
+        title = Redactor().text(session.title)
+        chosen_name = name_for(title, session.id) if name is None else checked_name(name)
         kept_tags, given_type = checked_tags(tags), checked_type(task_type)
         texts = sound_texts(description, addendum)
         if max_examples < 1:
             raise WrongInput(f"max_examples is {max_examples}: a template needs at least one.")
-        self._learn([overview])
+        if session.id in self._learner.missing():
+            self._learner.learn([session.id])
         reason = self._store.learned.reasons([session.id]).get(session.id, "")
         found = self._store.patterns.of_sessions([session.id])
         patterns = arranged([one.pattern for one in found if not one.pattern.quarantined])
@@ -160,11 +171,9 @@ class Library:
         all of them.
         """
         wanted_type, wanted_tags = checked_type(task_type), set(checked_tags(tags))
-        all_of_them = self._store.templates.list()
-        newest = {template.name: template for template in all_of_them}
         return [
             template
-            for template in (all_of_them if versions else newest.values())
+            for template in self._store.templates.list(newest_only=not versions)
             if (wanted_type is None or template.task_type == wanted_type)
             and wanted_tags <= set(template.tags)
         ]
@@ -222,13 +231,16 @@ class Library:
 
         return encode(self.get(reference))
 
-    def import_file(self, data: bytes, *, name: str | None = None) -> Imported:
-        """Keep a template from a file, redacted and checked like everything that is learned.
-        Raises BadTemplate, and then nothing is kept.
+    def import_file(
+        self, data: bytes, *, name: str | None = None, with_addendum: bool = False
+    ) -> Imported:
+        """Keep a template from a file, redacted and checked like everything that is learned. Its
+        addendum goes to models as it is, so it is kept only `with_addendum`. Raises BadTemplate,
+        and then nothing is kept.
         """
         from journeyman.templates.files.exchange import decode  # noqa: PLC0415 - files are rare
 
-        decoded = decode(data, name=name, result_limit=None)
+        decoded = decode(data, name=name)
         given = decoded.template
         found: dict[PatternId, Pattern] = {}
         for pattern in map(self._cleaned, given.patterns):
@@ -238,7 +250,11 @@ class Library:
         if not patterns:
             left_out = f" ({decoded.skipped[0]})" if decoded.skipped else ""
             raise BadTemplate(f"The file has no example that worked{left_out}. Choose another.")
-        texts = sound_texts(given.description, given.addendum)
+        addendum = given.addendum if with_addendum else ""
+        texts = sound_texts(given.description, addendum, others=(given.name, *given.tags))
+        skipped = decoded.skipped
+        if given.addendum and not with_addendum:
+            skipped = (*skipped, "the addendum: somebody else's words to models; read it first")
         template = msgspec.structs.replace(
             given,
             description=texts[0],
@@ -246,7 +262,7 @@ class Library:
             patterns=patterns,
             created_at=self._clock() if given.created_at is None else given.created_at,
         )
-        return Imported(template=self._store.templates.add(template), skipped=decoded.skipped)
+        return Imported(template=self._store.templates.add(template), skipped=skipped)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
         """Tell what trials found: for ids of patterns, and of templates as `template:name@version`,
@@ -265,6 +281,9 @@ class Library:
             id=cleaned.id,
             intent=cleaned.intent,
             steps=cleaned.steps,
+            source=pattern.source if _NAME.fullmatch(pattern.source) else "",
+            sessions=(),  # of another store
+            models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
             quarantined=cleaned.quarantined or pattern.quarantined,
         )
         return msgspec.structs.replace(kept, tokens=tokens_of(kept, self._count_tokens))
@@ -274,12 +293,13 @@ class Library:
     ) -> tuple[int, Sequence[SessionOverview]]:
         """How many sessions were looked at, newest first, until enough were found that teach."""
         long_ones = self._store.sessions.list(min_messages=min_messages, source=source)
+        missing = set(self._learner.missing())
         scanned = 0
         qualified = []
         step = max(max_sessions, 1)
         for start in range(0, len(long_ones), step):
             some = long_ones[start : start + step]
-            self._learn(some)
+            self._learner.learn([one.session.id for one in some if one.session.id in missing])
             reasons = self._store.learned.reasons([one.session.id for one in some])
             for one in some:
                 scanned += 1
@@ -290,19 +310,18 @@ class Library:
                     return scanned, qualified
         return scanned, qualified
 
-    def _learn(self, overviews: Sequence[SessionOverview]) -> None:
-        wanted = {one.session.id for one in overviews}
-        self._learner.learn([one for one in self._learner.missing() if one in wanted])
 
-
-def _nothing_to_build(scanned: int, min_messages: int, source: str | None) -> str:
+def _nothing_to_build(scanned: int, qualified: int, min_messages: int, source: str | None) -> str:
     of_source = f" of source {source!r}" if source else ""
     if not scanned:
         return (
             f"There is no session{of_source} with at least {min_messages} messages. "
             "Import more, or ask for fewer messages."
         )
+    why = "none of their calls is worth repeating"
+    if not qualified:
+        why = "they failed, ended in disorder, or had no calls"
     return (
         f"None of the {scanned} sessions{of_source} with at least {min_messages} messages teaches "
-        "anything: they failed, ended in disorder, or had no calls. Ask for fewer messages."
+        f"anything: {why}. `journeyman learn` counts the reasons."
     )

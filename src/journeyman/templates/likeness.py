@@ -30,10 +30,14 @@ _PATH = re.compile(
 _NOT_A_WORD = re.compile(r"[^\w#]+")
 
 
-@lru_cache(maxsize=65_536)
 def masked(text: str) -> str:
     """A text with what is particular to one case left out: lower case, words only."""
-    plain = _PARTICULAR.sub("#", text[: 2 * _LONGEST])
+    return _masked_head(text[: 2 * _LONGEST])
+
+
+@lru_cache(maxsize=16_384)
+def _masked_head(text: str) -> str:
+    plain = _PARTICULAR.sub("#", text)
     return _NOT_A_WORD.sub(" ", plain.casefold()).strip()[:_LONGEST]
 
 

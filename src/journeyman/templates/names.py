@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from journeyman.records.errors import BadTemplate
+from journeyman.redaction.invisible import UNSEEN
 
 LONGEST_NAME = 80
 LONGEST_TAG = 40
@@ -21,10 +22,7 @@ _ALLOWED = (
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])\Z", re.IGNORECASE)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
 
-# Letters and marks that have no shape of their own: fillers, joiners, variation selectors.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
 class NameRule(NamedTuple):
@@ -47,7 +45,7 @@ def _stands_in_words(letter: str) -> bool:
 
 
 def _is_unseen(letter: str) -> bool:
-    return unicodedata.category(letter) == "Cf" or _UNSEEN.match(letter) is not None
+    return _UNSEEN.match(letter) is not None
 
 
 RULES: tuple[NameRule, ...] = (
@@ -87,7 +85,7 @@ RULES: tuple[NameRule, ...] = (
         "beginning",
         lambda name: _kind(name[0]) not in ("L", "Nd"),
         "-web",
-        "it begins with something else",
+        "it does not begin with a letter or a digit",
     ),
     NameRule("end", lambda name: name[-1] in " .", "web.", "it ends with a space or a dot"),
     NameRule("dots", lambda name: ".." in name, "web..search", "it holds two dots in a row"),
@@ -104,6 +102,8 @@ def checked_name(name: str) -> str:
     """The name, with letters and their accents composed, so that what looks the same is the same.
     Raises BadTemplate.
     """
+    if not isinstance(name, str):
+        raise BadTemplate(f"A template cannot be called {name!r}, which is no text. {_ALLOWED}")
     name = unicodedata.normalize("NFC", name)
     for rule in RULES:
         if rule.broken(name):

@@ -56,6 +56,8 @@ class Openings:
         within = msgspec.structs.replace(limits, tokens=limits.tokens - note_tokens)
         if within.tokens <= 0 or within.most <= 0:
             selection, why = Selection(), _no_room(limits)
+        elif task.strip() and not len(words(task)):
+            selection, why = Selection(), "The task has no words to go by. Say what is to be done."
         else:
             candidates, vectors = self._candidates(task, template)
             selection = select(candidates, vectors, within, live, self._affinity(task, live))
@@ -81,6 +83,7 @@ class Openings:
         ranked = index.nearest(vector, words(task), most=_NEAREST)
         places = {one.row: one for one in ranked}
         stored = self._patterns_at([one.row for one in ranked])
+        stored.sort(key=lambda one: (-places[one.row].score, one.pattern.id))
         # Read each time, because trials go on while the patterns stay the same.
         effects = self._store.templates.effects([one.pattern.id for one in stored])
         best = ranked[0].score if ranked else 1.0
@@ -89,7 +92,6 @@ class Openings:
                 pattern=one.pattern,
                 similarity=places[one.row].similarity,
                 place=places[one.row].score / best,
-                source=one.source,
                 effect=effects.get(one.pattern.id, Effect()),
             )
             for one in stored
@@ -178,7 +180,9 @@ def _why_empty(selection: Selection, template: Template | None, limits: Limits) 
         best = max(one.similarity or 0.0 for one in left)
         return (
             f"Nothing that was learned is similar enough to this task: the nearest has "
-            f"{best:.2f}, and the floor is {limits.floor:.2f}."
+            f"{best:.3f}, and the floor is {limits.floor:.2f}."
         )
     nearest = similar[0].reason
+    if len(similar) == 1:
+        return f"The only similar pattern cannot be shown: {nearest}."
     return f"None of the {len(similar)} similar patterns can be shown. Of the nearest: {nearest}."

@@ -72,6 +72,8 @@ def _sendable(text: str) -> str:
 
 def _whole_number(name: str, value: object, wanted: Schema) -> int:
     low, high = wanted["minimum"], wanted["maximum"]
+    if isinstance(value, str):  # models do write numbers as texts
+        value = _decoded(value.strip())
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(whole, int) and not isinstance(whole, bool) and low <= whole <= high:
         return whole

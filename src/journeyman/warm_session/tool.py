@@ -9,6 +9,7 @@ import msgspec
 
 from journeyman.journeyman import Journeyman
 from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.templates.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.warm_session import compact
 from journeyman.warm_session.arguments import Given, read_arguments
 from journeyman.warm_session.compact import Answer
@@ -55,11 +56,11 @@ def _done(journeyman: Journeyman, arguments: object) -> Answer:
 def _build(journeyman: Journeyman, given: Given) -> Answer:
     template = journeyman.build_template(
         given["name"],
-        min_messages=given.get("min_messages", 30),
-        max_sessions=given.get("max_sessions", 30),
+        min_messages=given.get("min_messages", MIN_MESSAGES),
+        max_sessions=given.get("max_sessions", MAX_SESSIONS),
         source=given.get("source_filter"),
-        tags=given.get("tags", ()),
-        description=given.get("description", ""),
+        tags=given.get("tags"),
+        description=given.get("description"),
     )
     return compact.built_answer(template)
 
@@ -158,14 +159,14 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "type": "integer",
         "minimum": 0,
         "maximum": 1_000_000,
-        "default": 30,
+        "default": MIN_MESSAGES,
         "description": "Learn only from sessions with at least so many messages. For build.",
     },
     "max_sessions": {
         "type": "integer",
         "minimum": 1,
         "maximum": 10_000,
-        "default": 30,
+        "default": MAX_SESSIONS,
         "description": "Learn from at most so many sessions, the newest first. For build.",
     },
     "source_filter": {

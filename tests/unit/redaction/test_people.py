@@ -14,7 +14,7 @@ from journeyman.redaction.redactor import Redactor
         ("mailto:bob@corp.example?x", "mailto:<email:1>?x"),
         ("a\\nbob@corp.example", "a\\n<email:1>"),
         ("to=bob%40corp.example&x", "to=<email:1>&x"),
-        ("jörg@büro.example jörg@corp.example", "jörg@büro.example <email:1>"),
+        ("jörg@büro.example jörg@corp.example", "<email:1> <email:2>"),
         ("bob@corp.example, BOB@corp.example, al@corp.example", "<email:1>, <email:1>, <email:2>"),
     ],
 )
@@ -130,3 +130,31 @@ def test_a_name_is_known_in_later_texts_and_in_a_second_round():
 )
 def test_what_only_looks_like_it(text):
     assert Redactor().text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/Users/max/x max(a, b)", "/Users/<user:1>/x max(a, b)"),
+        ("/home/will/x and I will", "/home/<user:1>/x and I will"),
+        ("/home/grace/x grace@build", "/home/<user:1>/x <user:1>@build"),
+        ("/home/app2/x import app2", "/home/app2/x import app2"),
+        ("/home/mark/x ~mark/y mark", "/home/<user:1>/x ~<user:1>/y mark"),
+        ("/home/kzimmer/x kzimmer", "/home/<user:1>/x <user:1>"),
+    ],
+)
+def test_a_name_that_is_a_word_is_replaced_where_it_is_a_name(text, expected):
+    assert Redactor().text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("IBAN GB29 NWBK 6016 1331 9268 19", "IBAN <iban:1>"),
+        ("DE89370400440532013000", "<iban:1>"),
+        ("DE88370400440532013000", "DE88370400440532013000"),
+        ("write lea [at] corp [dot] example", "write <email:1>"),
+    ],
+)
+def test_accounts_and_spelled_addresses(text, expected):
+    assert Redactor().text(text) == expected

@@ -46,6 +46,11 @@ RANDOM = "Zq8" + "x7Kp" * 5
         ("phone_number", "phone"),
         ("cardNumber", "card"),
         ("max_tokens", "loose"),
+        *((name, "password") for name in ("DBPASS", "rootpw", "storepass", "requirepass", "psk")),
+        *((name, "password") for name in ("contraseña", "senha", "пароль", "密码", "mot_de_passe")),
+        *((name, "secret") for name in ("secret_key_base", "private_key_id")),
+        *((name, "loose") for name in ("secret_id", "unseal_key", "PHPSESSID", "client-key-data")),
+        *((name, "loose") for name in ("GITHUB_PAT", "SALT", "session_key")),
     ],
 )
 def test_names_of_places(name, place):
@@ -86,14 +91,22 @@ def test_a_field_can_name_the_place_of_another(fields, place):
         *("<your token>", "[redacted]", "xxx", "***", "…", "os.environ['X']", "process.env.X"),
         *("secrets.TOKEN", "self.token", "op://vault/item", "null", "None", "true", "string"),
         *("your-api-key", "YOUR_API_KEY", "/run/secrets/db", "password", "access_token", "API key"),
-        *("<password:3>", "sk-...abcd", "-", "0000000"),
+        *("<password:3>", "sk-...abcd", "-", "0000000", "$this->token", "$env:TOKEN", "!Ref Db"),
+        *("process.env.K8S_TOKEN", "/opt/Python311/bin", "(hidden)", "my-secret-key", "{}"),
     ],
 )
 def test_values_that_only_refer(value):
     assert refers(value)
 
 
-@pytest.mark.parametrize("value", ["hunter2", "changeme", "correct horse", "Pa$$word1", "a1b2c3"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("hunter2", "changeme", "correct horse", "Pa$$word1", "a1b2c3", "$uper5ecretPw"),
+        *("!Qaz2wsxEdc", "(Tr0ub4dor3", "<Tr0ub4dor3", "{Tr0ub4dor3}", "data.Xk92Lm"),
+        *("the-quick-brown-fox", "/0V4xpKVBFqF5mLTorvrtbNLJgj5", "$2b$12$aB3dE6gH9k"),
+    ],
+)
 def test_values_that_are_meant(value):
     assert not refers(value)
 
@@ -170,6 +183,17 @@ WAYS = {
     "number": ('{"pin": 1234, "a": 5678}', "1234"),
     "number-cut": ('{"pin": 1234, "a": "', "1234"),
     "named": ('[{"name": "DB_PASSWORD", "value": "hunter2"}]', "hunter2"),
+    "markdown": ("**Password:** hunter2", "hunter2"),
+    "diff": ("+  password: sommergarten", "sommergarten"),
+    "listing": ("    12\t  password: sommergarten", "sommergarten"),
+    "found": ("config.yml:12:  password: sommergarten", "sommergarten"),
+    "logfmt": ('level=info msg="auth ok" passwd=fZnxZgHzpIoD', "fZnx"),
+    "rust": (f'const API_KEY: &str = "{RANDOM}";', RANDOM),
+    "unequal": ('if password != "hunter2":', "hunter2"),
+    "send-keys": (f"find(By.ID, 'password').send_keys('{RANDOM}')", RANDOM),
+    "arrow": (f"token -> {RANDOM}", RANDOM),
+    "behind-json": ('{"a": "b"}\n' * 60 + '{"name": "DB_PASSWORD", "value": "garten"}', "garten"),
+    "string-in-text": ('sent "{\\"t\\": \\"ENV API_TOKEN ' + RANDOM + '\\"}" ok', RANDOM),
     "typed": ('{"selector": "#password", "text": "hunter2"}', "hunter2"),
 }
 

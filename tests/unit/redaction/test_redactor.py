@@ -107,7 +107,17 @@ MEGABYTE = 1_000_000
     [
         *("a", '{"', "-----BEGIN", "-----BEGIN PRIVATE KEY-----", "1234567890", "[", "\\", '\\"'),
         *("a@", 'password:"', "eyJabcdefgh.", "://a:b", "+1 ", "phone ", "/home/", "C:\\Users\\"),
-        *("QUJD", "\0", "\ud800", "<", "sk-", "curl -u "),
+        *("QUJD", "\0", "\ud800", "<", "sk-", "curl -u ", "password ", "my password is ", "_" * 9),
+        *(
+            "key:\n",
+            "a,password\n",
+            "name: token\n",
+            "$a_",
+            "alice@h:~",
+            "AB12 ",
+            '"\\n',
+            "api key ",
+        ),
     ],
 )
 def test_a_hostile_text_is_survived(piece):

@@ -2,11 +2,14 @@
 
 import pytest
 
-from journeyman.redaction.logins import LOGINS, Login
+from journeyman.redaction.login_row import Login
+from journeyman.redaction.logins import LOGINS
+from journeyman.redaction.pairs import PAIRS, Pair
 from journeyman.redaction.placeholders import Placeholders
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.token_row import Token
 from journeyman.redaction.tokens import TOKENS, without_tokens
+from journeyman.redaction.user_names import OWNERS, Owner
 
 
 def token_id(row: Token) -> str:
@@ -50,6 +53,23 @@ def test_a_login_goes(row: Login):
     redacted = Redactor().text(row.example)
     assert f"<{row.family}:1>" in redacted
     assert "hunter2" not in redacted
+    assert row.gate in row.example
+    assert row.reason
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row.id)
+def test_a_value_of_a_pair_goes(row: Pair):
+    redacted = Redactor().text(row.example)
+    assert ":1>" in redacted
+    assert "hunter2" not in redacted.lower()
+    assert row.reason
+
+
+@pytest.mark.parametrize("row", OWNERS, ids=lambda row: row.id)
+def test_an_owner_goes(row: Owner):
+    redacted = Redactor().text(row.example)
+    assert "<user:1>" in redacted
+    assert "alice" not in redacted
     assert row.gate in row.example
     assert row.reason
 

@@ -28,9 +28,6 @@ from journeyman.templates.files.older_shapes import Draft, intent_for, is_older,
 from journeyman.templates.files.strict_json import BadJson, canonical, read_json
 from journeyman.templates.likeness import pattern_id
 from journeyman.templates.names import checked_name, checked_tag
-from journeyman.templates.summaries import SUMMARY_LIMIT, summary
-
-__all__ = ["Decoded", "canonical", "decode", "encode"]
 
 FORMAT = "journeyman-template"
 FORMAT_VERSION = 1
@@ -63,6 +60,7 @@ class _PatternForm(Struct, kw_only=True):
     intent: str
     steps: Annotated[tuple[_StepForm, ...], Meta(min_length=1)]
     task_type: PatternType = "mixed"
+    source: str = ""
     times: Number = 1
     session_count: Number = 1
     sessions: tuple[SessionId, ...] = ()
@@ -96,12 +94,10 @@ def encode(template: Template) -> bytes:
     return json.dumps(whole, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
 
 
-def decode(
-    data: bytes, *, name: str | None = None, result_limit: int | None = SUMMARY_LIMIT
-) -> Decoded:
-    """The template in a file, under the name it has or under another. Results are cut to the
-    limit, unless that is None: a caller who redacts cuts afterwards, because half a secret is not
-    recognised. Raises BadTemplate when the file is none, and has then read nothing.
+def decode(data: bytes, *, name: str | None = None) -> Decoded:
+    """The template in a file, under the name it has or under another. Results are as long as the
+    file has them: who redacts cuts them afterwards, because half a secret is not recognised.
+    Raises BadTemplate when the file is none, and has then read nothing.
     """
     document = _document(data)
     if document.get("format") == FORMAT:
@@ -112,8 +108,10 @@ def decode(
         raise _refused("it has neither patterns nor examples")
     name = draft.template.name if name is None else name
     if not name:
-        raise BadTemplate("The file does not say what the template is called. Give it a name.")
-    patterns, repeated = _distinct(draft.patterns, result_limit)
+        raise BadTemplate(
+            "The file does not say what the template is called. Give it a name (--name)."
+        )
+    patterns, repeated = _distinct(draft.patterns)
     return Decoded(
         template=msgspec.structs.replace(
             draft.template, name=checked_name(name), origin="imported", patterns=patterns
@@ -185,25 +183,13 @@ def _step(form: _StepForm, label: str) -> Step:
     return Step(tool=form.tool, arguments=arguments, result=form.result, worked=form.worked)
 
 
-def _settled(pattern: Pattern, limit: int | None) -> Pattern:
-    """The pattern with its results cut and its id made."""
-    steps = pattern.steps
-    if limit is not None:
-        steps = tuple(
-            msgspec.structs.replace(step, result=summary(step.result, limit)) for step in steps
-        )
-    made = pattern_id(pattern.kind, pattern.intent, steps)
-    return msgspec.structs.replace(pattern, id=made, steps=steps)
-
-
-def _distinct(
-    patterns: Mapping[str, Pattern], limit: int | None
-) -> tuple[tuple[Pattern, ...], list[str]]:
+def _distinct(patterns: Mapping[str, Pattern]) -> tuple[tuple[Pattern, ...], list[str]]:
     """Equal work once, counted as often as it was seen."""
     found: dict[PatternId, tuple[str, Pattern]] = {}
     repeated: list[str] = []
     for label, given in patterns.items():
-        pattern = _settled(given, limit)
+        made = pattern_id(given.kind, given.intent, given.steps)
+        pattern = msgspec.structs.replace(given, id=made)
         if pattern.id not in found:
             found[pattern.id] = label, pattern
             continue

@@ -15,7 +15,7 @@ from journeyman.templates.shown.opening_wording import (
     noted_examples,
 )
 
-__all__ = ["after_opening", "is_own_call_id", "without_opening_text"]
+__all__ = ["after_opening", "is_own_call_id", "shows_opening", "without_opening_text"]
 
 
 def after_opening(messages: Sequence[Message]) -> int:
@@ -24,6 +24,11 @@ def after_opening(messages: Sequence[Message]) -> int:
     is there.
     """
     return _told_by_ids(messages) or _told_by_note(messages)
+
+
+def shows_opening(text: str) -> bool:
+    """Whether a text holds an opening of ours, as the result of asking for one does."""
+    return BEGIN_MARK.search(text) is not None or noted_examples(text) > 0
 
 
 def without_opening_text(text: str) -> str:

@@ -11,13 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from journeyman.records import Message
-from journeyman.templates.mining.artefacts import is_prompted
+from journeyman.templates.intents import joined
+from journeyman.templates.mining.artefacts import is_prompted, without_reminders
 from journeyman.templates.mining.own_openings import without_opening_text
-
-INTENT_LIMIT = 400
-"""Characters of an intent: enough to tell what was wanted."""
-
-_ANSWER_LIMIT = 160
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _NODDING = """yes yeah yep okay sure fine great good perfect thanks thank you please continue
@@ -53,13 +49,10 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     answer: str = ""
 
     def intent(self, agents_words: str = "") -> str:
-        """The request in one text; failing that, the agent's own words before the call."""
-        if not self.wanted:
-            return _clipped(_one_line(agents_words), INTENT_LIMIT)
-        if not self.answer:
-            return _clipped(self.wanted, INTENT_LIMIT)
-        answer = _clipped(self.answer, _ANSWER_LIMIT)
-        return f"{_clipped(self.wanted, INTENT_LIMIT - len(answer) - 3)} … {answer}"
+        """The request as one text to be redacted; failing that, the agent's own words before the
+        call.
+        """
+        return joined(self.wanted, self.answer) if self.wanted else joined(agents_words)
 
 
 def requests(messages: Sequence[Message]) -> list[Request]:
@@ -70,11 +63,12 @@ def requests(messages: Sequence[Message]) -> list[Request]:
     for message in messages:
         if message.role == "user":
             text = _said(message)
-            if _says_something(text):
-                only_papers = len(text) <= _PAPERS_LIMIT and _PAPERS.match(text) is not None
+            line = " ".join(text.split())
+            if _says_something(line):
+                only_papers = len(line) <= _PAPERS_LIMIT and _PAPERS.match(line) is not None
                 if only_papers and not current.wanted:
                     pass  # who somebody is says nothing about what they want
-                elif current.wanted and (agent_asked or only_papers or _ANSWERS.match(text)):
+                elif current.wanted and (agent_asked or only_papers or _ANSWERS.match(line)):
                     current = Request(number=current.number, wanted=current.wanted, answer=text)
                 else:
                     current = Request(number=current.number + 1, wanted=text)
@@ -88,24 +82,13 @@ def _said(message: Message) -> str:
     """What a person said in a message; empty if a program wrote it."""
     if message.kind != "plain":
         return ""
-    text = without_opening_text(message.text)
+    text = without_reminders(without_opening_text(message.text))
     if is_prompted(text):
         return ""
-    said = _one_line(_TAG.sub(" ", _SIMULATED_END.sub("", text)))
+    said = _TAG.sub(" ", _SIMULATED_END.sub("", text)).strip()
     return _LEAD_IN.sub("", said, count=1)
 
 
 def _says_something(text: str) -> bool:
     words = {word.casefold() for word in _WORD.findall(text[:2000])} - _NODS
     return len(words) >= 2 or (bool(words) and len(text) >= 12)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _clipped(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut) + "…"

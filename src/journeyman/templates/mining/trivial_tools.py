@@ -2,6 +2,8 @@
 this is its default.
 """
 
+import re
+
 TRIVIAL_TOOLS: tuple[str, ...] = (
     # Hermes: asking, memory, looking at skills and past sessions, lists of things to do
     "clarify",
@@ -45,3 +47,10 @@ TRIVIAL_TOOLS: tuple[str, ...] = (
     "warm_session",
     "request_confirmation",
 )
+
+_OWN_SERVER = re.compile(r"(?:mcp_{1,2})?journeyman[_.:/]+\w+", re.IGNORECASE)
+
+
+def is_trivial(tool: str, trivial: frozenset[str]) -> bool:
+    """Whether calls of a tool teach nothing: it is listed, or it asks Journeyman itself."""
+    return tool in trivial or _OWN_SERVER.fullmatch(tool) is not None

@@ -20,6 +20,10 @@ _RANK_OFFSET = 60
 of one order from outweighing good places in both."""
 
 
+_DIGITS = 5
+_MOST_EQUAL = 4
+
+
 class Ranked(Struct, frozen=True, kw_only=True, gc=False):
     """A row of the index and how near it is: by meaning, and by the joined order."""
 
@@ -56,30 +60,33 @@ class Index:
         """The `most` nearest patterns by each measure, the nearest by both first."""
         if not len(self):
             return []
-        similarity = self._vectors @ vector
-        by_words = self._words.scores(task_words)
+        # Rounded, because the same vector at another place may come to another last digit.
+        similarity = np.round(self._vectors @ vector, _DIGITS)
         score = np.zeros(len(self))
-        for order in (_order(by_words, most, above=0.0), _order(similarity, most, above=-np.inf)):
-            score[order] += 1.0 / (_RANK_OFFSET + np.arange(len(order)))
+        for values, above in ((self._words.scores(task_words), 0.0), (similarity, -np.inf)):
+            places, ranks = _ranked(values, most, above=above)
+            score[places] += 1.0 / (_RANK_OFFSET + ranks)
         found = np.flatnonzero(score)
-        # Equal scores in the order of the library, so that the same question has one answer.
-        found = found[np.lexsort((found, -score[found]))]
         return [
             Ranked(
                 row=int(self._rows[at]), similarity=float(similarity[at]), score=float(score[at])
             )
-            for at in found
+            for at in found[np.argsort(-score[found], kind="stable")]
         ]
 
 
-def _order(
+def _ranked(
     values: NDArray[np.float64] | NDArray[np.float32], most: int, *, above: float
-) -> NDArray[np.intp]:
-    """Where the largest values stand, the largest first."""
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the largest values stand, and the rank of each: how many are larger. Equal values have
+    one rank and are taken together, so that the order of the library does not matter; only of
+    very many equal ones some are left out.
+    """
     if len(values) > most:
-        # All that are as large as the last one taken, so that ties are broken by place below.
         least = np.partition(values, len(values) - most)[len(values) - most]
         taken = np.flatnonzero((values >= least) & (values > above))
     else:
         taken = np.flatnonzero(values > above)
-    return taken[np.lexsort((taken, -values[taken]))][:most]
+    taken = taken[np.argsort(-values[taken], kind="stable")][: _MOST_EQUAL * most]
+    falling = -values[taken]
+    return taken, np.searchsorted(falling, falling)

@@ -1,6 +1,6 @@
 """Choosing the few patterns that a task's opening shows.
 
-Similar ones first; then those that show a tool which the task seems to need and no chosen one
+Similar ones first; then those that show a skill which the task seems to need and no chosen one
 shows yet; what trials found counts; near-duplicates are spread out; a pattern that does not fit
 the tools as they are now is dropped; below the floor of similarity there is nothing. Every choice
 carries its reason, and so does everything that was left out.
@@ -13,29 +13,25 @@ from msgspec import Struct
 
 from journeyman.embeddings.embedder import Vectors
 from journeyman.records import Effect, Pattern
+from journeyman.templates.defaults import FLOOR, MOST_PATTERNS
 from journeyman.templates.schemas.tool_schemas import LiveTools
-from journeyman.templates.shown.forms import is_showable
+from journeyman.templates.shown.forms import why_not_shown
 from journeyman.templates.shown.opening import Choice, LeftOut
-
-FLOOR = 0.3
-"""Below this similarity two texts have no more in common than any two: the nearest of 1,300
-patterns was at 0.13 to 0.33 for questions that had nothing to do with them, and at 0.33 to 0.83
-for those that had."""
-
-MOST = 6
-"""As many examples as help: studies found one to three whole runs best, and ours are single
-calls and short sequences."""
+from journeyman.templates.skills import skills_of
 
 _COVERAGE = 1.0
 _LIKENESS = 0.5
 _LENGTH = 0.5
 _TRIALS = 2.0
-"""How much weigh: a tool that is needed and not shown yet, likeness to what is already chosen, the
+"""How much weigh: a skill that is needed and not shown yet, likeness to what is already chosen, the
 share of the budget that it takes, and what trials found; being the nearest to the task weighs
 one."""
 
+_SAME_INTENT = 0.6
+"""How like are two patterns of one request that show different skills."""
+
 _NEEDED = 0.1
-"""A tool that fewer of the similar sessions used than this is not needed."""
+"""A skill that fewer of the similar sessions used than this is not needed."""
 
 _NEIGHBOURS = 60
 _HURT_AFTER = 5
@@ -44,14 +40,12 @@ _HURT = -0.05
 
 class Candidate(Struct, frozen=True, kw_only=True):
     """A pattern that may be shown: how near it is (None where there is no task to be near to), its
-    place in the joined order between 0 and 1, whose tools it uses where that is known, and what
-    trials found.
+    place in the joined order between 0 and 1, and what trials found.
     """
 
     pattern: Pattern
     similarity: float | None
     place: float
-    source: str = ""
     effect: Effect = Effect()
 
     def relevance(self, best: float) -> float:
@@ -66,7 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How much may be shown."""
 
     tokens: int
-    most: int = MOST
+    most: int = MOST_PATTERNS
     floor: float = FLOOR
 
 
@@ -96,26 +90,23 @@ def select(
     for index in fitting:
         if index not in choosing.taken:
             reasons[index] = choosing.why_left(index)
-    return Selection(
-        choices=tuple(choices),
-        left_out=tuple(
-            LeftOut(pattern=one.pattern, reason=reason, similarity=one.similarity)
-            for one, reason in zip(candidates, reasons, strict=True)
-            if reason
-        ),
-    )
+    left_out = [
+        LeftOut(pattern=one.pattern, reason=reason, similarity=one.similarity)
+        for one, reason in zip(candidates, reasons, strict=True)
+        if reason
+    ]
+    left_out.sort(key=lambda one: -(one.similarity or 0.0))
+    return Selection(choices=tuple(choices), left_out=tuple(left_out))
 
 
 def why_not(one: Candidate, limits: Limits, live: LiveTools | None) -> str:
     """Why a pattern cannot be shown at all, whatever else is; empty if it can."""
-    if one.pattern.quarantined:
-        return f"it is in quarantine ({one.pattern.quarantined})"
+    if reason := why_not_shown(one.pattern):
+        return reason
     if one.similarity is not None and one.similarity < limits.floor:
         return f"not similar enough: {one.similarity:.2f}, and the floor is {limits.floor:.2f}"
     if one.effect.tried >= _HURT_AFTER and (one.effect.mean or 0.0) < _HURT:
         return f"it made things worse in {one.effect.tried} trials"
-    if reason := is_showable(one.pattern):
-        return reason
     if live is not None and (misfit := live.misfit_of(one.pattern)):
         return f"it does not fit the tools as they are now: {misfit}"
     if one.pattern.tokens > limits.tokens:
@@ -143,10 +134,10 @@ class _Choosing:
         self._one_source = one_source
         self._tools_of: dict[str, set[str]] = {}
         for one in candidates:
-            self._tools_of.setdefault(one.source, set()).update(one.pattern.tools)
+            self._tools_of.setdefault(one.pattern.source, set()).update(one.pattern.tools)
         # In order, because sums of floats depend on it, and the same question has one answer.
-        self._tools = [one.pattern.tools for one in candidates]
-        self._need = _needed([(candidates[at], self._tools[at]) for at in fitting], affinity)
+        self._skills = [skills_of(one.pattern) for one in candidates]
+        self._need = _needed([(candidates[at], self._skills[at]) for at in fitting], affinity)
         self._wanted = frozenset(self._need)
         best = max((candidates[at].similarity or 0.0 for at in fitting), default=0.0) or 1.0
         self._relevance = [one.relevance(best) for one in candidates]
@@ -171,8 +162,8 @@ class _Choosing:
         """Why one that could be shown was not."""
         tokens = self._candidates[index].pattern.tokens
         if self._is_others(index):
-            return f"it has the tools of another agent ({self._candidates[index].source})"
-        if not self._new_tools(index) and not self._wanted.intersection(self._tools[index]):
+            return f"it has the tools of another agent ({self._candidates[index].pattern.source})"
+        if not self._new_skills(index) and not self._wanted.intersection(self._skills[index]):
             return "the task does not seem to need what it shows"
         if not self._adds(index):
             return "what it shows is shown already"
@@ -187,14 +178,14 @@ class _Choosing:
         return not self.taken or self._adds(index)
 
     def _adds(self, index: int) -> bool:
-        """Whether it shows something new: a tool, or the first mistake with its correction."""
+        """Whether it shows something new: a skill, or the first mistake with its correction."""
         if self._is_others(index):
             return False
-        if self._new_tools(index):
+        if self._new_skills(index):
             return True
         pattern = self._candidates[index].pattern
         is_first = all(self._candidates[at].pattern.kind != "recovery" for at in self.taken)
-        return pattern.kind == "recovery" and is_first and pattern.tool in self._wanted
+        return pattern.kind == "recovery" and is_first and self._skills[index][-1] in self._wanted
 
     def _is_others(self, index: int) -> bool:
         """Whether it uses tools that the agent of what is chosen was not seen with. Which tools
@@ -202,11 +193,11 @@ class _Choosing:
         """
         if not self._one_source or not self.taken:
             return False
-        known = self._tools_of[self._candidates[self.taken[0]].source]
-        return not known.issuperset(self._tools[index])
+        known = self._tools_of[self._candidates[self.taken[0]].pattern.source]
+        return not known.issuperset(self._candidates[index].pattern.tools)
 
     def _value(self, index: int) -> float:
-        new = sum(self._need[tool] for tool in self._new_tools(index)) / self._all_need
+        new = sum(self._need[skill] for skill in self._new_skills(index)) / self._all_need
         length = self._candidates[index].pattern.tokens / self._limits.tokens
         return (
             self._relevance[index]
@@ -215,27 +206,29 @@ class _Choosing:
             - _LENGTH * length
         )
 
-    def _new_tools(self, index: int) -> list[str]:
-        """The tools that it shows, that are needed, and that nothing chosen shows."""
-        return [tool for tool in self._tools[index] if tool in self._need]
+    def _new_skills(self, index: int) -> list[str]:
+        """What it shows, is needed, and nothing chosen shows."""
+        return [skill for skill in self._skills[index] if skill in self._need]
 
     def _take(self, index: int) -> None:
         self.taken.append(index)
         self._room -= self._candidates[index].pattern.tokens
-        tools = set(self._tools[index])
-        for tool in tools:
-            self._need.pop(tool, None)
-        # Like what is chosen is what has the same tools for the same intent.
+        skills = set(self._skills[index])
+        for skill in skills:
+            self._need.pop(skill, None)
+        # Like what is chosen is what has the same intent, the more so with the same skills.
         near = np.maximum(self._vectors @ self._vectors[index], 0.0).tolist()
         for at in self._fitting:
-            shared = len(tools.intersection(self._tools[at])) / len(tools.union(self._tools[at]))
-            self._likeness[at] = max(self._likeness[at], near[at] * shared)
+            shared = len(skills.intersection(self._skills[at])) / len(
+                skills.union(self._skills[at])
+            )
+            self._likeness[at] = max(self._likeness[at], near[at] * max(shared, _SAME_INTENT))
 
     def _choice(self, index: int) -> Choice:
         one = self._candidates[index]
         pattern = one.pattern
         said = [] if one.similarity is None else [f"similar to the task ({one.similarity:.2f})"]
-        if new := [tool for tool in pattern.tools if tool in self._need]:
+        if new := self._new_skills(index):
             said.append(f"shows {', '.join(new)}")
         if pattern.kind == "recovery":
             said.append("shows a mistake and its correction")
@@ -255,23 +248,23 @@ class _Choosing:
 def _needed(
     candidates: Sequence[tuple[Candidate, tuple[str, ...]]], affinity: Mapping[str, float]
 ) -> dict[str, float]:
-    """Which tools the task seems to need, up to 1 and more: those that similar sessions used, the
-    more similar the more weight, and those whose own words are near to the task's.
+    """Which skills the task seems to need, up to 1 and more: those that similar sessions used, the
+    more similar the more weight, and tools whose own words are near to the task's.
     """
     sessions: dict[str, tuple[float, set[str]]] = {}
     nearest: dict[str, float] = {}
-    for one, tools in candidates[:_NEIGHBOURS]:
+    for one, skills in candidates[:_NEIGHBOURS]:
         name = one.pattern.sessions[0] if one.pattern.sessions else one.pattern.id
         near = one.place if one.similarity is None else one.similarity
         weight, others = sessions.get(name, (0.0, set()))
-        sessions[name] = (max(weight, near**2), others.union(tools))
-        for tool in tools:
-            nearest[tool] = max(nearest.get(tool, 0.0), near / len(tools))
+        sessions[name] = (max(weight, near**2), others.union(skills))
+        for skill in skills:
+            nearest[skill] = max(nearest.get(skill, 0.0), near / len(skills))
     total = sum(weight for weight, _ in sessions.values()) or 1.0
     best = max(nearest.values(), default=1.0) or 1.0
-    need = {tool: (near / best) ** 4 / 2 for tool, near in nearest.items()}
+    need = {skill: (near / best) ** 4 / 2 for skill, near in nearest.items()}
     for weight, used in sessions.values():
-        for tool in used:
-            need[tool] += weight / total / 2
-    said = {tool: need[tool] + max(0.0, affinity.get(tool, 0.0)) / 4 for tool in need}
-    return {tool: weight for tool, weight in said.items() if weight >= _NEEDED}
+        for skill in used:
+            need[skill] += weight / total / 2
+    said = {name: need[name] + max(0.0, affinity.get(name, 0.0)) / 4 for name in need}
+    return {name: weight for name, weight in said.items() if weight >= _NEEDED}

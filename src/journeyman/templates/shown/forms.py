@@ -50,20 +50,20 @@ def can_be_called(tool: str) -> bool:
     return _CALLABLE.fullmatch(tool) is not None
 
 
-def is_showable(pattern: Pattern) -> str:
+def why_not_shown(pattern: Pattern) -> str:
     """Why a pattern cannot be an example; empty if it can."""
     if pattern.quarantined:
-        return f"It is quarantined ({pattern.quarantined})."
+        return f"it is in quarantine ({pattern.quarantined})"
     if not pattern.steps:
-        return "It has no calls."
+        return "it has no calls"
     mended = pattern.kind == "recovery" and len(pattern.steps) > 1
     if not all(step.worked for step in pattern.steps[1 if mended else 0 :]):
-        return "It shows a failed call that no other call mends."
+        return "it shows a failed call that no other call mends"
     for step in pattern.steps:
         if not can_be_called(step.tool):
-            return f"No host takes {step.tool[:80]!r} as the name of a tool."
+            return f"no host takes {step.tool[:80]!r} as the name of a tool"
         if _sendable_arguments(step.arguments) is None:
-            return f"The arguments of {step.tool} are not a JSON object."
+            return f"the arguments of {step.tool} are not a JSON object"
     return ""
 
 
@@ -80,7 +80,7 @@ def example_of(pattern: Pattern) -> Example:
             )
             for step in pattern.steps
         ),
-        closing=closing(pattern.steps),
+        closing=closing(pattern.kind, pattern.steps),
     )
 
 

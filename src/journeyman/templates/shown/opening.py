@@ -50,7 +50,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     `note` tells people why it is empty or what to know; no model sees it. `addendum` is the own
     text of the template `name@version` in `template`. `tokens` is an estimate for the form
-    `openai`. A choice that `forms.is_showable` has something against is in no form; whoever makes
+    `openai`. A choice that `forms.why_not_shown` has something against is in no form; whoever makes
     an opening leaves it out before.
     """
 
@@ -146,7 +146,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     @property
     def _shown(self) -> tuple[Choice, ...]:
-        return tuple(choice for choice in self.choices if not forms.is_showable(choice.pattern))
+        return tuple(choice for choice in self.choices if not forms.why_not_shown(choice.pattern))
 
     @property
     def _examples(self) -> tuple[Example, ...]:

@@ -6,7 +6,7 @@ found in a recording must not be learned from.
 import re
 from collections.abc import Sequence
 
-from journeyman.records import Step
+from journeyman.records import PatternKind, Step
 
 NO_OUTPUT = "(no output)"
 NO_REQUEST = "(the request was not recorded)"
@@ -14,9 +14,14 @@ NO_REQUEST = "(the request was not recorded)"
 _NAMED_TOOLS = 5
 _CORRECTED = "; the second call corrected the first"
 
-_NOTE = re.compile(r"^[ \t]*Journeyman shows (\d{1,3}) examples? from earlier sessions\b", re.M)
+_NOTE = re.compile(
+    r"(?:^|\"|\\n)[ \t]*Journeyman shows (\d{1,3}) examples? from earlier sessions\b", re.M
+)
+_WENT_ON = "That worked, and the work went on."
 _CLOSING = re.compile(
-    rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?(?:{_CORRECTED})?\.", re.ASCII
+    rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?(?:{_CORRECTED})?\."
+    rf"|{re.escape(_WENT_ON)}",
+    re.ASCII,
 )
 
 BEGIN_MARK = re.compile(
@@ -39,8 +44,12 @@ def noted_examples(text: str) -> int:
     return sum(int(count) for count in _NOTE.findall(text))
 
 
-def closing(steps: Sequence[Step]) -> str:
-    """The sentence that ends an example: which tools did it, and nothing about their results."""
+def closing(kind: PatternKind, steps: Sequence[Step]) -> str:
+    """The sentence that ends an example: which tools did it, and nothing about their results. One
+    call from the middle of the work did not do it all, and must not teach to stop there.
+    """
+    if kind == "first_try":
+        return _WENT_ON
     tools = list(dict.fromkeys(step.tool for step in steps))
     named = ", then ".join(tools[:_NAMED_TOOLS])
     more = f", and {len(tools) - _NAMED_TOOLS} more" if len(tools) > _NAMED_TOOLS else ""

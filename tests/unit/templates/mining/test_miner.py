@@ -115,11 +115,24 @@ def test_the_calls_of_one_request_are_a_sequence():
     assert found[0].steps[0].arguments == '{"q": "u"}'  # the first that worked of each tool
 
 
-def test_one_tool_alone_is_no_sequence_nor_are_too_many():
+def test_a_sequence_has_the_order_in_which_tools_were_first_used():
+    turns = call("get", {"q": "u"}), call("drop"), call("get", {"q": "v"})
+    assert [one.tools for one in patterns(ASK, *turns, kind="sequence")] == [("get", "drop")]
+
+
+def test_of_many_different_calls_of_one_tool_a_few_are_taken_and_equal_ones_counted():
+    different = [
+        call("run", {"command": word}) for word in ["one", "two", "three", "four", "six", "ten"]
+    ]
+    found = patterns(ASK, *different, call("run", {"command": "one"}), call("end"))
+    runs = [one for one in found if one.tools == ("run",)]
+    assert [one.times for one in runs] == [2, 1, 1, 1, 1]
+
+
+def test_one_tool_alone_is_no_sequence_and_of_many_the_last_are_shown():
     assert patterns(ASK, call("get", {"q": "u"}), call("get", {"q": "v"}), kind="sequence") == []
     many = [call(f"tool{chr(97 + n)}") for n in range(7)]
-    assert patterns(ASK, *many, kind="sequence") == []
-    assert len(patterns(ASK, *many[:6], kind="sequence")[0].steps) == 6
+    assert patterns(ASK, *many, kind="sequence")[0].tools == tuple(f"tool{c}" for c in "bcdefg")
 
 
 def test_what_the_user_said_in_between_is_not_the_sequences_intent():

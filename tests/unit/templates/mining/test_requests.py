@@ -3,7 +3,8 @@
 import pytest
 from tests.turns import Turn, agent, call, messages, user
 
-from journeyman.templates.mining.requests import INTENT_LIMIT, Request, requests
+from journeyman.templates.intents import INTENT_LIMIT, clipped
+from journeyman.templates.mining.requests import Request, requests
 
 BOOK = "Please book a flight from Rome to Oslo"
 
@@ -12,7 +13,7 @@ def intents(*turns: Turn) -> list[str]:
     said = messages(*turns)
     found = requests(said)
     return [
-        request.intent(message.text)
+        clipped(request.intent(message.text))
         for message, request in zip(said, found, strict=True)
         if message.tool_calls
     ]
@@ -79,12 +80,12 @@ def test_a_simulated_users_end_mark_is_left_out():
 def test_an_intent_is_never_too_long(length):
     text = "word " * (length // 5)
     for request in (Request(wanted=text), Request(wanted=text, answer=text)):
-        assert 0 < len(request.intent()) <= INTENT_LIMIT
-    assert len(Request().intent(text)) <= INTENT_LIMIT
+        assert 0 < len(clipped(request.intent())) <= INTENT_LIMIT
+    assert len(clipped(Request().intent(text))) <= INTENT_LIMIT
 
 
 def test_a_word_without_end_is_cut_all_the_same():
-    assert len(Request(wanted="x" * 9_000).intent()) == INTENT_LIMIT
+    assert len(clipped(Request(wanted="x" * 9_000).intent())) == INTENT_LIMIT
 
 
 @pytest.mark.parametrize(

@@ -385,7 +385,7 @@ arguments = st.dictionaries(
 
 
 @given(schemas, arguments)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_there_is_always_an_answer(schema: object, given: dict[str, object]) -> None:
     reason = misfit(schema, given)
     assert reason == misfit(schema, given)

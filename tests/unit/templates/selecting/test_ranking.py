@@ -84,11 +84,17 @@ class TestIndex:
         found = self.index().nearest(unit(1, 0), words("hotel"), most=1)
         assert {one.row for one in found} == {2, 5}
 
-    def test_equal_ones_stand_in_the_order_of_the_library(self):
-        same = np.array([unit(1, 0)] * 50)
-        index = Index(range(50), same, [words("x")] * 50)
+    def test_equal_ones_have_one_place_and_are_taken_together(self):
+        same = np.array([unit(1, 0)] * 30)
+        index = Index(range(30), same, [words("x")] * 30)
         found = index.nearest(unit(1, 0), words("x"), most=10)
-        assert [one.row for one in found] == list(range(10))
+        assert [one.row for one in found] == list(range(30))
+        assert {one.score for one in found} == {2 / 60}
+
+    def test_of_very_many_equal_ones_some_are_left_out(self):
+        same = np.array([unit(1, 0)] * 500)
+        index = Index(range(500), same, [words("x")] * 500)
+        assert len(index.nearest(unit(1, 0), words("x"), most=10)) == 40
 
     def test_an_empty_library(self):
         index = Index([], np.zeros((0, 2), dtype=np.float32), [])

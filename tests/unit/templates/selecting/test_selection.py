@@ -202,7 +202,7 @@ def test_what_tools_say_of_themselves_tips_the_scales():
 
 def test_without_definitions_all_are_of_one_agent():
     some = [
-        Candidate(pattern=pattern(name, tool), similarity=0.8, place=1 - n / 9, source=source)
+        candidate(name, tool, place=1 - n / 9, source=source)
         for n, (name, tool, source) in enumerate(
             [
                 ("a", "Read", "claude_code"),

@@ -7,7 +7,7 @@ import pytest
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.templates.shown import forms
-from journeyman.templates.shown.opening_wording import NO_OUTPUT, NO_REQUEST, closing
+from journeyman.templates.shown.opening_wording import NO_OUTPUT, NO_REQUEST, closing, is_closing
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
 BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
@@ -50,11 +50,11 @@ def test_names_that_hosts_take(tool, can):
     ids=["one", "two", "recovery", "no result"],
 )
 def test_patterns_that_can_be_shown(steps):
-    assert forms.is_showable(pattern(*steps)) == ""
+    assert forms.why_not_shown(pattern(*steps)) == ""
 
 
 def test_a_pattern_without_intent_can_be_shown():
-    assert forms.is_showable(pattern(LOOK, intent="")) == ""
+    assert forms.why_not_shown(pattern(LOOK, intent="")) == ""
 
 
 DEEP = "[" * 64 + "]" * 64
@@ -76,7 +76,7 @@ TOO_DEEP = "[" * 65 + "]" * 65
 )
 def test_arguments_that_can_be_shown(arguments):
     one = pattern(msgspec.structs.replace(LOOK, arguments=arguments))
-    assert forms.is_showable(one) == ""
+    assert forms.why_not_shown(one) == ""
     assert isinstance(json.loads(forms.example_of(one).calls[0].arguments), dict)
 
 
@@ -105,30 +105,30 @@ def test_arguments_that_can_be_shown(arguments):
 )
 def test_arguments_that_cannot_be_shown(arguments):
     one = pattern(msgspec.structs.replace(LOOK, arguments=arguments))
-    assert forms.is_showable(one) == "The arguments of get_user are not a JSON object."
+    assert forms.why_not_shown(one) == "the arguments of get_user are not a JSON object"
 
 
 @pytest.mark.parametrize(
     ("unfit", "reason"),
     [
-        (pattern(), "It has no calls."),
-        (pattern(LOOK, quarantined="injection.ignore"), "It is quarantined (injection.ignore)."),
-        (pattern(WRONG), "It shows a failed call that no other call mends."),
-        (pattern(LOOK, WRONG), "It shows a failed call that no other call mends."),
-        (pattern(WRONG, WRONG, BOOK), "It shows a failed call that no other call mends."),
+        (pattern(), "it has no calls"),
+        (pattern(LOOK, quarantined="injection.ignore"), "it is in quarantine (injection.ignore)"),
+        (pattern(WRONG), "it shows a failed call that no other call mends"),
+        (pattern(LOOK, WRONG), "it shows a failed call that no other call mends"),
+        (pattern(WRONG, WRONG, BOOK), "it shows a failed call that no other call mends"),
         (
             pattern(WRONG, BOOK, kind="sequence"),
-            "It shows a failed call that no other call mends.",
+            "it shows a failed call that no other call mends",
         ),
         (
             pattern(LOOK, Step(tool="web.search")),
-            "No host takes 'web.search' as the name of a tool.",
+            "no host takes 'web.search' as the name of a tool",
         ),
     ],
     ids=["empty", "quarantined", "failed", "failed last", "failed twice", "no recovery", "name"],
 )
 def test_patterns_that_cannot_be_shown(unfit, reason):
-    assert forms.is_showable(unfit) == reason
+    assert forms.why_not_shown(unfit) == reason
 
 
 def test_texts_that_no_host_takes_are_mended():
@@ -161,7 +161,9 @@ def test_nothing_shown_is_empty(empty):
     ids=["one", "same", "two", "recovery", "many"],
 )
 def test_the_sentence_after_an_example(steps, said):
-    assert closing(steps) == said
+    assert closing("sequence", steps) == said
+    assert closing("first_try", steps) == "That worked, and the work went on."
+    assert is_closing(closing("first_try", steps))
 
 
 def test_the_form_of_openai():
@@ -208,7 +210,11 @@ def test_the_form_of_responses():
             "arguments": '{"user_id":"<id:1>"}',
         },
         {"type": "function_call_output", "call_id": "id1", "output": '{"name": "Ada"}'},
-        {"type": "message", "role": "assistant", "content": "Done with get_user."},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": "That worked, and the work went on.",
+        },
     ]
 
 
@@ -243,7 +249,7 @@ def test_the_form_for_people():
         "Result: a\n"
         "  b\n"
         "  c\n"
-        "Assistant: Done with run."
+        "Assistant: That worked, and the work went on."
     )
 
 

@@ -1,0 +1,41 @@
+"""What a call shows how to do."""
+
+import json
+
+import pytest
+from tests.turns import agent, call, patterns, user
+
+from journeyman.templates.skills import skill_of, skills_of
+
+
+@pytest.mark.parametrize(
+    ("tool", "command", "skill"),
+    [
+        ("bash", "cd /x && pytest -q | tail", "bash pytest"),
+        ("Bash", "git commit -m x", "Bash git commit"),
+        ("terminal", "FOO=1 python3 -m unittest x", "terminal python -m unittest"),
+        ("shell", ["bash", "-lc", "ls -R"], "shell ls"),
+        ("exec_command", "sudo sed -i s/a/b/ f", "exec_command sed"),
+        ("Bash", "cat <<'EOF' > x\nfoo\nEOF", "Bash cat"),
+        ("bash", "  cd a\n./run.sh", "bash run.sh"),
+        ("bash", "cd a", "bash cd"),
+        ("bash", "", "bash"),
+        ("execute_code", "import os", "execute_code"),
+        ("publish", "x", "publish"),
+        ("get_order", "x", "get_order"),
+    ],
+)
+def test_the_program_where_the_tool_says_nothing(tool, command, skill):
+    assert skill_of(tool, json.dumps({"command": command})) == skill
+
+
+def test_malformed_arguments():
+    assert skill_of("bash", "{") == "bash"
+
+
+def test_an_agent_with_only_a_shell_has_sequences():
+    commands = ("ls", "cat a.py", "sed -i s/x/y/ a.py", "pytest -q", "git add -A")
+    turns = [call("bash", {"command": one}) for one in commands]
+    found = patterns(user("Fix the parser"), *turns, agent("Fixed."), kind="sequence")
+    assert [len(one.steps) for one in found] == [5]
+    assert skills_of(found[0])[-1] == "bash git add"
