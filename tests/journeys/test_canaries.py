@@ -70,13 +70,15 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("where", ["patterns", "templates", "openings", "exports"])
-@pytest.mark.parametrize("name", CANARIES)
-def test_no_canary_comes_out(name: str, where: str, told: dict[str, str]):
-    canary = CANARIES[name][0]
-    coded = base64.b64encode(f"\n{planted(name)}\n".encode()).decode()
-    for spelled in (canary, json.dumps(canary)[1:-1], coded):
-        assert spelled not in told[where]
+def test_no_canary_comes_out(told: dict[str, str]):
+    """One test for all, so that they are planted once."""
+    leaks = []
+    for name, (canary, _) in CANARIES.items():
+        coded = base64.b64encode(f"\n{planted(name)}\n".encode()).decode()
+        for where, text in told.items():
+            spelled = (canary, json.dumps(canary)[1:-1], coded)
+            leaks += [f"{name} in {where}: {one}" for one in spelled if one in text]
+    assert leaks == []
 
 
 def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):

@@ -293,14 +293,18 @@ class TestDoctorAndTour:
         assert "tokens" in shown
         assert list(command.home.iterdir()) == []
 
-    def test_the_tour_does_not_touch_the_database_in_use(self, command: Command) -> None:
-        url = f"sqlite:///{command.home / 'team.db'}"
-        told = command.json("tour", JOURNEYMAN_DATABASE=url)
-        assert {one["source"] for one in told["sources"]} >= {"claude_code", "hermes"}
+    def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
+        self, user_home: Path
+    ) -> None:
+        url = f"sqlite:///{user_home / 'team.db'}"
+        told = Command(user_home).json("tour", JOURNEYMAN_DATABASE=url)
+        assert {one["source"] for one in told["sources"]} == {"claude_code", "codex", "hermes"}
         assert told["import_again"]["new"] == 0
-        assert list(command.home.iterdir()) == []
+        assert told["learned"]["patterns"] > 100
+        assert told["opening"]["choices"]
+        assert not (user_home / "team.db").exists()
 
-    def test_the_tour_takes_the_sessions_of_this_machine(self, user_home: Path) -> None:
+    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:
         shown = Command(user_home)("tour").stdout
         assert "of your agents" in shown
         assert "openai" not in shown
@@ -315,6 +319,7 @@ class TestSettings:
             ("busy_timeout_s = 'long'", "seconds to wait"),
             ("busy_timeout_s = -1", "seconds to wait"),
             ("database = 5", "database's URL"),
+            ("trivial_tools = 5", "a list of names"),
             ("database = 'mysql://x'", "not supported"),
             ("database = 'what'", "cannot be read"),
             ("[", "cannot be read"),

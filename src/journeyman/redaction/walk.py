@@ -158,11 +158,13 @@ def _without_base64(text: str, placeholders: Placeholders, depth: int) -> str:
 
 
 def _put(text: str, found: Iterable[Found], placeholders: Placeholders) -> str:
-    """The text with what was found replaced; of findings that overlap the first one counts."""
+    """The text with what was found replaced; of findings that overlap the first one counts. What
+    cuts through a placeholder is none: the name in it may look like that of a secret's place.
+    """
     pieces: list[str] = []
     done = 0
     for one in sorted(found):
-        if one.start < done or one.start >= one.end:
+        if one.start < done or one.start >= one.end or _cuts_placeholder(text, one):
             continue
         placeholder = _stand_in(one.family, text[one.start : one.end], placeholders)
         if one.wants_quotes:
@@ -170,6 +172,12 @@ def _put(text: str, found: Iterable[Found], placeholders: Placeholders) -> str:
         pieces += (text[done : one.start], placeholder)
         done = one.end
     return "".join(pieces) + text[done:] if pieces else text
+
+
+def _cuts_placeholder(text: str, one: Found) -> bool:
+    begins = text.rfind("<", 0, one.start + 1)
+    around = PLACEHOLDER.match(text, begins) if begins >= 0 else None
+    return around is not None and around.end() > one.start
 
 
 def _stand_in(family: str, value: str, placeholders: Placeholders) -> str:

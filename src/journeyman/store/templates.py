@@ -8,12 +8,11 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from journeyman.records import Effect, Template
 from journeyman.store.engine import explained
 from journeyman.store.tables import effects, templates
-from journeyman.store.values import json_text, parts
+from journeyman.store.values import inserting, json_text, parts
 
 _decode = msgspec.json.Decoder(Template).decode
 
@@ -160,7 +159,7 @@ def _stored(row: sa.Row[Any]) -> Template:
 
 @cache
 def _upsert(dialect_name: str) -> Any:
-    insert: Any = postgresql.insert if dialect_name == "postgresql" else sqlite.insert
+    insert = inserting(dialect_name)
     statement = insert(effects)
     added = {name: effects.c[name] + statement.excluded[name] for name in ("tried", "gained")}
     return statement.on_conflict_do_update(index_elements=["id"], set_=added)

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +23,13 @@ def json_text(value: object) -> str:
     except UnicodeEncodeError:
         text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
         return text.encode("utf-8", "replace").decode()
+
+
+def inserting(dialect_name: str) -> Any:
+    """The database's own insert, which can also replace. Loaded for the one in use: the other
+    takes a good part of the time that a command needs to start.
+    """
+    return import_module(f"sqlalchemy.dialects.{dialect_name}").insert
 
 
 def parts(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from journeyman.records import JudgedCall, SessionId
 from journeyman.store.engine import explained
 from journeyman.store.tables import sessions, verdicts
+from journeyman.store.values import inserting
 
 _IDS = 500
 
@@ -92,7 +92,7 @@ def _asked(rules: str, session_ids: Sequence[str] | None) -> Iterator[sa.Select[
 @cache
 def _upsert(dialect_name: str) -> Any:
     """Insert or replace, if the session still is what was judged."""
-    insert: Any = postgresql.insert if dialect_name == "postgresql" else sqlite.insert
+    insert = inserting(dialect_name)
     given = [
         sa.bindparam(name, type_=verdicts.c[name].type) for name in ("digest", "rules", "calls")
     ]

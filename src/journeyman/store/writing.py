@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from journeyman.records import Fragment, LogState, Session, SessionChange, SessionId
 from journeyman.records.digest import session_digest
@@ -22,6 +21,7 @@ from journeyman.store import rows
 from journeyman.store.rows import storable
 from journeyman.store.search import index_new_messages
 from journeyman.store.tables import deleted, logs, messages, sessions, usage
+from journeyman.store.values import inserting
 
 _TITLE_CHARACTERS = 120
 _TITLE_PROMPTS = 3
@@ -266,17 +266,15 @@ def _statements(dialect_name: str) -> dict[str, str]:
     """The inserts as the driver takes them, with values in the order of the table's columns.
     Made once: for each batch it would cost as much as writing the rows.
     """
-    dialect: sa.Dialect
-    if dialect_name == "postgresql":
-        dialect = postgresql.psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
-        insert: Any = postgresql.insert
-    else:
-        dialect, insert = sqlite.dialect(paramstyle="qmark"), sqlite.insert
+    driver = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite"}[dialect_name]
+    style = {"postgresql": "format", "sqlite": "qmark"}[dialect_name]
+    dialect: Any = sa.make_url(f"{driver}://").get_dialect()
+    insert = inserting(dialect_name)
     made = {}
     for table in (messages, usage, logs):
         statement = _upsert(insert(table), "digest" if table is messages else "")
         given = [column.name for column in table.columns if column.name != "row_id"]
-        compiled = statement.compile(dialect=dialect, column_keys=given)
+        compiled = statement.compile(dialect=dialect(paramstyle=style), column_keys=given)
         assert compiled.positiontup == given
         made[table.name] = str(compiled)
     return made
