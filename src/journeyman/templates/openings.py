@@ -20,7 +20,7 @@ from journeyman.templates.selecting.words import words, words_of
 from journeyman.templates.shown.opening import Choice, Opening
 from journeyman.templates.shown.opening_wording import note
 
-_NEAREST = 64
+_NEAREST = 48
 """How many patterns are looked at closely: the nearest by each measure."""
 
 _MOST_AT_HAND = 5_000

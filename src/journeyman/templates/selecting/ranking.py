@@ -21,7 +21,7 @@ of one order from outweighing good places in both."""
 
 
 _DIGITS = 5
-_MOST_EQUAL = 4
+_MOST_EQUAL = 2
 
 
 class Ranked(Struct, frozen=True, kw_only=True, gc=False):

@@ -132,9 +132,7 @@ class _Choosing:
         self._limits = limits
         self._fitting = fitting
         self._one_source = one_source
-        self._tools_of: dict[str, set[str]] = {}
-        for one in candidates:
-            self._tools_of.setdefault(one.pattern.source, set()).update(one.pattern.tools)
+        self._of_others: frozenset[int] = frozenset()
         # In order, because sums of floats depend on it, and the same question has one answer.
         self._skills = [skills_of(one.pattern) for one in candidates]
         self._need = _needed([(candidates[at], self._skills[at]) for at in fitting], affinity)
@@ -148,8 +146,10 @@ class _Choosing:
 
     def run(self) -> list[Choice]:
         choices = []
+        open_ = list(self._fitting)
         while len(self.taken) < self._limits.most:
-            open_ = [at for at in self._fitting if self._is_open(at)]
+            # What adds nothing now adds nothing later: the longer the list, the less is open.
+            open_ = [at for at in open_ if self._is_open(at)]
             if not open_:
                 break
             best = max(open_, key=lambda at: (self._value(at), -at))
@@ -161,7 +161,7 @@ class _Choosing:
     def why_left(self, index: int) -> str:
         """Why one that could be shown was not."""
         tokens = self._candidates[index].pattern.tokens
-        if self._is_others(index):
+        if index in self._of_others:
             return f"it has the tools of another agent ({self._candidates[index].pattern.source})"
         if not self._new_skills(index) and not self._wanted.intersection(self._skills[index]):
             return "the task does not seem to need what it shows"
@@ -179,7 +179,7 @@ class _Choosing:
 
     def _adds(self, index: int) -> bool:
         """Whether it shows something new: a skill, or the first mistake with its correction."""
-        if self._is_others(index):
+        if index in self._of_others:
             return False
         if self._new_skills(index):
             return True
@@ -187,14 +187,18 @@ class _Choosing:
         is_first = all(self._candidates[at].pattern.kind != "recovery" for at in self.taken)
         return pattern.kind == "recovery" and is_first and self._skills[index][-1] in self._wanted
 
-    def _is_others(self, index: int) -> bool:
-        """Whether it uses tools that the agent of what is chosen was not seen with. Which tools
+    def _find_others(self) -> frozenset[int]:
+        """Those that use tools which the agent of what is chosen was not seen with. Which tools
         the session will have is not known then, but they are one agent's.
         """
-        if not self._one_source or not self.taken:
-            return False
-        known = self._tools_of[self._candidates[self.taken[0]].pattern.source]
-        return not known.issuperset(self._candidates[index].pattern.tools)
+        source = self._candidates[self.taken[0]].pattern.source
+        known: set[str] = set()
+        for one in self._candidates:
+            if one.pattern.source == source:
+                known.update(one.pattern.tools)
+        return frozenset(
+            at for at in self._fitting if not known.issuperset(self._candidates[at].pattern.tools)
+        )
 
     def _value(self, index: int) -> float:
         new = sum(self._need[skill] for skill in self._new_skills(index)) / self._all_need
@@ -212,6 +216,8 @@ class _Choosing:
 
     def _take(self, index: int) -> None:
         self.taken.append(index)
+        if self._one_source and len(self.taken) == 1:
+            self._of_others = self._find_others()
         self._room -= self._candidates[index].pattern.tokens
         skills = set(self._skills[index])
         for skill in skills:
