@@ -62,6 +62,17 @@ def explained(url: sa.URL, doing: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def writing(engine: sa.Engine, doing: str) -> Iterator[sa.Connection]:
+    """A transaction that writes: all of it is kept when the block ends well, none otherwise."""
+    with (
+        explained(engine.url, doing),
+        engine.connect().execution_options(writes=True) as connection,
+        connection.begin(),
+    ):
+        yield connection
+
+
 def _reason(error: sa.exc.DBAPIError) -> str:
     return str(error.orig).strip().splitlines()[0] if error.orig else str(error)
 

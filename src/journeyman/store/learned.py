@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from journeyman.records import MinedSession, PatternId, SearchKeys
 from journeyman.store.counting import bump, mine_again, recount
-from journeyman.store.engine import explained
+from journeyman.store.engine import explained, writing
 from journeyman.store.keeping import Keeping
 from journeyman.store.tables import mined, patterns, sessions, sightings
 from journeyman.store.values import parts
@@ -68,11 +68,7 @@ class Learned:
         Sessions that changed or went meanwhile are passed over, and later ones that have a pattern
         in common with them, since `keys` holds those of the earliest; they stay missing.
         """
-        with (
-            explained(self._engine.url, "keeping what was learned"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "keeping what was learned") as connection:
             _wait_for_others(connection)
             if connection.dialect.name == "sqlite":
                 # What is replaced here quotes sessions, which may be deleted later.

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from journeyman.records import LogState, SessionId
 from journeyman.records.errors import JourneymanError
-from journeyman.store.engine import connect, explained
+from journeyman.store.engine import connect, explained, writing
 from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
 from journeyman.store.patterns import Patterns
@@ -52,11 +52,7 @@ class Store:
         """A transaction: all of it is kept when the block ends well, none of it otherwise. One
         at a time on either database. What was deleted stays so, unless this one `restores` it.
         """
-        with (
-            explained(self._engine.url, "writing sessions"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "writing sessions") as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263502)"))
             yield Writing(connection, restores=restores)

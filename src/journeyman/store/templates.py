@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import Effect, Template
-from journeyman.store.engine import explained
+from journeyman.store.engine import explained, writing
 from journeyman.store.tables import effects, templates
 from journeyman.store.values import inserting, json_text, parts
 
@@ -46,11 +46,7 @@ class Templates:
 
     def add(self, template: Template) -> Template:
         """Keep a template as the next version of its name; returns it as it was kept."""
-        with (
-            explained(self._engine.url, "keeping a template"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "keeping a template") as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(_LOCK)  # two who build the same name get two versions
             asked = sa.select(sa.func.max(templates.c.version)).where(
@@ -96,11 +92,7 @@ class Templates:
         """Delete one version of a template, or all; how many there were."""
         of_name = templates.c.name == name
         which = of_name if version is None else of_name & (templates.c.version == version)
-        with (
-            explained(self._engine.url, "deleting a template"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "deleting a template") as connection:
             if connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             of_these = sa.select(_EFFECT_ID).where(which)
@@ -110,11 +102,7 @@ class Templates:
     def count_use(self, name: str, version: int, at: float) -> None:
         """Say that an opening was made from a template."""
         this = (templates.c.name == name) & (templates.c.version == version)
-        with (
-            explained(self._engine.url, "counting a use"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "counting a use") as connection:
             connection.execute(
                 templates.update().where(this).values(used=templates.c.used + 1, last_used_at=at)
             )
@@ -128,11 +116,7 @@ class Templates:
         ]
         if not values:
             return
-        with (
-            explained(self._engine.url, "keeping effects"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "keeping effects") as connection:
             connection.execute(_upsert(connection.dialect.name), values)
 
     def effects(self, ids: Iterable[str]) -> dict[str, Effect]:

@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import JudgedCall, SessionId
-from journeyman.store.engine import explained
+from journeyman.store.engine import explained, writing
 from journeyman.store.tables import sessions, verdicts
 from journeyman.store.values import inserting
 
@@ -60,11 +60,7 @@ class Verdicts:
         ]
         if not values:
             return
-        with (
-            explained(self._engine.url, "keeping verdicts"),
-            self._engine.connect().execution_options(writes=True) as connection,
-            connection.begin(),
-        ):
+        with writing(self._engine, "keeping verdicts") as connection:
             if connection.dialect.name == "sqlite":
                 # Evidence quotes the session. What is replaced here could otherwise stay readable
                 # in the file's free pages after the session is deleted.
