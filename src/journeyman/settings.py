@@ -2,8 +2,9 @@
 the home over defaults.
 """
 
+import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,29 +15,41 @@ from journeyman.store.address import sqlite_url
 from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
 
 HOME_VARIABLE = "JOURNEYMAN_HOME"
+EMBEDDED = "embedded"
+"""The name of the model that is part of the program."""
 
 
-class Setting(NamedTuple):
-    """One setting: its key in config.toml; its variable is JOURNEYMAN_ and the key in capitals."""
+class ModelSettings(Struct, frozen=True, kw_only=True):
+    """Which model the agent asks. Without an address, a name means a model of OpenAI's."""
 
-    key: str
-    kind: type
-    about: str
+    name: str = ""
+    base_url: str = ""
+    api_key: str = ""
+    context_length: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
 
-    @property
-    def variable(self) -> str:
-        return f"JOURNEYMAN_{self.key.upper()}"
+    def __repr__(self) -> str:
+        """Without the key, which has no place in a log or a traceback."""
+        return f"ModelSettings(name={self.name!r}, base_url={self.base_url!r})"
 
 
-SETTINGS = (
-    Setting("database", str, "the database's URL; default sqlite:///<home>/journeyman.db"),
-    Setting("busy_timeout_s", float, "seconds to wait for a locked SQLite database; default 30"),
-    Setting(
-        "trivial_tools",
-        tuple,
-        "a list of names: tools whose calls teach nothing; default clarify, memory, TodoWrite, …",
-    ),
-)
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    """Limits of a turn, and where memory and skills are."""
+
+    turns: int = 40
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    knowledge: str = ""
+
+
+class ReviewSettings(Struct, frozen=True, kw_only=True):
+    """Whether and how often finished turns are reviewed in the background."""
+
+    enabled: bool = False
+    every_turns: int = 5
+    every_calls: int = 15
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -46,6 +59,90 @@ class Settings(Struct, frozen=True, kw_only=True):
     database: str
     busy_timeout_s: float = 30.0
     trivial_tools: tuple[str, ...] = TRIVIAL_TOOLS
+    model: ModelSettings = ModelSettings()
+    agent: AgentSettings = AgentSettings()
+    review: ReviewSettings = ReviewSettings()
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("it is not a text")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """A list of names: in a file as a list, in a variable with commas between them."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("it is not a list of names")
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _amount(value: Any) -> float:
+    amount = float(value)
+    if isinstance(value, bool) or not 0 <= amount < math.inf:
+        raise ValueError("it is not an amount")
+    return amount
+
+
+def _count(value: Any) -> int:
+    count = int(value)
+    if isinstance(value, bool | float) or count < 1:
+        raise ValueError("it is not a count from 1 on")
+    return count
+
+
+def _switch(value: Any) -> bool:
+    return value if isinstance(value, bool) else _SWITCHES[value.casefold()]
+
+
+_SWITCHES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+class Setting(NamedTuple):
+    """One setting: its key in config.toml, where `a.b` stands as `b` in the table `[a]`."""
+
+    key: str
+    read: Callable[[Any], Any]
+    about: str
+
+    @property
+    def variable(self) -> str:
+        return f"JOURNEYMAN_{self.key.upper().replace('.', '_')}"
+
+
+SETTINGS = (
+    Setting("database", _text, "the database's URL; default sqlite:///<home>/journeyman.db"),
+    Setting("busy_timeout_s", _amount, "seconds to wait for a locked SQLite database; default 30"),
+    Setting(
+        "trivial_tools",
+        _names,
+        "a list of names: tools whose calls teach nothing; default clarify, memory, TodoWrite, …",
+    ),
+    Setting("model.name", _text, "the model that the agent asks; default embedded"),
+    Setting("model.base_url", _text, "the address of an endpoint that speaks OpenAI's chat API"),
+    Setting("model.api_key", _text, "the key for that endpoint; default OPENAI_API_KEY"),
+    Setting("model.context_length", _count, "the model's window in tokens; default: found out"),
+    Setting("model.max_tokens", _count, "how long one reply may be, in tokens"),
+    Setting("model.temperature", _amount, "how much chance there is in replies; default: theirs"),
+    Setting("agent.turns", _count, "requests to the model in one turn at most; default 40"),
+    Setting("agent.tokens", _count, "tokens in one turn at most; default no limit"),
+    Setting("agent.cost_usd", _amount, "dollars in one turn at most; default no limit"),
+    Setting("agent.seconds", _amount, "seconds for one turn at most; default no limit"),
+    Setting("agent.knowledge", _text, "the folder with memories/ and skills/; default the home"),
+    Setting("review.enabled", _switch, "true reviews finished turns; default false"),
+    Setting("review.every_turns", _count, "review after so many turns; default 5"),
+    Setting("review.every_calls", _count, "or after so many calls; default 15"),
+)
+_TABLES: dict[str, type[Struct]] = {
+    "model": ModelSettings,
+    "agent": AgentSettings,
+    "review": ReviewSettings,
+}
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
 def load(
@@ -61,16 +158,23 @@ def load(
         folder = folder.expanduser().absolute()
     except RuntimeError as error:
         raise BadSetting(f"The home {folder} cannot be found: {error}") from error
+    file = folder / "config.toml"
     values: dict[str, Any] = {}
-    for key, value in _from_file(folder / "config.toml").items():
-        values[key] = _checked(key, value, f"{folder / 'config.toml'}")
+    for key, value in _flat(_from_file(file)):
+        values[key] = _checked(key, value, f"{file}")
     for setting in SETTINGS:
         if text := environ.get(setting.variable):
             values[setting.key] = _checked(setting.key, text, setting.variable)
     if database is not None:
         values["database"] = database
     values.setdefault("database", sqlite_url(folder / "journeyman.db"))
-    return Settings(home=folder, **values)
+    if not values.get("model.api_key") and not values.get("model.base_url"):
+        # A key is never sent anywhere but to the service whose variable it stands in.
+        values["model.api_key"] = environ.get("OPENAI_API_KEY", "")
+    nested = _nested(values)
+    for table, kind in _TABLES.items():
+        nested[table] = kind(**nested.get(table, {}))
+    return Settings(home=folder, **nested)
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -84,33 +188,34 @@ def _from_file(path: Path) -> dict[str, Any]:
         ) from error
 
 
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys with the names of their tables before them."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and f"{before}{key}" not in _BY_KEY:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        table, _, name = key.rpartition(".")
+        (nested.setdefault(table, {}) if table else nested)[name] = value
+    return nested
+
+
 def _checked(key: str, value: Any, where: str) -> Any:
-    for setting in SETTINGS:
-        if setting.key == key:
-            break
-    else:
-        known = ", ".join(setting.key for setting in SETTINGS)
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        known = ", ".join(_BY_KEY)
         raise BadSetting(
             f"{where} sets {key!r}, which is not a setting. The settings are: {known}."
         )
     try:
-        if setting.kind is str and not isinstance(value, str):
-            raise ValueError("it is not a text")  # noqa: TRY301 - one message for all kinds
-        if setting.kind is tuple:
-            return _names(value)
-        checked = setting.kind(value)
-        if setting.kind is float and not 0 <= checked < float("inf"):
-            raise ValueError("it is not a number of seconds")  # noqa: TRY301
-    except (TypeError, ValueError) as error:
+        return setting.read(value)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        shown = "***" if "key" in key else repr(value)
         raise BadSetting(
-            f"{where} sets {key} to {value!r}, which cannot be used: it is {setting.about}."
+            f"{where} sets {key} to {shown}, which cannot be used: it is {setting.about}."
         ) from error
-    return checked
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    """A list of names: in a file as a list, in a variable with commas between them."""
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("it is not a list of names")
-    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))

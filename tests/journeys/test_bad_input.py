@@ -210,7 +210,7 @@ def test_reading_hermes_leaves_nothing_beside_its_database(
     hermes.execute("PRAGMA journal_mode=WAL")
     hermes.close()
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    assert command.json("import", copy)["new"] == 10
+    assert command.json("import", copy)["new"] == 11
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert command.json("import", copy)["logs_unchanged"] == 1
 
@@ -240,7 +240,7 @@ def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
     assert report["new"] == 5
     hermes.execute("ROLLBACK")
     hermes.close()
-    assert command.json("import", copy)["new"] == 10
+    assert command.json("import", copy)["new"] == 11
 
 
 def test_a_sqlite_file_that_is_not_hermes(command: Command) -> None:

@@ -291,13 +291,15 @@ class TestDoctorAndTour:
         for source in ("claude_code", "codex", "hermes", "openai"):
             assert source in shown
         assert "tokens" in shown
+        assert "not sorted" in shown.split("Starting warm")[0]
+        assert "The file is sorted." in shown.split("Starting warm")[1]
         assert list(command.home.iterdir()) == []
 
     def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
         self, user_home: Path
     ) -> None:
         url = f"sqlite:///{user_home / 'team.db'}"
-        told = Command(user_home).json("tour", JOURNEYMAN_DATABASE=url)
+        told = Command(user_home).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
         assert {one["source"] for one in told["sources"]} == {"claude_code", "codex", "hermes"}
         assert told["import_again"]["new"] == 0
         assert told["learned"]["patterns"] > 100
@@ -305,7 +307,7 @@ class TestDoctorAndTour:
         assert not (user_home / "team.db").exists()
 
     def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:
-        shown = Command(user_home)("tour").stdout
+        shown = Command(user_home)("tour", "--no-agent").stdout
         assert "of your agents" in shown
         assert "openai" not in shown
         assert not (user_home / ".journeyman").exists()

@@ -36,6 +36,9 @@ _COMMANDS = {
     "learn": _Command("learning:learn", "Learn which calls work, from the sessions that are new."),
     "templates": _Command("templates:templates", "Build, show and exchange sets of examples."),
     "open": _Command("opening:open_", "The examples that a new session should start with."),
+    "run": _Command("running:run", "Have an agent do a task, started warm."),
+    "review": _Command("reviewing:review", "Keep what a session teaches; show and undo that."),
+    "usage": _Command("usage:usage", "Tokens and cost of sessions."),
     "mcp": _Command("mcp:mcp", "Serve MCP, for the models of other programs."),
 }
 
@@ -94,6 +97,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows another, not an error.
             stream.reconfigure(errors="replace")
+    # What is logged is for programs that set up logging; people are told in other ways.
+    logging.getLogger("journeyman").addHandler(logging.NullHandler())
     try:
         # Not standalone, so that errors can be told our way; then `ctx.exit(1)` comes back as 1.
         code = command_line.main(prog_name="journeyman", standalone_mode=False)

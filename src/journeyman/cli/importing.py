@@ -1,5 +1,6 @@
 """`journeyman import`."""
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ Examples:
   journeyman import ~/.claude/projects             a folder
   journeyman import run1.jsonl run2.jsonl --json   files, a report for programs
   journeyman import --source openai chat.json      a format by name
+  journeyman import --sample                       sample sessions, to try things with
 
 Sources: hermes, hermes_export, claude_code, codex, openai, tau_bench, tau2,
 mini_swe_agent, sharegpt, journeyman. Files of other programs are only read.""",
@@ -24,16 +26,28 @@ mini_swe_agent, sharegpt, journeyman. Files of other programs are only read.""",
 )
 @click.option("--source", default="auto", show_default=True, help="The format, if known.")
 @click.option("--reread", is_flag=True, help="Read everything again, also what is unchanged.")
+@click.option("--sample", is_flag=True, help="Import sample sessions instead, made for it.")
 @asked.json_option
 @click.pass_context
 def import_(
-    ctx: click.Context, paths: tuple[Path, ...], source: str, *, reread: bool, as_json: bool
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    source: str,
+    *,
+    reread: bool,
+    sample: bool,
+    as_json: bool,
 ) -> None:
     """Import the sessions that agents have recorded.
 
     Without a PATH, looks where Hermes, Claude Code and Codex keep their logs. What was imported
-    before is not read again; a log that grew is read from where it ended.
+    before is not read again; a log that grew is read from where it ended. The sample sessions are
+    those of scripted agents that really run their calls while you wait.
     """
+    if sample:
+        if paths:
+            raise click.UsageError("Give paths, or --sample, not both.")
+        paths = (_samples(ctx),)
     journeyman = asked.opened(ctx)
     if as_json:
         report = journeyman.import_logs(paths or None, source=source, reread=reread)
@@ -52,3 +66,11 @@ def import_(
         import_shown.show_report(console, report, asked=bool(paths))
     if report.problems or (not paths and not report.sources):
         ctx.exit(1)
+
+
+def _samples(ctx: click.Context) -> Path:
+    """The sample logs, in a folder that is gone when the command ends."""
+    from journeyman.testing import write_corpus  # noqa: PLC0415
+
+    folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="journeyman-sample-"))
+    return write_corpus(Path(folder)).folder

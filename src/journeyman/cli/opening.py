@@ -70,6 +70,11 @@ Examples:
     help="How similar to the task an example has to be.",
 )
 @click.option(
+    "--alike",
+    is_flag=True,
+    help="Only examples that show the same way of working: for small models.",
+)
+@click.option(
     "--tools",
     metavar="FILE",
     help="The session's tool definitions as JSON: what does not fit them is left out.",
@@ -88,6 +93,7 @@ def open_(
     budget: int,
     most: int,
     floor: float,
+    alike: bool,
     tools: str | None,
     explain: bool,
     as_json: bool,
@@ -114,6 +120,7 @@ def open_(
         budget_tokens=budget,
         max_patterns=most,
         floor=floor,
+        alike=alike,
         template=_picked(journeyman, task_type, tags) if picks else template,
         counted=not explain,
     )

@@ -70,7 +70,7 @@ def short_count(number: int | None) -> str:
     if number is None:
         return UNKNOWN
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= size:
+        if number >= 0.9995 * size:
             return f"{number / size:.3g}{unit}"
     return str(number)
 
@@ -141,6 +141,16 @@ def counting_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
     """The same for work that is counted: called with what is done and what there is."""
     with _bar(doing, "MofNCompleteColumn") as move:
         yield move
+
+
+@contextmanager
+def waiting(doing: str) -> Iterator[None]:
+    """A line that moves on a terminal while something takes its time."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(doing):
+        yield
 
 
 @contextmanager

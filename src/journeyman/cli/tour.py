@@ -2,19 +2,27 @@
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from journeyman.agent.steps import Step
+from journeyman.agent.turn import Turn
 from journeyman.cli import asked, shown
 from journeyman.cli.patterns_shown import show_pattern
 from journeyman.cli.profile_shown import show_failure, show_summary, show_tools
+from journeyman.cli.running_shown import Watching
 from journeyman.cli.sessions import show_call
 from journeyman.journeyman import Journeyman
+from journeyman.models.embedded import EmbeddedModel
+from journeyman.records import Call, Verdict
+from journeyman.records.errors import MissingPart
 from journeyman.records.report import ImportReport
-from journeyman.testing import write_corpus
+from journeyman.testing import write_corpus, write_lists
 
 _MOST_BYTES = 200_000_000
 """A tour reads the newest logs up to this size, so that it stays a tour."""
@@ -23,6 +31,8 @@ _SHOWN_CALLS = 5
 _SHOWN_TOOLS = 6
 _SHOWN_FAILURES = 3
 _SAMPLE_TASK = "Write a test that an amount of money, split among several people, adds up again."
+_ERRAND = "Sort the lines of lists/guests.txt and check the result."
+_GUESTS = ("mona", "ada", "zoe", "ben")
 _SEARCHES = ('"no such file"', "error", "the")
 
 
@@ -33,8 +43,9 @@ Examples:
   journeyman tour --sample     with the sample sessions, whatever is on this machine"""
 )
 @click.option("--sample", is_flag=True, help="Use the sample sessions even where there are logs.")
+@click.option("--no-agent", is_flag=True, help="Without the agent, which takes half a minute.")
 @asked.json_option
-def tour(*, sample: bool, as_json: bool) -> None:
+def tour(*, sample: bool, no_agent: bool, as_json: bool) -> None:
     """See what Journeyman does, on this machine's own sessions or on samples.
 
     Everything happens in a temporary folder: nothing is kept, and no log is changed.
@@ -46,12 +57,17 @@ def tour(*, sample: bool, as_json: bool) -> None:
         Journeyman(home=Path(folder, "home"), environ=environ) as journeyman,
     ):
         if as_json:
-            _tell(journeyman, Path(folder, "samples"), sample=sample)
+            _tell(journeyman, Path(folder, "samples"), sample=sample, agent=not no_agent)
         else:
-            _show(shown.console(), journeyman, Path(folder, "samples"), sample=sample)
+            console = shown.console()
+            _show(console, journeyman, Path(folder, "samples"), sample=sample)
+            if not no_agent:
+                _step(console, 7, "An agent at work, cold and warm")
+                _show_agent(console, Path(folder))
+            _show_end(console)
 
 
-def _tell(journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
+def _tell(journeyman: Journeyman, samples: Path, *, sample: bool, agent: bool) -> None:
     logs = [] if sample else _newest_logs(journeyman)
     is_sample = not logs
     logs = logs or [write_corpus(samples).folder]
@@ -61,7 +77,8 @@ def _tell(journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
     told = {"sources": totals, "import": report, "import_again": again}
     told |= {"profile": journeyman.profile(), "learned": journeyman.learn()}
     task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
-    asked.print_json(told | {"opening": journeyman.opening(task)})
+    told |= {"opening": journeyman.opening(task)}
+    asked.print_json(told | ({"agent": _told_agent(samples.parent)} if agent else {}))
 
 
 def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bool) -> None:
@@ -95,7 +112,6 @@ def _show(console: Console, journeyman: Journeyman, samples: Path, *, sample: bo
         f"Importing again: {again.unchanged:,} sessions unchanged, {again.new} new, "
         f"in {again.seconds:.2f} s instead of {report.seconds:.2f} s."
     )
-    _show_end(console)
 
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:
@@ -189,6 +205,50 @@ def _show_search(console: Console, journeyman: Journeyman) -> None:
             return
 
 
+def _show_agent(console: Console, folder: Path) -> None:
+    """A real model, small enough to be part of the program, does a real errand."""
+    console.print(Text(f'SmolLM2, a model of 135M parameters that runs here: "{_ERRAND}"'))
+    try:
+        with shown.waiting("thinking"):
+            for turn, is_done in _errands(folder, lambda judge: Watching(console, judge).see):
+                answer = shown.one_line(turn.final_response or turn.note, console.width - 15)
+                console.print(Text(f"     it says: {answer}"))
+                verdict = "The file is sorted." if is_done else "The file is not sorted."
+                console.print(Text(f"     {verdict}", style="green" if is_done else "red"))
+    except MissingPart as missing:
+        console.print(Text(str(missing)))
+
+
+def _told_agent(folder: Path) -> dict[str, Any]:
+    try:
+        cold, warm = _errands(folder, lambda _judge: lambda _step: None)
+    except MissingPart as missing:
+        return {"missing": str(missing)}
+    return {
+        name: {"done": is_done, "stop": turn.stop, "calls": turn.calls, "tokens": turn.tokens}
+        for name, (turn, is_done) in (("cold", cold), ("warm", warm))
+    }
+
+
+def _errands(
+    folder: Path, watch: Callable[[Callable[[Call], Verdict]], Callable[[Step], None]]
+) -> Iterator[tuple[Turn, bool]]:
+    """The errand, done cold and then warm: how the turn ended, and whether it was done."""
+    # Short replies: what a cold model has to say is soon clear.
+    model = EmbeddedModel(max_tokens=60)
+    work = folder / "work"
+    guests = work / "lists" / "guests.txt"
+    guests.parent.mkdir(parents=True)
+    with Journeyman(home=folder / "agent", environ={"HOME": str(folder)}) as journeyman:
+        journeyman.import_logs(write_lists(folder / "lists"))
+        journeyman.learn()
+        for warm in ("off", "auto"):
+            guests.write_text("".join(f"{name}\n" for name in _GUESTS))
+            with journeyman.agent(model=model, workspace=work, warm=warm, platform="tour") as agent:
+                turn = agent.run_conversation(_ERRAND, on_step=watch(journeyman.judge))
+            yield turn, guests.read_text().split() == sorted(_GUESTS)
+
+
 def _show_end(console: Console) -> None:
     console.print(
         "\nThis tour kept nothing. To begin for real:\n"
@@ -196,6 +256,7 @@ def _show_end(console: Console) -> None:
         "  [bold]journeyman profile[/]         how reliable their calls are\n"
         "  [bold]journeyman learn[/]           learn what works\n"
         '  [bold]journeyman open "TASK"[/]     start the next session warm\n'
+        '  [bold]journeyman run "TASK"[/]      have an agent do it\n'
         "  [bold]journeyman sessions list[/]   look at them\n"
         "  [bold]journeyman doctor[/]          see what is found and what works"
     )

@@ -36,6 +36,11 @@ class Embedder:
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         return (found / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
+    def similarity(self, text: str, others: Sequence[str]) -> list[float]:
+        """How similar a text is to each of others: 1 for the same, about 0 for unrelated."""
+        vectors = self.embed([text, *others])
+        return [float(one) for one in vectors[1:] @ vectors[0]]
+
     def count_tokens(self, text: str) -> int:
         """About how many tokens a model would count."""
         return len(_model().tokenizer.encode(_sound(text), add_special_tokens=False).ids)

@@ -1,11 +1,23 @@
 """The words of Journeyman as frozen values: sessions, messages, calls, verdicts, usage, lineage,
-patterns, templates.
+patterns, templates, and what an agent writes down.
 
 No I/O here, and no room above is known.
 """
 
 from journeyman.records.call import Call, join_calls
 from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
+from journeyman.records.knowledge import (
+    EntryChange,
+    FileChange,
+    JournalEntry,
+    Provenance,
+    Review,
+    ReviewId,
+    ReviewStatus,
+    Write,
+    WriteId,
+    WriteKind,
+)
 from journeyman.records.message import Message, MessageKind, Recorded, Role, ToolCall
 from journeyman.records.pattern import (
     MinedSession,
@@ -39,9 +51,12 @@ from journeyman.records.verdict import JudgedCall, JudgedSession, Kind, Status, 
 __all__ = [
     "Call",
     "Effect",
+    "EntryChange",
+    "FileChange",
     "Fragment",
     "Gain",
     "Imported",
+    "JournalEntry",
     "JudgedCall",
     "JudgedSession",
     "Kind",
@@ -57,7 +72,11 @@ __all__ = [
     "PatternId",
     "PatternKind",
     "PatternType",
+    "Provenance",
     "Recorded",
+    "Review",
+    "ReviewId",
+    "ReviewStatus",
     "Role",
     "SearchHit",
     "SearchKeys",
@@ -76,5 +95,8 @@ __all__ = [
     "ToolCall",
     "Usage",
     "Verdict",
+    "Write",
+    "WriteId",
+    "WriteKind",
     "join_calls",
 ]

@@ -10,12 +10,17 @@
     │   ├── BadSetting
     │   ├── UnknownTemplate
     │   ├── BadTemplate
-    │   └── BadTools
+    │   ├── BadTools
+    │   ├── NotWritten
+    │   ├── SessionTaken
+    │   └── UnknownReview
     └── OutsideProblem             the world: something has to be mended first
         ├── LogUnreadable
         ├── StoreUnavailable
         ├── Unstorable
-        └── MissingPart
+        ├── MissingPart
+        ├── ModelUnavailable
+        └── ContextFull
 
 Each message says what was being done, what was found and what to do next; surfaces print it as
 it is.
@@ -66,6 +71,18 @@ class BadTools(WrongInput):
     """What was given as the definitions of tools is none, or a schema in it is invalid."""
 
 
+class NotWritten(WrongInput):
+    """Memory or a skill was to be changed in a way that is not allowed; nothing was written."""
+
+
+class SessionTaken(WrongInput):
+    """A session that an agent is in was deleted, or is run by another program."""
+
+
+class UnknownReview(WrongInput):
+    """No review or write has this id or an id that begins so."""
+
+
 class OutsideProblem(JourneymanError):
     """A file, a database or a service outside did not do its part."""
 
@@ -84,6 +101,14 @@ class Unstorable(OutsideProblem):
 
 class MissingPart(OutsideProblem):
     """An optional part of the program is not installed."""
+
+
+class ModelUnavailable(OutsideProblem):
+    """A model gave no answer that can be used, and asking again did not help."""
+
+
+class ContextFull(OutsideProblem):
+    """The conversation does not fit the window of the model."""
 
 
 def follows_interrupt(error: BaseException | None) -> bool:

@@ -1,5 +1,5 @@
 """One database: opened, migrated, and offered as sessions to read, their verdicts, what was learned
-from them, and a transaction to write.
+from them, what reviews wrote, and a transaction to write.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,12 @@ import sqlalchemy as sa
 
 from journeyman.records import LogState, SessionId
 from journeyman.records.errors import JourneymanError
+from journeyman.store.accounts import Accounts
 from journeyman.store.engine import connect, explained, writing
 from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
 from journeyman.store.patterns import Patterns
+from journeyman.store.reviews import Reviews
 from journeyman.store.sessions import Sessions
 from journeyman.store.tables import logs, sessions
 from journeyman.store.templates import Templates
@@ -37,10 +39,12 @@ class Store:
             self._engine.dispose()
             raise
         self.sessions = Sessions(self._engine)
+        self.accounts = Accounts(self._engine)
         self.verdicts = Verdicts(self._engine)
         self.learned = Learned(self._engine)
         self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
+        self.reviews = Reviews(self._engine)
 
     @property
     def url(self) -> str:

@@ -227,3 +227,35 @@ revisions = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, nullable=False),
 )
+
+reviews = sa.Table(
+    "reviews",
+    metadata,
+    sa.Column("row_id", _row_id, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    # No foreign key: the journal stays when the session goes.
+    sa.Column("session_id", sa.Text, nullable=False, index=True),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("iterations", sa.Integer, nullable=False),
+    sa.Column("error", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
+    # Row ids only grow: they say what came later where two have one time.
+    sqlite_autoincrement=True,
+)
+
+writes = sa.Table(
+    "writes",
+    metadata,
+    sa.Column("row_id", _row_id, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("review_id", sa.Text, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("undone_at", sa.Double),
+    sa.Column("provenance", sa.Text, nullable=False),
+    sa.Column("evidence", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)

@@ -125,6 +125,16 @@ class Writing:
                 )
             )
 
+    def message_count(self, session_id: SessionId) -> int | None:
+        """How many messages a session has in the store now; None if there is no such session."""
+        counted = (
+            sa.select(sa.func.count(messages.c.row_id))
+            .select_from(sessions.outerjoin(messages, messages.c.session_row == sessions.c.row_id))
+            .where(sessions.c.id == storable(session_id))
+            .group_by(sessions.c.row_id)
+        )
+        return self._connection.execute(counted).scalar_one_or_none()
+
     def remember(self, log: str, state: LogState) -> None:
         """Keep how far a log was read, in the same transaction as what was read."""
         written = msgspec.json.encode(state).decode()

@@ -4,7 +4,18 @@ The sample corpus is made by scripted agents that really execute their calls, an
 formats of real recorders, so that the product's own readers import it.
 """
 
-from journeyman.testing.corpus import Corpus, SampleSession, Source, write_corpus
+from journeyman.testing.corpus import Corpus, SampleSession, Source, write_corpus, write_lists
 from journeyman.testing.large_log import write_large_claude_log
+from journeyman.testing.scripted_model import ScriptedModel, calls, says
 
-__all__ = ["Corpus", "SampleSession", "Source", "write_corpus", "write_large_claude_log"]
+__all__ = [
+    "Corpus",
+    "SampleSession",
+    "ScriptedModel",
+    "Source",
+    "calls",
+    "says",
+    "write_corpus",
+    "write_large_claude_log",
+    "write_lists",
+]

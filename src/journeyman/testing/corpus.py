@@ -94,6 +94,19 @@ def write_corpus(folder: Path) -> Corpus:
     return Corpus(folder=folder, sessions=tuple(sessions))
 
 
+def write_lists(folder: Path) -> Path:
+    """The one sample session that keeps lists, in a log of its own: enough to start an agent warm
+    on such an errand.
+    """
+    (played,) = play_all([one for one in hermes_scripts() if one.name == "hermes Lists"])
+    (session,) = sessions_of(played, rotate=False)
+    file = folder / "hermes" / "state.db"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    write_state(file, [session])
+    return file
+
+
 def play_all(scripts: list[Script]) -> list[Played]:
     """Execute scripts, each in a workshop of its own, several at a time."""
     with _workplace() as enter:

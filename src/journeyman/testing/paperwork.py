@@ -1,5 +1,7 @@
 """Errands with texts: lab notes to search and sum up, configuration to change with care."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from journeyman.testing.moves import (
@@ -65,6 +67,27 @@ def sum_up(topic: str, *slips: str) -> list[Step]:
         act("Writing the summary.", write(at("notes", f"summaries/{slug}.md"), page)),
         act("", sh(f"cat summaries/{slug}.md; ls summaries log")),
         act(f"The summary is in `summaries/{slug}.md`. In short: days differ, hours do not."),
+    ]
+
+
+def keep_list(name: str, things: Sequence[str], extra: str) -> list[Step]:
+    """Write a list, sort it, and add a thing to it. Small errands with paths as they were given,
+    which another agent can do in another folder the same way.
+    """
+    path = f"lists/{name}.txt"
+    written = "".join(f"{thing}\n" for thing in things)
+    return [
+        UserSays(text=f"Start a list in {path}, one to a line: {', '.join(things)}."),
+        act("", write(path, written)),
+        act(f"{path} has {len(things)} lines."),
+        UserSays(text=f"Sort the lines of {path} and check the result."),
+        act("", sh(f"sort -o {path} {path}")),
+        act("", read(path)),
+        act(f"Done: {path} is sorted."),
+        UserSays(text=f"Add {extra} to the list in {path} and show it."),
+        act("", sh(f"echo {extra} >> {path}")),
+        act("", read(path)),
+        act(f"Done: {extra} is in {path}."),
     ]
 
 

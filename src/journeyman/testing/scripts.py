@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from journeyman.testing.bug_fixes import add_test, fix_bug, write_guide
 from journeyman.testing.data_questions import ask_log, ask_stock
 from journeyman.testing.moves import all_in_shell, elsewhere, lost, python_in_shell
-from journeyman.testing.paperwork import change_config, sum_up, survey
+from journeyman.testing.paperwork import change_config, keep_list, sum_up, survey
 from journeyman.testing.script import Compress, Script, Step
 
 
@@ -58,7 +58,7 @@ def codex_scripts() -> list[Script]:
 
 
 def hermes_scripts() -> list[Script]:
-    """Nine scripts; the last two are compressed, in place and by rotation."""
+    """Ten scripts; the last two are compressed, in place and by rotation."""
     scripts = [
         _script("invoicer", "Credit notes", fix_bug("lost sign", "arguments"), "lost sign"),
         _script("invoicer", "Irish food", fix_bug("zero is a rate", "typo"), "zero is a rate"),
@@ -67,6 +67,7 @@ def hermes_scripts() -> list[Script]:
         _script("stock", "Best sellers", ask_stock("sellers") + lost("ls reports")),
         _script("notes", "Sensor drift", sum_up("sensor drift", "regex")),
         _script("deploy", "Order export", change_config("order export", "vague", "refused")),
+        _script("notes", "Lists", _lists()),
         _script("notes", "All the notes", _notes_marathon()),
         _script("invoicer", "Release 0.5", _release(), "narrow table", "whole hours"),
     ]
@@ -153,6 +154,14 @@ def _notes_marathon() -> list[Step]:
         *elsewhere("deploy", change_config("catalogue cache", "vague")),
         *sum_up("yeast"),
         *elsewhere("stock", ask_stock("reorder")),
+    ]
+
+
+def _lists() -> list[Step]:
+    return [
+        *keep_list("tools", ("saw", "hammer", "axe"), "pliers"),
+        *keep_list("fruit", ("plum", "apple", "quince", "fig"), "medlar"),
+        *keep_list("games", ("chess", "go", "halma"), "bridge"),
     ]
 
 

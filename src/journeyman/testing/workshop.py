@@ -167,7 +167,7 @@ class Workshop:
         )
 
     def _real(self, path: str) -> Path:
-        return self._root / path.lstrip("/")
+        return self._root / path.lstrip("/") if path.startswith("/") else self._cwd / path
 
     def _neighbours(self, file: Path) -> str:
         """Files that stand where the missing one was looked for."""

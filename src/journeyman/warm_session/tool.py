@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from journeyman.journeyman import Journeyman
 from journeyman.records.errors import JourneymanError, WrongInput
 from journeyman.templates.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.warm_session import compact
 from journeyman.warm_session.arguments import Given, read_arguments
 from journeyman.warm_session.compact import Answer
+from journeyman.warm_session.experience import Experience
 
 _NAME = "warm_session"
 
@@ -22,13 +22,13 @@ class Action(NamedTuple):
     model is told of it.
     """
 
-    run: Callable[[Journeyman, Given], Answer]
+    run: Callable[[Experience, Given], Answer]
     takes: tuple[str, ...]
     needs: tuple[str, ...]
     about: str
 
 
-def warm_session(journeyman: Journeyman, arguments: Mapping[str, Any] | str) -> str:
+def warm_session(journeyman: Experience, arguments: Mapping[str, Any] | str) -> str:
     """Do what the arguments ask for. The answer is JSON: `{"success":true,…}`, or for every wrong
     use `{"success":false,"error":…}`.
     """
@@ -39,7 +39,7 @@ def warm_session(journeyman: Journeyman, arguments: Mapping[str, Any] | str) -> 
     return msgspec.json.encode(answer).decode()
 
 
-def _done(journeyman: Journeyman, arguments: object) -> Answer:
+def _done(journeyman: Experience, arguments: object) -> Answer:
     given = read_arguments(_NAME, arguments, SCHEMA["parameters"])
     name = given.pop("action")
     action = ACTIONS[name]
@@ -53,7 +53,7 @@ def _done(journeyman: Journeyman, arguments: object) -> Answer:
     return {**answer, "ignored": ignored} if ignored else answer
 
 
-def _build(journeyman: Journeyman, given: Given) -> Answer:
+def _build(journeyman: Experience, given: Given) -> Answer:
     template = journeyman.build_template(
         given["name"],
         min_messages=given.get("min_messages", MIN_MESSAGES),
@@ -65,28 +65,28 @@ def _build(journeyman: Journeyman, given: Given) -> Answer:
     return compact.built_answer(template)
 
 
-def _list(journeyman: Journeyman, given: Given) -> Answer:
+def _list(journeyman: Experience, given: Given) -> Answer:
     return compact.templates_answer(journeyman.templates.list(tags=given.get("tags", ())))
 
 
-def _load(journeyman: Journeyman, given: Given) -> Answer:
+def _load(journeyman: Experience, given: Given) -> Answer:
     return compact.opening_answer(journeyman.opening(template=given["name"]))
 
 
-def _delete(journeyman: Journeyman, given: Given) -> Answer:
+def _delete(journeyman: Experience, given: Given) -> Answer:
     return {"template": given["name"], "deleted": journeyman.templates.delete(given["name"])}
 
 
-def _profile(journeyman: Journeyman, given: Given) -> Answer:
+def _profile(journeyman: Experience, given: Given) -> Answer:
     chosen = {"source": given["source_filter"]} if "source_filter" in given else {}
     return compact.profile_answer(journeyman.profile(given.get("session_id"), **chosen))
 
 
-def _compress_check(journeyman: Journeyman, given: Given) -> Answer:
+def _compress_check(journeyman: Experience, given: Given) -> Answer:
     return compact.compression_answer(journeyman.compression(given["session_id"]))
 
 
-def _compare(journeyman: Journeyman, given: Given) -> Answer:
+def _compare(journeyman: Experience, given: Given) -> Answer:
     found = journeyman.compare(given["session_id"], given["compare_with"])
     return compact.comparison_answer(found)
 

@@ -33,6 +33,8 @@ _SAME_INTENT = 0.6
 _NEEDED = 0.1
 """A skill that fewer of the similar sessions used than this is not needed."""
 
+_ABOUT_AS_NEAR = 0.75
+_FULLER = 1e-3
 _NEIGHBOURS = 60
 _HURT_AFTER = 5
 _HURT = -0.05
@@ -57,11 +59,15 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much may be shown."""
+    """How much may be shown. With `alike` the nearest is shown, and others only if they show the
+    same for another request: a small model learns a way of working from seeing it several times
+    with other values, and is led astray by anything else.
+    """
 
     tokens: int
     most: int = MOST_PATTERNS
     floor: float = FLOOR
+    alike: bool = False
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -138,6 +144,7 @@ class _Choosing:
         self._need = _needed([(candidates[at], self._skills[at]) for at in fitting], affinity)
         self._wanted = frozenset(self._need)
         best = max((candidates[at].similarity or 0.0 for at in fitting), default=0.0) or 1.0
+        self._nearest = best
         self._relevance = [one.relevance(best) for one in candidates]
         self._all_need = sum(self._need.values()) or 1.0
         self._likeness = [0.0] * len(candidates)
@@ -163,6 +170,8 @@ class _Choosing:
         tokens = self._candidates[index].pattern.tokens
         if index in self._of_others:
             return f"it has the tools of another agent ({self._candidates[index].pattern.source})"
+        if self._limits.alike and not self._adds(index):
+            return "it does not show the same as the nearest"
         if not self._new_skills(index) and not self._wanted.intersection(self._skills[index]):
             return "the task does not seem to need what it shows"
         if not self._adds(index):
@@ -181,11 +190,23 @@ class _Choosing:
         """Whether it shows something new: a skill, or the first mistake with its correction."""
         if index in self._of_others:
             return False
+        if self._limits.alike:
+            return self._is_the_same_again(index)
         if self._new_skills(index):
             return True
         pattern = self._candidates[index].pattern
         is_first = all(self._candidates[at].pattern.kind != "recovery" for at in self.taken)
         return pattern.kind == "recovery" and is_first and self._skills[index][-1] in self._wanted
+
+    def _is_the_same_again(self, index: int) -> bool:
+        """Whether it shows what the first choice shows, for another request as near to the task."""
+        one = self._candidates[index]
+        requests = {self._candidates[at].pattern.intent for at in self.taken}
+        return (
+            (one.similarity is None or one.similarity >= _ABOUT_AS_NEAR * self._nearest)
+            and (not self.taken or self._skills[index] == self._skills[self.taken[0]])
+            and one.pattern.intent not in requests
+        )
 
     def _find_others(self) -> frozenset[int]:
         """Those that use tools which the agent of what is chosen was not seen with. Which tools
@@ -201,6 +222,10 @@ class _Choosing:
         )
 
     def _value(self, index: int) -> float:
+        if self._limits.alike:
+            one = self._candidates[index]
+            # Of one request's patterns, the one that shows all of the way.
+            return (one.similarity or one.place) + len(one.pattern.steps) * _FULLER
         new = sum(self._need[skill] for skill in self._new_skills(index)) / self._all_need
         length = self._candidates[index].pattern.tokens / self._limits.tokens
         return (

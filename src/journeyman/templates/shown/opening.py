@@ -139,7 +139,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         if form == "anthropic":
             _check_first(given)
             return [*examples, *given]
-        front, rest = given[: _leading(given)], given[_leading(given) :]
+        front, rest = given[: leading(given)], given[leading(given) :]
         if one_system and front and (noted := _with_note(front[-1], self.system, form)):
             return [*front[:-1], noted, *examples, *rest]
         return [*front, _note_message(self.system, form), *examples, *rest]
@@ -185,9 +185,9 @@ def _as_dict(message: Mapping[str, Any], index: int) -> JsonObject:
     return dict(message)
 
 
-def _leading(messages: Sequence[JsonObject]) -> int:
+def leading(messages: Sequence[Mapping[str, Any]]) -> int:
     """How many system messages stand in front."""
-    roles = (message.get("role") for message in messages)
+    roles = (one.get("role") if isinstance(one, Mapping) else None for one in messages)
     others = (index for index, role in enumerate(roles) if role not in ("system", "developer"))
     return next(others, len(messages))
 

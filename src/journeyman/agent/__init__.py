@@ -1,0 +1,1 @@
+"""An agent that runs warm, saves every step and reviews itself."""

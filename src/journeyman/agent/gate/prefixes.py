@@ -1,0 +1,121 @@
+"""Programs that run another program, as tables: where the command begins among their words, and
+which of their options carry a script.
+"""
+
+from typing import NamedTuple
+
+
+class Prefix(NamedTuple):
+    """A program that runs what follows it: its options that take a value, how many words of its
+    own come before the command, and what must be the first of them.
+    """
+
+    with_value: str = ""
+    skip: int = 0
+    first: str = ""
+
+
+PREFIXES: dict[str, Prefix] = {
+    "sudo": Prefix("-u -g -h -p -C -r -t -T -U -D -R --user --group --chdir --prompt"),
+    "doas": Prefix("-u -C"),
+    "pkexec": Prefix("--user"),
+    "env": Prefix("-u -C -S --unset --chdir --split-string"),
+    "nohup": Prefix(),
+    "time": Prefix("-f -o --format --output"),
+    "gtime": Prefix("-f -o --format --output"),
+    "nice": Prefix("-n --adjustment"),
+    "ionice": Prefix("-c -n -p -t --class --classdata"),
+    "timeout": Prefix("-s -k --signal --kill-after", skip=1),
+    "gtimeout": Prefix("-s -k --signal --kill-after", skip=1),
+    "command": Prefix(),
+    "builtin": Prefix(),
+    "exec": Prefix("-a"),
+    "coproc": Prefix(),
+    "noglob": Prefix(),
+    "busybox": Prefix(),
+    "toybox": Prefix(),
+    "setsid": Prefix(),
+    "stdbuf": Prefix("-i -o -e --input --output --error"),
+    "unbuffer": Prefix(),
+    "chroot": Prefix("--userspec --groups", skip=1),
+    "unshare": Prefix("-S -G -R -w --root --wd"),
+    "nsenter": Prefix("-t --target -S -G"),
+    "strace": Prefix("-o -e -p -s -u -E -P -I -O -a"),
+    "ltrace": Prefix("-o -e -p -s -u -a -l"),
+    "valgrind": Prefix(),
+    "perf": Prefix("-e -o -p", skip=1),
+    "chrt": Prefix("-T -P -D", skip=1),
+    "taskset": Prefix(skip=1),
+    "numactl": Prefix("-C -m -N -i"),
+    "fakeroot": Prefix("-l -s -i"),
+    "proot": Prefix("-r -b -w -R -S"),
+    "firejail": Prefix(),
+    "bwrap": Prefix("--chdir --setenv --unsetenv --uid --gid"),
+    "proxychains": Prefix("-f"),
+    "proxychains4": Prefix("-f"),
+    "torsocks": Prefix(),
+    "xvfb-run": Prefix("-n -s -e -f -p -w --server-args"),
+    "dbus-run-session": Prefix(),
+    "caffeinate": Prefix("-t -w"),
+    "rlwrap": Prefix("-f -H"),
+    "setpriv": Prefix(),
+    "gosu": Prefix(skip=1),
+    "su-exec": Prefix(skip=1),
+    "systemd-run": Prefix("-p -u -M --unit --property --uid --gid"),
+    "systemd-inhibit": Prefix(),
+    "flock": Prefix("-w -E -c --command --timeout", skip=1),
+    "linux64": Prefix(),
+    "linux32": Prefix(),
+    "setarch": Prefix(skip=1),
+    "entr": Prefix(),
+    "npx": Prefix("-p -c --package --call"),
+    "bunx": Prefix(),
+    "pnpx": Prefix(),
+    "uvx": Prefix("--from --with -p --python"),
+    "uv": Prefix("--with --python -p --extra --group --project --directory", first="run"),
+    "poetry": Prefix("-C --directory -P", first="run"),
+    "pipenv": Prefix(first="run"),
+    "pdm": Prefix("-p", first="run"),
+    "rye": Prefix(first="run"),
+    "hatch": Prefix("-e", first="run"),
+    "pixi": Prefix("-e", first="run"),
+    "conda": Prefix("-n -p --name --prefix --cwd", first="run"),
+    "mamba": Prefix("-n -p --name --prefix", first="run"),
+    "bundle": Prefix(first="exec"),
+    "pnpm": Prefix("-C --dir --filter -F", first="exec"),
+    "yarn": Prefix("--cwd", first="exec"),
+    "mise": Prefix(first="exec"),
+    "asdf": Prefix(first="exec"),
+    "direnv": Prefix(first="exec", skip=1),
+    "dotenv": Prefix("-f", first="run"),
+    "coverage": Prefix("--source --rcfile --omit --include -m", first="run"),
+    "docker": Prefix("-e -u -w --env --user --workdir --env-file", first="exec", skip=1),
+    "podman": Prefix("-e -u -w --env --user --workdir --env-file", first="exec", skip=1),
+}
+
+SCRIPT_OPTIONS: dict[str, tuple[str, ...]] = {
+    "su": ("-c", "--command"),
+    "runuser": ("-c", "--command"),
+    "script": ("-c", "--command"),
+    "flock": ("-c", "--command"),
+    "nix-shell": ("--run", "--command"),
+    "npx": ("-c", "--call"),
+    "nodemon": ("-x", "--exec"),
+    "watchexec": ("--exec",),
+    "tar": ("-I", "-F", "--to-command", "--use-compress-program", "--info-script", "--rsh-command"),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "zip": ("-TT", "--unzip-command"),
+    "sort": ("--compress-program",),
+    "split": ("--filter",),
+    "rg": ("--pre",),
+    "fzf": ("--preview",),
+    "man": ("-P", "--pager"),
+    "env": ("-S", "--split-string"),
+    "make": ("--eval",),
+    "mapfile": ("-C",),
+    "readarray": ("-C",),
+    "complete": ("-C",),
+    "compgen": ("-C",),
+    "bind": ("-x",),
+}
+"""Options whose value is a script, by program."""

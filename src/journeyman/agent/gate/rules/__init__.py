@@ -1,0 +1,1 @@
+"""The rules on commands, a table for each family."""

@@ -1,0 +1,1 @@
+"""The background pass after a turn that writes memory and skills."""

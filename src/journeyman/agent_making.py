@@ -1,0 +1,317 @@
+"""An agent put together: the model that the settings name, the tools bound to a workspace, the
+gate, memory and skills, the opening and the review. What each of them does, the rooms know.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from journeyman.agent.agent import SOURCE, Agent, Finished, Warm, cold
+from journeyman.agent.dispatch import Ask, Question, nobody
+from journeyman.agent.gate.gate import Gate
+from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.limits import Limits
+from journeyman.agent.prompt import system_prompt
+from journeyman.agent.review.background import BackgroundReview
+from journeyman.agent.review.reviewer import Reviewed, Reviewer, journal_entry
+from journeyman.agent.review.rules import added_text
+from journeyman.agent.tools.confirmation import request_confirmation_tool
+from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.tools.limits import ToolLimits
+from journeyman.agent.tools.session_search import session_search_tool
+from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
+from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
+from journeyman.agent.tools.workspace import Workspace
+from journeyman.embeddings.embedder import Embedder
+from journeyman.models.model import JsonObject, Model
+from journeyman.models.prices import estimated_cost
+from journeyman.records import SearchHit, Write
+from journeyman.records.errors import BadSetting, MissingPart, NotWritten
+from journeyman.redaction.redactor import Redactor
+from journeyman.settings import EMBEDDED, AgentSettings, ModelSettings, Settings
+from journeyman.store.address import sqlite_path
+from journeyman.store.store import Store
+from journeyman.templates.defaults import BUDGET_TOKENS
+from journeyman.templates.shown.opening import Opening
+from journeyman.warm_session.experience import Experience
+from journeyman.warm_session.tool import SCHEMA, warm_session
+
+OPENAI = "https://api.openai.com/v1"
+
+_OPENING_SHARE = 4
+"""An opening takes at most this part of the window: one in four."""
+
+_SMALL_WINDOW = 16_000
+_SMALL_MOST = 3
+_SMALL_LIMITS = ToolLimits(output_characters=3_000, read_lines=120, read_characters=4_000)
+"""For a model with a small window, results have to be small too."""
+
+_LOOKED_AT = 200
+
+MakeOpening = Callable[..., Opening]
+
+
+def make_model(settings: ModelSettings, name: str = "") -> Model:
+    """The model of this name, or the one that the settings name, or the embedded one."""
+    wanted = name or settings.name
+    if not wanted and settings.base_url:
+        raise BadSetting(
+            f"model.base_url is {settings.base_url}, but no model is named. Set model.name, or "
+            "give --model."
+        )
+    is_file = wanted.endswith(".gguf") and not settings.base_url
+    if wanted in ("", EMBEDDED) or is_file:
+        from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
+
+        path = Path(wanted).expanduser() if is_file else None
+        window = {"context_tokens": settings.context_length} if settings.context_length else {}
+        longest = {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
+        return EmbeddedModel(path=path, **window, **longest)
+    if not settings.base_url and not settings.api_key:
+        raise BadSetting(
+            f"The model {wanted} is to be asked. Without model.base_url that means OpenAI's, and "
+            "neither model.api_key nor OPENAI_API_KEY is set. Set one of them, or model.base_url; "
+            "`--model embedded` needs neither."
+        )
+    try:
+        from journeyman.models.remote import RemoteModel  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingPart(
+            f"A model at an endpoint needs a part that is not installed here ({error}). Install it "
+            "with: pip install 'journeyman[agent]'"
+        ) from error
+    return RemoteModel(
+        name=wanted,
+        base_url=settings.base_url or OPENAI,
+        api_key=settings.api_key,
+        context_tokens=settings.context_length,
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+    )
+
+
+def usual_limits(settings: AgentSettings) -> Limits:
+    """The limits of a turn as the settings have them."""
+    return Limits(
+        turns=settings.turns,
+        tokens=settings.tokens,
+        cost_usd=settings.cost_usd,
+        seconds=settings.seconds,
+    )
+
+
+class AgentMaking:
+    """Makes agents and reviewers over one store. `experience` is the facade, for the tool that
+    the agent itself uses; `make_opening` is its method for openings.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        experience: Experience,
+        make_opening: MakeOpening,
+        clock: Callable[[], float],
+    ) -> None:
+        self._settings, self._store = settings, store
+        self._experience, self._make_opening = experience, make_opening
+        self._clock = clock
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Memory and skills, in the folder of the settings."""
+        folder = self._settings.agent.knowledge
+        return Knowledge(Path(folder).expanduser() if folder else self._settings.home)
+
+    def agent(
+        self,
+        model: Model | str,
+        *,
+        workspace: Path,
+        warm: str,
+        ask: Ask | None,
+        limits: Limits | None,
+        review: bool | None,
+        tell: Callable[[str], None],
+        platform: str,
+        tags: tuple[str, ...],
+    ) -> Agent:
+        """An agent in a workspace. `warm` is `auto`, `off` or the name of a template; `tell` gets
+        the line that a review has to say.
+        """
+        place = Workspace(workspace, hidden=self._hidden)
+        asked_model = model if isinstance(model, str) else ""
+        model = self._model(model)
+        ask = ask or nobody
+        gate = Gate(place.root, home=Path.home())
+        tools = self._tools(place, gate, model, ask)
+        reviewing, chosen = None, self._settings.review
+        if review or (review is None and chosen.enabled):
+            reviewing = BackgroundReview(
+                self._reviewer(model, tools, gate, platform),
+                # Who asks for a review of this agent's work means every turn of it.
+                every_turns=1 if review else chosen.every_turns,
+                every_calls=chosen.every_calls,
+                tell=tell,
+                since=self._unreviewed(),
+            )
+
+        def close() -> None:
+            if reviewing is not None:
+                reviewing.cancel()
+            place.close()
+
+        knowledge = self.knowledge
+        return Agent(
+            store=self._store,
+            model=model,
+            toolbox=Toolbox(tools),
+            decide=gate.decide,
+            system=lambda: system_prompt(place.root, knowledge.system_text()),
+            ask=ask,
+            warm=self._warm(warm, model),
+            limits=limits or usual_limits(self._settings.agent),
+            prices=_prices(self._settings.model.base_url),
+            reviewing=reviewing,
+            platform=platform,
+            workspace=str(place.root),
+            tags=tags,
+            asked_model=asked_model,
+            clock=self._clock,
+            on_close=close,
+        )
+
+    def review(
+        self, session_id: str, model: Model | str, *, cancelled: Callable[[], bool], platform: str
+    ) -> Reviewed:
+        """Review a session that is in the store, with the tools that an agent would have."""
+        model = self._model(model)
+        session = self._store.sessions.get(session_id).session
+        lead = session.details.get("lead", 0)
+        # Nothing runs in it: a review may only read and write memory and skills.
+        with tempfile.TemporaryDirectory() as folder, Workspace(Path(folder)) as place:
+            gate = Gate(place.root, home=Path.home())
+            tools = self._tools(place, gate, model, nobody)
+            finished = Finished(
+                session=session,
+                messages=tuple(self._store.sessions.messages(session.id)),
+                lead=lead if isinstance(lead, int) else 0,
+                tools=tuple(Toolbox(tools).definitions),
+            )
+            return self._reviewer(model, tools, gate, platform).review(finished, cancelled)
+
+    def _reviewer(self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str) -> Reviewer:
+        return Reviewer(
+            store=self._store,
+            model=model,
+            knowledge=self.knowledge,
+            tools=tools,
+            decide=gate.decide,
+            similarity=Embedder().similarity,
+            find_risky=_risky(gate),
+            prices=_prices(self._settings.model.base_url),
+            clock=self._clock,
+            platform=platform,
+        )
+
+    def _unreviewed(self) -> tuple[int, int]:
+        """The turns and calls of this agent's sessions since the last review: a command runs one
+        turn, and the next command is another process.
+        """
+        last = next(iter(self._store.reviews.list(limit=1)), None)
+        since = None if last is None else last.started_at
+        found = self._store.sessions.list(source=SOURCE, since=since, limit=_LOOKED_AT)
+        done = [one for one in found if one.session.end_reason == "agent_stop"]
+        return len(done), sum(one.calls for one in done)
+
+    def _model(self, model: Model | str) -> Model:
+        return make_model(self._settings.model, model) if isinstance(model, str) else model
+
+    @property
+    def _hidden(self) -> tuple[Path, ...]:
+        """What is ours, and out of reach for the agent's tools: keys, sessions, memory."""
+        database = sqlite_path(self._settings.database)
+        return (self._settings.home, self.knowledge.folder, *([database] if database else []))
+
+    def _tools(self, place: Workspace, gate: Gate, model: Model, ask: Ask) -> tuple[Tool, ...]:
+        find_risky = _risky(gate)
+        limits = _SMALL_LIMITS if _is_small(model) else ToolLimits()
+
+        def search(query: str, limit: int, source: str | None) -> Sequence[SearchHit]:
+            clean = Redactor().text
+            return self._store.sessions.search(query, limit=limit, source=source, clean=clean)
+
+        def keep(write: Write, invocation: Invocation) -> None:
+            entry = journal_entry(write, invocation, self.knowledge, self._clock())
+            self._store.reviews.add_write(entry)
+
+        def check(write: Write, _invocation: Invocation) -> None:
+            if risky := find_risky(added_text(write)):
+                raise NotWritten(f"It tells a later reader to run something risky. {risky}")
+
+        def confirm(action: str, description: str, details: dict[str, Any]) -> bool | None:
+            question = Question(
+                tool="request_confirmation",
+                arguments={"action": action, **details},
+                rule="agent.asks",
+                reason=description,
+            )
+            return ask(question)
+
+        return (
+            *workspace_tools(place, limits),
+            session_search_tool(search),
+            *knowledge_tools(self.knowledge, keep=keep, check=check),
+            self._warm_session_tool(),
+            request_confirmation_tool(confirm),
+        )
+
+    def _warm_session_tool(self) -> Tool:
+        def run(invocation: Invocation) -> Result:
+            answer = msgspec.json.decode(warm_session(self._experience, invocation.arguments))
+            error = answer.pop("error", None)
+            return worked(**answer) if error is None else failed(error, **answer)
+
+        return Tool(
+            name=SCHEMA["name"],
+            description=SCHEMA["description"],
+            parameters=SCHEMA["parameters"],
+            run=run,
+        )
+
+    def _warm(self, warm: str, model: Model) -> Warm:
+        if warm == "off":
+            return cold
+        window = model.context_tokens
+        budget = BUDGET_TOKENS if window is None else min(BUDGET_TOKENS, window // _OPENING_SHARE)
+        template = None if warm == "auto" else warm
+
+        small = {"alike": True, "max_patterns": _SMALL_MOST} if _is_small(model) else {}
+
+        def make(task: str, tools: Sequence[JsonObject]) -> Opening:
+            return self._make_opening(
+                task, tools=tools, budget_tokens=budget, template=template, **small
+            )
+
+        return make
+
+
+def _risky(gate: Gate) -> Callable[[str], str]:
+    """Why the gate would not simply allow a command that a text tells to run; nothing if none."""
+
+    def find(text: str) -> str:
+        found = gate.find_risky_command(text)
+        return "" if found is None else found.reason
+
+    return find
+
+
+def _is_small(model: Model) -> bool:
+    return model.context_tokens is not None and model.context_tokens < _SMALL_WINDOW
+
+
+def _prices(base_url: str) -> Callable[..., float | None]:
+    return lambda model, tokens: estimated_cost(model, tokens, base_url=base_url)

@@ -1,0 +1,45 @@
+"""Agents for tests: real parts around a model that says what a test tells it to."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from journeyman.agent.agent import Agent
+from journeyman.agent.gate.decision import ALLOW, Decision
+from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
+from journeyman.agent.tools.toolbox import Toolbox
+from journeyman.store.store import Store
+from journeyman.testing import ScriptedModel
+from journeyman.testing.scripted_model import Line
+
+
+def noting(name: str = "note", *, reads_only: bool = False, heard: list[Any] | None = None) -> Tool:
+    """A tool that remembers what it was told."""
+
+    def run(invocation: Invocation) -> Result:
+        if heard is not None:
+            heard.append(invocation.arguments)
+        return worked(noted=invocation.arguments.get("text", ""))
+
+    return tool(name, run, reads_only=reads_only)
+
+
+def tool(name: str, run: Callable[[Invocation], Result], *, reads_only: bool = False) -> Tool:
+    parameters = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    return Tool(
+        name=name, description=f"{name}.", parameters=parameters, run=run, reads_only=reads_only
+    )
+
+
+def allow(_tool: str, _arguments: object) -> Decision:
+    return ALLOW
+
+
+def agent(store: Store, lines: Iterable[Line], *tools: Tool, **parts: Any) -> Agent:
+    """An agent with these lines for its model, and these tools."""
+    model = parts.pop("model", None) or ScriptedModel(lines)
+    given = {"decide": allow, "system": lambda: "You are a test."} | parts
+    return Agent(store=store, model=model, toolbox=Toolbox(tools or (noting(),)), **given)

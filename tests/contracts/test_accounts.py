@@ -1,0 +1,365 @@
+"""What counting usage promises, on SQLite and on a real PostgreSQL."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
+from journeyman.records.errors import StoreUnavailable, UnknownSession
+from journeyman.records.usage import UsageBy
+from journeyman.store.store import Store
+from journeyman.store.usage_sums import DAY_S, Chosen, Shift
+
+DAY = 1000 * DAY_S
+
+
+def write(store: Store, *names: str, usage: tuple[Usage, ...] = (), **facts: object) -> None:
+    with store.writing() as writing:
+        for name in names:
+            session = Session(**{"id": SessionId(name), "source": "test", "log": "/l", **facts})
+            message = Message(key="u", position=1, role="user", text="hello")
+            writing.add(Fragment(session=session, messages=(message,), usage=usage))
+        writing.finish()
+
+
+def tokens(store: Store, name: str = "s") -> Tokens:
+    return store.sessions.get(name).tokens
+
+
+def in_utc(_first: float, _last: float) -> list[Shift]:
+    return [(0.0, 0)]
+
+
+def calls_by(store: Store, by: UsageBy, **chosen: object) -> dict[object, int]:
+    found: dict[object, int] = {}
+    for one in store.accounts.sums(by, in_utc, **Chosen(**chosen)).sums:
+        found[one.key] = found.get(one.key, 0) + one.api_calls
+    return found
+
+
+class TestIncrements:
+    def test_they_add_up(self, store: Store) -> None:
+        write(store, "s", "other")
+        store.accounts.add("s", Usage(key="a", model="m", input_tokens=3, output_tokens=1))
+        store.accounts.add("s", Usage(key="b", model="m", input_tokens=4, cost_usd=0.5))
+        assert tokens(store) == Tokens(input_tokens=7, output_tokens=1, cost_usd=0.5)
+        assert tokens(store, "other") == Tokens()
+
+    def test_the_same_again_changes_nothing(self, store: Store) -> None:
+        write(store, "s")
+        one = Usage(key="a", model="m", at=5.0, input_tokens=3, cost_usd=0.1, cost_origin="model")
+        store.accounts.add("s", one)
+        store.accounts.add("s", one)
+        assert store.sessions.usage("s") == [one]
+
+    def test_the_same_key_with_other_numbers_replaces_all_of_them(self, store: Store) -> None:
+        write(store, "s")
+        store.accounts.add("s", Usage(key="a", model="m", input_tokens=3, cost_usd=0.1))
+        store.accounts.add("s", Usage(key="a", model="n", input_tokens=9))
+        assert store.sessions.usage("s") == [Usage(key="a", model="n", input_tokens=9)]
+
+    def test_a_key_is_of_one_session(self, store: Store) -> None:
+        write(store, "s", "other")
+        for name in ("s", "other"):
+            store.accounts.add(name, Usage(key="a", input_tokens=3))
+        assert tokens(store).input_tokens == tokens(store, "other").input_tokens == 3
+
+
+class TestTotals:
+    def test_a_total_takes_the_place_of_what_was_counted_before(self, store: Store) -> None:
+        write(store, "s")
+        for key in "abc":
+            store.accounts.add("s", Usage(key=key, model="m", input_tokens=10, output_tokens=1))
+        store.accounts.set_total(
+            "s", Usage(key="", model="m", api_calls=4, input_tokens=50, output_tokens=5)
+        )
+        assert tokens(store) == Tokens(input_tokens=50, output_tokens=5)
+        assert calls_by(store, "model") == {"m": 4}
+
+    def test_a_second_total_replaces_and_never_adds(self, store: Store) -> None:
+        write(store, "s")
+        for key, count in (("t1", 50), ("t2", 70), ("t2", 70), ("t3", 60)):
+            store.accounts.set_total("s", Usage(key=key, model="m", input_tokens=count))
+        assert tokens(store).input_tokens == 60
+
+    def test_increments_that_come_later_are_added(self, store: Store) -> None:
+        write(store, "s")
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=50))
+        store.accounts.add("s", Usage(key="a", model="m", input_tokens=7))
+        assert tokens(store).input_tokens == 57
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=57))
+        assert tokens(store).input_tokens == 57
+
+    def test_other_models_tasks_and_sessions_keep_theirs(self, store: Store) -> None:
+        write(store, "s", "other")
+        store.accounts.add("s", Usage(key="a", model="n", input_tokens=1))
+        store.accounts.add("s", Usage(key="b", model="m", task="compression", input_tokens=2))
+        store.accounts.add("other", Usage(key="a", model="m", input_tokens=4))
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=100))
+        assert tokens(store).input_tokens == 103
+        assert tokens(store, "other").input_tokens == 4
+
+    def test_names_that_look_alike_are_told_apart(self, store: Store) -> None:
+        write(store, "s")
+        for model, task in (("a", "b/c"), ("a/b", "c"), ('a","b', "c"), ("a", 'b","c')):
+            store.accounts.set_total("s", Usage(key="t", model=model, task=task, input_tokens=1))
+        assert tokens(store).input_tokens == 4
+
+    def test_what_a_total_leaves_open_is_not_known_any_more(self, store: Store) -> None:
+        """Numbers of two reports do not belong together: a cost of the increments beside tokens
+        of the total would be the price of something else.
+        """
+        write(store, "s")
+        store.accounts.add("s", Usage(key="a", model="m", reasoning_tokens=5, cost_usd=0.5))
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=50))
+        assert tokens(store) == Tokens(input_tokens=50)
+        store.accounts.add("s", Usage(key="b", model="m", reasoning_tokens=2))
+        assert tokens(store) == Tokens(input_tokens=50, reasoning_tokens=2)
+
+    def test_an_increment_that_is_in_the_total_is_not_counted_again(self, store: Store) -> None:
+        write(store, "s")
+        one = Usage(key="a", model="m", input_tokens=10)
+        store.accounts.add("s", one)
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=10))
+        store.accounts.add("s", one)
+        store.accounts.add("s", Usage(key="a", model="m", input_tokens=11))
+        assert tokens(store).input_tokens == 10
+        assert calls_by(store, "model") == {"m": 1}
+        store.accounts.add("s", Usage(key="a", model="n", input_tokens=3))
+        assert tokens(store).input_tokens == 13
+
+    def test_an_export_keeps_what_is_in_the_total(self, store: Store) -> None:
+        write(store, "s")
+        store.accounts.add("s", Usage(key="a", model="m", input_tokens=10))
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=30))
+        exported = store.sessions.export("s")
+        write(store, "copy", usage=tuple(exported.usage))
+        store.accounts.add("copy", Usage(key="a", model="m", input_tokens=10))
+        assert tokens(store, "copy").input_tokens == 30
+
+
+WRONG: dict[str, object] = {
+    "negative": -1,
+    "nan": float("nan"),
+    "infinite": float("inf"),
+    "too_large": 2**70,
+    "text": "12",
+    "flag": True,
+    "half": 0.5,
+    "list": [1],
+}
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("way", ["add", "set_total"])
+    def test_what_is_no_count_is_unknown_and_logged(
+        self, store: Store, way: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(store, *WRONG)
+        for name, value in WRONG.items():
+            wrong = {
+                field: value
+                for field in (*Tokens.__struct_fields__, "api_calls", "at")
+                if name != "half" or field not in ("cost_usd", "at")
+            }
+            caplog.clear()
+            with caplog.at_level(logging.INFO, logger="journeyman.store.accounts"):
+                getattr(store.accounts, way)(name, Usage(**{"key": "a", "model": "m", **wrong}))
+            (found,) = store.sessions.usage(name)
+            assert found == Usage(key=found.key, model="m"), name
+            (line,) = caplog.messages
+            assert all(field in line for field in wrong), name
+
+    def test_what_is_a_count_is_kept_and_nothing_is_logged(
+        self, store: Store, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(store, "s")
+        given = Usage(key="a", api_calls=2**31 - 1, input_tokens=2**53 - 1, output_tokens=0, at=1.5)
+        with caplog.at_level(logging.INFO):
+            store.accounts.add("s", given)
+        assert store.sessions.usage("s") == [given]
+        assert caplog.messages == []
+
+    def test_names_that_a_database_cannot_hold(self, store: Store) -> None:
+        write(store, "s")
+        odd = {"key": "k\x00\ud800", "model": "m\x00", "task": "t\ud800", "cost_origin": "c\x00"}
+        for _ in range(2):
+            store.accounts.add("s", Usage(**odd, input_tokens=1))
+        assert tokens(store).input_tokens == 1
+        store.accounts.set_total("s", Usage(**odd, input_tokens=5))
+        assert tokens(store).input_tokens == 5
+
+    def test_names_that_are_none(self, store: Store) -> None:
+        write(store, "s")
+        fields: dict[str, object] = {"key": 7, "model": None, "task": None, "cost_origin": None}
+        store.accounts.add("s", Usage(**fields, input_tokens=1))
+        assert store.sessions.usage("s") == [Usage(key="7", input_tokens=1)]
+
+
+class TestErrors:
+    def test_a_session_that_is_not_there(self, store: Store) -> None:
+        """The beginning of an id is not enough to count by."""
+        write(store, "s1")
+        for count in (store.accounts.add, store.accounts.set_total):
+            for name in ("absent", "", "s", "\x00"):
+                with pytest.raises(UnknownSession, match="Record the session first"):
+                    count(name, Usage(key="a", input_tokens=1))
+
+    def test_a_database_that_is_broken(self, store: Store) -> None:
+        write(store, "s")
+        with store._engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE usage")
+        for count in (store.accounts.add, store.accounts.set_total):
+            with pytest.raises(StoreUnavailable):
+                count("s", Usage(key="a", input_tokens=1))
+
+
+class TestManyAtOnce:
+    def run(self, url: str, *works: Callable[[Store], None]) -> None:
+        failures: list[Exception] = []
+
+        def run_one(work: Callable[[Store], None]) -> None:
+            try:
+                with Store(url, busy_timeout_s=60) as own:
+                    work(own)
+            except Exception as error:  # noqa: BLE001 - told to the test below
+                failures.append(error)
+
+        threads = [threading.Thread(target=run_one, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+
+    def test_no_increment_is_lost_and_none_is_counted_twice(
+        self, store: Store, database_url: str
+    ) -> None:
+        write(store, "s")
+
+        def work(own: Store) -> None:
+            for number in range(20):
+                own.accounts.add("s", Usage(key=f"{number}", model="m", input_tokens=1))
+
+        self.run(database_url, work, work, work)
+        assert tokens(store).input_tokens == 20
+
+    def test_totals_and_increments_at_once_come_to_the_last_total(
+        self, store: Store, database_url: str
+    ) -> None:
+        write(store, "s")
+
+        def increments(own: Store) -> None:
+            for number in range(15):
+                own.accounts.add("s", Usage(key=f"a{number}", model="m", input_tokens=1))
+                write(own, "s")  # as an agent does: a message, then what it used
+
+        def totals(own: Store) -> None:
+            for number in range(15):
+                own.accounts.set_total("s", Usage(key="t", model="m", input_tokens=1000 + number))
+
+        self.run(database_url, increments, totals, totals)
+        found = tokens(store).input_tokens
+        assert found is not None
+        assert 1000 <= found <= 1014 + 15
+        store.accounts.set_total("s", Usage(key="t", model="m", input_tokens=15))
+        assert tokens(store).input_tokens == 15
+
+
+CHOICES: list[Chosen] = [
+    {"source": "x"},
+    {"model": "big"},
+    {"tag": "warm"},
+    {"since": DAY},
+    {"until": DAY},
+    {"subagents": False},
+    {"min_messages": 1},
+    {"min_messages": 2},
+]
+
+
+class TestSums:
+    def test_calls_that_differ_are_added_up_apart(self, store: Store) -> None:
+        write(store, "s", started_at=DAY)
+        known = {"input_tokens": 10, "output_tokens": 1}
+        for given in (
+            Usage(key="a", model="m", **known),
+            Usage(key="alike", model="m", **known),
+            Usage(key="charged", model="m", cost_usd=0.5, cost_origin="model", **known),
+            Usage(key="reckoned", model="m", cost_usd=0.5, cost_origin="estimated", **known),
+            Usage(key="open", model="m", input_tokens=10),
+            Usage(key="other", model="n", **known),
+            Usage(key="long", model="m", cache_read_tokens=300_000, **known),
+            Usage(key="later", model="m", at=DAY + DAY_S, **known),
+        ):
+            store.accounts.add("s", given)
+        found = store.accounts.sums("task", in_utc)
+        assert sorted(one.api_calls for one in found.sums) == [1, 1, 1, 1, 1, 1, 2]
+        assert {one.day for one in found.sums} == {1000, 1001}
+        assert (found.by_key, found.with_usage, found.sessions) == ({"": 1}, 1, 1)
+
+    def test_the_size_is_that_of_the_average_call(self, store: Store) -> None:
+        write(store, "s")
+        store.accounts.add("s", Usage(key="a", api_calls=10, input_tokens=500_000, output_tokens=1))
+        store.accounts.add("s", Usage(key="b", input_tokens=50_000, output_tokens=1))
+        (one,) = store.accounts.sums("task", in_utc).sums
+        assert one.api_calls == 11
+
+    def test_a_session_is_counted_once_however_much_it_did(self, store: Store) -> None:
+        write(store, "a", "b", "silent")
+        for name in "ab":
+            for number, model in enumerate(["m", "m", "n"]):
+                usage = Usage(key=f"{number}", model=model, at=DAY + number * DAY_S, api_calls=0)
+                store.accounts.add(name, usage)
+        found = store.accounts.sums("model", in_utc)
+        assert (found.by_key, found.with_usage, found.sessions) == ({"m": 2, "n": 2}, 2, 3)
+        assert calls_by(store, "model") == {"m": 4, "n": 2}
+        assert store.accounts.sums("day", in_utc).by_key == {1000: 2, 1001: 2, 1002: 2}
+
+    def test_days_are_local(self, store: Store) -> None:
+        """The first two moments are ahead of a change of local time, the others behind it."""
+        write(store, "s")
+        times = [DAY - 3601, DAY - 3600.001, DAY, DAY + DAY_S - 7200.5, DAY + DAY_S - 7200]
+        for number, at in enumerate(times):
+            store.accounts.add("s", Usage(key=f"{number}", at=at, input_tokens=2**number))
+        spans = []
+
+        def shifts(first: float, last: float) -> list[Shift]:
+            spans.append((first, last))
+            return [(first, 3600), (DAY, 7200)]
+
+        found = store.accounts.sums("day", shifts)
+        days = {one.key: one.tokens.input_tokens for one in found.sums}
+        assert days == {999: 1 + 2, 1000: 4 + 8, 1001: 16}
+        assert spans == [(times[0], times[-1])]
+
+    def test_what_has_no_time_has_no_day(self, store: Store) -> None:
+        for number, at in enumerate([None, 0.0, -5.0, 1e300]):
+            write(store, f"s{number}", usage=(Usage(key="a", at=at, input_tokens=1),))
+        assert calls_by(store, "day") == {None: 4}
+
+    def test_usage_without_a_time_is_of_the_day_its_session_began(self, store: Store) -> None:
+        write(store, "s", started_at=DAY + 5.0)
+        store.accounts.add("s", Usage(key="a", input_tokens=1))
+        assert calls_by(store, "day") == {1000: 1}
+
+    def test_nothing_stored(self, store: Store) -> None:
+        assert store.accounts.sums("day", in_utc) == ([], {}, 0, 0)
+
+    def test_the_choice_is_that_of_the_list(self, store: Store) -> None:
+        sub = Lineage(parent=SessionId("a"), kind="subagent")
+        write(store, "a", source="x", model="big", started_at=DAY + 1, tags=("warm", "x"))
+        write(store, "b", source="y", model="small", started_at=DAY - 1, tags=("warmer",))
+        write(store, "c", source="x", model="small", lineage=sub)
+        names = ["a", "b", "c"]
+        for name in names:
+            store.accounts.add(name, Usage(key="k", model=name))
+        sizes = []
+        for chosen in CHOICES:
+            listed = {one.session.id for one in store.sessions.list(**chosen)}
+            assert calls_by(store, "model", **chosen) == dict.fromkeys(listed, 1), chosen
+            assert store.accounts.sums("task", in_utc, **chosen).sessions == len(listed)
+            sizes.append(len(listed))
+        assert sizes == [2, 1, 1, 1, 1, 2, 3, 0]

@@ -1,0 +1,264 @@
+"""An agent that is killed at any moment: every finished step is in the store, the session goes on,
+and nothing is done twice.
+
+Loading the program takes longer than its runs do. The first run is started as a person would do
+it; the others are forked from a process that has loaded the modules already, which changes
+nothing else: each is a process of its own, with its own home and its own files for what it says.
+"""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from threading import Condition
+
+import pytest
+from msgspec import Struct
+from tests.conftest import Command
+from tests.forked import Forked, Loaded
+from tests.model_server import Answer, ModelServer, Received, calls, says
+
+from journeyman import Journeyman
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call
+
+_KILLED_ONCE = 12
+_KILLED_IN_A_ROW = 8
+
+
+class Counting:
+    """A model that counts: it asks for numbers to be written into a file, each of them once, and
+    for the file to be read now and then. Whatever it is told, it goes on with the next number. At
+    each request it looks whether the store has all that the request tells of.
+    """
+
+    def __init__(self, home: Path, numbers: int) -> None:
+        self.home = home
+        self.numbers = numbers
+        self.next = 1
+        self.rounds = 0
+        self.told: dict[str, str] = {}
+        self.too_early: list[str] = []
+        self.times: list[float] = []
+        self._arrived = Condition()
+
+    def __call__(self, request: Received) -> Answer:
+        results = {
+            one["tool_call_id"]: one["content"]
+            for one in request.body["messages"]
+            if one["role"] == "tool"
+        }
+        stored = stored_results(self.home)
+        self.too_early += [call for call, text in results.items() if stored.get(call) != text]
+        self.told |= results
+        with self._arrived:
+            self.times.append(time.monotonic())
+            self._arrived.notify_all()
+        time.sleep(0.02)  # as a model that thinks
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        kind, self.rounds = self.rounds % 4, self.rounds + 1
+        if self.next > self.numbers:
+            return says("Done.")
+        if kind == 3:
+            ids = [f"read{self.rounds}-{place}" for place in range(3)]
+            return calls(
+                ("read_file", {"path": "done.txt"}),
+                ("search_files", {"pattern": "1", "path": "."}),
+                ("read_file", {"path": "done.txt", "limit": 1}),
+                ids=ids,
+            )
+        return self._asked_for(*([1, 1, 2][kind] * [("after", "before")[kind % 2]]))
+
+    def _asked_for(self, *sleeps: str) -> Answer:
+        """Numbers to be written, with a moment before or after in which nothing is known yet."""
+        asked = []
+        for sleep in sleeps:
+            write = f"echo {self.next} >> done.txt"
+            command = f"sleep 0.05; {write}" if sleep == "before" else f"{write}; sleep 0.05"
+            asked.append((str(self.next), command))
+            self.next += 1
+        wanted = [("terminal", {"command": command}) for _, command in asked]
+        return calls(*wanted, ids=[number for number, _ in asked])
+
+    def wait_for_requests(self, number: int) -> bool:
+        """Wait until there were so many requests."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: len(self.times) >= number, 40)
+
+
+def stored_results(home: Path) -> dict[str, str]:
+    """The results that are in the store at this moment, by the ids of their calls."""
+    address = f"file:{home / '.journeyman' / 'journeyman.db'}?mode=ro"
+    asked = "SELECT tool_call_id, text FROM messages WHERE role = 'tool'"
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        return dict(connection.execute(asked).fetchall())
+
+
+def written(home: Path) -> Counter[str]:
+    file = home / "work" / "done.txt"
+    return Counter(file.read_text().split() if file.exists() else ())
+
+
+class Place:
+    """A home with a workspace, and a model that counts for what runs there."""
+
+    def __init__(self, home: Path, numbers: int, program: Callable[[Path], Command]) -> None:
+        (home / "work").mkdir(parents=True)
+        self.counting = Counting(home, numbers)
+        self.server = ModelServer(always=self.counting)
+        self.command = program(home)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            "JOURNEYMAN_MODEL_NAME": "counting",
+            "JOURNEYMAN_MODEL_BASE_URL": self.server.base_url,
+        }
+
+    def kill(self, *arguments: str, requests: int, later_s: float) -> None:
+        """Start a run and kill it a moment after so many requests of it, if it still runs then."""
+        assert isinstance(self.command, Forked)
+        before = len(self.counting.times)
+        running = self.command.begin(*arguments, **self.environ)
+        arrived = self.counting.wait_for_requests(before + requests)
+        time.sleep(later_s)
+        os.kill(running, signal.SIGKILL)
+        done = self.command.end()
+        assert arrived, f"it never came so far\n{done.stdout}\n{done.stderr}"
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """The session that is in the store, and its calls; those that are open have no result."""
+
+    session: str
+    calls: list[Call]
+    is_answered: bool
+
+    @property
+    def open_calls(self) -> list[str]:
+        return [call.id for call in self.calls if call.result is None]
+
+
+def found(place: Place) -> Found | None:
+    """What is in the store, after all that must be true of it at any moment."""
+    counting, home = place.counting, place.command.home
+    assert counting.too_early == [], "results were sent before they were saved"
+    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+        sessions = journeyman.sessions.list()
+        if not sessions:
+            assert (counting.times, written(home)) == ([], {})
+            return None
+        (overview,) = sessions
+        session = overview.session.id
+        messages = list(journeyman.sessions.messages(session))
+        made = list(journeyman.sessions.calls(session))
+    assert [one.role for one in messages[:1]] == ["system"]
+    for message in messages:
+        assert message.text or message.tool_calls
+        if message.role == "tool":
+            json.loads(message.text)
+        for asked in message.tool_calls:
+            json.loads(asked.arguments)
+    results = {call.id: call.result for call in made if call.result is not None}
+    assert len(results) == sum(one.role == "tool" for one in messages)
+    assert counting.told.items() <= results.items()
+    assert len({call.id for call in made}) == len(made)
+    check_written(home, made)
+    last = messages[-1]
+    is_answered = last.role == "assistant" and not last.tool_calls
+    return Found(session=session, calls=made, is_answered=is_answered)
+
+
+def check_written(home: Path, made: list[Call]) -> None:
+    """Nothing was done twice, nothing that is not in the store, and all that is said to be."""
+    lines = written(home)
+    assert set(lines.values()) <= {1}, f"written twice: {lines}"
+    assert set(lines) <= {call.id for call in made}, "something was done that is not in the store"
+    ok = {call.id for call in made if call.tool == "terminal" and judge(call).status == "ok"}
+    assert ok <= set(lines)
+
+
+def resume_to_the_end(place: Place, before: Found) -> None:
+    """Go on after a kill; of what is left to count, a little is enough."""
+    counting = place.counting
+    counting.numbers = min(counting.numbers, counting.next + 1)
+    done = place.command("run", "--resume", before.session, "--workspace", "work", **place.environ)
+    assert "Done." in done.stdout
+    after = found(place)
+    assert after is not None
+    assert (after.session, after.is_answered, after.open_calls) == (before.session, True, [])
+    became = {call.id: judge(call).status for call in after.calls}
+    for call in before.calls:
+        if call.result is None:
+            assert became[call.id] == "interrupted"
+            assert "may or may not have run" in counting.told[call.id]
+        else:
+            assert became[call.id] == judge(call).status
+    assert counting.next > counting.numbers
+
+
+TASK = ("run", "Write the numbers.", "--workspace", "work", "--warm", "off")
+NUMBERS = 8
+REQUESTS = 8
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Loaded]:
+    with Loaded() as loaded:
+        yield loaded
+
+
+def test_not_killed(tmp_path: Path) -> None:
+    place = Place(tmp_path / "home", NUMBERS, Command)
+    with place.server:
+        done = place.command(*TASK, **place.environ)
+    assert "Done." in done.stdout
+    assert sorted(map(int, written(place.command.home))) == list(range(1, NUMBERS + 1))
+    state = found(place)
+    assert state is not None
+    assert {judge(call).status for call in state.calls} == {"ok"}
+    assert len(place.counting.times) == REQUESTS
+
+
+def test_killed_once(loaded: Loaded, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    reached = set()
+    for number in range(_KILLED_ONCE):
+        place = Place(tmp_path / f"home{number}", NUMBERS, lambda home: Forked(home, loaded))
+        # Twice before anything is asked, then at each request in turn and a moment later.
+        requests = max(0, number - 1) if number <= REQUESTS else chance.randint(1, REQUESTS)
+        with place.server:
+            place.kill(*TASK, requests=requests, later_s=chance.uniform(0, 0.3))
+            state = found(place)
+            reached.add(0 if state is None else len(state.calls) - len(state.open_calls))
+            if state is not None and not state.is_answered:
+                resume_to_the_end(place, state)
+    assert len(reached) > 4, f"the kills hit too few different moments: {reached}"
+
+
+def test_killed_again_and_again(loaded: Loaded, tmp_path: Path) -> None:
+    chance = random.Random(6)
+    place = Place(tmp_path / "home", 1000, lambda home: Forked(home, loaded))
+    with place.server:
+        state: Found | None = None
+        asked: list[str] = []
+        for _ in range(_KILLED_IN_A_ROW):
+            requests = chance.randint(1, 4)
+            arguments = TASK if state is None else ("run", "--resume", state.session, *TASK[2:])
+            place.kill(*arguments, requests=requests, later_s=chance.uniform(0, 0.3))
+            state = found(place)
+            assert state is not None
+            before, asked = asked, [call.id for call in state.calls]
+            assert asked[: len(before)] == before
+            # Who asks again has heard what became of the last time.
+            assert len(asked) >= len(before) + requests - 1
+        assert state is not None
+        resume_to_the_end(place, state)

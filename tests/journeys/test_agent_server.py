@@ -1,0 +1,421 @@
+"""The agent with servers that misbehave: however it goes, the run ends in order, says in words what
+was wrong, keeps what was done, and can be gone on with.
+"""
+
+import itertools
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from msgspec import Struct
+from tests.forked import Forked, Loaded
+from tests.model_server import (
+    Answer,
+    Made,
+    ModelServer,
+    Received,
+    calls,
+    event,
+    fails,
+    says,
+    sends,
+    streamed,
+    waits,
+)
+
+from journeyman import Journeyman
+from journeyman.cli import command_line
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call, Message, SessionOverview
+
+_numbers = itertools.count(1)
+_AT_ONCE = {"Retry_After": "0"}
+KEY = "key-that-nobody-may-see"
+TOO_LONG = fails(400, "This model's maximum context length is 10 tokens.")
+
+
+def look(number: int = 0) -> tuple[str, dict[str, Any]]:
+    return "terminal", {"command": f"echo {number} >> looked.txt; echo {number}"}
+
+
+def looks_once() -> Answer:
+    return calls(look(), ids=["first"])
+
+
+def looks_again(_request: Received) -> Answer:
+    number = next(_numbers)
+    return calls(look(number), ids=[f"look{number}"])
+
+
+def cut(delta: dict[str, Any]) -> Answer:
+    return streamed(event({"role": "assistant", **delta}), done=False, is_cut=True)
+
+
+def never_ends() -> Answer:
+    """A word, again and again."""
+    word = f"data: {json.dumps(event({'content': 'word '}))}\n\n".encode()
+    return Answer(
+        headers={"Content-Type": "text/event-stream"}, pieces=(word,), lingers=True, drip=word
+    )
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A server, and what must become of a run with it. `says` is what a person reads."""
+
+    script: tuple[Made, ...] = ()
+    always: Made | None = None
+    options: tuple[str, ...] = ()
+    code: int = 1
+    says: tuple[str, ...]
+    ended: str
+    verdicts: tuple[str, ...] = ()
+    requests: int | None = None
+
+
+def half_call(arguments: str) -> Answer:
+    function = {"name": "terminal", "arguments": arguments}
+    return cut({"tool_calls": [{"index": 0, "id": "half", "function": function}]})
+
+
+HALF = half_call('{"command": "echo half >> looked.txt')
+CASES = {
+    "429_then_fine": Case(
+        script=(
+            fails(429, "slow down", **_AT_ONCE),
+            looks_once(),
+            fails(429, "slow down", retry_after_ms="1"),
+            fails(503, "busy", **_AT_ONCE),
+            says("Done."),
+        ),
+        code=0,
+        says=("Done.",),
+        ended="agent_stop",
+        verdicts=("ok",),
+        requests=5,
+    ),
+    "500_until_it_gives_up": Case(
+        script=(looks_once(),),
+        always=fails(500, "out of order", **_AT_ONCE),
+        says=("the model gave no answer", "500", "out of order", "5 tries", "try again later"),
+        ended="error",
+        verdicts=("ok",),
+        requests=6,
+    ),
+    "cut_in_the_middle": Case(
+        script=(looks_once(), cut({"content": "Half an ans"}), HALF, says("Whole.")),
+        code=0,
+        says=("Whole.",),
+        ended="agent_stop",
+        verdicts=("ok",),
+        requests=4,
+    ),
+    "broken_arguments": Case(
+        script=(
+            calls(("terminal", '{"command": "echo half >> looked.txt'), ids=["a"]),
+            calls(("terminal", "[1]"), ids=["b"]),
+            calls(("terminal", {"cmd": "ls"}), ids=["c"]),
+            calls(("terminal", "nothing at all"), look(), ids=["d", "e"]),
+            says("Done."),
+        ),
+        code=0,
+        says=("Invalid JSON in the arguments of terminal", "Done."),
+        ended="agent_stop",
+        verdicts=("invalid", "invalid", "invalid", "invalid", "ok"),
+    ),
+    "unknown_tools": Case(
+        script=(calls(("fly", {"to": "the moon"}), look(), ids=["a", "b"]), says("Done.")),
+        code=0,
+        says=("Unknown tool 'fly'", "Done."),
+        ended="agent_stop",
+        verdicts=("invalid", "ok"),
+    ),
+    "duplicate_ids": Case(
+        script=(
+            calls(look(1), look(2), ids=["same", "same"]),
+            calls(look(3), ids=["same"]),
+            calls(look(4), look(5), ids=["", ""]),
+            says("Done."),
+        ),
+        code=0,
+        says=("Done.",),
+        ended="agent_stop",
+        verdicts=("ok",) * 5,
+    ),
+    "the_same_call_for_ever": Case(
+        always=calls(("read_file", {"path": "notes.txt"}), ids=["same"]),
+        says=("goes round in circles", "4 times in a row"),
+        ended="error",
+        verdicts=("ok",) * 4,
+        requests=4,
+    ),
+    "other_calls_for_ever": Case(
+        always=looks_again,
+        options=("--turns", "3"),
+        says=("Stopped at a limit", "limit of 3 requests"),
+        ended="max_turns",
+        verdicts=("ok",) * 3,
+        requests=3,
+    ),
+    "tokens_for_ever": Case(
+        always=looks_again,
+        options=("--tokens", "300"),
+        says=("Stopped at a limit", "381 tokens are used; the limit is 300"),
+        ended="limitsExceeded",
+        verdicts=("ok",) * 3,
+        requests=3,
+    ),
+    "an_answer_that_never_ends": Case(
+        script=(looks_once(),),
+        always=never_ends(),
+        options=("--seconds", "1.5"),
+        says=("Stopped at a limit", "limit of 1.5 seconds is reached"),
+        ended="timeout",
+        verdicts=("ok",),
+        requests=2,
+    ),
+    "no_answer_at_all": Case(
+        script=(looks_once(),),
+        always=waits(),
+        options=("--seconds", "1.5"),
+        says=("Stopped at a limit", "limit of 1.5 seconds is reached"),
+        ended="timeout",
+        verdicts=("ok",),
+        requests=2,
+    ),
+    "401": Case(
+        always=fails(401, "no such key"),
+        says=("the model gave no answer", "401", "no such key", "Check model.api_key"),
+        ended="error",
+        requests=1,
+    ),
+    "404": Case(
+        always=fails(404, "no such model"),
+        says=("404", "no such model", "Check model.name (scripted)"),
+        ended="error",
+        requests=1,
+    ),
+    "too_long_at_once": Case(
+        always=TOO_LONG,
+        says=("does not fit the model's window", "maximum context", "larger window"),
+        ended="context_window_exceeded",
+    ),
+    "too_long_later": Case(
+        script=(looks_once(),),
+        always=TOO_LONG,
+        says=("4 messages were summarised", "does not fit the model's window", "larger window"),
+        ended="context_window_exceeded",
+        verdicts=("ok",),
+    ),
+    "too_long_once": Case(
+        script=(looks_once(), TOO_LONG, says("I looked."), says("Done.")),
+        code=0,
+        says=("The window is full: 4 messages were summarised", "Done."),
+        ended="agent_stop",
+        verdicts=("ok",),
+        requests=4,
+    ),
+    "not_a_word": Case(
+        script=(looks_once(), says("")),
+        says=("the model had nothing to say",),
+        ended="error",
+        verdicts=("ok",),
+        requests=2,
+    ),
+}
+
+SLOW = {
+    "html": Case(
+        always=sends("<html><body>Welcome!</body></html>", kind="text/html"),
+        says=("what came is not JSON", "Welcome!", "often ends in /v1"),
+        ended="error",
+        requests=5,
+    ),
+    "invalid_json": Case(
+        script=(looks_once(),),
+        always=sends('{"choices": [{"mess'),
+        says=("what came is not JSON", "5 tries", "model.base_url"),
+        ended="error",
+        verdicts=("ok",),
+        requests=6,
+    ),
+    "invalid_json_in_a_stream": Case(
+        script=(looks_once(),),
+        always=streamed(event({"content": "Wel"}), '{"choices": [{"del'),
+        says=("what came is not JSON", "5 tries", "model.base_url"),
+        ended="error",
+        verdicts=("ok",),
+        requests=6,
+    ),
+    "cut_each_time": Case(
+        script=(looks_once(),),
+        always=HALF,
+        says=("the connection failed", "5 tries", "Check that the server runs"),
+        ended="error",
+        verdicts=("ok",),
+        requests=6,
+    ),
+}
+"""Servers that say nothing about when to come back: the program waits longer each time."""
+
+
+class Run:
+    """A run of the program with a server, in a home of its own."""
+
+    def __init__(self, home: Path, loaded: Loaded, address: str, *options: str) -> None:
+        (home / "work").mkdir(parents=True)
+        (home / "work" / "notes.txt").write_text("one\n")
+        self.command = Forked(home, loaded)
+        self.address = address
+        task = ("run", "Look around.", "--workspace", "work", "--warm", "off", *options)
+        self.command.begin(*task, **self.environ)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            "JOURNEYMAN_MODEL_NAME": "scripted",
+            "JOURNEYMAN_MODEL_BASE_URL": self.address,
+            "JOURNEYMAN_MODEL_API_KEY": KEY,
+        }
+
+    def check(self, case: Case, server: ModelServer | None = None) -> None:
+        """The run ends as it should, within a time that a person would wait."""
+        done = self.command.end(code=case.code, within_s=20)
+        told = " ".join(done.stdout.split())
+        for words in case.says:
+            assert words in told
+        assert KEY not in done.stdout + done.stderr
+        last = self.sessions()[-1]
+        assert last.session.end_reason == case.ended
+        assert ("--resume " + last.session.id in told) == (case.code == 1)
+        assert tuple(judge(call).status for call in self.calls()) == case.verdicts
+        assert all(one.calls == one.answered for one in self.sessions())
+        assert "half" not in self.looked()
+        assert self.shown()
+        if server is not None and case.requests is not None:
+            assert len(server.chats) == case.requests
+
+    def resume(self, answer: str) -> None:
+        """What the run offered at its end works, and what was done is not done again."""
+        before, looked = self.sessions()[-1].session.id, self.looked()
+        done = self.command("run", "--resume", before, "--workspace", "work", **self.environ)
+        assert answer in done.stdout
+        after = self.sessions()[-1]
+        assert (after.session.id, after.session.end_reason) == (before, "agent_stop")
+        assert self.looked() == looked
+
+    def looked(self) -> list[str]:
+        """What the calls have really done."""
+        file = self.command.home / "work" / "looked.txt"
+        return file.read_text().split() if file.exists() else []
+
+    def sessions(self) -> list[SessionOverview]:
+        """The sessions in their order: after a compression there is more than one."""
+        with self._journeyman() as journeyman:
+            found = journeyman.sessions.list()
+        return sorted(found, key=lambda one: one.session.lineage is not None)
+
+    def messages(self) -> list[Message]:
+        with self._journeyman() as journeyman:
+            ids = [one.session.id for one in self.sessions()]
+            return [message for one in ids for message in journeyman.sessions.messages(one)]
+
+    def calls(self) -> list[Call]:
+        with self._journeyman() as journeyman:
+            ids = [one.session.id for one in self.sessions()]
+            return [call for one in ids for call in journeyman.sessions.calls(one)]
+
+    def shown(self) -> str:
+        """The session as a person looks at it."""
+        session = self.sessions()[-1].session.id
+        arguments = ["--home", str(self._home), "sessions", "show", session]
+        return CliRunner().invoke(command_line, arguments, catch_exceptions=False).output
+
+    @property
+    def _home(self) -> Path:
+        return self.command.home / ".journeyman"
+
+    def _journeyman(self) -> Journeyman:
+        return Journeyman(home=self._home, environ={"HOME": str(self.command.home)})
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Loaded]:
+    with Loaded() as loaded:
+        yield loaded
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_server_that_misbehaves(case: Case, loaded: Loaded, tmp_path: Path) -> None:
+    with ModelServer(*case.script, always=case.always) as server:
+        run = Run(tmp_path, loaded, server.base_url, *case.options)
+        run.check(case, server)
+        if case.code:
+            server.then(says("Well then."))
+            run.resume("Well then.")
+
+
+def test_servers_that_never_make_sense(loaded: Loaded, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    with ExitStack() as stack:
+        alone = Run(tmp_path / "alone", loaded, nowhere)
+        runs = []
+        for name, case in SLOW.items():
+            server = stack.enter_context(ModelServer(*case.script, always=case.always))
+            runs.append((Run(tmp_path / name, loaded, server.base_url), case, server))
+        for run, case, server in runs:
+            run.check(case, server)
+        refused = ("the connection failed", "refused", "5 tries", "Check that the server", nowhere)
+        alone.check(Case(says=refused, ended="error"))
+        server.then(says("Here I am."))
+        alone.address = server.base_url
+        alone.resume("Here I am.")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "size"), [(10_000, 100), (40, 50_000)], ids=["many_pieces", "large_pieces"]
+)
+def test_a_huge_answer(loaded: Loaded, tmp_path: Path, pieces: int, size: int) -> None:
+    answer = streamed(
+        *[event({"content": "x" * size + " "})] * pieces, event({}, finish_reason="stop")
+    )
+    with ModelServer(answer) as server:
+        run = Run(tmp_path, loaded, server.base_url)
+        done = run.command.end(code=0, within_s=60)
+    assert done.stdout.count("x") == size * pieces
+    assert len(run.messages()[-1].text) == (size + 1) * pieces
+    assert run.shown()
+
+
+def test_a_huge_call(loaded: Loaded, tmp_path: Path) -> None:
+    text = "x" * 3_000_000
+    asked = calls(
+        ("write_file", {"path": "large.txt", "content": text}),
+        ("terminal", {"command": f"echo {text}"}),
+        ids=["a", "b"],
+    )
+    with ModelServer(asked, says("Done.")) as server:
+        run = Run(tmp_path, loaded, server.base_url)
+        done = run.command.end(code=0, within_s=60)
+    assert "Done." in done.stdout
+    assert len(done.stdout) < 2_000
+    assert (tmp_path / "work" / "large.txt").stat().st_size == len(text)
+    assert [judge(call).status for call in run.calls()] == ["ok", "refused"]
+
+
+def test_ids_that_are_used_again_are_told_apart(loaded: Loaded, tmp_path: Path) -> None:
+    with ModelServer(*CASES["duplicate_ids"].script) as server:
+        run = Run(tmp_path, loaded, server.base_url)
+        run.command.end(code=0)
+        sent = server.chats[-1]["messages"]
+    asked = [call["id"] for one in sent for call in one.get("tool_calls", ())]
+    answered = {one["tool_call_id"]: one["content"] for one in sent if one["role"] == "tool"}
+    assert len(set(asked)) == len(asked) == 5
+    outputs = [json.loads(answered[call])["output"] for call in asked]
+    assert outputs == [f"{number}\n" for number in range(1, 6)]
+    assert run.looked() == ["1", "2", "3", "4", "5"]

@@ -1,0 +1,463 @@
+"""`journeyman run` and `journeyman review` as a person uses them, with a scripted model behind a
+real server.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from tests.conftest import Command
+from tests.forked import Forked, Loaded
+from tests.journeys.test_agent_server import never_ends
+from tests.model_server import Answer, Made, ModelServer, Received, calls, fails, says, waits
+
+from journeyman import Journeyman
+
+_LONGEST_S = 60.0
+LIST = "Add quince to the list in lists/fruit.txt and show it."
+WISH = "Please always answer in German."
+KEPT = "The user wants answers in German."
+EVERY_TURN = {"JOURNEYMAN_REVIEW_EVERY_TURNS": "1"}
+
+
+class Desk:
+    """A person with a workspace and a model that follows a script."""
+
+    def __init__(self, command: Forked, name: str = "work") -> None:
+        self.command = command
+        self.work = command.home / name
+        self.work.mkdir()
+        self.server = ModelServer()
+
+    def begin(self, *arguments: str, typed: str = "", **environ: str) -> int:
+        return self.command.begin(*arguments, typed=typed, **(self._environ | environ))
+
+    def __call__(
+        self, *arguments: str, code: int = 0, typed: str = "", **environ: str
+    ) -> CompletedProcess[str]:
+        return self.command(*arguments, code=code, typed=typed, **(self._environ | environ))
+
+    def run(self, task: str, *options: str, code: int = 0, **environ: str) -> CompletedProcess[str]:
+        return self("run", task, "--workspace", self.work.name, *options, code=code, **environ)
+
+    def json(self, *arguments: str, code: int = 0, **environ: str) -> Any:
+        return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
+
+    def session(self) -> Any:
+        """The newest session, as `sessions show` has it."""
+        newest = self.json("sessions", "list", "--source", "journeyman")[0]["session"]["id"]
+        return self.json("sessions", "show", newest)
+
+    @property
+    def sent(self) -> list[Any]:
+        """The messages of each request."""
+        return [body["messages"] for body in self.server.chats]
+
+    @property
+    def _environ(self) -> dict[str, str]:
+        return {
+            "JOURNEYMAN_MODEL_NAME": "scripted",
+            "JOURNEYMAN_MODEL_BASE_URL": self.server.base_url,
+        }
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Loaded]:
+    with Loaded() as loaded:
+        yield loaded
+
+
+@pytest.fixture
+def desk(loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
+    """A person who has recorded nothing yet."""
+    desk = Desk(Forked(tmp_path, loaded))
+    with desk.server:
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which something was learned, and put into a template. Do not use it: copy it."""
+    home = tmp_path_factory.mktemp("learned") / "home"
+    shutil.copytree(imported_home, home)
+    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+        journeyman.learn()
+        journeyman.build_template("everyday", min_messages=0)
+    return home
+
+
+@pytest.fixture
+def experienced(learned_home: Path, loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
+    """A person whose agents have done many things already."""
+    shutil.copytree(learned_home, tmp_path / "home")
+    desk = Desk(Forked(tmp_path / "home", loaded))
+    with desk.server:
+        yield desk
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens in another process."""
+    deadline = time.monotonic() + _LONGEST_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def shell(command: str, call_id: str = "call") -> Answer:
+    return calls(("terminal", {"command": command}), ids=[call_id])
+
+
+class TestAsking:
+    def test_help_has_examples(self, command: Command) -> None:
+        shown = command("run", "--help").stdout
+        examples = shown.partition("Examples:")[2]
+        assert examples.count("journeyman run") >= 4
+        for option in ("--model", "--warm", "--workspace", "--resume", "--turns", "--json"):
+            assert option in shown
+        assert "run" in command("--help").stdout
+
+    def test_the_task_as_words_and_from_standard_input(self, desk: Desk) -> None:
+        desk.server.then(says("Hello."), says("Hello again."))
+        said = desk("run", "Say", "hello.", "--workspace", "work")
+        assert "Hello." in said.stdout
+        said = desk("run", "-", "--workspace", "work", typed="Say it\nagain.\n")
+        assert "Hello again." in said.stdout
+        first, second = (messages[-1] for messages in desk.sent)
+        assert (first["role"], first["content"]) == ("user", "Say hello.")
+        assert second["content"].strip() == "Say it\nagain."
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "words"),
+        [
+            ((), 2, "Say what the agent is to do"),
+            (("-",), 2, "Say what the agent is to do"),
+            (("Go.", "--warm", "nobody"), 1, "no template 'nobody'"),
+            (("Go.", "--workspace", "nowhere"), 2, "nowhere is not a folder"),
+            (("Go.", "--turns", "0"), 2, "'--turns'"),
+            (("Go.", "--cost", "cheap"), 2, "'--cost'"),
+            (("--resume", "nothing"), 1, "no session 'nothing'"),
+            (("Go.", "--workspace", "."), 2, "would be able to read"),
+        ],
+        ids=[
+            *("no_task", "empty_input", "unknown_template", "no_workspace", "no_turns"),
+            *("no_cost", "unknown_session", "its_own_home"),
+        ],
+    )
+    def test_what_is_wrong_is_told_before_anything_is_spent(
+        self, desk: Desk, arguments: tuple[str, ...], code: int, words: str
+    ) -> None:
+        place = () if "--workspace" in arguments else ("--workspace", "work")
+        done = desk("run", *arguments, *place, code=code)
+        assert words in " ".join(done.stderr.split())
+        assert done.stdout == "" or "scripted" in done.stdout
+        assert desk.server.chats == []
+        assert desk.json("sessions", "list") == []
+
+    def test_an_answer_for_programs(self, desk: Desk) -> None:
+        desk.server.then(shell("echo one"), says("Done."))
+        done = desk.run("Say one.", "--json", "--tag", "trial")
+        told = json.loads(done.stdout)
+        assert done.stderr == ""
+        assert (told["stop"], told["completed"], told["final_response"]) == ("done", True, "Done.")
+        assert (told["api_calls"], told["calls"], told["tokens"]) == (2, 1, 254)
+        assert told["steps"][0]["tool"] == "terminal"
+        assert told["steps"][0]["result"]["output"] == "one\n"
+        found = desk.json("sessions", "list", "--tag", "trial")
+        assert [one["session"]["id"] for one in found] == [told["session"]]
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("limit", "stop", "requests"),
+        [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 1)],
+        ids=["turns", "tokens"],
+    )
+    def test_a_limit_is_an_orderly_end(
+        self, desk: Desk, limit: tuple[str, str], stop: str, requests: int
+    ) -> None:
+        desk.server.then(*[shell(f"echo {number}", f"c{number}") for number in range(5)])
+        told = json.loads(desk.run("Count.", "--json", *limit, code=1).stdout)
+        assert (told["stop"], told["api_calls"], told["completed"]) == (stop, requests, False)
+        assert limit[1] in told["note"]
+        assert len(desk.server.chats) == requests
+
+    def test_cost(self, desk: Desk) -> None:
+        usage = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.02}
+        desk.server.then(calls(("terminal", {"command": "echo 1"}), usage=usage), says("Done."))
+        done = desk.run("Count.", "--cost", "0.01", code=1)
+        assert "About $0.0200 are spent; the limit is $0.0100." in done.stdout
+        assert len(desk.server.chats) == 1
+
+    def test_time(self, desk: Desk) -> None:
+        desk.server.then(shell("sleep 1"), shell("echo 1", "b"), says("Done."))
+        done = desk.run("Wait.", "--seconds", "1", code=1)
+        assert "The limit of 1 seconds is reached." in done.stdout
+        assert len(desk.server.chats) == 1
+
+
+class TestWarm:
+    def test_off_is_cold(self, experienced: Desk) -> None:
+        experienced.server.then(says("Done."))
+        assert "Starting cold: as asked" in experienced.run(LIST, "--warm", "off").stdout
+        assert [one["role"] for one in experienced.sent[0]] == ["system", "user"]
+        session = experienced.session()["overview"]["session"]
+        assert session["details"]["warm"] is False
+
+    def test_nothing_learned_is_cold_and_says_why(self, desk: Desk) -> None:
+        desk.server.then(says("Done."))
+        assert re.search(r"Starting cold: \w+.*learn", desk.run(LIST).stdout)
+
+    def test_nothing_that_fits_is_cold_and_says_why(self, experienced: Desk) -> None:
+        experienced.server.then(says("Done."))
+        said = experienced.run("Hum the overture of an opera in the bath tub").stdout
+        assert "Starting cold: " in said
+        assert "as asked" not in said
+        assert len(experienced.sent[0]) == 2
+
+    def test_it_says_what_it_used_and_why(self, experienced: Desk) -> None:
+        experienced.server.then(says("Done."), says("Done."))
+        said = experienced.run(LIST).stdout
+        assert re.search(r"Starting warm: \d examples?, about [\d,]+ tokens", said)
+        assert "Add medlar to the list in lists/fruit.txt and show it." in said
+        assert re.search(r"why: similar to the task \(0\.\d\d\)", said)
+        session = experienced.session()["overview"]["session"]
+        told = json.loads(experienced.run(LIST, "--json").stdout)
+        recorded = session["details"]["opening"]
+        assert session["details"]["warm"] is True
+        assert recorded["patterns"] == told["opening"]["patterns"] != []
+        assert len(told["opening"]["reasons"]) == len(recorded["patterns"])
+        first, second = experienced.sent
+        assert first == second, "the same task does not begin with the same bytes"
+        assert first[-1] == {"role": "user", "content": LIST}
+        assert any(one.get("tool_calls") for one in first)
+
+    def test_by_name(self, experienced: Desk) -> None:
+        experienced.server.then(says("Done."))
+        said = experienced.run(LIST, "--warm", "everyday").stdout
+        assert re.search(r"Starting warm: \d examples? of everyday", said)
+        session = experienced.session()["overview"]["session"]
+        assert session["details"]["opening"]["template"] == "everyday@1"
+
+
+class TestStopping:
+    def test_ctrl_c_during_a_call(self, desk: Desk) -> None:
+        desk.server.then(
+            calls(
+                ("terminal", {"command": "touch begun; sleep 50; touch ended"}),
+                ("terminal", {"command": "touch second"}),
+                ids=["first", "second"],
+            )
+        )
+        running = desk.begin("run", "Wait.", "--workspace", "work")
+        until((desk.work / "begun").exists)
+        os.kill(running, signal.SIGINT)
+        done = desk.command.end(code=1, within_s=_LONGEST_S)
+        self.check(desk, done)
+        assert sorted(path.name for path in desk.work.iterdir()) == ["begun"]
+        shown = desk.session()
+        assert [one["status"] for one in shown["verdicts"]] == ["interrupted", "interrupted"]
+
+    @pytest.mark.parametrize("answer", [never_ends, waits], ids=["while_it_talks", "while_silent"])
+    def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
+        desk.server.then(shell("echo 1"), answer())
+        running = desk.begin("run", "Wait.", "--workspace", "work")
+        until(lambda: len(desk.server.chats) == 2)
+        os.kill(running, signal.SIGINT)
+        done = desk.command.end(code=1, within_s=_LONGEST_S)
+        self.check(desk, done)
+        assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
+
+    def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
+        """It says so, the session is in order, and it goes on where it was."""
+        assert "Interrupted." in done.stdout
+        assert "what is done is kept" in done.stderr
+        overview = desk.session()["overview"]
+        session = overview["session"]
+        assert f"journeyman run --resume {session['id']}" in done.stdout
+        assert (session["end_reason"], overview["calls"]) == ("interrupted", overview["answered"])
+        before = desk.sent[0]
+        desk.server.then(says("Went on."))
+        again = desk("run", "--resume", session["id"], "--workspace", "work")
+        assert "Went on." in again.stdout
+        assert desk.sent[-1][: len(before)] == before
+        assert desk.session()["overview"]["session"]["end_reason"] == "agent_stop"
+
+    def test_the_line_that_is_offered_works_as_it_stands(self, desk: Desk) -> None:
+        desk.server.then(shell("echo 1 >> done.txt"))
+        done = desk.run("Count.", "--turns", "1", code=1, COLUMNS="1000")
+        offered = re.search(r"Go on: journeyman (run .*)", done.stdout)
+        assert offered is not None
+        desk.server.then(shell("echo 2 >> done.txt", "b"), says("Done."))
+        again = desk(*shlex.split(offered[1]))
+        assert "Done." in again.stdout
+        assert (desk.work / "done.txt").read_text() == "1\n2\n"
+
+    def test_a_resumed_session_can_be_told_something_new(self, desk: Desk) -> None:
+        desk.server.then(says("One."), says("Two."))
+        desk.run("Count.")
+        session = desk.session()["overview"]["session"]["id"]
+        refused = desk("run", "--resume", session, "--workspace", "work", code=1)
+        assert "nothing left to do" in refused.stderr
+        desk("run", "Go on.", "--resume", session, "--workspace", "work")
+        said = [one["content"] for one in desk.sent[-1] if one["role"] != "system"]
+        assert said == ["Count.", "One.", "Go on."]
+
+
+def test_a_dangerous_command_without_anybody_to_ask(desk: Desk) -> None:
+    (desk.work / "keep").mkdir()
+    (desk.work / "keep" / "letter.txt").write_text("dear")
+    desk.server.then(shell("rm -rf keep"), says("I was not allowed to."))
+    done = desk.run("Tidy up.")
+    assert "refused" in done.stdout
+    assert (desk.work / "keep" / "letter.txt").read_text() == "dear"
+    told = desk.sent[-1][-1]["content"]
+    assert "nobody is here to allow it" in told
+    assert [one["status"] for one in desk.session()["verdicts"]] == ["refused"]
+
+
+def is_review(request: Received) -> bool:
+    return any(one["role"] == "system" for one in request.body["messages"][1:])
+
+
+def reviewing(*writes: Answer, after: str = "Gut.") -> Made:
+    """A model that answers a turn, and writes in a review of it."""
+    left = list(writes)
+
+    def answer(request: Received) -> Answer:
+        if not is_review(request):
+            return says(after)
+        return left.pop(0) if left else says("Nothing to keep.")
+
+    return answer
+
+
+def remember(content: str = KEPT, evidence: str = "always answer in German") -> Answer:
+    arguments = {"action": "add", "target": "user", "content": content, "evidence": evidence}
+    return calls(("memory", arguments), ids=["write"])
+
+
+class TestReviewing:
+    def test_a_session_is_reviewed_and_the_review_undone(self, desk: Desk) -> None:
+        answer = reviewing(remember(evidence="I made it up"), remember())
+        desk.server.then(*[answer] * 4)
+        desk.run(WISH)
+        session = desk.session()["overview"]["session"]["id"]
+        memory = desk.command.home / ".journeyman" / "memories" / "USER.md"
+
+        said = desk("review", session).stdout
+        assert KEPT in said
+        assert "evidence: always answer in German" in said
+        assert memory.read_text() == KEPT
+
+        (listed,) = desk.json("review", "list")
+        assert (listed["session"], listed["status"], len(listed["writes"])) == (
+            *(session, "changed", 1),
+        )
+        assert session in desk("review", "list").stdout
+        shown = desk("review", "show", listed["id"]).stdout
+        assert KEPT in shown
+        assert (
+            "neither the id"
+            in desk.json("review", "show", listed["id"])["details"]["steps"][1]["result"]
+        )
+        origin = listed["writes"][0]["provenance"]
+        assert (origin["origin"], origin["session"]) == ("background_review", session)
+
+        assert "Undone" in desk("review", "undo", listed["id"]).stdout
+        assert KEPT not in (memory.read_text() if memory.exists() else "")
+        assert "nothing left to undo" in desk("review", "undo", listed["id"]).stdout
+        assert "(undone)" in desk("review", "show", listed["id"]).stdout
+
+    def test_what_is_not_there_is_told(self, desk: Desk) -> None:
+        assert "no session 'nothing'" in desk("review", "nothing", code=1).stderr
+        for verb in ("show", "undo"):
+            assert "journeyman review list" in desk("review", verb, "nothing", code=1).stderr
+        assert "No session was reviewed yet" in desk("review", "list").stdout
+
+    def test_after_a_turn_it_says_one_line(self, desk: Desk) -> None:
+        desk.server.then(*[reviewing(remember())] * 3)
+        done = desk.run(WISH, "--review", **EVERY_TURN)
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("Review: ")
+        assert KEPT in line
+        assert "journeyman review undo" in line
+        assert KEPT not in done.stdout
+        assert "Gut." in done.stdout
+
+        turn, review = desk.server.chats[:2]
+        assert review["messages"][: len(turn["messages"])] == turn["messages"]
+        assert review["tools"] == turn["tools"]
+
+        rows = {row["key"]: row for row in desk.json("usage", "--by", "task")["rows"]}
+        assert {key: row["api_calls"] for key, row in rows.items()} == {
+            "": 1,
+            "background_review": 2,
+        }
+        assert rows["background_review"]["output_tokens"] == 14
+        shown = desk("usage", "--by", "task").stdout
+        assert "\nmain " in shown
+        assert "\nbackground_review " in shown
+        assert desk.session()["overview"]["messages"] == 3
+
+    def test_nothing_to_keep_is_a_success(self, desk: Desk) -> None:
+        desk.server.then(*[reviewing()] * 2)
+        done = desk.run(WISH, "--review", **EVERY_TURN)
+        assert done.stderr == "Review: nothing to keep.\n"
+        assert [one["status"] for one in desk.json("review", "list")] == ["unchanged"]
+
+    def test_without_being_asked_for_there_is_none(self, desk: Desk) -> None:
+        desk.server.then(*[reviewing(remember())] * 3)
+        desk.run(WISH, "--no-review", JOURNEYMAN_REVIEW_ENABLED="true", **EVERY_TURN)
+        assert len(desk.server.chats) == 1
+
+    def test_a_review_that_fails_is_told_once_and_breaks_nothing(self, desk: Desk) -> None:
+        desk.server.then(says("Gut."), fails(401, "no such key"))
+        done = desk.run(WISH, "--review", **EVERY_TURN)
+        assert "Gut." in done.stdout
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("The review failed: ")
+        assert [one["status"] for one in desk.json("review", "list")] == ["failed"]
+
+    def test_ctrl_c_skips_a_review(self, desk: Desk) -> None:
+        desk.server.then(says("Gut."), waits())
+        running = desk.begin("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
+        until(lambda: len(desk.server.chats) == 2)
+        os.kill(running, signal.SIGINT)
+        done = desk.command.end(code=0, within_s=10)
+        assert "Gut." in done.stdout
+        assert "run the command again" not in done.stderr
+        assert "nothing to keep" not in done.stderr
+        assert [one["status"] for one in desk.json("review", "list")] == ["cancelled"]
+
+
+def test_what_the_agent_does_is_experience(desk: Desk) -> None:
+    (desk.work / "lists").mkdir()
+    (desk.work / "lists" / "fruit.txt").write_text("pear\n")
+    desk.server.then(
+        shell("echo quince >> lists/fruit.txt", "add"),
+        calls(("read_file", {"path": "lists/fruit.txt"}), ids=["look"]),
+        says("The list is: pear, quince."),
+        says("Done."),
+    )
+    desk.run(LIST)
+    (listed,) = desk.json("sessions", "list")
+    assert (listed["session"]["source"], listed["session"]["title"]) == ("journeyman", LIST)
+    assert (listed["calls"], listed["answered"]) == (2, 2)
+    assert LIST[:20] in desk("sessions", "list").stdout
+    profile = desk.json("profile")
+    assert "2 calls" in desk("profile").stdout, profile
+    assert "1 session" in desk("learn").stdout
+    opened = desk("open", LIST.replace("quince", "medlar"), "--format", "text").stdout
+    assert "lists/fruit.txt" in opened
+    warm = desk.run(LIST.replace("quince", "medlar"))
+    assert "Starting warm" in warm.stdout
+    assert LIST in warm.stdout

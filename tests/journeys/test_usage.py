@@ -1,0 +1,102 @@
+"""What sessions used and cost, as a person asks for it."""
+
+import pytest
+from tests.conftest import Command
+
+from journeyman import Journeyman
+from journeyman.records import Usage
+
+SOURCES = {"claude_code", "codex", "hermes"}
+
+
+class TestUsage:
+    def test_the_tokens_are_those_of_the_sessions(self, filled: Command) -> None:
+        sessions = filled.json("sessions", "list", "--limit", 1000)
+        report = filled.json("usage")
+        for column in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+            recorded = sum(one["tokens"][column] or 0 for one in sessions)
+            assert report["total"][column] == recorded > 0
+            assert sum(row[column] or 0 for row in report["rows"]) == recorded
+        assert report["sessions"] == len(sessions)
+
+    def test_every_way_adds_up_to_the_same(self, filled: Command) -> None:
+        first, *others = (
+            filled.json("usage", "--by", by) for by in ("model", "source", "day", "task")
+        )
+        assert [one["by"] for one in others] == ["source", "day", "task"]
+        for one in others:
+            for name, value in first["total"].items():
+                assert one["total"][name] == pytest.approx(value), name
+            costs = [row["cost_usd"] or 0 for row in one["rows"]]
+            assert sum(costs) == pytest.approx(first["total"]["cost_usd"])
+
+    def test_what_the_lines_are(self, filled: Command) -> None:
+        def keys(by: str, **environ: str) -> set[str]:
+            return {row["key"] for row in filled.json("usage", "--by", by, **environ)["rows"]}
+
+        assert keys("source") == SOURCES
+        assert {"", "compression"} <= keys("task")
+        assert keys("day") != keys("day", TZ="Pacific/Pago_Pago")
+        assert filled.json("usage", TZ="Asia/Tokyo")["zone"] == "JST"
+
+    @pytest.mark.parametrize("by", ["model", "day"])
+    def test_the_table_fits_and_no_number_is_cut(self, filled: Command, by: str) -> None:
+        report = filled.json("usage", "--by", by)
+        for columns in (40, 80, 120):
+            shown = filled("usage", "--by", by, COLUMNS=f"{columns}").stdout
+            assert all(len(line) <= columns for line in shown.splitlines())
+            assert "…" not in shown
+            assert ("cache write" in shown) == (columns == 120)
+            for row in report["rows"]:
+                assert f" {row['api_calls']:,} " in shown
+
+    def test_side_work_has_its_name_and_the_rest_is_main(self, filled: Command) -> None:
+        shown = filled("usage", "--by", "task").stdout
+        assert "\nmain " in shown
+        assert "\ncompression " in shown
+
+    def test_it_says_what_is_estimated_and_what_is_not_known(self, filled: Command) -> None:
+        total = filled.json("usage")["total"]
+        assert total["unknown_cost"] > 0
+        assert total["estimated_share"] == 1.0
+        shown = filled("usage").stdout
+        assert f"≥ ${total['cost_usd']:.2f}" in shown
+        assert f"the cost of {total['unknown_cost']} of {total['api_calls']} calls" in shown
+        assert "The cost is estimated (~)." in shown
+
+    def test_only_some_sessions(self, filled: Command) -> None:
+        report = filled.json("usage", "--by", "source", "--source", "codex")
+        assert [row["key"] for row in report["rows"]] == ["codex"]
+        assert "sessions list" in filled("usage", "--source", "nobody", code=1).stderr
+        assert filled.json("usage", "--source", "nobody")["rows"] == []
+
+    def test_by_something_else_is_wrong_usage(self, filled: Command) -> None:
+        assert "'day'" in filled("usage", "--by", "colour", code=2).stderr
+
+    def test_an_empty_store_says_what_to_do(self, command: Command) -> None:
+        assert "journeyman import" in command("usage").stdout
+        assert command.json("usage")["sessions"] == 0
+
+    def test_sessions_that_recorded_nothing(self, command: Command) -> None:
+        chat = command.home / "chat.jsonl"
+        chat.write_text('{"messages": [{"role": "user", "content": "hi"}]}\n')
+        command("import", chat)
+        assert "No usage was recorded in 1 session" in command("usage").stdout
+
+
+def test_a_program_that_counts_by_itself(command: Command) -> None:
+    home = command.home / ".journeyman"
+    with Journeyman(home=home, environ={"HOME": str(command.home)}) as journeyman:
+        session = journeyman.record([{"role": "user", "content": "hello"}]).session.id
+        once = Usage(key="1", model="mine", input_tokens=9_000, output_tokens=9, cost_usd=0.0004)
+        for _ in range(2):
+            journeyman.accounting.add(session, once)
+        total = Usage(key="", model="side", task="titles", input_tokens=700, cost_usd=0.0)
+        journeyman.accounting.set_total(session, total)
+        journeyman.accounting.set_total(session, total)
+    shown = command("usage", "--by", "task", COLUMNS="120").stdout
+    lines = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line}
+    assert lines["main"] == ["1", "1", "9k", "·", "·", "9", "$0.0004"]
+    assert lines["titles"] == ["1", "1", "700", "·", "·", "·", "$0.0000"]
+    assert lines["all"] == ["1", "2", "9.7k", "·", "·", "9", "$0.0004"]
+    assert "The tokens of 1 of 2 calls were not all recorded." in shown

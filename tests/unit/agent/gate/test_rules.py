@@ -1,0 +1,59 @@
+"""Every row of every table is a case: its examples must be decided by this row."""
+
+import pytest
+from tests.gate_cases import HOME, WORKSPACE
+
+from journeyman.agent.gate.code_words import WORDS, is_dangerous
+from journeyman.agent.gate.file_tools import PATH_RULES
+from journeyman.agent.gate.gate import Gate
+from journeyman.agent.gate.inner import Code
+from journeyman.agent.gate.judging import COMMANDS
+from journeyman.agent.gate.places import Places
+from journeyman.agent.gate.rules.python import PYTHON
+from journeyman.agent.gate.rules.structure import STRUCTURE
+
+GATE = Gate(WORKSPACE, home=HOME)
+ROWS = [(row, example) for row in (*COMMANDS.rows, *STRUCTURE) for example in row.examples]
+LIMITS = {"too_large", "too_deep"}
+
+
+@pytest.mark.parametrize(("row", "example"), ROWS, ids=[f"{row.id} {text}" for row, text in ROWS])
+def test_the_rules_on_commands(row, example):
+    decision = GATE.decide("terminal", {"command": example})
+    assert (decision.rule, decision.answer) == (row.id, row.answer)
+
+
+@pytest.mark.parametrize("row", PYTHON, ids=lambda row: row.id)
+def test_the_rules_on_code(row):
+    for example in row.examples:
+        decision = GATE.decide("execute_code", {"code": example})
+        assert (decision.rule, decision.answer) == (row.id, row.answer)
+
+
+@pytest.mark.parametrize("row", WORDS, ids=lambda row: row.language)
+def test_the_words_of_other_languages(row):
+    places = Places(WORKSPACE, HOME)
+    assert all(is_dangerous(Code(row.language, example), places) for example in row.examples)
+    assert not is_dangerous(Code(row.language, "x = 1"), places)
+
+
+@pytest.mark.parametrize("row", PATH_RULES, ids=lambda row: row.id)
+def test_the_rules_on_paths(row):
+    for tool in row.tools - {"workdir"}:
+        decision = GATE.decide(tool, {"path": row.example})
+        assert (decision.rule, decision.answer) == (row.id, row.answer)
+
+
+def test_every_row_is_told_apart_explained_and_shown():
+    rows = (*COMMANDS.rows, *STRUCTURE, *PYTHON)
+    ids = [row.id for row in rows]
+    assert len(ids) == len(set(ids))
+    assert all(row.reason.endswith(".") for row in rows)
+    assert {row.id for row in rows if not row.examples} == LIMITS
+
+
+def test_refusal_is_kept_for_what_nobody_should_approve():
+    rows = (*COMMANDS.rows, *STRUCTURE, *PYTHON)
+    assert {row.id for row in rows if row.answer == "refuse"} == {
+        *("delete.everything", "disk.format", "write.device", "write.accounts", "fork_bomb")
+    }

@@ -1,0 +1,260 @@
+"""Writing: under a lock, only over what was seen, and all or nothing."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from journeyman.agent.knowledge.committing import commit, locked
+from journeyman.agent.knowledge.memory import Memory
+from journeyman.records import FileChange, Write
+from journeyman.records.errors import NotWritten
+
+
+def a_write(path: str, before: str | None, after: str | None) -> Write:
+    return Write(kind="skill", action="edit", path=path, before=before, after=after)
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(".lock")
+    }
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_files_and_folders_are_the_owners_alone(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    commit(home, a_write("skills/web/deploy/SKILL.md", None, "text"))
+    commit(home, Memory(home).add("memory", "text"))
+    assert files(home) == {"skills/web/deploy/SKILL.md": "text", "memories/MEMORY.md": "text"}
+    for path in home.rglob("*"):
+        assert mode(path) == (0o700 if path.is_dir() else 0o600), path
+    assert (mode(home), mode(home.parent)) == (0o700, 0o700)
+
+
+def test_a_script_stays_executable(tmp_path: Path) -> None:
+    script = tmp_path / "skills" / "a" / "scripts" / "go.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("old")
+    script.chmod(0o755)
+    commit(tmp_path, a_write("skills/a/scripts/go.sh", "old", "new"))
+    assert script.read_text() == "new"
+    assert mode(script) == 0o755
+
+
+@pytest.mark.parametrize("found", ["other", None], ids=["changed", "gone"])
+def test_what_changed_meanwhile_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
+    path = tmp_path / "memories" / "USER.md"
+    commit(tmp_path, Memory(tmp_path).add("user", "first"))
+    plan = Memory(tmp_path).add("user", "second")
+    if found is None:
+        path.unlink()
+    else:
+        path.write_text(found)
+    with pytest.raises(NotWritten, match="changed meanwhile"):
+        commit(tmp_path, plan)
+    assert (path.read_text() if path.exists() else None) == found
+
+
+def test_a_file_that_was_made_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    plan = Memory(tmp_path).add("user", "mine")
+    commit(tmp_path, Memory(tmp_path).add("user", "theirs"))
+    with pytest.raises(NotWritten, match="changed meanwhile"):
+        commit(tmp_path, plan)
+    assert Memory(tmp_path).entries("user") == ("theirs",)
+
+
+class TestSeveral:
+    def test_all_are_written(self, tmp_path: Path) -> None:
+        commit(
+            tmp_path,
+            a_write("skills/a/SKILL.md", None, "a"),
+            a_write("skills/b/SKILL.md", None, "b"),
+            a_write("skills/a/SKILL.md", "a", "a2"),
+            Memory(tmp_path).add("user", "tea"),
+        )
+        assert files(tmp_path) == {
+            "memories/USER.md": "tea",
+            "skills/a/SKILL.md": "a2",
+            "skills/b/SKILL.md": "b",
+        }
+
+    def test_one_that_does_not_fit_stops_all(self, tmp_path: Path) -> None:
+        good = a_write("skills/a/SKILL.md", None, "a")
+        with pytest.raises(NotWritten, match="changed meanwhile"):
+            commit(tmp_path, good, a_write("skills/b/SKILL.md", "was", "b"))
+        with pytest.raises(NotWritten, match="do not follow each other"):
+            commit(tmp_path, good, a_write("skills/a/SKILL.md", "else", "a2"))
+        assert files(tmp_path) == {}
+
+    def test_a_name_that_no_disk_takes_stops_all(self, tmp_path: Path) -> None:
+        good = a_write("skills/a/SKILL.md", None, "a")
+        with pytest.raises(NotWritten, match="could not be written: File name too long"):
+            commit(tmp_path, good, a_write(f"skills/{'x' * 300}/SKILL.md", None, "b"))
+        assert files(tmp_path) == {}
+
+    def test_what_fails_halfway_is_taken_back(self, tmp_path: Path) -> None:
+        """A file in the place of a folder fails only when it is put there, after the others."""
+        commit(
+            tmp_path,
+            a_write("skills/a/SKILL.md", None, "a"),
+            a_write("skills/b/SKILL.md", None, "b"),
+        )
+        before = files(tmp_path)
+        with pytest.raises(NotWritten, match="could not be written"):
+            commit(
+                tmp_path,
+                a_write("skills/a/SKILL.md", "a", "a2"),
+                a_write("skills/b/SKILL.md", "b", None),
+                a_write("skills/c/SKILL.md", None, "c"),
+                a_write("skills/c", None, "a file"),
+                a_write("skills/d/SKILL.md", None, "d"),
+            )
+        assert files(tmp_path) == before
+        assert sorted(path.name for path in (tmp_path / "skills").iterdir()) == [".lock", "a", "b"]
+
+
+class TestFolders:
+    def test_empty_folders_of_skills_go(self, tmp_path: Path) -> None:
+        commit(tmp_path, a_write("skills/web/a/references/x.md", None, "x"))
+        commit(tmp_path, a_write("skills/web/a/references/x.md", "x", None))
+        assert [path.name for path in (tmp_path / "skills").iterdir()] == [".lock"]
+
+    def test_folders_that_hold_something_stay(self, tmp_path: Path) -> None:
+        commit(
+            tmp_path,
+            a_write("skills/web/a/references/x.md", None, "x"),
+            a_write("skills/web/b/SKILL.md", None, "b"),
+        )
+        commit(tmp_path, a_write("skills/web/a/references/x.md", "x", None))
+        assert files(tmp_path) == {"skills/web/b/SKILL.md": "b"}
+        assert not (tmp_path / "skills" / "web" / "a").exists()
+
+
+class TestStayingInside:
+    @pytest.mark.parametrize(
+        "path",
+        ["notes/x.md", "skills/../x.md", "/etc/x.md", "memories/../skills/x", "x.md"],
+    )
+    def test_other_places_are_not_written(self, tmp_path: Path, path: str) -> None:
+        with pytest.raises(NotWritten, match="is not below"):
+            commit(tmp_path / "home", a_write(path, None, "text"))
+        assert "text" not in files(tmp_path).values()
+
+    def test_links_that_lead_away_are_not_followed(self, tmp_path: Path) -> None:
+        home, other = tmp_path / "home", tmp_path / "other"
+        (home / "skills").mkdir(parents=True)
+        other.mkdir()
+        (other / "SKILL.md").write_text("other")
+        (home / "skills" / "linked").symlink_to(other)
+        (home / "skills" / "a").mkdir()
+        (home / "skills" / "a" / "SKILL.md").symlink_to(other / "SKILL.md")
+        for name, reason in (("linked", "is not below"), ("a", "is a link")):
+            with pytest.raises(NotWritten, match=reason):
+                commit(home, a_write(f"skills/{name}/SKILL.md", "other", "mine"))
+        assert files(other) == {"SKILL.md": "other"}
+
+    def test_links_in_a_circle_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "skills").mkdir()
+        (tmp_path / "skills" / "a").symlink_to(tmp_path / "skills" / "a")
+        with pytest.raises(NotWritten):
+            commit(tmp_path, a_write("skills/a/SKILL.md", None, "mine"))
+
+    def test_the_two_folders_themselves_may_be_links(self, tmp_path: Path) -> None:
+        home, other = tmp_path / "home", tmp_path / "other"
+        home.mkdir()
+        other.mkdir()
+        (home / "memories").symlink_to(other)
+        commit(home, Memory(home).add("user", "tea"))
+        assert files(other) == {"USER.md": "tea"}
+
+
+class TestLocks:
+    def test_the_lock_of_memory_is_that_of_hermes(self, tmp_path: Path) -> None:
+        (tmp_path / "memories").mkdir()
+        with (tmp_path / "memories" / "USER.md.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(NotWritten, match="Another program holds"):
+                commit(tmp_path, Memory(tmp_path).add("user", "tea"), patience_s=0.05)
+            commit(tmp_path, Memory(tmp_path).add("memory", "tea"))
+        assert Memory(tmp_path).entries("user") == ()
+        commit(tmp_path, Memory(tmp_path).add("user", "tea"))
+        assert Memory(tmp_path).entries("user") == ("tea",)
+
+    def test_a_lock_is_let_go_after_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(ZeroDivisionError), locked(tmp_path, "skills/a/SKILL.md"):
+            raise ZeroDivisionError
+        with locked(tmp_path, "skills/b/SKILL.md"):
+            pass
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_a_folder_without_permission_says_so(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o500)
+        with pytest.raises(NotWritten, match="cannot be written to"):
+            commit(tmp_path, a_write("skills/a/SKILL.md", None, "a"))
+
+    def test_a_file_in_the_place_of_the_folder_says_so(self, tmp_path: Path) -> None:
+        (tmp_path / "skills").write_text("not a folder")
+        with pytest.raises(NotWritten, match="cannot be written to"):
+            commit(tmp_path, a_write("skills/a/SKILL.md", None, "a"))
+
+    def test_processes_that_write_at_once_lose_no_entry(self, tmp_path: Path) -> None:
+        program = """
+import sys
+from pathlib import Path
+from journeyman.agent.knowledge.knowledge import Knowledge
+who, folder = sys.argv[1:]
+knowledge = Knowledge(Path(folder), limits={"memory": 100_000, "user": 100_000})
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(25):
+    knowledge.change("memory", lambda: knowledge.memory.add("memory", f"{who} {number}"))
+    if number % 5 == 4:
+        old = f"{who} {number}"
+        knowledge.change("memory", lambda: knowledge.memory.replace("memory", old, old + " again"))
+"""
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, who, str(tmp_path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for who in ("one", "other", "third")
+        ]
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in started:
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        expected = {
+            f"{who} {number}" + (" again" if number % 5 == 4 else "")
+            for who in ("one", "other", "third")
+            for number in range(25)
+        }
+        entries = Memory(tmp_path).entries("memory")
+        assert set(entries) == expected
+        assert len(entries) == 75
+        assert not list((tmp_path / "memories").glob("*.tmp"))
+
+
+def test_a_write_names_all_its_files() -> None:
+    other = FileChange(path="skills/a/references/x.md", before="x")
+    write = Write(
+        kind="skill", action="delete", path="skills/a/SKILL.md", before="a", others=(other,)
+    )
+    assert write.files == (FileChange(path="skills/a/SKILL.md", before="a"), other)

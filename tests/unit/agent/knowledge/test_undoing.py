@@ -1,0 +1,208 @@
+"""Taking changes back, and what every row of changes keeps true."""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.memory import FILES, Operation, parse
+from journeyman.records import Write
+from journeyman.records.errors import NotWritten
+
+SKILL = "---\nname: deploy\ndescription: How to deploy\n---\nRun it.\n"
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path) -> Knowledge:
+    return Knowledge(tmp_path, limits={"memory": 60, "user": 60})
+
+
+def did(knowledge: Knowledge, write: Write) -> Write:
+    knowledge.commit(write)
+    return write
+
+
+def fill(knowledge: Knowledge, *entries: str) -> None:
+    for entry in entries:
+        did(knowledge, knowledge.memory.add("memory", entry))
+
+
+class TestMemory:
+    def test_an_untouched_file_goes_back_to_the_letter(self, knowledge: Knowledge) -> None:
+        path = knowledge.folder / FILES["memory"]
+        path.parent.mkdir()
+        path.write_text("\n by hand \n§\nother\n\n")
+        write = did(knowledge, knowledge.memory.add("memory", "new"))
+        back = knowledge.take_back(write)
+        assert path.read_text() == "\n by hand \n§\nother\n\n"
+        assert back.summary == "memory: undid: added “new”"
+        assert back.action == "undo"
+        knowledge.take_back(back)
+        assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
+
+    def test_the_first_entry_leaves_no_file(self, knowledge: Knowledge) -> None:
+        knowledge.take_back(did(knowledge, knowledge.memory.add("user", "tea")))
+        assert not (knowledge.folder / FILES["user"]).exists()
+
+    def test_an_added_entry_goes_from_among_later_ones(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a")
+        write = did(knowledge, knowledge.memory.add("memory", "b"))
+        fill(knowledge, "c")
+        did(knowledge, knowledge.memory.remove("memory", "a"))
+        knowledge.take_back(write)
+        assert knowledge.memory.entries("memory") == ("c",)
+
+    def test_a_removed_entry_comes_back_to_its_place(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = did(knowledge, knowledge.memory.remove("memory", "b"))
+        fill(knowledge, "d")
+        knowledge.take_back(write)
+        assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
+
+    def test_or_to_the_end_where_its_place_is_gone(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = did(knowledge, knowledge.memory.remove("memory", "c"))
+        did(knowledge, knowledge.memory.remove("memory", "a"))
+        did(knowledge, knowledge.memory.remove("memory", "b"))
+        knowledge.take_back(write)
+        assert knowledge.memory.entries("memory") == ("c",)
+
+    def test_a_replaced_entry_comes_back_where_the_new_one_is(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = did(knowledge, knowledge.memory.replace("memory", "b", "B"))
+        did(knowledge, knowledge.memory.remove("memory", "a"))
+        knowledge.take_back(write)
+        assert knowledge.memory.entries("memory") == ("b", "c")
+
+    def test_an_entry_that_was_changed_again(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a")
+        write = did(knowledge, knowledge.memory.add("memory", "b"))
+        did(knowledge, knowledge.memory.replace("memory", "b", "B"))
+        with pytest.raises(NotWritten, match="“b” is no longer in memory"):
+            knowledge.undo(write)
+
+    def test_an_entry_that_is_there_again(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b")
+        write = did(knowledge, knowledge.memory.remove("memory", "a"))
+        fill(knowledge, "a")
+        with pytest.raises(NotWritten, match="“a” again"):
+            knowledge.undo(write)
+
+    def test_an_entry_for_which_there_is_no_room_any_more(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "x" * 40)
+        write = did(knowledge, knowledge.memory.remove("memory", "x"))
+        fill(knowledge, "y" * 40)
+        with pytest.raises(NotWritten, match="83 of at most 60"):
+            knowledge.undo(write)
+
+    def test_a_batch_goes_back_from_its_end(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b")
+        write = did(
+            knowledge,
+            knowledge.memory.batch(
+                "memory",
+                [
+                    Operation(action="replace", old_text="a", content="A"),
+                    Operation(action="remove", old_text="b"),
+                    Operation(action="add", content="c"),
+                    Operation(action="replace", old_text="c", content="C"),
+                ],
+            ),
+        )
+        fill(knowledge, "d")
+        assert knowledge.memory.entries("memory") == ("A", "C", "d")
+        knowledge.take_back(write)
+        assert knowledge.memory.entries("memory") == ("a", "b", "d")
+
+
+class TestSkills:
+    def test_each_change_goes_back(self, knowledge: Knowledge) -> None:
+        skills = knowledge.skills
+
+        def state() -> dict[str, str]:
+            return {
+                str(path): path.read_text()
+                for path in knowledge.folder.rglob("*")
+                if path.is_file() and path.name != ".lock"
+            }
+
+        for plan in (
+            lambda: skills.create("deploy", SKILL, "web"),
+            lambda: skills.patch("deploy", "Run it.", "Run it twice."),
+            lambda: skills.write_file("deploy", "references/a.md", "more"),
+            lambda: skills.write_file("deploy", "scripts/b/c.py", "print()"),
+            lambda: skills.edit("deploy", SKILL + "Then look.\n"),
+            lambda: skills.remove_file("deploy", "references/a.md"),
+            lambda: skills.delete("deploy"),
+        ):
+            before = state()
+            write = did(knowledge, plan())
+            after = state()
+            assert after != before
+            back = knowledge.take_back(write)
+            assert state() == before
+            knowledge.take_back(back)
+            assert state() == after
+        assert state() == {}
+
+    def test_a_file_that_changed_since_stays(self, knowledge: Knowledge) -> None:
+        write = did(knowledge, knowledge.skills.create("deploy", SKILL))
+        did(knowledge, knowledge.skills.patch("deploy", "Run", "Walk"))
+        with pytest.raises(NotWritten, match=r"SKILL.md changed after “skill: created deploy”"):
+            knowledge.undo(write)
+
+    def test_a_deleted_skill_whose_name_was_taken_stays(self, knowledge: Knowledge) -> None:
+        did(knowledge, knowledge.skills.create("deploy", SKILL))
+        write = did(knowledge, knowledge.skills.delete("deploy"))
+        did(knowledge, knowledge.skills.create("deploy", SKILL + "Other.\n"))
+        with pytest.raises(NotWritten, match="cannot be undone"):
+            knowledge.undo(write)
+
+
+WORDS = st.text(alphabet="ab §\n\u00e9", min_size=1, max_size=8)
+OPERATIONS = st.builds(
+    Operation,
+    action=st.sampled_from(["add", "replace", "remove"]),
+    content=WORDS,
+    old_text=WORDS,
+)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["memory", "user"]), st.lists(OPERATIONS, min_size=1, max_size=3)),
+    max_size=12,
+)
+FIRST = st.none() | st.lists(WORDS, max_size=3).map("\n§\n".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(first=FIRST, changes=CHANGES)
+def test_any_row_of_changes_keeps_the_form_and_can_be_undone(
+    first: str | None, changes: list[tuple[str, list[Operation]]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        knowledge = Knowledge(Path(folder), limits={"memory": 40, "user": 30})
+        limits = {"memory": 40, "user": 30}
+        path = Path(folder) / FILES["memory"]
+        if first is not None:
+            path.parent.mkdir()
+            path.write_bytes(first.encode())
+        done = []
+        for target, operations in changes:
+            assert target in ("memory", "user")
+            before = knowledge.memory.entries(target)  # type: ignore[arg-type]
+            with suppress(NotWritten):
+                write = knowledge.memory.batch(target, operations)  # type: ignore[arg-type]
+                knowledge.commit(write)
+                done.append(write)
+                entries = knowledge.memory.entries(target)  # type: ignore[arg-type]
+                text = (Path(folder) / FILES[target]).read_bytes().decode()
+                assert text == "\n§\n".join(entries) == write.after
+                assert parse(text) == entries
+                assert len(text) <= max(limits[target], len("\n§\n".join(before)))
+        for write in reversed(done):
+            knowledge.take_back(write)
+        assert (path.read_bytes().decode() if path.exists() else None) == first
+        assert not (Path(folder) / FILES["user"]).exists()

@@ -1,0 +1,33 @@
+"""The review begins where the turn ended, for the engine's cache too: on the real engine."""
+
+from pathlib import Path
+
+import pytest
+
+from journeyman import Journeyman
+from journeyman.models.embedded import EmbeddedModel
+from journeyman.records.errors import MissingPart
+
+
+def test_the_cache_serves_the_review(tmp_path: Path) -> None:
+    try:
+        model = EmbeddedModel(max_tokens=24)
+    except MissingPart as missing:
+        pytest.skip(str(missing))
+    work = tmp_path / "work"
+    work.mkdir()
+    environ = {"HOME": str(tmp_path), "JOURNEYMAN_REVIEW_EVERY_TURNS": "1"}
+    with Journeyman(home=tmp_path / "home", environ=environ) as jm:
+        with jm.agent(model=model, workspace=work, warm="off", review=True) as agent:
+            turn = agent.run_conversation("Say hello.")
+            assert agent.wait_for_review(120)
+        rows = jm.sessions.usage(turn.session)
+        main = [row for row in rows if row.task == ""]
+        review = [row for row in rows if row.task == "background_review"]
+    assert turn.stop in ("done", "empty", "repeating", "turns")
+    assert review, "the turn was not reviewed"
+    last, first = main[-1], review[0]
+    prompt = (last.input_tokens or 0) + (last.cache_read_tokens or 0)
+    assert prompt > 500
+    assert (first.cache_read_tokens or 0) >= 0.95 * prompt
+    print(f"{first.cache_read_tokens} of {prompt} prompt tokens came from the cache")

@@ -1,0 +1,238 @@
+"""read_file, write_file and patch: real files, whole or in part."""
+
+import os
+import stat
+
+import pytest
+
+from journeyman.agent.tools.contents import LARGEST_FILE, read_bytes, replace_file
+from journeyman.agent.tools.limits import ToolLimits
+
+
+class TestReading:
+    def test_lines_have_their_numbers(self, use, root):
+        (root / "a.txt").write_text("one\n\nthree\n")
+        assert use("read_file", path="a.txt").content == {
+            "content": "1|one\n2|\n3|three",
+            "total_lines": 3,
+            "file_size": 11,
+            "truncated": False,
+            "is_binary": False,
+            "is_image": False,
+        }
+
+    def test_an_empty_file(self, use, root):
+        (root / "a.txt").touch()
+        content = use("read_file", path="a.txt").content
+        assert (content["content"], content["total_lines"]) == ("", 0)
+
+    def test_a_part(self, use, root):
+        (root / "a.txt").write_text("".join(f"l{n}\n" for n in range(1, 10)))
+        content = use("read_file", path="a.txt", offset=3, limit=2).content
+        assert content["content"] == "3|l3\n4|l4"
+        assert content["truncated"]
+        assert content["hint"] == "Read on with offset 5."
+        rest = use("read_file", path="a.txt", offset=8, limit=10**30).content
+        assert (rest["content"], rest["truncated"]) == ("8|l8\n9|l9", False)
+
+    def test_no_more_characters_than_allowed(self, use, root):
+        (root / "a.txt").write_text("abcdef\n" * 10)
+        content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
+        assert content["content"] == "1|abcdef\n2|abcdef"
+        assert content["hint"] == "Read on with offset 3."
+
+    def test_a_line_that_is_longer_than_allowed_is_cut(self, use, root):
+        (root / "a.txt").write_text("x" * 1000)
+        content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
+        assert content["content"] == "1|" + "x" * 18
+        assert content["truncated"]
+
+    def test_only_ends_of_lines_part_lines(self, use, root):
+        (root / "a.txt").write_bytes("a\u2028b\x0bc\r\nd".encode())
+        assert use("read_file", path="a.txt").content["content"] == "1|a\u2028b\x0bc\n2|d"
+
+    def test_bytes_that_are_no_text_are_replaced(self, use, root):
+        (root / "a.txt").write_bytes(b"caf\xe9\n")
+        assert use("read_file", path="a.txt").content["content"] == "1|caf�"
+
+    def test_a_missing_file_with_those_that_may_be_meant(self, use, root):
+        (root / "src").mkdir()
+        (root / "src/parser.py").touch()
+        (root / "zebra").touch()
+        content = use("read_file", path="parsers.py").content
+        assert content["error"] == "File not found: parsers.py"
+        assert content["similar_files"] == ["src/parser.py"]
+
+    def test_what_is_no_text(self, use, root):
+        (root / "a.bin").write_bytes(b"a\0b")
+        (root / "a.gif").write_bytes(b"GIF89a\0")
+        binary, image = (use("read_file", path=name).content for name in ("a.bin", "a.gif"))
+        assert (binary["is_binary"], binary["is_image"]) == (True, False)
+        assert (image["is_binary"], image["is_image"]) == (True, True)
+
+    def test_a_large_file_is_left_to_programs(self, use, root):
+        with (root / "a.log").open("wb") as file:
+            file.truncate(LARGEST_FILE + 1)
+        assert "too large" in use("read_file", path="a.log").content["error"]
+
+    def test_a_pipe_is_not_waited_for(self, use, root):
+        os.mkfifo(root / "pipe")
+        assert "not a plain file" in use("read_file", path="pipe").content["error"]
+
+    def test_a_folder(self, use, root):
+        assert "is a folder" in use("read_file", path=".").content["error"]
+
+
+class TestWriting:
+    def test_a_new_file_in_a_new_folder(self, use, root):
+        assert use("write_file", path="a/b/c.txt", content="grüß\n").content == {
+            "bytes_written": 7,
+            "dirs_created": True,
+            "resolved_path": str(root / "a/b/c.txt"),
+            "files_modified": ["a/b/c.txt"],
+        }
+        assert (root / "a/b/c.txt").read_bytes() == "grüß\n".encode()
+        assert not use("write_file", path="a/b/d.txt", content="").content["dirs_created"]
+
+    def test_an_old_file_keeps_its_mode(self, use, root):
+        (root / "run.sh").write_text("old")
+        (root / "run.sh").chmod(0o750)
+        use("write_file", path="run.sh", content="new")
+        assert (root / "run.sh").read_text() == "new"
+        assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
+
+    def test_a_new_file_has_the_usual_mode(self, use, root):
+        (root / "usual").touch()
+        use("write_file", path="a.txt", content="")
+        assert (root / "a.txt").stat().st_mode == (root / "usual").stat().st_mode
+
+    def test_a_link_inside_leads_to_its_file(self, use, root):
+        (root / "real").write_text("old")
+        (root / "link").symlink_to("real")
+        use("write_file", path="link", content="new")
+        assert (root / "link").is_symlink()
+        assert (root / "real").read_text() == "new"
+
+    @pytest.mark.parametrize("path", ["folder", "file/x", "../x", "out/x"])
+    def test_what_cannot_be_written_changes_nothing(self, path, use, root, tmp_path):
+        (root / "folder").mkdir()
+        (root / "file").write_text("old")
+        (tmp_path / "elsewhere").mkdir()
+        (root / "out").symlink_to(tmp_path / "elsewhere")
+        content = use("write_file", path=path, content="new").content
+        assert content["bytes_written"] == 0
+        assert content["error"]
+        found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
+        assert found == ["elsewhere", "work", "work/file", "work/folder", "work/out"]
+        assert (root / "file").read_text() == "old"
+
+
+class TestSwappedFolders:
+    """A command may put a link where a folder was, after a path was looked up and found inside."""
+
+    @pytest.fixture
+    def place(self, workspace, root, tmp_path):
+        (root / "a/b").mkdir(parents=True)
+        place = workspace.find_path("a/b/file")
+        (tmp_path / "outside/b").mkdir(parents=True)
+        (tmp_path / "outside/b/file").write_text("canary")
+        (root / "a").rename(root / "old")
+        (root / "a").symlink_to(tmp_path / "outside")
+        return place
+
+    def test_nothing_is_read_through_it(self, place):
+        with pytest.raises(FileNotFoundError):
+            read_bytes(place, "a/b/file")
+
+    @pytest.mark.parametrize("inner", ["file", "new", "c/d/new"])
+    def test_nothing_is_written_through_it(self, inner, place, tmp_path):
+        with pytest.raises(OSError, match="Not a directory"):
+            replace_file(place.parent / inner, b"x")
+        assert (tmp_path / "outside/b/file").read_text() == "canary"
+        assert [path.name for path in (tmp_path / "outside/b").iterdir()] == ["file"]
+
+    def test_missing_folders_are_made(self, root):
+        replace_file(root / "new/er/file", b"x")
+        assert (root / "new/er/file").read_bytes() == b"x"
+
+
+class TestPatching:
+    def patched(self, use, root, before, old, new, **more):
+        (root / "a.py").write_bytes(before if isinstance(before, bytes) else before.encode())
+        return use("patch", path="a.py", old_string=old, new_string=new, **more).content
+
+    def test_a_replacement_with_its_diff(self, use, root):
+        content = self.patched(use, root, "a = 1\nb = 2\n", "b = 2", "b = 3")
+        assert content == {
+            "success": True,
+            "diff": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3",
+            "files_modified": ["a.py"],
+        }
+        assert (root / "a.py").read_text() == "a = 1\nb = 3\n"
+
+    def test_the_same_text_changes_nothing(self, use, root):
+        content = self.patched(use, root, "a = 1\n", "a", "a")
+        assert content["success"]
+        assert content["no_change"]
+
+    def test_a_text_that_is_not_there_with_the_closest_line(self, use, root):
+        content = self.patched(use, root, "import os\nresult = calc(x)\n", "result = calk(x)", "r")
+        assert not content["success"]
+        assert "old_string" in content["error"]
+        assert content["_hint"] == "The closest line is 2: result = calc(x)"
+
+    def test_a_text_like_nothing_in_the_file(self, use, root):
+        content = self.patched(use, root, "import os\n", "zzzzzzzzzz", "y")
+        assert content["_hint"].startswith("No line is like it.")
+
+    def test_a_text_that_was_replaced_before(self, use, root):
+        content = self.patched(use, root, "a = 2\n", "a = 1", "a = 2")
+        assert content["_hint"] == "new_string is already in the file."
+
+    def test_a_text_that_is_there_twice(self, use, root):
+        content = self.patched(use, root, "x\ny\nx\n", "x", "z")
+        assert content["error"].startswith("Found 2 matches for old_string.")
+        assert content["_hint"] == "They are in lines 1, 3."
+        assert (root / "a.py").read_text() == "x\ny\nx\n"
+
+    def test_a_text_wherever_it_is(self, use, root):
+        content = self.patched(use, root, "x\ny\nx\n", "x", "z", replace_all=True, mode="replace")
+        assert content["success"]
+        assert (root / "a.py").read_text() == "z\ny\nz\n"
+
+    def test_ends_of_lines_stay_what_they_are(self, use, root):
+        content = self.patched(use, root, b"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n")
+        assert content["success"]
+        assert (root / "a.py").read_bytes() == b"x\r\ny\r\nc\r\n"
+
+    def test_bytes_that_are_no_text_stay_what_they_are(self, use, root):
+        content = self.patched(use, root, b"caf\xe9 = 1\n", "= 1", "= 2")
+        assert (root / "a.py").read_bytes() == b"caf\xe9 = 2\n"
+        assert "+caf� = 2" in content["diff"]
+
+    def test_a_long_line_does_not_take_for_ever_to_compare(self, use, root):
+        content = self.patched(use, root, "ab" * 500_000, "ba" * 40_000 + "c", "r")
+        assert "closest line is 1" in content["_hint"]
+
+    def test_the_closest_line_is_found_among_many(self, use, root):
+        lines = [*["x" * n for n in range(40, 3_000)], "result = calc(x)", *["y"] * 3_000]
+        content = self.patched(use, root, "\n".join(lines), "result = calk(x)", "r")
+        assert content["_hint"] == "The closest line is 2961: result = calc(x)"
+
+    def test_no_more_lines_are_compared_than_can_be_in_a_moment(self, use, root):
+        """The closest one is not among those compared, which are all as long as the text."""
+        lines = [*["ba" * 90 + "x" * 20] * 400, "ba" * 99 + "bbb"]
+        content = self.patched(use, root, "\n".join(lines), "ba" * 99 + "bc", "r")
+        assert content["_hint"].startswith("The closest line is 1: baba")
+
+    def test_only_a_few_lines_are_compared_in_full(self, use, root):
+        """Lines of the same characters in another order are taken for closer than they are."""
+        wanted = "result = calc(x)"
+        lines = [*[wanted[::-1]] * 10, "result = calk(x)"]
+        content = self.patched(use, root, "\n".join(lines), wanted, "r")
+        assert content["_hint"].startswith("No line is like it.")
+
+    def test_many_long_lines_do_not_take_for_ever_to_compare(self, use, root):
+        lines = [f"{number:04}" + "abcab" * 60 for number in range(5_000)]
+        content = self.patched(use, root, "\n".join(lines), "bacba" * 58 + "zz", "r")
+        assert not content["success"]

@@ -1,0 +1,273 @@
+"""The tools of memory and skills: what they answer, what they keep, what they undo."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.tools.knowledge import knowledge_tools, provenance_of
+from journeyman.agent.tools.tool import Invocation, Origin, Result, Tool
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call, Provenance, Write
+from journeyman.records.errors import NotWritten, StoreUnavailable
+
+SKILL = "---\nname: deploy\ndescription: How to deploy\n---\nRun it.\n"
+
+
+class Desk:
+    """The tools over a folder, with what they kept and showed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.knowledge = Knowledge(folder, limits={"memory": 100, "user": 100})
+        self.kept: list[tuple[Write, Invocation]] = []
+        self.viewed: list[str] = []
+        self.forbidden = ""
+        self.broken = False
+        self.tools: dict[str, Tool] = {
+            tool.name: tool
+            for tool in knowledge_tools(
+                self.knowledge, keep=self._keep, check=self._check, viewed=self.viewed.append
+            )
+        }
+
+    def _keep(self, write: Write, invocation: Invocation) -> None:
+        if self.broken:
+            raise StoreUnavailable("The database is away.")
+        self.kept.append((write, invocation))
+
+    def _check(self, write: Write, invocation: Invocation) -> None:
+        if self.forbidden:
+            raise NotWritten(f"{self.forbidden} ({write.action})")
+
+    def __call__(self, tool_name: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool; the judge must read the answer as it says it is."""
+        tool = self.tools[tool_name]
+        jsonschema.validate(arguments, tool.parameters)
+        result: Result = tool.run(Invocation(call_id="call-1", arguments=arguments))
+        content: dict[str, Any] = json.loads(result.text)
+        status = "ok" if content["success"] else "failed"
+        if content.get("status") == "blocked":
+            status = "refused"
+        call = Call(id="call-1", tool=tool_name, result=result.text, recorded=result.recorded)
+        assert judge(call).status == status
+        plain = Call(id="call-1", tool=tool_name, result=result.text)
+        assert judge(plain).status == status
+        return content
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_names_and_which_only_read(desk: Desk) -> None:
+    assert {name: tool.reads_only for name, tool in desk.tools.items()} == {
+        "memory": False,
+        "skills_list": True,
+        "skill_view": True,
+        "skill_manage": False,
+    }
+    for tool in desk.tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.parameters)
+
+
+class TestMemory:
+    def test_an_entry_is_added_and_kept(self, desk: Desk) -> None:
+        assert desk("memory", action="add", target="user", content="Likes tea") == {
+            "success": True,
+            "done": True,
+            "target": "user",
+            "usage": "9% — 9/100 chars",
+            "entry_count": 1,
+            "message": "Entry added.",
+        }
+        assert desk.knowledge.memory.entries("user") == ("Likes tea",)
+        [(write, invocation)] = desk.kept
+        assert write.summary == "user: added “Likes tea”"
+        assert invocation.call_id == "call-1"
+
+    def test_replacing_and_removing(self, desk: Desk) -> None:
+        desk("memory", action="add", target="memory", content="Likes tea")
+        answer = desk(
+            "memory", action="replace", target="memory", old_text="tea", content="Likes milk"
+        )
+        assert answer["message"] == "Entry replaced."
+        assert desk.knowledge.memory.entries("memory") == ("Likes milk",)
+        answer = desk("memory", action="remove", target="memory", old_text="milk")
+        assert (answer["message"], answer["entry_count"]) == ("Entry removed.", 0)
+        assert [write.action for write, _ in desk.kept] == ["add", "replace", "remove"]
+
+    def test_several_operations_are_one_write(self, desk: Desk) -> None:
+        operations = [{"action": "add", "content": name} for name in ("one", "two")]
+        operations.append({"action": "remove", "old_text": "one"})
+        answer = desk("memory", target="memory", operations=operations)
+        assert answer["message"] == "All operations done."
+        assert desk.knowledge.memory.entries("memory") == ("two",)
+        assert len(desk.kept) == 1
+
+    def test_one_operation_in_a_list_is_what_it_is(self, desk: Desk) -> None:
+        desk("memory", target="user", operations=[{"action": "add", "content": "tea"}])
+        assert [write.action for write, _ in desk.kept] == ["add"]
+
+    def test_a_refusal_shows_what_is_there(self, desk: Desk) -> None:
+        desk("memory", action="add", target="user", content="x" * 90)
+        answer = desk("memory", action="add", target="user", content="y" * 90)
+        assert answer["success"] is False
+        assert "183 of at most 100" in answer["error"]
+        assert answer["current_entries"] == ["x" * 90]
+        assert answer["usage"] == "90% — 90/100 chars"
+        assert len(desk.kept) == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "reason"),
+        [
+            ({}, "`action` or `operations`"),
+            ({"action": "add"}, "is empty"),
+            ({"action": "remove"}, "`old_text` is empty"),
+            ({"action": "replace", "content": "x"}, "`old_text` is empty"),
+        ],
+        ids=["nothing", "add", "remove", "replace"],
+    )
+    def test_what_is_missing_is_said(
+        self, desk: Desk, arguments: dict[str, str], reason: str
+    ) -> None:
+        assert reason in desk("memory", target="user", **arguments)["error"]
+        assert desk.kept == []
+
+
+class TestSkills:
+    def test_none(self, desk: Desk) -> None:
+        assert desk("skills_list") == {
+            "success": True, "skills": [], "categories": [], "count": 0,
+        }  # fmt: skip
+        assert "There is no skill 'x'" in desk("skill_view", name="x")["error"]
+        assert desk.viewed == []
+
+    def test_from_making_to_deleting(self, desk: Desk, tmp_path: Path) -> None:
+        answer = desk("skill_manage", action="create", name="deploy", content=SKILL, category="web")
+        assert answer["message"] == "Skill 'deploy' created."
+        assert answer["path"] == "skills/web/deploy/SKILL.md"
+        assert answer["_change"] == {"action": "create", "summary": "skill: created deploy"}
+        for arguments in (
+            {"action": "patch", "old_string": "Run", "new_string": "Walk"},
+            {"action": "write_file", "file_path": "references/a.md", "file_content": "aa"},
+            {
+                "action": "patch",
+                "file_path": "references/a.md",
+                "old_string": "a",
+                "new_string": "b",
+                "replace_all": True,
+            },
+        ):
+            assert desk("skill_manage", name="deploy", **arguments)["success"]
+        assert desk("skills_list")["skills"] == [
+            {"name": "deploy", "description": "How to deploy", "category": "web"}
+        ]
+        assert desk("skill_view", name="deploy") == {
+            "success": True,
+            "name": "deploy",
+            "description": "How to deploy",
+            "path": "skills/web/deploy/SKILL.md",
+            "content": SKILL.replace("Run", "Walk"),
+            "linked_files": ["references/a.md"],
+        }
+        answer = desk("skill_view", name="deploy", file_path="references/a.md")
+        assert (answer["file"], answer["content"]) == ("references/a.md", "bb")
+        assert desk.viewed == ["skills/web/deploy/SKILL.md", "skills/web/deploy/references/a.md"]
+        answer = desk(
+            "skill_manage", action="remove_file", name="deploy", file_path="references/a.md"
+        )
+        assert answer["message"] == "File 'references/a.md' removed from skill 'deploy'."
+        desk("skill_manage", action="edit", name="deploy", content=SKILL)
+        desk("skill_manage", action="delete", name="deploy")
+        assert desk("skills_list")["count"] == 0
+        assert [write.action for write, _ in desk.kept] == [
+            "create", "patch", "write_file", "patch", "remove_file", "edit", "delete",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("action", "reason"),
+        [
+            ("create", "create needs content"),
+            ("edit", "edit needs content"),
+            ("patch", "patch needs old_string and new_string"),
+            ("write_file", "write_file needs file_path and file_content"),
+            ("remove_file", "remove_file needs file_path"),
+        ],
+    )
+    def test_what_is_missing_is_said(self, desk: Desk, action: str, reason: str) -> None:
+        assert reason in desk("skill_manage", action=action, name="deploy")["error"]
+
+    def test_an_empty_string_is_something_to_put_in_place(self, desk: Desk) -> None:
+        desk("skill_manage", action="create", name="deploy", content=SKILL + "Extra.\n")
+        answer = desk(
+            "skill_manage", action="patch", name="deploy", old_string="Extra.\n", new_string=""
+        )
+        assert answer["success"]
+        assert desk.knowledge.skills.view("deploy") == SKILL
+
+
+class TestChecksAndJournal:
+    def test_a_rule_that_says_no_is_a_refusal(self, desk: Desk, tmp_path: Path) -> None:
+        desk.forbidden = "Say what shows it"
+        answer = desk("memory", action="add", target="user", content="tea")
+        assert answer["error"] == "BLOCKED: Say what shows it (add)"
+        assert (answer["current_entries"], answer["usage"]) == ([], "0% — 0/100 chars")
+        answer = desk("skill_manage", action="create", name="deploy", content=SKILL)
+        assert answer["error"] == "BLOCKED: Say what shows it (create)"
+        assert desk.kept == []
+        assert desk.knowledge.system_text() == ""
+
+    def test_what_cannot_be_done_is_not_checked(self, desk: Desk) -> None:
+        desk.forbidden = "no"
+        assert "status" not in desk("memory", action="remove", target="user", old_text="x")
+
+    def test_what_the_journal_did_not_take_is_undone(self, desk: Desk) -> None:
+        desk("memory", action="add", target="user", content="tea")
+        desk("skill_manage", action="create", name="deploy", content=SKILL)
+        before = desk.knowledge.system_text()
+        desk.broken = True
+        answer = desk("memory", action="add", target="user", content="milk")
+        assert answer["error"] == "The database is away."
+        assert answer["current_entries"] == ["tea"]
+        for arguments in (
+            {"action": "delete"},
+            {"action": "patch", "old_string": "Run", "new_string": "Walk"},
+        ):
+            assert not desk("skill_manage", name="deploy", **arguments)["success"]
+        assert desk.knowledge.system_text() == before
+        assert desk.knowledge.skills.view("deploy") == SKILL
+
+    def test_also_when_the_program_is_interrupted(self, tmp_path: Path) -> None:
+        knowledge = Knowledge(tmp_path)
+
+        def interrupted(_write: Write, _invocation: Invocation) -> None:
+            raise KeyboardInterrupt
+
+        memory = knowledge_tools(knowledge, keep=interrupted)[0]
+        arguments = {"action": "add", "target": "user", "content": "tea"}
+        with pytest.raises(KeyboardInterrupt):
+            memory.run(Invocation(call_id="1", arguments=arguments))
+        assert knowledge.memory.entries("user") == ()
+
+    def test_where_a_write_comes_from(self) -> None:
+        origin = Origin(
+            kind="background_review",
+            context="review 1",
+            session="s",
+            parent="p",
+            platform="cli",
+            model="m",
+        )
+        assert provenance_of(Invocation(call_id="c", arguments={}, origin=origin)) == Provenance(
+            origin="background_review",
+            context="review 1",
+            session="s",
+            parent="p",
+            platform="cli",
+            tool_call="c",
+            model="m",
+        )

@@ -1,0 +1,26 @@
+"""The text that is kept of an output that comes in pieces."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from journeyman.agent.tools.processes import KeptText
+
+
+@given(st.text(), st.integers(min_value=1, max_value=7))
+def test_what_fits_is_kept_as_it_is(text, size):
+    data = text.encode(errors="replace")
+    kept = KeptText(2 * max(1, len(text)))
+    for start in range(0, len(data), size):
+        kept.add(data[start : start + size])
+    kept.add(b"", last=True)
+    assert kept.text == data.decode()
+
+
+@given(st.text(min_size=21, alphabet="aä€😀"), st.integers(min_value=1, max_value=7))
+def test_what_does_not_fit_keeps_its_ends(text, size):
+    data = text.encode()
+    kept = KeptText(20)
+    for start in range(0, len(data), size):
+        kept.add(data[start : start + size])
+    note = f"\n[… {len(text) - 20} characters left out …]\n"
+    assert kept.text == text[:10] + note + text[-10:]

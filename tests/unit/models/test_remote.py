@@ -1,0 +1,458 @@
+"""A remote model against a real HTTP server, well-behaved and not."""
+
+import itertools
+import json
+import threading
+from typing import Any
+
+import pytest
+from tests.model_server import (
+    Answer,
+    Made,
+    ModelServer,
+    Received,
+    calls,
+    event,
+    fails,
+    says,
+    sends,
+    streamed,
+    waits,
+    whole,
+)
+
+from journeyman.models.model import Cancelled, Model, Reply
+from journeyman.models.remote import RemoteModel
+from journeyman.records import Tokens, ToolCall
+from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
+
+KEY = "sk-this-is-the-secret-key"
+HELLO = [{"role": "user", "content": "Hello"}]
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+class Pauses(list[float]):
+    """The pauses that were made, instead of making them."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def model_at(server: ModelServer, **chosen: Any) -> RemoteModel:
+    settings: dict[str, Any] = {
+        "name": "small",
+        "base_url": server.base_url,
+        "api_key": KEY,
+        "attempts": 3,
+        "timeout_s": 20,
+        "sleep": Pauses(),
+        "chance": lambda: 0.0,
+    }
+    return RemoteModel(**settings | chosen)
+
+
+def ask(*script: Made, **chosen: Any) -> Reply:
+    with ModelServer(*script) as server:
+        return model_at(server, **chosen).ask(HELLO)
+
+
+def refused(*script: Made, **chosen: Any) -> str:
+    with pytest.raises(ModelUnavailable) as raised:
+        ask(*script, **chosen)
+    assert KEY not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_reply_is_streamed_and_counted() -> None:
+    heard: list[str] = []
+    with ModelServer(says("Hello my friend", reasoning_content="Be kind.")) as server:
+        model: Model = model_at(server, temperature=0.5, max_tokens=50)
+        reply = model.ask(HELLO, TOOLS, on_text=heard.append)
+    assert reply == Reply(
+        text="Hello my friend",
+        reasoning="Be kind.",
+        model="scripted",
+        tokens=Tokens(input_tokens=20, output_tokens=7, cache_read_tokens=100),
+    )
+    assert heard == ["Hello ", "my ", "friend"]
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert server.chats == [
+        {
+            "model": "small",
+            "messages": HELLO,
+            "tools": TOOLS,
+            "max_tokens": 50,
+            "temperature": 0.5,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+    ]
+
+
+def test_text_is_heard_in_the_thread_that_asks() -> None:
+    threads: list[threading.Thread] = []
+    with ModelServer(says("Hello")) as server:
+        model_at(server).ask(HELLO, on_text=lambda _: threads.append(threading.current_thread()))
+    assert threads == [threading.current_thread()]
+
+
+def test_nothing_is_sent_that_was_not_asked_for() -> None:
+    with ModelServer(says("Hello")) as server:
+        model_at(server).ask(HELLO)
+    assert server.chats[0].keys() == {"model", "messages", "stream", "stream_options"}
+
+
+def test_the_limit_of_one_request_goes_before_the_usual_one() -> None:
+    with ModelServer(says("Hello")) as server:
+        model_at(server, max_tokens=50).ask(HELLO, max_tokens=9)
+    assert server.chats[0]["max_tokens"] == 9
+
+
+def test_half_characters_do_not_stop_a_request() -> None:
+    with ModelServer(says("Hello")) as server:
+        model_at(server).ask([{"role": "user", "content": "file \udce4 näme"}])
+    assert server.chats[0]["messages"][0]["content"] == "file ? näme"
+
+
+def test_a_server_without_a_key_gets_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-service")
+    with ModelServer(says("Hello")) as server:
+        model_at(server, api_key="").ask(HELLO)
+    assert server.requests[0].headers["authorization"] == "Bearer none"
+
+
+def test_missing_usage_is_unknown() -> None:
+    assert ask(says("Hello", usage=None)).tokens == Tokens()
+
+
+def test_a_call_comes_in_pieces() -> None:
+    reply = ask(calls(("look", {"at": "here"}), ("look", {"at": "there"})))
+    assert reply.finish_reason == "tool_calls"
+    assert reply.tool_calls == (
+        ToolCall(id="call_look_0", name="look", arguments='{"at": "here"}'),
+        ToolCall(id="call_look_1", name="look", arguments='{"at": "there"}'),
+    )
+
+
+def test_ids_are_new_in_the_conversation_and_the_same_each_time() -> None:
+    asked = {"id": "call_look_0", "type": "function", "function": {"name": "look"}}
+    history = [
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "call_look_0", "content": "nothing"},
+    ]
+    answer = calls(("look", {}), ("look", {}), ids=("call_look_0", "free"))
+    with ModelServer(answer, answer) as server:
+        first, again = (model_at(server).ask(history).tool_calls for _ in range(2))
+    assert first == again
+    assert first[0].id not in ("", "call_look_0", "free")
+    assert first[1].id == "free"
+
+
+def test_a_server_that_does_not_stream_is_read_as_well() -> None:
+    call = {"id": "one", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    reply = ask(whole({"content": "Well.", "tool_calls": [call]}, finish_reason="stop"))
+    assert reply.text == "Well."
+    assert reply.tool_calls == (ToolCall(id="one", name="look"),)
+    assert reply.finish_reason == "tool_calls"
+    assert reply.tokens.cache_read_tokens == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        pytest.param(
+            "Unrecognized request argument supplied: stream_options",
+            {"stream", "max_tokens", "temperature"},
+            id="stream_options",
+        ),
+        pytest.param(
+            "Unsupported value: 'stream' does not support true",
+            {"max_tokens", "temperature"},
+            id="stream",
+        ),
+        pytest.param(
+            "Use 'max_completion_tokens' instead of max_tokens",
+            {"stream", "stream_options", "max_completion_tokens", "temperature"},
+            id="max_tokens",
+        ),
+    ],
+)
+def test_a_refused_parameter_is_left_out_from_then_on(words: str, left: set[str]) -> None:
+    with ModelServer(fails(400, words), says("Hello"), says("Again")) as server:
+        model = model_at(server, max_tokens=9, temperature=0, attempts=1)
+        assert model.ask(HELLO).text == "Hello"
+        assert model.ask(HELLO).text == "Again"
+    assert [chat.keys() - {"model", "messages"} for chat in server.chats[1:]] == [left, left]
+
+
+def test_a_parameter_is_kept_when_leaving_it_out_did_not_help() -> None:
+    with ModelServer(*[fails(400, "stream_options? stream? no")] * 3, says("Hello")) as server:
+        model = model_at(server)
+        with pytest.raises(ModelUnavailable, match="it answered 400"):
+            model.ask(HELLO)
+        model.ask(HELLO)
+    assert "stream_options" in server.chats[3]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(fails(408), id="408"),
+        pytest.param(fails(409), id="409"),
+        pytest.param(fails(429), id="429"),
+        pytest.param(fails(500), id="500"),
+        pytest.param(fails(503), id="503"),
+        pytest.param(streamed(event({"content": "Hel"}), is_cut=True), id="cut_off"),
+        pytest.param(streamed(event({"content": "Hel"}), done=False), id="ended_early"),
+        pytest.param(streamed(event({"content": "Hel"})), id="without_finish_reason"),
+        pytest.param(streamed("{not json"), id="invalid_event"),
+        pytest.param(streamed("[" * 100_000), id="nested_too_deeply"),
+        pytest.param(streamed({"error": {"message": "overloaded"}}), id="error_in_stream"),
+        pytest.param(streamed({"choices": []}), id="no_choices"),
+        pytest.param(streamed(3, None, "[]", {"choices": 7}), id="events_that_are_none"),
+        pytest.param(sends("{not json"), id="invalid_json"),
+        pytest.param(sends("", kind="application/json"), id="empty_body"),
+        pytest.param(sends({"choices": []}), id="empty_choices"),
+        pytest.param(sends({"error": {"code": 502}}), id="error_with_status_200"),
+        pytest.param(sends("<html>Welcome</html>", kind="text/html"), id="html"),
+        pytest.param(Answer(status=200, is_cut=True), id="no_body"),
+        pytest.param(calls(("", {"at": "x"})), id="call_without_a_name"),
+    ],
+)
+def test_what_passes_is_asked_again(answer: Answer) -> None:
+    pauses = Pauses()
+    assert ask(answer, says("Hello"), sleep=pauses).text == "Hello"
+    assert sum(pauses) == pytest.approx(0.5)
+
+
+def test_a_cut_try_is_not_in_the_reply_but_was_heard() -> None:
+    heard: list[str] = []
+    with ModelServer(streamed(event({"content": "Hel"}), is_cut=True), says("Hello")) as server:
+        reply = model_at(server).ask(HELLO, on_text=heard.append)
+    assert reply.text == "Hello"
+    assert heard == ["Hel", "Hello"]
+
+
+def test_a_reply_that_lacks_only_its_count_is_taken() -> None:
+    cut = streamed(
+        event({"content": "All"}), event({}, finish_reason="stop"), done=False, is_cut=True
+    )
+    reply = ask(cut, attempts=1)
+    assert reply.text == "All"
+    assert reply.tokens == Tokens()
+
+
+@pytest.mark.parametrize(
+    ("headers", "waited"),
+    [
+        pytest.param({"Retry_After": "7"}, 7, id="seconds"),
+        pytest.param({"Retry_After": "86400"}, 120, id="too_long"),
+        pytest.param({"retry_after_ms": "1500", "Retry_After": "9"}, 1.5, id="milliseconds"),
+        pytest.param({"Retry_After": "Wed, 01 Jan 2020 00:00:00 GMT"}, 0, id="date_gone_by"),
+        pytest.param({"Retry_After": "soon"}, 0.5, id="nonsense"),
+    ],
+)
+def test_the_server_says_how_long_to_wait(headers: dict[str, str], waited: float) -> None:
+    pauses = Pauses()
+    assert ask(fails(429, **headers), says("Hello"), sleep=pauses).text == "Hello"
+    assert sum(pauses) == pytest.approx(waited)
+
+
+def test_after_the_last_try_it_says_what_came() -> None:
+    with ModelServer(always=fails(500, "boiler\x1b[31m\u202e broke\n\n" + "x" * 900)) as server:
+        pauses = Pauses()
+        with pytest.raises(ModelUnavailable) as raised:
+            model_at(server, attempts=4, sleep=pauses).ask(HELLO)
+    told = str(raised.value)
+    assert len(server.chats) == 4
+    assert sum(pauses) == pytest.approx(0.5 + 1 + 2)
+    assert told.startswith(f"small at {server.root_url.removeprefix('http://')} gave no reply: ")
+    assert "it answered 500" in told
+    assert "(4 tries)" in told
+    assert "try again later" in told
+    assert "boiler" in told
+    assert "x" * 200 in told
+    assert len(told) < 600
+    assert told.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(fails(401, f"wrong key {KEY}"), ("401", "Check model.api_key"), id="401"),
+        pytest.param(fails(403), ("403", "Check model.api_key"), id="403"),
+        pytest.param(fails(402), ("402", "no credit"), id="402"),
+        pytest.param(
+            fails(404), ("404", "model.name (small)", "model.base_url (http://127.0.0.1:"), id="404"
+        ),
+        pytest.param(fails(400, "bad tool"), ("400", "bad tool", "use tools"), id="400"),
+        pytest.param(fails(429, "insufficient_quota"), ("429", "no credit"), id="no_credit"),
+    ],
+)
+def test_what_does_not_pass_is_not_asked_again(answer: Answer, words: tuple[str, ...]) -> None:
+    told = refused(answer, says("Hello"))
+    for word in words:
+        assert word in told
+
+
+def test_a_key_that_the_server_repeats_is_not_shown() -> None:
+    assert "[api key]" in refused(fails(401, f"wrong key {KEY}"))
+
+
+def test_an_error_holds_no_other_error_that_could_show_the_key() -> None:
+    with pytest.raises(ModelUnavailable) as raised:
+        ask(fails(401, f"wrong key {KEY}"))
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+def test_a_page_of_a_website_points_to_the_address() -> None:
+    told = refused(*[sends("<html>Welcome</html>", kind="text/html")] * 3)
+    assert "not JSON, “<html>Welcome</html>”" in told
+    assert "model.base_url" in told
+
+
+def test_nobody_at_the_address() -> None:
+    with ModelServer() as server:
+        model = model_at(server)
+    with pytest.raises(ModelUnavailable, match=r"the connection failed.*Check that the server"):
+        model.ask(HELLO)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(fails(400, "maximum context length is 8 tokens"), id="400"),
+        pytest.param(fails(413), id="413"),
+        pytest.param(fails(500, "the request exceeds the available context size"), id="500"),
+        pytest.param(
+            streamed({"error": {"code": 400, "message": "prompt is too long: 9 > 8"}}), id="stream"
+        ),
+    ],
+)
+def test_a_conversation_that_does_not_fit(answer: Answer) -> None:
+    with pytest.raises(ContextFull, match="does not fit the window of small at 127"):
+        ask(answer, says("Hello"))
+
+
+def test_a_rate_in_tokens_is_no_full_window() -> None:
+    busy = fails(429, "Too many tokens, maximum context length of the minute")
+    assert ask(busy, says("Hello")).text == "Hello"
+
+
+def test_cancelled_before_the_first_byte() -> None:
+    asked = itertools.count()
+    with ModelServer(waits()) as server:
+        with pytest.raises(Cancelled):
+            model_at(server).ask(HELLO, cancelled=lambda: next(asked) > 3)
+        assert server.hung_up.wait(10)
+        for thread in threading.enumerate():
+            if thread.name == "model request":
+                thread.join(10)
+                assert not thread.is_alive()
+
+
+def test_cancelled_in_the_middle() -> None:
+    heard: list[str] = []
+    with ModelServer(streamed(event({"content": "Hel"}), lingers=True)) as server:
+        with pytest.raises(Cancelled):
+            model_at(server).ask(HELLO, on_text=heard.append, cancelled=lambda: bool(heard))
+        assert server.hung_up.wait(10)
+    assert heard == ["Hel"]
+
+
+def test_cancelled_between_two_tries() -> None:
+    pauses = Pauses()
+    with ModelServer(fails(429, Retry_After="60"), says("Hello")) as server:
+        with pytest.raises(Cancelled):
+            model_at(server, sleep=pauses).ask(HELLO, cancelled=lambda: len(pauses) > 2)
+        assert len(server.chats) == 1
+    assert len(pauses) == 3
+
+
+def test_an_error_of_the_listener_is_its_own_and_cuts_the_line() -> None:
+    def on_text(_text: str) -> None:
+        raise ValueError("the terminal is gone")
+
+    with ModelServer(streamed(event({"content": "Hel"}), lingers=True)) as server:
+        with pytest.raises(ValueError, match="terminal is gone"):
+            model_at(server).ask(HELLO, on_text=on_text)
+        assert server.hung_up.wait(10)
+
+
+def test_a_server_that_only_says_it_is_alive_is_not_waited_for() -> None:
+    ticks = itertools.count(step=8)
+    polls = itertools.count()
+    with ModelServer(streamed(done=False, lingers=True, drip=b": busy\n\n")) as server:
+        model = model_at(server, attempts=1, timeout_s=20, clock=lambda: float(next(ticks)))
+        with pytest.raises(ModelUnavailable, match="nothing came for 20 seconds"):
+            model.ask(HELLO, cancelled=lambda: next(polls) > 50)
+
+
+def test_two_threads_can_ask_at_once() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def answer(request: Received) -> Answer:
+        both.wait()
+        return says(request.body["messages"][0]["content"])
+
+    said: list[str] = []
+    with ModelServer(always=answer) as server:
+        model = model_at(server)
+
+        def run(word: str) -> None:
+            said.append(model.ask([{"role": "user", "content": word}]).text)
+
+        threads = [threading.Thread(target=run, args=(word,)) for word in ("one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(said) == ["one", "two"]
+
+
+def test_the_window_is_as_configured() -> None:
+    with ModelServer() as server:
+        assert model_at(server, context_tokens=777).context_tokens == 777
+    assert server.requests == []
+
+
+def test_the_window_is_asked_for_once() -> None:
+    with ModelServer() as server:
+        server.pages["/v1/models"] = {"data": [{"id": "small", "max_model_len": 4096}]}
+        model = model_at(server)
+        assert server.requests == []
+        assert [model.context_tokens, model.context_tokens] == [4096, 4096]
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "api.example.org/v1", "ftp://example.org", "http://", "http://[::1", "http://a:x/v1"],
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(BadSetting, match=r"model\.base_url"):
+        RemoteModel(name="small", base_url=url)
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-ключ"])
+def test_a_key_that_no_header_carries(key: str) -> None:
+    with pytest.raises(BadSetting, match=r"model\.api_key") as raised:
+        RemoteModel(name="small", base_url="http://127.0.0.1/v1", api_key=key)
+    assert key not in repr(raised.value)
+
+
+def test_names() -> None:
+    model = RemoteModel(name="small", base_url="https://me:pw@api.example.org:99/v1/", api_key=KEY)
+    assert (model.name, model.provider) == ("small", "api.example.org")
+    assert KEY not in repr(model)
+    assert "pw" not in repr(model)
+
+
+def test_the_same_conversation_is_the_same_text() -> None:
+    with ModelServer(says("Hello"), says("Hello")) as server:
+        model = model_at(server)
+        model.ask(HELLO, TOOLS)
+        model.ask(HELLO, TOOLS)
+    first, again = map(json.dumps, server.chats)
+    assert first == again

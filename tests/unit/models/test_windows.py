@@ -1,0 +1,166 @@
+"""How long a conversation a model can hold, as servers and tables say."""
+
+import itertools
+from typing import Any
+
+import pytest
+from tests.model_server import Answer, ModelServer, fails, sends, waits
+
+from journeyman.models.known_windows import WINDOWS, Window, find_known_window
+from journeyman.models.windows import LISTED, PROPS, TRAINED, Place, find_context_tokens
+
+NOWHERE = "http://127.0.0.1:9/v1"  # the port of a service that nobody runs
+
+
+def found(pages: dict[str, object], name: str = "small", **chosen: Any) -> int | None:
+    with ModelServer() as server:
+        server.pages |= pages
+        return find_context_tokens(name, server.base_url, "", **chosen)
+
+
+def value_at(place: Place) -> object:
+    value: Any = place.example
+    for step in place.path:
+        value = value[step]
+    return value
+
+
+@pytest.mark.parametrize("place", LISTED + TRAINED, ids=lambda place: place.id)
+def test_each_place_in_a_list(place: Place) -> None:
+    other = {"id": "other", "max_model_len": 1}
+    listed = {"data": [other, {"id": "small", **place.example}]}
+    assert found({"/v1/models": listed}) == value_at(place)
+
+
+@pytest.mark.parametrize("place", PROPS, ids=lambda place: place.id)
+def test_each_place_in_the_properties(place: Place) -> None:
+    pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx_train": 9}}]}}
+    assert found({**pages, "/props": place.example}) == value_at(place)
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        pytest.param([{"id": "small", "context_length": 5000}], 5000, id="a_bare_list"),
+        pytest.param(
+            {"data": [{"id": "/files/x.gguf", "max_model_len": 512}]}, 512, id="the_only_one"
+        ),
+        pytest.param(
+            {"data": [{"id": "Small:latest", "max_model_len": 512}, {}]}, 512, id="nearly"
+        ),
+        pytest.param(
+            {"data": [{"id": "a", "max_model_len": 1}, {"id": "b", "max_model_len": 2}]},
+            None,
+            id="not_among_them",
+        ),
+        pytest.param({"data": [{"id": "small", "max_model_len": 0}]}, None, id="zero"),
+        pytest.param({"data": [{"id": "small", "max_model_len": "512"}]}, None, id="text"),
+        pytest.param({"data": [{"id": "small", "max_model_len": True}]}, None, id="truth"),
+        pytest.param({"data": [{"id": "small", "max_model_len": 10**12}]}, None, id="too_large"),
+        pytest.param({"data": "small"}, None, id="no_list"),
+        pytest.param(7, None, id="a_number"),
+        pytest.param(sends("<html>", kind="text/html"), None, id="html"),
+        pytest.param(sends("[" * 100_000), None, id="nested_too_deeply"),
+        pytest.param(fails(500), None, id="error"),
+        pytest.param(Answer(is_cut=True, pieces=(b"{",)), None, id="cut_off"),
+    ],
+)
+def test_lists(listed: object, expected: int | None) -> None:
+    assert found({"/v1/models": listed}) == expected
+
+
+OLLAMA: dict[str, object] = {
+    "parameters": 'stop                           "<|end|>"\nnum_ctx                        8192\n',
+    "model_info": {"general.architecture": "llama", "llama.context_length": 131072},
+}
+LOADED = {"models": [{"name": "small:latest", "context_length": 4096}]}
+
+
+@pytest.mark.parametrize(
+    ("shown", "running", "expected"),
+    [
+        pytest.param(OLLAMA, LOADED, 8192, id="set"),
+        pytest.param(OLLAMA | {"parameters": "stop x"}, LOADED, 4096, id="loaded"),
+        pytest.param(
+            OLLAMA | {"parameters": None},
+            {"models": [{"name": "other", "context_length": 1}]},
+            131072,
+            id="made_for",
+        ),
+        pytest.param({"model_info": 3, "parameters": 3}, None, None, id="nonsense"),
+        pytest.param([1], None, None, id="a_list"),
+    ],
+)
+def test_ollama(shown: object, running: object, expected: int | None) -> None:
+    assert found({"/api/show": shown, "/api/ps": running}) == expected
+
+
+def test_lm_studio() -> None:
+    listed = {"data": [{"id": "small", "loaded_context_length": 4096}, {"id": "b"}]}
+    assert found({"/api/v0/models": listed}) == 4096
+
+
+def test_the_endpoint_goes_before_the_tables() -> None:
+    listed = {"data": [{"id": "gpt-4o", "max_model_len": 4321}]}
+    assert found({"/v1/models": listed}, "gpt-4o") == 4321
+
+
+def test_the_key_is_sent() -> None:
+    with ModelServer() as server:
+        find_context_tokens("small", server.base_url, "sk-key")
+    assert server.requests[0].headers["authorization"] == "Bearer sk-key"
+
+
+def test_a_server_that_does_not_answer_is_left_in_time() -> None:
+    ticks = itertools.count()
+    pages = {"/v1/models": waits()}
+    assert found(pages, timeout_s=0.3, clock=lambda: next(ticks) / 10) is None
+
+
+def test_a_list_without_end_is_left_in_time() -> None:
+    ticks = itertools.count()
+    dripping = Answer(lingers=True, drip=b" ")
+    assert found({"/v1/models": dripping}, timeout_s=2, clock=lambda: float(next(ticks))) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["", "no address", "http://[::1", "ftp://a", "http://a:x"], ids=repr
+)
+def test_an_address_that_is_none(url: str) -> None:
+    assert find_context_tokens("small", url) is None
+
+
+def test_a_key_that_no_header_carries() -> None:
+    assert find_context_tokens("small", NOWHERE, "ключ\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("gpt-4o", 128_000),
+        ("openai/gpt-4o", 128_000),
+        ("claude-sonnet-4-5", 200_000),
+        ("llama3.1:8b", 131_072),
+        ("a-model-of-tomorrow", None),
+        ("", None),
+    ],
+)
+def test_tables_answer_where_no_server_does(name: str, tokens: int | None) -> None:
+    assert find_context_tokens(name, NOWHERE, timeout_s=1) == tokens
+
+
+@pytest.mark.parametrize("row", WINDOWS, ids=lambda row: row.id)
+def test_each_row_is_found_by_its_example(row: Window) -> None:
+    assert find_known_window(row.example) == row.tokens
+
+
+@pytest.mark.parametrize("row", WINDOWS, ids=lambda row: row.id)
+def test_each_row_says_something_of_its_own(row: Window) -> None:
+    """Without the row its example is unknown, or known otherwise."""
+    others = tuple(one for one in WINDOWS if one is not row)
+    assert find_known_window(row.example, others) != row.tokens
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "llama", "my-llama-3", "qwen"])
+def test_a_family_that_is_not_in_the_table(name: str) -> None:
+    assert find_known_window(name) is None
