@@ -10,7 +10,7 @@ run: $(READY)
 	$(BIN)/journeyman tour
 
 test: $(READY)
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest -n 4 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
@@ -21,6 +21,9 @@ import sqlalchemy as sa
 from journeyman import Journeyman
 from journeyman.store.store import Store
 from journeyman.testing import Corpus, write_corpus
+
+if TYPE_CHECKING:
+    from tests.forked import Loaded
 
 _numbers = itertools.count()
 
@@ -105,15 +108,28 @@ def imported_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> P
     return home
 
 
+@pytest.fixture(scope="session")
+def loaded() -> Iterator["Loaded"]:
+    """A process that has loaded the program, from which runs of it are forked."""
+    from tests.forked import Loaded
+
+    with Loaded() as loaded:
+        yield loaded
+
+
 @pytest.fixture
-def filled(imported_home: Path, tmp_path: Path) -> "Command":
+def filled(imported_home: Path, tmp_path: Path, loaded: "Loaded") -> "Command":
     """The program where agents have recorded sessions and they have been imported."""
+    from tests.forked import Forked
+
     shutil.copytree(imported_home, tmp_path / "filled")
-    return Command(tmp_path / "filled")
+    return Forked(tmp_path / "filled", loaded)
 
 
 class Command:
-    """The program as a person runs it: a process of its own, in a home of its own."""
+    """The program as a person runs it: a process of its own, in a home of its own. `tests.forked`
+    has the same for many runs, which starts faster.
+    """
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -150,8 +166,10 @@ class Command:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def command(tmp_path: Path, loaded: "Loaded") -> Command:
     """The program in an empty home."""
+    from tests.forked import Forked
+
     home = tmp_path / "empty"
     home.mkdir()
-    return Command(home)
+    return Forked(home, loaded)

@@ -5,9 +5,12 @@ its own files for what it says.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import weakref
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
@@ -15,7 +18,7 @@ from typing import Any, Self
 
 from tests.conftest import Command
 
-LONGEST_S = 100.0
+LONGEST_S = 120.0
 
 _LOADED = """
 import gc, json, os, sys, time
@@ -93,13 +96,15 @@ class Forked(Command):
     def __init__(self, home: Path, loaded: Loaded) -> None:
         super().__init__(home)
         self._loaded = loaded
+        self._place = Path(tempfile.mkdtemp(prefix="journeyman-run-"))
+        weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
         self._runs = 0
 
     def begin(self, *arguments: object, typed: str = "", **environ: str) -> int:
         """Start a run and do not wait for it; its process id. `end` must follow."""
         self._runs += 1
         self._files = {
-            name: self.home / f"run{self._runs}.{name}" for name in ("input", "output", "errors")
+            name: self._place / f"run{self._runs}.{name}" for name in ("input", "output", "errors")
         }
         self._files["input"].write_text(typed)
         self._process = self._loaded.fork(

@@ -13,12 +13,11 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Condition
 
-import pytest
 from msgspec import Struct
 from tests.conftest import Command
 from tests.forked import Forked, Loaded
@@ -208,12 +207,6 @@ def resume_to_the_end(place: Place, before: Found) -> None:
 TASK = ("run", "Write the numbers.", "--workspace", "work", "--warm", "off")
 NUMBERS = 8
 REQUESTS = 8
-
-
-@pytest.fixture(scope="module")
-def loaded() -> Iterator[Loaded]:
-    with Loaded() as loaded:
-        yield loaded
 
 
 def test_not_killed(tmp_path: Path) -> None:

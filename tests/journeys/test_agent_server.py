@@ -5,7 +5,6 @@ was wrong, keeps what was done, and can be gone on with.
 import itertools
 import json
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -341,12 +340,6 @@ class Run:
 
     def _journeyman(self) -> Journeyman:
         return Journeyman(home=self._home, environ={"HOME": str(self.command.home)})
-
-
-@pytest.fixture(scope="module")
-def loaded() -> Iterator[Loaded]:
-    with Loaded() as loaded:
-        yield loaded
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

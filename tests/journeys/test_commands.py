@@ -399,3 +399,9 @@ def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
     # It may have come while the work was being committed: all of it or nothing.
     stored = command.json("--home", home, "sessions", "list", "--limit", 9999)
     assert len(stored) in (0, sessions)
+
+
+def test_samples_are_imported_on_request(command: Command) -> None:
+    report = command.json("import", "--sample")
+    assert (report["new"], report["problems"]) == (43, [])
+    assert "not both" in command("import", "--sample", "x.jsonl", code=2).stderr

@@ -70,12 +70,6 @@ class Desk:
         }
 
 
-@pytest.fixture(scope="module")
-def loaded() -> Iterator[Loaded]:
-    with Loaded() as loaded:
-        yield loaded
-
-
 @pytest.fixture
 def desk(loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
     """A person who has recorded nothing yet."""

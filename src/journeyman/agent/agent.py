@@ -196,7 +196,9 @@ class Agent:
         # One system message: not every server takes a second.
         injected = opening.inject(given, one_system=True)
         messages = read_chat(injected, at)
-        lead = len(read_chat(injected[: len(injected) - len(history) + front], at))
+        before = injected[: len(injected) - len(history) + front]
+        # A history may have brought an opening along.
+        lead = max(len(read_chat(before, at)), after_opening(messages))
         session = Session(
             id=self._new_id(),
             source=SOURCE,
@@ -206,8 +208,7 @@ class Agent:
             title=" ".join(task.split())[:120],
             started_at=at,
             tags=self._tags,
-            # A history may have brought an opening along.
-            details=self._details(opening, lead := max(lead, after_opening(messages))),
+            details=self._details(opening, lead),
         )
         conversation = Conversation(session, messages, lead=lead)
         self._recording.begin(conversation)

@@ -216,3 +216,36 @@ def test_without_definitions_all_are_of_one_agent():
     assert reasons(found) == {"b": "it has the tools of another agent (hermes)"}
     live = LiveTools.read({name: {"type": "object"} for name in ("Read", "read_file", "Bash")})
     assert intents(chosen(*some, live=live)) == {"a", "b", "c"}
+
+
+class TestAlike:
+    """For small models: the nearest, and others that show the same."""
+
+    limits = Limits(tokens=1_000, most=3, alike=True)
+
+    def test_the_same_way_is_shown_again_for_other_requests(self):
+        found = chosen(
+            candidate("near", "get", "book", kind="sequence", similarity=0.9),
+            candidate("also", "get", "book", kind="sequence", similarity=0.8),
+            candidate("other way", "drop", similarity=0.85),
+            candidate("too far", "get", "book", kind="sequence", similarity=0.5),
+            limits=self.limits,
+        )
+        assert intents(found) == {"near", "also"}
+        assert set(reasons(found).values()) == {"it does not show the same as the nearest"}
+
+    def test_of_one_request_the_fullest_is_shown(self):
+        found = chosen(
+            candidate("near", "get", similarity=0.9),
+            candidate("near", "get", "book", kind="sequence", similarity=0.9),
+            candidate("near", "book", similarity=0.9),
+            limits=self.limits,
+        )
+        assert [choice.pattern.tools for choice in found.choices] == [("get", "book")]
+
+    def test_the_nearest_comes_last_and_there_are_few(self):
+        found = chosen(
+            *(candidate(f"n{at}", "get", similarity=0.8 + at / 100) for at in range(6)),
+            limits=self.limits,
+        )
+        assert [choice.pattern.intent for choice in found.choices] == ["n3", "n4", "n5"]
