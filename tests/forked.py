@@ -131,5 +131,7 @@ class Forked(Command):
     def __call__(
         self, *arguments: object, code: int = 0, typed: str = "", **environ: str
     ) -> subprocess.CompletedProcess[str]:
+        if "PYTHONPATH" in environ:  # which a process reads when it starts
+            return super().__call__(*arguments, code=code, typed=typed, **environ)
         self.begin(*arguments, typed=typed, **environ)
         return self.end(code=code)
