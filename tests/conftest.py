@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 import sqlalchemy as sa
 
@@ -35,6 +36,9 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests do not assert times: a busy machine is no failure.
+    hypothesis.settings.register_profile("journeyman", deadline=None)
+    hypothesis.settings.load_profile("journeyman")
 
 
 @pytest.fixture(scope="session")

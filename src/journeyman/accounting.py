@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol, Unpack, get_args
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import WrongInput
 from journeyman.records.usage import UsageBy, UsageLine, UsageReport
+from journeyman.store.choosing import Chosen
 from journeyman.store.store import Store
-from journeyman.store.usage_sums import DAY_S, Chosen, Shift, UsageSum
+from journeyman.store.usage_sums import DAY_S, Shift, UsageSum
 
 _TOKENS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")
 

@@ -15,10 +15,12 @@ from journeyman.agent.gate.gate import Gate
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.limits import Limits
 from journeyman.agent.prompt import system_prompt
+from journeyman.agent.recording import Prices
 from journeyman.agent.review.background import BackgroundReview
-from journeyman.agent.review.reviewer import Reviewed, Reviewer, journal_entry
-from journeyman.agent.review.rules import added_text
+from journeyman.agent.review.reviewer import Reviewed, Reviewer
+from journeyman.agent.review.rules import check_commands
 from journeyman.agent.tools.confirmation import request_confirmation_tool
+from journeyman.agent.tools.journaled import journal_entry
 from journeyman.agent.tools.knowledge import knowledge_tools
 from journeyman.agent.tools.limits import ToolLimits
 from journeyman.agent.tools.session_search import session_search_tool
@@ -29,12 +31,12 @@ from journeyman.embeddings.embedder import Embedder
 from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
-from journeyman.records.errors import BadSetting, MissingPart, NotWritten
+from journeyman.records.errors import BadSetting, MissingPart
 from journeyman.redaction.redactor import Redactor
 from journeyman.settings import EMBEDDED, AgentSettings, ModelSettings, Settings
 from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
-from journeyman.templates.defaults import BUDGET_TOKENS
+from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.templates.shown.opening import Opening
 from journeyman.warm_session.experience import Experience
 from journeyman.warm_session.tool import SCHEMA, warm_session
@@ -50,8 +52,6 @@ _SMALL_LIMITS = ToolLimits(output_characters=3_000, read_lines=120, read_charact
 """For a model with a small window, results have to be small too."""
 
 _LOOKED_AT = 200
-
-MakeOpening = Callable[..., Opening]
 
 
 def make_model(settings: ModelSettings, name: str = "") -> Model:
@@ -104,8 +104,8 @@ def usual_limits(settings: AgentSettings) -> Limits:
 
 
 class AgentMaking:
-    """Makes agents and reviewers over one store. `experience` is the facade, for the tool that
-    the agent itself uses; `make_opening` is its method for openings.
+    """Makes agents and reviewers over one store. `experience` is the facade, for openings and for
+    the tool that the agent itself uses.
     """
 
     def __init__(
@@ -113,12 +113,10 @@ class AgentMaking:
         settings: Settings,
         store: Store,
         experience: Experience,
-        make_opening: MakeOpening,
         clock: Callable[[], float],
     ) -> None:
         self._settings, self._store = settings, store
-        self._experience, self._make_opening = experience, make_opening
-        self._clock = clock
+        self._experience, self._clock = experience, clock
 
     @property
     def knowledge(self) -> Knowledge:
@@ -156,6 +154,7 @@ class AgentMaking:
                 every_turns=1 if review else chosen.every_turns,
                 every_calls=chosen.every_calls,
                 tell=tell,
+                tells_all=bool(review),
                 since=self._unreviewed(),
             )
 
@@ -174,7 +173,7 @@ class AgentMaking:
             ask=ask,
             warm=self._warm(warm, model),
             limits=limits or usual_limits(self._settings.agent),
-            prices=_prices(self._settings.model.base_url),
+            prices=self._prices(model),
             reviewing=reviewing,
             platform=platform,
             workspace=str(place.root),
@@ -212,7 +211,7 @@ class AgentMaking:
             decide=gate.decide,
             similarity=Embedder().similarity,
             find_risky=_risky(gate),
-            prices=_prices(self._settings.model.base_url),
+            prices=self._prices(model),
             clock=self._clock,
             platform=platform,
         )
@@ -226,6 +225,13 @@ class AgentMaking:
         found = self._store.sessions.list(source=SOURCE, since=since, limit=_LOOKED_AT)
         done = [one for one in found if one.session.end_reason == "agent_stop"]
         return len(done), sum(one.calls for one in done)
+
+    def _prices(self, model: Model) -> Prices:
+        """What requests to this model cost: nothing, where it runs in this process."""
+        if model.provider == EMBEDDED:
+            return lambda _model, _tokens: 0.0
+        address = self._settings.model.base_url
+        return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
 
     def _model(self, model: Model | str) -> Model:
         return make_model(self._settings.model, model) if isinstance(model, str) else model
@@ -249,8 +255,7 @@ class AgentMaking:
             self._store.reviews.add_write(entry)
 
         def check(write: Write, _invocation: Invocation) -> None:
-            if risky := find_risky(added_text(write)):
-                raise NotWritten(f"It tells a later reader to run something risky. {risky}")
+            check_commands("\n".join(write.added), find_risky)
 
         def confirm(action: str, description: str, details: dict[str, Any]) -> bool | None:
             question = Question(
@@ -287,13 +292,16 @@ class AgentMaking:
             return cold
         window = model.context_tokens
         budget = BUDGET_TOKENS if window is None else min(BUDGET_TOKENS, window // _OPENING_SHARE)
-        template = None if warm == "auto" else warm
-
-        small = {"alike": True, "max_patterns": _SMALL_MOST} if _is_small(model) else {}
+        is_small = _is_small(model)
 
         def make(task: str, tools: Sequence[JsonObject]) -> Opening:
-            return self._make_opening(
-                task, tools=tools, budget_tokens=budget, template=template, **small
+            return self._experience.opening(
+                task,
+                tools=tools,
+                budget_tokens=budget,
+                max_patterns=_SMALL_MOST if is_small else MOST_PATTERNS,
+                alike=is_small,
+                template=None if warm == "auto" else warm,
             )
 
         return make
@@ -311,7 +319,3 @@ def _risky(gate: Gate) -> Callable[[str], str]:
 
 def _is_small(model: Model) -> bool:
     return model.context_tokens is not None and model.context_tokens < _SMALL_WINDOW
-
-
-def _prices(base_url: str) -> Callable[..., float | None]:
-    return lambda model, tokens: estimated_cost(model, tokens, base_url=base_url)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
-from journeyman.records import Call, JudgedSession, SessionOverview, Template, Tokens, Verdict
+from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
 from journeyman.records.errors import MissingPart, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
 from journeyman.settings import load
@@ -148,7 +148,7 @@ class Journeyman:
                 f"An agent needs parts that are not installed here ({error}). Install them with: "
                 "pip install 'journeyman[agent]'"
             ) from error
-        return AgentMaking(self.settings, self._store, self, self.opening, self._clock)
+        return AgentMaking(self.settings, self._store, self, self._clock)
 
     @cached_property
     def reviews(self) -> "Journal":
@@ -430,16 +430,6 @@ class Journeyman:
             platform=platform,
             tags=(tags,) if isinstance(tags, str) else tuple(tags),
         )
-
-    def has_price(self, model: "Model") -> bool:
-        """Whether the cost of a model's requests can be told: only then a limit on cost holds."""
-        from journeyman.models.prices import estimated_cost
-
-        if model.provider == "embedded":
-            return True
-        one = Tokens(input_tokens=1, output_tokens=1)
-        address = self.settings.model.base_url
-        return estimated_cost(model.name, one, base_url=address) is not None
 
     def run(self, task: str, **options: Any) -> "Turn":
         """Have an agent do a task, in one turn; the options are those of `agent`."""

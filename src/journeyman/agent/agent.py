@@ -17,11 +17,10 @@ from journeyman.agent.limits import Limits, Spent
 from journeyman.agent.loop import BY_USER, Loop
 from journeyman.agent.recording import Prices, Recording
 from journeyman.agent.steps import Begun, Called, Replied, Step, Stopped
-from journeyman.agent.tools.tool import Origin
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.agent.turn import END_REASONS, Turn
 from journeyman.models.model import JsonObject, Model
-from journeyman.records import Message, Session, SessionId
+from journeyman.records import Message, Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
 from journeyman.templates.mining.own_openings import after_opening
@@ -104,7 +103,7 @@ class Agent:
         self.model = model
         self._store, self._toolbox, self._decide, self._ask = store, toolbox, decide, ask
         self._system, self._warm, self._limits = system, warm, limits
-        self._recording = Recording(store, prices)
+        self._recording, self._prices = Recording(store, prices), prices
         self._reviewing = reviewing
         self._platform, self._workspace, self._tags = platform, workspace, tags
         self._asked_model = asked_model
@@ -166,6 +165,11 @@ class Agent:
     def session(self) -> Session | None:
         """The session that the agent is in."""
         return None if self._conversation is None else self._conversation.session
+
+    @property
+    def knows_cost(self) -> bool:
+        """Whether the cost of a request can be told: only then a limit on it holds."""
+        return self._prices(self.model.name, Tokens(input_tokens=1, output_tokens=1)) is not None
 
     def wait_for_review(self, timeout_s: float | None = None) -> bool:
         """Wait until a review that is running is done; whether none runs any more."""
@@ -342,11 +346,12 @@ class Agent:
         assert self._conversation is not None
         self._recording.keep(self._conversation, message)
 
-    def _origin(self) -> Origin:
+    def _origin(self) -> Provenance:
         conversation = self._conversation
         assert conversation is not None
         session, own = conversation.session, conversation.messages[conversation.lead :]
-        return Origin(
+        return Provenance(
+            origin="agent",
             context=f"turn {sum(one.role == 'user' for one in own)}",
             session=session.id,
             parent=session.lineage.parent if session.lineage else "",

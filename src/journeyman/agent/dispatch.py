@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from journeyman.agent.gate.decision import Decision
 from journeyman.agent.tools.arguments import read_arguments
-from journeyman.agent.tools.tool import Invocation, Origin, Result, Tool, failed, refused
+from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, refused
 from journeyman.agent.tools.toolbox import Toolbox
-from journeyman.records import Recorded, ToolCall
+from journeyman.records import Provenance, Recorded, ToolCall
 from journeyman.records.errors import JourneymanError
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Dispatch:
         toolbox: Toolbox,
         decide: Decide,
         ask: Ask,
-        origin: Callable[[], Origin],
+        origin: Callable[[], Provenance],
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self._toolbox = toolbox

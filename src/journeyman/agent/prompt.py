@@ -12,7 +12,7 @@ _WORK = (
 )
 
 
-def system_prompt(workspace: Path, knowledge: str = "", extra: str = "") -> str:
-    """The prompt for work in a folder, with what is remembered and what the caller adds."""
-    parts = (_WORK.format(workspace=workspace.name or str(workspace)), extra, knowledge)
+def system_prompt(workspace: Path, knowledge: str = "") -> str:
+    """The prompt for work in a folder, with what is remembered."""
+    parts = (_WORK.format(workspace=workspace.name or str(workspace)), knowledge)
     return "\n\n".join(part.strip() for part in parts if part.strip())

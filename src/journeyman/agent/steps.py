@@ -5,7 +5,7 @@ from msgspec import Struct
 from journeyman.agent.limits import Stop
 from journeyman.agent.tools.tool import Result
 from journeyman.models.model import Reply
-from journeyman.records import SessionId, ToolCall
+from journeyman.records import Call, SessionId, ToolCall
 from journeyman.templates.shown.opening import Opening
 
 
@@ -29,6 +29,17 @@ class Called(Struct, frozen=True, kw_only=True):
 
     call: ToolCall
     result: Result
+
+    @property
+    def joined(self) -> Call:
+        """The call with its result, as it is judged."""
+        return Call(
+            id=self.call.id,
+            tool=self.call.name,
+            arguments=self.call.arguments,
+            result=self.result.text,
+            recorded=self.result.recorded,
+        )
 
 
 class Compressed(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import click
 from journeyman.records.errors import WrongInput
 
 STANDARD_INPUT = "-"
+_LONGEST_TASK = 1024 * 1024
 
 
 def read(name: str, what: str, *, most: int) -> bytes:
@@ -75,3 +76,10 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _said(problem: OSError | ValueError) -> str:
     return getattr(problem, "strerror", None) or str(problem)
+
+
+def task_text(words: tuple[str, ...]) -> str:
+    """A task as it was given: in words, or on standard input where they are a dash."""
+    if words == (STANDARD_INPUT,):
+        return read(STANDARD_INPUT, "task", most=_LONGEST_TASK).decode("utf-8", "replace")
+    return " ".join(words)

@@ -15,7 +15,6 @@ from journeyman.templates.files.strict_json import BadJson, read_json
 from journeyman.templates.shown.opening import Form
 
 _LARGEST_TOOLS = 20 * 1024 * 1024
-_LONGEST_TASK = 1024 * 1024
 
 
 def _similarity(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
@@ -111,7 +110,7 @@ def open_(
         raise click.UsageError("Say what the session is to do, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input is either the task or the tools, not both.")
-    said = _task(task)
+    said = files.task_text(task)
     definitions = None if tools is None else _definitions(tools)
     journeyman = asked.opened(ctx)
     opening = journeyman.opening(
@@ -139,13 +138,6 @@ def open_(
     elif sys.stderr.isatty() and sys.stdout.isatty():
         examples = shown.many(len(opening.patterns), "example")
         click.echo(f"{examples}, {opening.tokens:,} tokens; --explain says why.", err=True)
-
-
-def _task(words: tuple[str, ...]) -> str:
-    if words == (files.STANDARD_INPUT,):
-        read = files.read(files.STANDARD_INPUT, "task", most=_LONGEST_TASK)
-        return read.decode("utf-8", "replace")
-    return " ".join(words)
 
 
 def _definitions(name: str) -> Any:

@@ -20,7 +20,6 @@ from journeyman.cli.running_shown import Watching
 from journeyman.journeyman import Journeyman
 from journeyman.records import Call, Verdict
 
-_LONGEST_TASK = 1024 * 1024
 _MORE = click.FloatRange(0, min_open=True)
 
 
@@ -86,7 +85,7 @@ def run(
     calls are asked about on a terminal and refused elsewhere. A dash reads TASK from standard
     input.
     """
-    said = _task(task)
+    said = files.task_text(task)
     if not said.strip() and resume is None:
         raise click.UsageError("Say what the agent is to do, or --resume a session.")
     journeyman = asked.opened(ctx)
@@ -114,7 +113,7 @@ def run(
         platform="cli",
         tags=tags,
     )
-    if limits.cost_usd is not None and not journeyman.has_price(agent.model):
+    if limits.cost_usd is not None and not agent.knows_cost:
         watching.tell(
             f"No price is known for {agent.model.name}, so a limit on cost cannot hold; "
             "--tokens can."
@@ -133,16 +132,7 @@ def run(
         else:
             watching.end(turn)
         watching.reviewing(agent.wait_for_review, agent.close)
-        if review and turn.completed:
-            watching.tell_of_review()
     ctx.exit(0 if turn.completed else 1)
-
-
-def _task(words: tuple[str, ...]) -> str:
-    if words == (files.STANDARD_INPUT,):
-        read = files.read(files.STANDARD_INPUT, "task", most=_LONGEST_TASK)
-        return read.decode("utf-8", "replace")
-    return " ".join(words)
 
 
 def _of_session(
@@ -196,17 +186,6 @@ def _stoppable(tell: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _call(step: Called) -> Call:
-    call, result = step.call, step.result
-    return Call(
-        id=call.id,
-        tool=call.name,
-        arguments=call.arguments,
-        result=result.text,
-        recorded=result.recorded,
-    )
-
-
 def _told(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(turn)
     opening = turn.opening
@@ -223,7 +202,7 @@ def _told(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) -> di
             "tool": step.call.name,
             "arguments": step.call.arguments,
             "result": step.result.content,
-            "verdict": judge(_call(step)),
+            "verdict": judge(step.joined),
         }
         if isinstance(step, Called)
         else msgspec.to_builtins(step)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
+import msgspec
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
@@ -48,7 +49,6 @@ class Watching:
         self._heard = ""
         self._calls = 0
         self._refused = 0
-        self._has_told = False
         self._began = time.monotonic()
 
     def start(self, model: Model) -> None:
@@ -114,17 +114,10 @@ class Watching:
             with shown.waiting("reviewing the turn; Ctrl-C skips it"):
                 wait(None)
         except KeyboardInterrupt:
-            self._has_told = True
             cancel()
-
-    def tell_of_review(self) -> None:
-        """Who asked for a review wants to know that there was one, also when it kept nothing."""
-        if not self._has_told:
-            self.tell("Review: nothing to keep.")
 
     def tell(self, line: str) -> None:
         """A line for the person, beside the answer."""
-        self._has_told = self._has_told or line.startswith(("Review", "The review"))
         with self.paused():
             click.echo(shown.plain(line), err=True)
 
@@ -171,14 +164,7 @@ class Watching:
             self._console.print(Text(f"    why: {shown.plain(reason)}", style="dim"))
 
     def _show_call(self, step: Called) -> None:
-        call = Call(
-            id=step.call.id,
-            tool=step.call.name,
-            arguments=step.call.arguments,
-            result=step.result.text,
-            recorded=step.result.recorded,
-            index=self._calls,
-        )
+        call = msgspec.structs.replace(step.joined, index=self._calls)
         self._calls += 1
         verdict = self._judge(call)
         self._refused += verdict.status == "refused"

@@ -2,6 +2,7 @@
 made it, and the journal of all changes, from which each can be undone.
 """
 
+from collections import Counter
 from typing import Any, Literal, NewType
 
 from msgspec import Struct
@@ -52,6 +53,26 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     summary: str = ""
     entries: tuple[EntryChange, ...] = ()
     others: tuple[FileChange, ...] = ()
+
+    @property
+    def added(self) -> list[str]:
+        """What it adds: each new entry, or for a skill all lines that the file did not have."""
+        if self.kind != "skill":
+            return [change.after for change in self.entries if change.after]
+        left = Counter((self.before or "").splitlines())
+        new = []
+        for line in (self.after or "").splitlines():
+            if left[line]:
+                left[line] -= 1
+            else:
+                new.append(line)
+        return ["\n".join(new)]
+
+    @property
+    def changed_lines(self) -> int:
+        """How many lines of the file are new or gone, the larger of the two."""
+        before, after = (Counter((text or "").splitlines()) for text in (self.before, self.after))
+        return max((after - before).total(), (before - after).total())
 
     @property
     def files(self) -> tuple[FileChange, ...]:

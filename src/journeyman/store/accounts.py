@@ -19,9 +19,10 @@ from journeyman.records import Tokens, Usage
 from journeyman.records.errors import UnknownSession
 from journeyman.records.usage import IN_TOTAL, UsageBy, checked
 from journeyman.store import rows
+from journeyman.store.choosing import Chosen
 from journeyman.store.engine import explained, writing
 from journeyman.store.tables import sessions, usage
-from journeyman.store.usage_sums import Chosen, Shift, UsageSums, add_up
+from journeyman.store.usage_sums import Shift, UsageSums, add_up
 from journeyman.store.values import inserting, json_text
 
 logger = logging.getLogger(__name__)

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, TypedDict
+from typing import Any, Unpack
 
-import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import (
@@ -21,6 +20,7 @@ from journeyman.records import (
 from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.records.exported import ExportedSession
 from journeyman.store import rows
+from journeyman.store.choosing import Chosen, conditions
 from journeyman.store.engine import explained
 from journeyman.store.learned import forget_session
 from journeyman.store.search import forget_deleted_words, search_statement, snippet
@@ -29,16 +29,9 @@ from journeyman.store.tables import deleted, messages, sessions, usage
 LONGEST_LINEAGE = 1000
 
 
-class Choice(TypedDict, total=False):
+class Choice(Chosen, total=False):
     """Which sessions are meant, as `Sessions.list` takes it."""
 
-    source: str | None
-    model: str | None
-    tag: str | None
-    since: float | None
-    until: float | None
-    min_messages: int
-    subagents: bool
     limit: int | None
     offset: int
 
@@ -52,35 +45,13 @@ class Sessions:
         self._engine = engine
 
     def list(
-        self,
-        *,
-        source: str | None = None,
-        model: str | None = None,
-        tag: str | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        min_messages: int = 0,
-        subagents: bool = True,
-        limit: int | None = None,
-        offset: int = 0,
+        self, *, limit: int | None = None, offset: int = 0, **chosen: Unpack[Chosen]
     ) -> list[SessionOverview]:
-        """Sessions, newest first; those without a time come last."""
+        """Sessions, newest first; those without a time come last. They are chosen by source,
+        model, tag, since, until, min_messages and subagents.
+        """
         columns = sessions.c
-        wanted = sessions.select().where(columns.messages >= min_messages)
-        if source is not None:
-            wanted = wanted.where(columns.source == source)
-        if model is not None:
-            wanted = wanted.where(columns.model == model)
-        if tag is not None:
-            # Contained, and with the same case: LIKE means different things to the databases.
-            written = msgspec.json.encode(tag).decode()
-            wanted = wanted.where(sa.func.replace(columns.tags, written, "") != columns.tags)
-        if since is not None:
-            wanted = wanted.where(columns.started_at >= since)
-        if until is not None:
-            wanted = wanted.where(columns.started_at < until)
-        if not subagents:
-            wanted = wanted.where(sa.func.coalesce(columns.lineage, "") != "subagent")
+        wanted = sessions.select().where(*conditions(**chosen))
         wanted = wanted.order_by(columns.started_at.desc().nulls_last(), columns.row_id)
         with self._reading("listing sessions") as connection:
             found = connection.execute(wanted.limit(limit).offset(offset)).all()

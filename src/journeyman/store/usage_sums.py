@@ -3,13 +3,13 @@ that a price can be put on each sum, and no finer. Prices and the names of days 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, Unpack
 
-import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import Tokens
 from journeyman.records.usage import IN_TOTAL, LAST_MOMENT, UsageBy
+from journeyman.store.choosing import Chosen, conditions
 from journeyman.store.tables import sessions, usage
 
 DAY_S = 86_400
@@ -22,18 +22,6 @@ these are added up apart, so that the price of an average call is that of each."
 
 Shift = tuple[float, int]
 """From which moment on local time is how many seconds ahead of UTC."""
-
-
-class Chosen(TypedDict, total=False):
-    """Which sessions are meant, as `Sessions.list` takes it."""
-
-    source: str | None
-    model: str | None
-    tag: str | None
-    since: float | None
-    until: float | None
-    min_messages: int
-    subagents: bool
 
 
 class UsageSum(NamedTuple):
@@ -69,47 +57,18 @@ def add_up(
     **chosen: Unpack[Chosen],
 ) -> UsageSums:
     """The usage of the chosen sessions; `shifts` tells when local time changed in a span."""
-    conditions = _conditions(**chosen)
-    first, last = connection.execute(_span(conditions)).one()
-    counted = _counted(by, [] if first is None else shifts(first, last), conditions)
+    wanted = conditions(**chosen)
+    first, last = connection.execute(_span(wanted)).one()
+    counted = _counted(by, [] if first is None else shifts(first, last), wanted)
     has_usage = sa.func.count(counted.c.session_row.distinct())
     by_key = sa.select(counted.c.key, has_usage).group_by(counted.c.key)
-    looked_at = sa.select(sa.func.count()).select_from(sessions).where(*conditions)
+    looked_at = sa.select(sa.func.count()).select_from(sessions).where(*wanted)
     return UsageSums(
         sums=[_sum_of(row) for row in connection.execute(_added_up(counted))],
         by_key={row[0]: row[1] for row in connection.execute(by_key)},
         with_usage=connection.execute(sa.select(has_usage)).scalar_one(),
         sessions=connection.execute(looked_at).scalar_one(),
     )
-
-
-def _conditions(
-    *,
-    source: str | None = None,
-    model: str | None = None,
-    tag: str | None = None,
-    since: float | None = None,
-    until: float | None = None,
-    min_messages: int = 0,
-    subagents: bool = True,
-) -> list[sa.ColumnElement[bool]]:
-    columns = sessions.c
-    wanted = [columns.messages >= min_messages]
-    if source is not None:
-        wanted.append(columns.source == source)
-    if model is not None:
-        wanted.append(columns.model == model)
-    if tag is not None:
-        # Contained, and with the same case: LIKE means different things to the databases.
-        written = msgspec.json.encode(tag).decode()
-        wanted.append(sa.func.replace(columns.tags, written, "") != columns.tags)
-    if since is not None:
-        wanted.append(columns.started_at >= since)
-    if until is not None:
-        wanted.append(columns.started_at < until)
-    if not subagents:
-        wanted.append(sa.func.coalesce(columns.lineage, "") != "subagent")
-    return wanted
 
 
 _at = sa.func.coalesce(usage.c.at, sessions.c.started_at)

@@ -2,8 +2,8 @@
 it, so that the facade can hand it to its own agent.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from journeyman.records import Template
 
@@ -33,7 +33,16 @@ class Experience(Protocol):
         description: str | None = ...,
     ) -> Template: ...
 
-    def opening(self, task: str = ..., *, template: str | None = ...) -> "Opening": ...
+    def opening(
+        self,
+        task: str = ...,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = ...,
+        budget_tokens: int = ...,
+        max_patterns: int = ...,
+        alike: bool = ...,
+        template: str | None = ...,
+    ) -> "Opening": ...
 
     def profile(self, sessions: str | None = ..., **chosen: "Unpack[Choice]") -> "Profile": ...
 

@@ -19,8 +19,8 @@ WAIT_S = 2.0
 
 class BackgroundReview:
     """Decides when a turn is reviewed, and does it in a thread. `tell` gets the one line that a
-    person sees, if there is one; `since` counts the turns and calls of earlier agents that no
-    review has followed.
+    person sees, if there is one, and with `tells_all` also that nothing was kept. `since` counts
+    the turns and calls of earlier agents that no review has followed.
     """
 
     def __init__(
@@ -30,11 +30,12 @@ class BackgroundReview:
         every_turns: int,
         every_calls: int,
         tell: Callable[[str], None] = lambda _line: None,
+        tells_all: bool = False,
         since: tuple[int, int] = (0, 0),
     ) -> None:
         self._reviewer = reviewer
         self._every_turns, self._every_calls = every_turns, every_calls
-        self._tell = tell
+        self._tell, self._tells_all = tell, tells_all
         self._turns, self._calls = since
         self._stop, self._done = threading.Event(), threading.Event()
         self._done.set()  # not the thread itself is asked: a join that Ctrl-C breaks off forgets it
@@ -86,7 +87,7 @@ class BackgroundReview:
         self._say(reviewed)
 
     def _say(self, reviewed: Reviewed) -> None:
-        line = told(reviewed.review, reviewed.entries)
+        line = told(reviewed.review, reviewed.entries, tells_all=self._tells_all)
         if reviewed.review.status == "failed":
             logger.warning("%s", line)
             self._say_once(line)

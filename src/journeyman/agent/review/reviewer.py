@@ -21,21 +21,22 @@ from journeyman.agent.limits import Limits, Spent, Stop
 from journeyman.agent.loop import Loop
 from journeyman.agent.recording import Prices, Recording
 from journeyman.agent.review.grounds import Grounds
-from journeyman.agent.review.rules import Rules, Similarity, changed_lines
+from journeyman.agent.review.rules import Rules, Similarity
 from journeyman.agent.review.wording import ALLOWED, INSTRUCTION, denial
 from journeyman.agent.steps import Called, Replied, Stopped
-from journeyman.agent.tools.knowledge import knowledge_tools, provenance_of
-from journeyman.agent.tools.tool import Invocation, Origin, Result, Tool
+from journeyman.agent.tools.journaled import journal_entry
+from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.models.model import Model, Reply
 from journeyman.records import (
     JournalEntry,
     Message,
+    Provenance,
     Review,
     ReviewId,
     Usage,
     Write,
-    WriteId,
 )
 from journeyman.records.errors import JourneymanError, UnknownSession
 from journeyman.records.knowledge import ReviewStatus
@@ -127,8 +128,8 @@ class Reviewer:
         # Not in the user's name: a wish to keep something, said as the user's, forces writes.
         conversation.add(conversation.said("system", INSTRUCTION, self._clock(), kind="harness"))
         session = finished.session
-        origin = Origin(
-            kind="background_review",
+        origin = Provenance(
+            origin="background_review",
             context=f"review {begun.id}",
             session=session.id,
             parent=session.lineage.parent if session.lineage else "",
@@ -184,7 +185,7 @@ class Reviewer:
         """How many lines of a file reviews have changed in the last weeks; see `rules.Already`."""
         since = self._clock() - _LATELY_S
         return sum(
-            changed_lines(entry.write)
+            entry.write.changed_lines
             for entry in self._store.reviews.writes(limit=_LOOKED_AT)
             if entry.write.path == path
             and entry.review is not None
@@ -231,25 +232,6 @@ def fitting(finished: Finished, window: int | None) -> Sequence[Message]:
     while start < len(messages) and messages[start].role == "tool":
         start += 1
     return [*messages[:lead], *messages[start:]]
-
-
-def journal_entry(
-    write: Write,
-    invocation: Invocation,
-    knowledge: Knowledge,
-    at: float,
-    review: ReviewId | None = None,
-) -> JournalEntry:
-    """A write with where it came from and where it was made, for the journal."""
-    origin = provenance_of(invocation)
-    return JournalEntry(
-        id=WriteId(secrets.token_hex(4)),
-        at=at,
-        write=write,
-        review=review,
-        provenance=msgspec.structs.replace(origin, folder=str(knowledge.folder.resolve())),
-        evidence=str(invocation.arguments.get("evidence") or ""),
-    )
 
 
 def _status(stop: Stop, *, changed: bool) -> ReviewStatus:

@@ -4,7 +4,6 @@ skills.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -93,7 +92,7 @@ class Rules:
         ground = self._grounds.find(evidence)
         if isinstance(ground, str):
             raise NotWritten(ground)
-        news = [added_text(write)] if write.kind == "skill" else _entries(write)
+        news = write.added
         for number, new in enumerate(news):
             self._check_shown(write, new, ground)
             self._check_new(write, new, news[:number])
@@ -123,7 +122,7 @@ class Rules:
 
     def _lines_with(self, write: Write) -> int:
         lately = self._changed_lines.get(write.path, self._already.changed_lines(write.path))
-        return lately + changed_lines(write)
+        return lately + write.changed_lines
 
     def _check_shown(self, write: Write, new: str, ground: Ground) -> None:
         self._check_wording(write, new, ground)
@@ -132,8 +131,7 @@ class Rules:
                 f"The session does not show {', '.join(unseen[:3])}: neither the user nor a call "
                 "that worked. Write only what was seen."
             )
-        if risky := self._find_risky(new):
-            raise NotWritten(f"It tells a later reader to run something risky. {risky}")
+        check_commands(new, self._find_risky)
         if write.kind == "skill" and not self._grounds.ended_well:
             raise NotWritten("The work did not end with calls that worked: there is no way yet.")
         if write.kind == "skill" and write.before is None and len(new) > LARGEST_NEW_SKILL:
@@ -182,8 +180,10 @@ class Rules:
             )
 
 
-def _entries(write: Write) -> list[str]:
-    return [change.after for change in write.entries if change.after]
+def check_commands(text: str, find_risky: Callable[[str], str]) -> None:
+    """Raises NotWritten when a text tells its reader to run what the gate would ask about."""
+    if risky := find_risky(text):
+        raise NotWritten(f"It tells a later reader to run something risky. {risky}")
 
 
 def _folder(path: str) -> str:
@@ -191,26 +191,6 @@ def _folder(path: str) -> str:
     parts = path.split("/")
     inside = [place for place, part in enumerate(parts) if part in _SUPPORT]
     return "/".join(parts[: inside[-1] if inside else -1])
-
-
-def added_text(write: Write) -> str:
-    """What a write adds: new entries, or the lines that a file did not have."""
-    if write.kind != "skill":
-        return "\n".join(_entries(write))
-    left = Counter((write.before or "").splitlines())
-    added = []
-    for line in (write.after or "").splitlines():
-        if left[line]:
-            left[line] -= 1
-        else:
-            added.append(line)
-    return "\n".join(added)
-
-
-def changed_lines(write: Write) -> int:
-    """How many lines are new or gone, the larger of the two."""
-    before, after = (Counter((text or "").splitlines()) for text in (write.before, write.after))
-    return max((after - before).total(), (before - after).total())
 
 
 def _front(text: str | None) -> str:

@@ -23,11 +23,11 @@ def denial(tool: str) -> str:
     return f"A review may not use {tool}, only {', '.join(ALLOWED)}."
 
 
-def told(review: Review, entries: Sequence[JournalEntry]) -> str:
-    """The one line that a person sees, or nothing where nothing changed."""
+def told(review: Review, entries: Sequence[JournalEntry], *, tells_all: bool = False) -> str:
+    """The one line that a person sees; where nothing was kept, only if that `tells_all`."""
     if review.status == "failed":
         return f"The review failed: {review.error}"
     if not entries:
-        return ""
+        return "Review: nothing to keep." if tells_all and review.status == "unchanged" else ""
     changes = "; ".join(entry.write.summary for entry in reversed(entries))
     return f"Review: {changes} (undo: journeyman review undo {review.id})"

@@ -47,14 +47,7 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "type": "object",
             "properties": {
                 "code": {"type": "string", "description": "The Python source."},
-                "timeout": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "description": (
-                        f"Seconds it may take (default {limits.timeout_s:g}, "
-                        f"most {limits.longest_s:g})."
-                    ),
-                },
+                "timeout": limits.timeout_parameter,
             },
             "required": ["code"],
             "additionalProperties": False,

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from journeyman.agent.knowledge.journal import Check, Journaled, Keep, allow
 from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.tools.journaled import Check, Journaled, Keep, allow
 from journeyman.agent.tools.memory_tool import memory_tool
 from journeyman.agent.tools.skill_tools import skill_tools
-from journeyman.agent.tools.tool import Invocation, Tool
-from journeyman.records import Provenance
+from journeyman.agent.tools.tool import Tool
 
 
 def knowledge_tools(
@@ -23,17 +22,3 @@ def knowledge_tools(
     """
     journaled = Journaled(knowledge=knowledge, keep=keep, check=check)
     return memory_tool(journaled), *skill_tools(journaled, viewed)
-
-
-def provenance_of(invocation: Invocation) -> Provenance:
-    """Where a write of this call comes from, for the journal."""
-    origin = invocation.origin
-    return Provenance(
-        origin=origin.kind,
-        context=origin.context,
-        session=origin.session,
-        parent=origin.parent,
-        platform=origin.platform,
-        tool_call=invocation.call_id,
-        model=origin.model,
-    )

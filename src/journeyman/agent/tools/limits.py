@@ -16,6 +16,12 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
     read_characters: int = 50_000
     matches: int = 50
 
+    @property
+    def timeout_parameter(self) -> dict[str, object]:
+        """The schema of the parameter with which a call asks for time."""
+        about = f"Seconds it may take (default {self.timeout_s:g}, most {self.longest_s:g})."
+        return {"type": "number", "exclusiveMinimum": 0, "description": about}
+
     def allowed_s(self, asked: float | None) -> float:
         """The time a command gets that asked for this much."""
         return self.timeout_s if asked is None else min(asked, self.longest_s)

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from journeyman.agent.knowledge.journal import Journaled
 from journeyman.agent.knowledge.memory import Operation, Target
 from journeyman.agent.knowledge.screening import safe_to_show
+from journeyman.agent.tools.journaled import Journaled
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
 from journeyman.records import Write
 

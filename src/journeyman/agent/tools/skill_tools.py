@@ -5,10 +5,10 @@ What may be written is for `knowledge`.
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.agent.knowledge.journal import Journaled
 from journeyman.agent.knowledge.screening import safe_to_show
 from journeyman.agent.knowledge.skill_folders import MAIN
 from journeyman.agent.knowledge.skills import Skills
+from journeyman.agent.tools.journaled import Journaled
 from journeyman.agent.tools.memory_tool import EVIDENCE
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
 from journeyman.records import Write

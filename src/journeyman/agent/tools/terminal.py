@@ -49,14 +49,7 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "type": "object",
             "properties": {
                 "command": {"type": "string", "description": "The command line."},
-                "timeout": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "description": (
-                        f"Seconds it may take (default {limits.timeout_s:g}, "
-                        f"most {limits.longest_s:g})."
-                    ),
-                },
+                "timeout": limits.timeout_parameter,
                 "workdir": {"type": "string", "description": "Folder to run in."},
             },
             "required": ["command"],

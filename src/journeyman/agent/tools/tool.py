@@ -1,38 +1,23 @@
 """A tool: what the model is told of it, and what runs when it is called."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import Recorded
-
-OriginKind = Literal["agent", "background_review"]
-
-
-class Origin(Struct, frozen=True, kw_only=True):
-    """Who makes a call and in what setting, so that what it writes can be traced: `context` is the
-    turn or the review it belongs to, `parent` the session that this one continues, `platform`
-    the surface that started the agent.
-    """
-
-    kind: OriginKind = "agent"
-    context: str = ""
-    session: str = ""
-    parent: str = ""
-    platform: str = ""
-    model: str = ""
+from journeyman.records import Provenance, Recorded
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One call as a tool gets it: arguments that fit its schema. `cancelled` says whether the
-    result is still wanted; what takes long asks it now and then.
+    """One call as a tool gets it: arguments that fit its schema. `origin` says who makes it, so
+    that what it writes can be traced. `cancelled` says whether the result is still wanted; what
+    takes long asks it now and then.
     """
 
     call_id: str
     arguments: dict[str, Any]
-    origin: Origin = Origin()
+    origin: Provenance = Provenance()
     cancelled: Callable[[], bool] = lambda: False
 
 

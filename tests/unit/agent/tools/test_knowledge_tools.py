@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.tools.knowledge import knowledge_tools, provenance_of
-from journeyman.agent.tools.tool import Invocation, Origin, Result, Tool
+from journeyman.agent.tools.journaled import journal_entry
+from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Provenance, Write
 from journeyman.records.errors import NotWritten, StoreUnavailable
@@ -253,16 +254,25 @@ class TestChecksAndJournal:
             memory.run(Invocation(call_id="1", arguments=arguments))
         assert knowledge.memory.entries("user") == ()
 
-    def test_where_a_write_comes_from(self) -> None:
-        origin = Origin(
-            kind="background_review",
+    def test_where_a_write_comes_from(self, tmp_path: Path) -> None:
+        origin = Provenance(
+            origin="background_review",
             context="review 1",
             session="s",
             parent="p",
             platform="cli",
             model="m",
         )
-        assert provenance_of(Invocation(call_id="c", arguments={}, origin=origin)) == Provenance(
+        call = Invocation(call_id="c", arguments={"evidence": "said so"}, origin=origin)
+        write = Write(kind="user", action="add", path="memories/USER.md")
+        entry = journal_entry(write, call, Knowledge(tmp_path), 5.0)
+        assert (entry.write, entry.at, entry.evidence, entry.review) == (
+            write,
+            5.0,
+            "said so",
+            None,
+        )
+        assert entry.provenance == Provenance(
             origin="background_review",
             context="review 1",
             session="s",
@@ -270,4 +280,5 @@ class TestChecksAndJournal:
             platform="cli",
             tool_call="c",
             model="m",
+            folder=str(tmp_path.resolve()),
         )

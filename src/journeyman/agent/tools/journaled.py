@@ -2,13 +2,15 @@
 change that the journal did not take is undone.
 """
 
+import secrets
 from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct
 
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.tools.tool import Invocation, Result, failed, refused
-from journeyman.records import Write, WriteKind
+from journeyman.records import JournalEntry, ReviewId, Write, WriteId, WriteKind
 from journeyman.records.errors import JourneymanError, NotWritten
 
 Keep = Callable[[Write, Invocation], None]
@@ -60,3 +62,25 @@ class Journaled(Struct, frozen=True, kw_only=True):
         finally:
             if not kept:
                 self.knowledge.take_back(write)
+
+
+def journal_entry(
+    write: Write,
+    invocation: Invocation,
+    knowledge: Knowledge,
+    at: float,
+    review: ReviewId | None = None,
+) -> JournalEntry:
+    """A write with where it came from and where it was made, for the journal."""
+    return JournalEntry(
+        id=WriteId(secrets.token_hex(4)),
+        at=at,
+        write=write,
+        review=review,
+        provenance=msgspec.structs.replace(
+            invocation.origin,
+            tool_call=invocation.call_id,
+            folder=str(knowledge.folder.resolve()),
+        ),
+        evidence=str(invocation.arguments.get("evidence") or ""),
+    )
