@@ -24,6 +24,7 @@ _LOADED = """
 import gc, json, os, sys, time
 import alembic.command, genai_prices
 import journeyman.agent_making, journeyman.models.remote, journeyman.templates.learning
+import journeyman.cli.confirming, journeyman.confirm.client, journeyman.confirm.running
 from journeyman.cli import main, opening, profiling, reviewing, running, sessions, usage
 
 gc.freeze()  # so that the forks do not copy what they never change

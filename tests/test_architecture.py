@@ -28,7 +28,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("trials", "schedule"),
     ("settings", "testing"),
     ("accounting", "diagnosis", "judging", "reports"),
-    ("warm_session",),  # a tool over what the facade offers: surfaces and agents are handed it
+    (
+        "warm_session",
+        "confirm_making",
+    ),  # a tool over what the facade offers: surfaces and agents are handed it
     ("agent_making",),  # puts an agent together from the rooms and the settings
     ("journeyman",),
     ("web", "mcp", "hosts"),
@@ -215,6 +218,11 @@ def test_broad_handlers_have_a_home() -> None:
         "journeyman.agent.dispatch": 1,
         "journeyman.agent.review.background": 1,
         "journeyman.cli": 1,
+        "journeyman.confirm.notices.telegram_listening": 1,
+        "journeyman.confirm.notices.telling": 2,
+        "journeyman.confirm.server.quick": 1,
+        "journeyman.confirm.upkeep": 1,
+        "journeyman.confirm.writer": 1,
         "journeyman.logs.importing": 1,
         "journeyman.logs.registry": 2,
         "journeyman.mcp.server": 1,

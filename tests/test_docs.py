@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -34,17 +35,19 @@ def all_text() -> str:
 
 def commands() -> dict[str, click.Command]:
     """Every command by the words that call it."""
-    context = click.Context(command_line)
-    found = {}
-    for name in command_line.list_commands(context):
-        command = command_line.get_command(context, name)
+    return dict(_commands_of(command_line, ""))
+
+
+def _commands_of(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         assert command is not None
+        words = f"{before} {name}".strip()
         if isinstance(command, click.Group):
-            for inner, one in command.commands.items():
-                found[name if one.hidden else f"{name} {inner}"] = one
+            yield from _commands_of(command, words)
         else:
-            found[name] = command
-    return found
+            yield before if command.hidden else words, command
 
 
 @pytest.mark.parametrize("name", commands())
@@ -56,9 +59,12 @@ def test_every_command_is_in_the_docs_and_has_examples(name: str) -> None:
 
 def test_every_command_in_the_docs_exists() -> None:
     known = commands()
-    for words in re.findall(r"journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+)?)", all_text()):
-        first, _, second = words.partition(" ")
-        assert first in known or f"{first} {second}" in known or first == "sessions", words
+    groups = {name.rpartition(" ")[0] for name in known}
+    for words in re.findall(r"journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+){0,2})", all_text()):
+        first, *more = words.split()
+        begun = [" ".join((first, *more[:count])) for count in range(len(more) + 1)]
+        assert any(name in known for name in begun) or first == "sessions", words
+        assert begun[0] in known or begun[0] in groups, words
 
 
 def test_every_flag_in_the_docs_exists() -> None:
@@ -76,12 +82,15 @@ def test_settings_and_docs_agree() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     for setting in SETTINGS:
         assert f"| `{setting.key}` | `{setting.variable}` |" in page
+        if setting.also:
+            assert f"`{setting.also}`" in page
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 
 def test_no_placeholder_is_left() -> None:
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
+    known |= {setting.also for setting in SETTINGS}
     known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 

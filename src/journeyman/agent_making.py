@@ -27,6 +27,7 @@ from journeyman.agent.tools.session_search import session_search_tool
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
+from journeyman.confirm_making import asking_service
 from journeyman.embeddings.embedder import Embedder
 from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
@@ -143,7 +144,10 @@ class AgentMaking:
         place = Workspace(workspace, hidden=self._hidden)
         asked_model = model if isinstance(model, str) else ""
         model = self._model(model)
-        ask = ask or nobody
+        if ask is None:
+            # A confirmation service that is configured is asked; otherwise nobody can be.
+            service = self._settings.confirm.token
+            ask = asking_service(self._settings, str(place.root), tell) if service else nobody
         gate = Gate(place.root, home=Path.home())
         tools = self._tools(place, gate, model, ask)
         reviewing, chosen = None, self._settings.review
@@ -257,12 +261,16 @@ class AgentMaking:
         def check(write: Write, _invocation: Invocation) -> None:
             check_commands("\n".join(write.added), find_risky)
 
-        def confirm(action: str, description: str, details: dict[str, Any]) -> bool | None:
+        def confirm(
+            action: str, description: str, details: dict[str, Any], call: Invocation
+        ) -> bool | None:
             question = Question(
-                tool="request_confirmation",
-                arguments={"action": action, **details},
+                tool=action,
+                arguments=details,
                 rule="agent.asks",
                 reason=description,
+                session=call.origin.session,
+                cancelled=call.cancelled,
             )
             return ask(question)
 

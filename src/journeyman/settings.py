@@ -52,6 +52,27 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
     every_calls: int = 15
 
 
+class ConfirmSettings(Struct, frozen=True, kw_only=True):
+    """Where confirmations are served, who is told of them, and with what credential one asks."""
+
+    host: str = "127.0.0.1"
+    port: int = 6000
+    page_port: int = 6080
+    hosts: tuple[str, ...] = ()
+    page_hosts: tuple[str, ...] = ()
+    page_url: str = ""
+    rate_limit: int = 10
+    policy: str = ""
+    notify: tuple[str, ...] = ()
+    url: str = ""
+    token: str = ""
+    approver_key: str = ""
+
+    def __repr__(self) -> str:
+        """Without the secrets, which have no place in a log or a traceback."""
+        return f"ConfirmSettings(host={self.host!r}, port={self.port!r}, url={self.url!r})"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings in force."""
 
@@ -62,6 +83,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
     review: ReviewSettings = ReviewSettings()
+    confirm: ConfirmSettings = ConfirmSettings()
 
 
 def _text(value: Any) -> str:
@@ -92,6 +114,20 @@ def _count(value: Any) -> int:
     return count
 
 
+def _port(value: Any) -> int:
+    port = int(value)
+    if isinstance(value, bool | float) or not 0 <= port < 65_536:
+        raise ValueError("it is not a port")
+    return port
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    """A list of addresses: in a file as a list, in a variable with blanks between them, because
+    addresses may have commas in them.
+    """
+    return _names(value.split() if isinstance(value, str) else value)
+
+
 def _switch(value: Any) -> bool:
     return value if isinstance(value, bool) else _SWITCHES[value.casefold()]
 
@@ -108,6 +144,8 @@ class Setting(NamedTuple):
     key: str
     read: Callable[[Any], Any]
     about: str
+    also: str = ""
+    """Another variable that sets it, where Journeyman's own does not."""
 
     @property
     def variable(self) -> str:
@@ -136,12 +174,49 @@ SETTINGS = (
     Setting("review.enabled", _switch, "true reviews finished turns; default false"),
     Setting("review.every_turns", _count, "review after so many turns; default 5"),
     Setting("review.every_calls", _count, "or after so many calls; default 15"),
+    Setting(
+        "confirm.host",
+        _text,
+        "the address on which confirmations are served; default 127.0.0.1",
+        "CONFIRMATION_HOST",
+    ),
+    Setting("confirm.port", _port, "the port for agents; default 6000", "CONFIRMATION_PORT"),
+    Setting("confirm.page_port", _port, "the port of the page for people; default 6080"),
+    Setting(
+        "confirm.hosts",
+        _names,
+        "a list of names: other names under which agents may ask, as name:port",
+    ),
+    Setting(
+        "confirm.page_hosts",
+        _names,
+        "a list of names: other names under which browsers may open the page, as name:port",
+    ),
+    Setting("confirm.page_url", _text, "the page's address in notices; default its host and port"),
+    Setting(
+        "confirm.rate_limit",
+        _count,
+        "requests for one action in an hour at most; default 10",
+        "CONFIRMATION_RATE_LIMIT",
+    ),
+    Setting("confirm.policy", _text, "the file with the policy; default <home>/confirm.toml"),
+    Setting(
+        "confirm.notify",
+        _addresses,
+        "a list of addresses that apprise knows: who is told, the first that works",
+    ),
+    Setting("confirm.url", _text, "where the service is asked; default http://<host>:<port>"),
+    Setting("confirm.token", _text, "the agent's token: with it, the gate asks the service"),
+    Setting("confirm.approver_key", _text, "the approver's key, for approve and deny"),
 )
 _TABLES: dict[str, type[Struct]] = {
     "model": ModelSettings,
     "agent": AgentSettings,
     "review": ReviewSettings,
+    "confirm": ConfirmSettings,
 }
+_SECRET = ("model.api_key", "confirm.token", "confirm.approver_key", "confirm.notify")
+"""Settings whose values are not to be shown."""
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
@@ -163,8 +238,9 @@ def load(
     for key, value in _flat(_from_file(file)):
         values[key] = _checked(key, value, f"{file}")
     for setting in SETTINGS:
-        if text := environ.get(setting.variable):
-            values[setting.key] = _checked(setting.key, text, setting.variable)
+        for variable in filter(None, (setting.also, setting.variable)):
+            if text := environ.get(variable):
+                values[setting.key] = _checked(setting.key, text, variable)
     if database is not None:
         values["database"] = database
     values.setdefault("database", sqlite_url(folder / "journeyman.db"))
@@ -215,7 +291,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
     try:
         return setting.read(value)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        shown = "***" if "key" in key else repr(value)
+        shown = "***" if key in _SECRET else repr(value)
         raise BadSetting(
             f"{where} sets {key} to {shown}, which cannot be used: it is {setting.about}."
         ) from error

@@ -17,7 +17,7 @@ from tests.conftest import Command
 from journeyman import Journeyman
 from journeyman.testing import Corpus, write_large_claude_log
 
-_KILLS = 20
+_KILLS = 10
 
 
 @pytest.fixture(scope="module")

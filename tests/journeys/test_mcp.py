@@ -115,7 +115,10 @@ def tools(server: Connection) -> dict[str, Tool]:
 
 class TestTools:
     def test_their_names(self, tools: dict[str, Tool]) -> None:
-        assert [*tools] == ["opening", "profile", "search_sessions", "warm_session"]
+        assert [*tools] == [
+            *("opening", "profile", "search_sessions", "warm_session", "request_confirmation"),
+            *("get_confirmation", "cancel_confirmation", "redeem_confirmation"),
+        ]
         assert tools["warm_session"].input_schema == SCHEMA["parameters"]
 
     def test_they_explain_themselves(self, tools: dict[str, Tool]) -> None:
@@ -137,6 +140,10 @@ class TestTools:
             "profile": (True, False),
             "search_sessions": (True, False),
             "warm_session": (False, True),
+            "request_confirmation": (False, False),
+            "get_confirmation": (True, False),
+            "cancel_confirmation": (False, False),
+            "redeem_confirmation": (False, False),
         }
 
 

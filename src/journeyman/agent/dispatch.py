@@ -25,13 +25,22 @@ Decide = Callable[[str, dict[str, object]], Decision]
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A call that needs a person's word."""
+    """A call that needs a person's word. Who waits long for it looks whether it was `cancelled`."""
 
     tool: str
     arguments: dict[str, object]
     rule: str
     reason: str
+    files: dict[str, str] = {}
+    """The texts of files that it would run, by path."""
+    session: str = ""
+    cancelled: Callable[[], bool] = lambda: False
 
+
+_CHANGED = (
+    "A person allowed it, but a file that it would run has changed since. It was not run; ask for "
+    "it again as it is now."
+)
 
 Ask = Callable[[Question], bool | None]
 """Asks a person: yes, no, or None where nobody can answer, which is a no."""
@@ -97,8 +106,11 @@ class Dispatch:
         decision = self._decide(tool.name, arguments)
         if decision.answer == "refuse":
             return lambda: refused(f"{decision.reason} It was not run.", rule=decision.rule)
-        if decision.answer == "ask" and (no := self._no(tool, arguments, decision)):
-            return lambda: no
+        if decision.answer == "ask":
+            if no := self._no(tool, arguments, decision):
+                return lambda: no
+            if self._decide(tool.name, arguments) != decision:
+                return lambda: refused(_CHANGED, rule=decision.rule)
         if self._cancelled():  # while the person was thinking
             return lambda: interrupted(call.name)
         return lambda: self._tried(tool, call, arguments)
@@ -106,7 +118,13 @@ class Dispatch:
     def _no(self, tool: Tool, arguments: dict[str, object], decision: Decision) -> Result | None:
         """The refusal, unless a person said yes."""
         question = Question(
-            tool=tool.name, arguments=arguments, rule=decision.rule, reason=decision.reason
+            tool=tool.name,
+            arguments=arguments,
+            rule=decision.rule,
+            reason=decision.reason,
+            files=decision.files,
+            session=self._origin().session,
+            cancelled=self._cancelled,
         )
         answer = self._ask(question)
         if answer:

@@ -39,6 +39,7 @@ _COMMANDS = {
     "run": _Command("running:run", "Have an agent do a task, started warm."),
     "review": _Command("reviewing:review", "Keep what a session teaches; show and undo that."),
     "usage": _Command("usage:usage", "Tokens and cost of sessions."),
+    "confirm": _Command("confirming:confirm", "Hold risky actions until a person decides."),
     "mcp": _Command("mcp:mcp", "Serve MCP, for the models of other programs."),
 }
 

@@ -30,8 +30,8 @@ def mcp(ctx: click.Context) -> None:
     """Serve MCP: tools that let a model use what Journeyman knows.
 
     An MCP client starts this command and talks to it on standard input and output; you do not
-    call it yourself. The tools are opening, profile, search_sessions and warm_session. It ends
-    when its input ends.
+    call it yourself. The tools are opening, profile, search_sessions, warm_session, and four that
+    have people confirm something, which they cannot do themselves. It ends when its input ends.
     """
     # Loaded here because the SDK is an extra and slow to load, and help needs none of it.
     from journeyman.mcp.server import serve  # noqa: PLC0415

@@ -106,7 +106,8 @@ def run(
         model=model,
         workspace=workspace or Path(),
         warm=warm,
-        ask=_asking(watching),
+        # Where a confirmation service is configured, it is asked, and not who sits here.
+        ask=None if journeyman.settings.confirm.token else _asking(watching),
         limits=limits,
         review=review,
         tell=watching.tell,

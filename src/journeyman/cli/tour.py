@@ -17,6 +17,7 @@ from journeyman.cli.patterns_shown import show_pattern
 from journeyman.cli.profile_shown import show_failure, show_summary, show_tools
 from journeyman.cli.running_shown import Watching
 from journeyman.cli.sessions import show_call
+from journeyman.cli.tour_confirming import show_confirming, told_confirming
 from journeyman.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.records import Call, Verdict
@@ -61,8 +62,10 @@ def tour(*, sample: bool, no_agent: bool, as_json: bool) -> None:
         else:
             console = shown.console()
             _show(console, journeyman, Path(folder, "samples"), sample=sample)
+            _step(console, 7, "A risky action waits for a person")
+            show_confirming(console, Path(folder))
             if not no_agent:
-                _step(console, 7, "An agent at work, cold and warm")
+                _step(console, 8, "An agent at work, cold and warm")
                 _show_agent(console, Path(folder))
             _show_end(console)
 
@@ -78,6 +81,7 @@ def _tell(journeyman: Journeyman, samples: Path, *, sample: bool, agent: bool) -
     told |= {"profile": journeyman.profile(), "learned": journeyman.learn()}
     task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
     told |= {"opening": journeyman.opening(task)}
+    told |= {"confirmation": told_confirming(samples.parent)}
     asked.print_json(told | ({"agent": _told_agent(samples.parent)} if agent else {}))
 
 
@@ -257,6 +261,7 @@ def _show_end(console: Console) -> None:
         "  [bold]journeyman learn[/]           learn what works\n"
         '  [bold]journeyman open "TASK"[/]     start the next session warm\n'
         '  [bold]journeyman run "TASK"[/]      have an agent do it\n'
+        "  [bold]journeyman confirm serve[/]   decide on what agents must not do alone\n"
         "  [bold]journeyman sessions list[/]   look at them\n"
         "  [bold]journeyman doctor[/]          see what is found and what works"
     )

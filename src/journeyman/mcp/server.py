@@ -1,5 +1,5 @@
 """The server itself: it lists the tools, runs the calls one after the other in a thread beside the
-event loop, and tells errors as results that a model can act on.
+event loop, except those that wait for people, and tells errors as results that a model can act on.
 """
 
 import asyncio
@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from journeyman.journeyman import Journeyman
-from journeyman.mcp.tools import TOOLS, Answered, OfferedTool
+from journeyman.mcp.offered import Answered, OfferedTool
+from journeyman.mcp.tools import TOOLS
 from journeyman.records.errors import JourneymanError, MissingPart
 from journeyman.version import __version__
 
@@ -37,7 +38,9 @@ _logger = logging.getLogger(__name__)
 INSTRUCTIONS = (
     "Journeyman knows what worked in earlier sessions of tool-using agents: call `opening` before "
     "a task that needs tools. `warm_session` keeps templates, `profile` tells error rates, "
-    "`search_sessions` finds what was said and done."
+    "`search_sessions` finds what was said and done. Before an action that cannot be undone, or "
+    "that you were told to have confirmed, call `request_confirmation`, wait with "
+    "`get_confirmation`, and do it only after `redeem_confirmation` granted it."
 )
 
 Context = ServerRequestContext[Any]
@@ -74,7 +77,9 @@ def make_server(journeyman: Journeyman, worker: ThreadPoolExecutor) -> Server[An
             message = f"There is no tool {call.name!r}. The tools are: {known}."
             raise MCPError(code=INVALID_PARAMS, message=message)
         loop = asyncio.get_running_loop()
-        said = await loop.run_in_executor(worker, _answered, tool, journeyman, call.arguments or {})
+        # What waits for people has threads of its own, so that other calls are served meanwhile.
+        place = None if tool.waits else worker
+        said = await loop.run_in_executor(place, _answered, tool, journeyman, call.arguments or {})
         return CallToolResult(
             content=[TextContent(type="text", text=said.text)], is_error=said.is_error
         )

@@ -2,20 +2,21 @@
 the one method of the facade behind it. Nothing here knows the protocol.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 
 from journeyman.journeyman import Journeyman
+from journeyman.mcp.confirm_tools import CONFIRM_TOOLS
+from journeyman.mcp.offered import Answered, OfferedTool, as_json, object_schema
 from journeyman.redaction.redactor import Redactor
 from journeyman.reliability.profile import By
 from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.templates.shown.opening import Form
 from journeyman.warm_session import SCHEMA, compact, warm_session
 from journeyman.warm_session.arguments import Given, read_arguments
-from journeyman.warm_session.compact import Answer
 
 MOST_HITS = 50
 
@@ -27,25 +28,6 @@ _SOURCE = {
     "type": "string",
     "description": "Only sessions of this recorder, such as claude_code, codex or hermes.",
 }
-
-
-class Answered(Struct, frozen=True, kw_only=True):
-    """What a tool says, and whether that is an error."""
-
-    text: str
-    is_error: bool = False
-
-
-class OfferedTool(Struct, frozen=True, kw_only=True):
-    """One tool. It only reads, or it writes; what it writes may take something away."""
-
-    name: str
-    title: str
-    description: str
-    schema: dict[str, Any]
-    run: Callable[[Journeyman, Mapping[str, Any]], Answered]
-    reads_only: bool = False
-    deletes: bool = False
 
 
 class _Success(Struct):
@@ -62,9 +44,9 @@ def _profile(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     chosen = {"source": given["source"]} if "source" in given else {}
     if "by" not in given:
         profile = journeyman.profile(given.get("session_id"), **chosen)
-        return _as_json(compact.profile_answer(profile))
+        return as_json(compact.profile_answer(profile))
     groups = journeyman.grouped(given["by"], given.get("session_id"), **chosen)
-    return _as_json(compact.groups_answer(given["by"], groups))
+    return as_json(compact.groups_answer(given["by"], groups))
 
 
 def _opening(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
@@ -73,30 +55,17 @@ def _opening(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     opening = journeyman.opening(given.pop("task"), **given)
     if form == "text":
         return Answered(text=opening.messages("text") or f"No examples. {opening.note}")
-    return _as_json(compact.opening_answer(opening, form))
+    return as_json(compact.opening_answer(opening, form))
 
 
 def _search_sessions(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     given: Given = read_arguments("search_sessions", arguments, _SEARCH_SCHEMA)
     # A person may see their own secrets; a model, which sends on what it reads, need not.
     found = journeyman.sessions.search(given.pop("query"), clean=Redactor().text, **given)
-    return _as_json(compact.hits_answer(found))
+    return as_json(compact.hits_answer(found))
 
 
-def _as_json(answer: Answer) -> Answered:
-    return Answered(text=msgspec.json.encode(answer).decode())
-
-
-def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*required],
-        "additionalProperties": False,
-    }
-
-
-_PROFILE_SCHEMA = _object(
+_PROFILE_SCHEMA = object_schema(
     {
         "session_id": _SESSION,
         "source": _SOURCE,
@@ -108,7 +77,7 @@ _PROFILE_SCHEMA = _object(
     }
 )
 
-_OPENING_SCHEMA = _object(
+_OPENING_SCHEMA = object_schema(
     {
         "task": {
             "type": "string",
@@ -148,7 +117,7 @@ _OPENING_SCHEMA = _object(
     "task",
 )
 
-_SEARCH_SCHEMA = _object(
+_SEARCH_SCHEMA = object_schema(
     {
         "query": {
             "type": "string",
@@ -208,4 +177,5 @@ TOOLS: tuple[OfferedTool, ...] = (
         run=_warm_session,
         deletes=True,
     ),
+    *CONFIRM_TOOLS,
 )

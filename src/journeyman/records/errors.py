@@ -13,18 +13,24 @@
     │   ├── BadTools
     │   ├── NotWritten
     │   ├── SessionTaken
-    │   └── UnknownReview
+    │   ├── UnknownReview
+    │   └── ConfirmationRefused
+    │       └── ConfirmationChanged
     └── OutsideProblem             the world: something has to be mended first
         ├── LogUnreadable
         ├── StoreUnavailable
         ├── Unstorable
         ├── MissingPart
         ├── ModelUnavailable
-        └── ContextFull
+        ├── ContextFull
+        ├── ServiceUnavailable
+        └── AuditBroken
 
 Each message says what was being done, what was found and what to do next; surfaces print it as
 it is.
 """
+
+from collections.abc import Mapping
 
 
 class JourneymanError(Exception):
@@ -83,6 +89,23 @@ class UnknownReview(WrongInput):
     """No review or write has this id or an id that begins so."""
 
 
+class ConfirmationRefused(WrongInput):
+    """The confirmation service said no to a request. `code` says why in one word, `about` has
+    what belongs to it.
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "", about: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.about = dict(about or {})
+
+
+class ConfirmationChanged(ConfirmationRefused):
+    """What is about to run is not what was approved."""
+
+
 class OutsideProblem(JourneymanError):
     """A file, a database or a service outside did not do its part."""
 
@@ -109,6 +132,14 @@ class ModelUnavailable(OutsideProblem):
 
 class ContextFull(OutsideProblem):
     """The conversation does not fit the window of the model."""
+
+
+class ServiceUnavailable(OutsideProblem):
+    """The confirmation service cannot be reached, or what answers there is not it."""
+
+
+class AuditBroken(OutsideProblem):
+    """The audit of confirmations is not the one whose head was noted."""
 
 
 def follows_interrupt(error: BaseException | None) -> bool:

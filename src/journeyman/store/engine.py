@@ -55,7 +55,7 @@ def explained(url: sa.URL, doing: str) -> Iterator[None]:
         raise StoreUnavailable(f"While {doing}: {shown}: {reason}. {advice}") from error
     except (sa.exc.DataError, sa.exc.IntegrityError) as error:
         raise Unstorable(f"While {doing}: {_reason(error)}. Please report this log.") from error
-    except sa.exc.DatabaseError as error:
+    except sa.exc.DBAPIError as error:
         raise StoreUnavailable(
             f"While {doing}: {shown}: {_reason(error)}. "
             "If the file is damaged, move it away and import again: the logs are untouched."
@@ -63,11 +63,13 @@ def explained(url: sa.URL, doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def writing(engine: sa.Engine, doing: str) -> Iterator[sa.Connection]:
-    """A transaction that writes: all of it is kept when the block ends well, none otherwise."""
+def writing(engine: sa.Engine, doing: str, *, durable: bool = False) -> Iterator[sa.Connection]:
+    """A transaction that writes: all of it is kept when the block ends well, none otherwise. What
+    is `durable` also outlives a loss of power from then on.
+    """
     with (
         explained(engine.url, doing),
-        engine.connect().execution_options(writes=True) as connection,
+        engine.connect().execution_options(writes=True, durable=durable) as connection,
         connection.begin(),
     ):
         yield connection
@@ -111,7 +113,11 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
         # A writer takes its lock at once: two that begin as readers could only deadlock.
-        writes = connection.get_execution_options().get("writes", False)
+        options = connection.get_execution_options()
+        writes = options.get("writes", False)
+        if writes:
+            level = "FULL" if options.get("durable", False) else "NORMAL"
+            connection.exec_driver_sql(f"PRAGMA synchronous={level}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine

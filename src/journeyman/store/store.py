@@ -1,5 +1,5 @@
 """One database: opened, migrated, and offered as sessions to read, their verdicts, what was learned
-from them, what reviews wrote, and a transaction to write.
+from them, what reviews wrote, confirmations, and a transaction to write.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from journeyman.records import LogState, SessionId
 from journeyman.records.errors import JourneymanError
 from journeyman.store.accounts import Accounts
+from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import connect, explained, writing
 from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
@@ -45,6 +46,7 @@ class Store:
         self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
         self.reviews = Reviews(self._engine)
+        self.confirmations = Confirmations(self._engine)
 
     @property
     def url(self) -> str:

@@ -13,6 +13,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     answer: Answer
     rule: str = ""
     reason: str = ""
+    files: dict[str, str] = {}
+    """The texts of files that would be run, where a person is to be asked: by path."""
 
 
 ALLOW = Decision(answer="allow")

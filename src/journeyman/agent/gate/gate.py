@@ -2,9 +2,12 @@
 run; files of code that a command would run are read.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from journeyman.agent.gate.decision import ALLOW, Decision
 from journeyman.agent.gate.file_tools import FILE_RULES, judge_paths
@@ -44,7 +47,10 @@ class Gate:
     ) -> None:
         """`read` gives the text of a file that a command would run, or None."""
         self._places = Places(workspace, Path.home() if home is None else home)
-        self._judge = Judge(self._places, read_inside(workspace) if read is None else read)
+        self._reading = threading.local()
+        self._judge = Judge(
+            self._places, self._noting(read_inside(workspace) if read is None else read)
+        )
         self._tools: dict[str, Callable[[Mapping[str, Any]], Decision]] = {
             "terminal": self._terminal,
             "execute_code": self._execute_code,
@@ -56,7 +62,14 @@ class Gate:
         self._places.look_again()
         judge = self._tools.get(tool)
         if judge is not None:
-            return judge(arguments)
+            texts: dict[str, str] = {}
+            self._reading.texts = texts
+            try:
+                decision = judge(arguments)
+            finally:
+                del self._reading.texts
+            asks = decision.answer == "ask" and texts
+            return msgspec.structs.replace(decision, files=texts) if asks else decision
         if tool not in ALWAYS_ALLOWED:
             return UNKNOWN_TOOL
         deletes = tool in ("warm_session", "skill_manage") and arguments.get("action") == "delete"
@@ -80,6 +93,17 @@ class Gate:
             if decision.answer != "allow":
                 return decision
         return NOTES["run.download"].decision if runs_a_download(text) else None
+
+    def _noting(self, read: ReadFile) -> ReadFile:
+        """Reads, and keeps what was read for who is asked: it must still be so when it runs."""
+
+        def noted(path: Path) -> str | None:
+            text = read(path)
+            if text is not None and hasattr(self._reading, "texts"):
+                self._reading.texts[str(path)] = text
+            return text
+
+        return noted
 
     def _terminal(self, arguments: Mapping[str, Any]) -> Decision:
         command = arguments.get("command")

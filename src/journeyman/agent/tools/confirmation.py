@@ -7,14 +7,14 @@ from typing import Any
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool, refused, worked
 
-Ask = Callable[[str, str, dict[str, Any]], bool | None]
-"""The action, its description and its details; None when nobody can answer."""
+Ask = Callable[[str, str, dict[str, Any], Invocation], bool | None]
+"""The action, its description, its details, and the call; None when nobody can answer."""
 
 
 def request_confirmation_tool(ask: Ask) -> Tool:
     def run(call: Invocation) -> Result:
         given = call.arguments
-        answer = ask(given["action"], given["description"], given.get("details", {}))
+        answer = ask(given["action"], given["description"], given.get("details", {}), call)
         if answer:
             return worked(approved=True, status="approved", action=given["action"])
         if answer is None:

@@ -71,7 +71,7 @@ class Place:
             self.traces.append("write_file")
             return worked(bytes_written=1)
 
-        def confirm(_action: str, _description: str, _details: object) -> bool:
+        def confirm(_action: str, _description: str, _details: object, _call: Invocation) -> bool:
             self.traces.append("request_confirmation")
             return True
 

@@ -25,7 +25,7 @@ def find(query, limit, source):
     return [HIT] if query == "error" else []
 
 
-def answer(action, description, details):
+def answer(action, description, details, call):
     return {"yes": True, "no": False}.get(action)
 
 

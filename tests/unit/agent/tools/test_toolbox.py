@@ -20,7 +20,7 @@ def toolbox(workspace):
         (
             *workspace_tools(workspace, ToolLimits()),
             session_search_tool(lambda query, limit, source: ()),
-            request_confirmation_tool(lambda action, description, details: None),
+            request_confirmation_tool(lambda action, description, details, call: None),
         )
     )
 
@@ -110,7 +110,8 @@ def test_only_a_yes_is_a_yes(answer, is_approved):
     asked = []
     tool = request_confirmation_tool(lambda *given: asked.append(given) or answer)
     given = {"action": "deploy", "description": "Deploy to live.", "details": {"to": "live"}}
-    result = tool.run(Invocation(call_id="c", arguments=given))
-    assert asked == [("deploy", "Deploy to live.", {"to": "live"})]
+    call = Invocation(call_id="c", arguments=given)
+    result = tool.run(call)
+    assert asked == [("deploy", "Deploy to live.", {"to": "live"}, call)]
     assert result.content["approved"] is is_approved
     assert ("error" in result.content) is not is_approved

@@ -1,0 +1,194 @@
+// Puts the page together: who is here, which view the address asks for, and the service's changes
+// for whichever view is open.
+
+import { showAudit } from "./audit.js";
+import { showCard } from "./card.js";
+import { button, el, note } from "./dom.js";
+import { showHistory } from "./history.js";
+import { showInbox } from "./inbox.js";
+import { helpDialog, listen } from "./keys.js";
+import { Live } from "./live.js";
+import { showLogin } from "./login.js";
+import { showPolicy } from "./policy.js";
+import * as service from "./service.js";
+import { showWhitelist } from "./whitelist.js";
+
+const VIEWS = {
+  inbox: { words: "Inbox", show: showInbox },
+  history: { words: "History", show: showHistory },
+  whitelist: { words: "Whitelist", show: showWhitelist },
+  audit: { words: "Audit", show: showAudit },
+  policy: { words: "Policy", show: showPolicy },
+};
+const main = document.getElementById("main");
+const head = document.getElementById("top");
+const dialog = helpDialog();
+const pending = new Set();
+const state = { me: null, view: null, turn: 0, connection: "connecting", followed: "" };
+const live = new Live({ changed, state: connection, again });
+
+const go = (hash) => (location.hash === hash ? route() : (location.hash = hash));
+
+const context = {
+  get me() { return state.me; },
+  go,
+  logIn: () => logIn(),
+  counted: () => titled(),
+};
+
+function changed(card) {
+  if (card.status === "pending") pending.add(card.id);
+  else pending.delete(card.id);
+  state.view?.take?.(card);
+  titled();
+  // The stream of one card ends with it.
+  if (state.me?.view_only && card.status !== "pending") live.close();
+}
+
+async function again() {
+  await count().then(() => state.view?.again?.()).catch(() => connection("reconnecting"));
+}
+
+async function count() {
+  if (state.me?.view_only) return;
+  pending.clear();
+  for (const card of await service.cards({ status: "pending", limit: 200 })) pending.add(card.id);
+  titled();
+}
+
+function connection(name) {
+  state.connection = name;
+  const dot = head.querySelector(".connection");
+  if (!dot) return;
+  dot.className = `connection ${name}`;
+  dot.querySelector("span").textContent = name;
+  // A stream that is refused looks like one that broke; asking who is here tells them apart.
+  if (name === "reconnecting") service.me().catch(() => null);
+}
+
+function titled() {
+  const count = pending.size ? `(${pending.size}) ` : "";
+  document.title = `${count}${state.view?.title ?? "Confirmations"} · Journeyman`;
+  const badge = head.querySelector(".count");
+  if (badge) badge.textContent = pending.size ? String(pending.size) : "";
+}
+
+function drawHead(name) {
+  const link = ([key, { words }]) =>
+    el("a", { href: `#/${key}`, "aria-current": key === name ? "page" : undefined }, words,
+      key === "inbox" ? el("span", { class: "count" }) : null);
+  const mark = el("span", { class: "mark", "aria-hidden": "true" });
+  const brand = el("a", { class: "brand", href: "#/inbox" }, mark, "Journeyman");
+  if (!state.me) return head.replaceChildren(brand);
+  head.replaceChildren(brand,
+    state.me.view_only ? "" : el("nav", { "aria-label": "Views" }, Object.entries(VIEWS).map(link)),
+    el("div", { class: "who-here" },
+      el("span", { class: `connection ${state.connection}`, role: "status" },
+        el("span", {}, state.connection)),
+      el("span", { class: "me" }, state.me.view_only ? "looking only" : state.me.name),
+      button("?", () => dialog.showModal(), { class: "small round", "aria-label": "Keyboard" }),
+      button("Log out", leave, { class: "small" })));
+  titled();
+}
+
+async function leave() {
+  await service.logOut().catch(() => null);
+  logIn("You are logged out.");
+}
+
+function put(view, name = "") {
+  state.view?.stop?.();
+  state.view = view;
+  main.replaceChildren(view.node);
+  main.dataset.view = name;
+  titled();
+  (view.start ?? (() => main.querySelector("h1")?.focus({ preventScroll: true })))();
+}
+
+// The address stays as it is: after logging in, it is where to go.
+function logIn(told = "") {
+  live.close();
+  state.followed = "";
+  state.me = null;
+  state.turn += 1;
+  pending.clear();
+  drawHead("");
+  put(showLogin(async () => {
+    state.me = await service.me();
+    await route();
+  }, told));
+}
+
+function follow(name, id) {
+  const path = state.me.view_only ? `/confirm/${encodeURIComponent(id)}/events` : "/inbox/events";
+  if (path === state.followed) return;
+  state.followed = path;
+  live.open(path);
+}
+
+async function route() {
+  if (!state.me) return undefined;
+  const turn = (state.turn += 1);
+  const [name, id] = location.hash.replace(/^#\//, "").split("?")[0].split("/").map(decodeURIComponent);
+  const question = new URLSearchParams(location.hash.split("?")[1] ?? "");
+  const only = state.me.view_only;
+  if (only && (name !== "card" || id !== only)) return go(`#/card/${only}`);
+  if (name !== "card" && !VIEWS[name]) return go("#/inbox");
+  drawHead(name);
+  try {
+    const view = await (name === "card" ? showCard : VIEWS[name].show)(context, id, question);
+    if (turn !== state.turn) return view.stop?.();
+    put(view, name);
+    window.scrollTo(0, 0);
+    follow(name, id);
+    if (!pending.size) await count();
+  } catch (refusal) {
+    if (turn !== state.turn) return;
+    put(showProblem(refusal));
+  }
+}
+
+function showProblem(refusal) {
+  const words = refusal.status === 404 ? "Not found" : "That did not work";
+  const ways = [button("Try again", route), " ", el("a", { href: "#/inbox", class: "button" }, "Inbox")];
+  const node = el("section", {}, el("h1", { tabindex: "-1" }, words),
+    note("problem", refusal.message), el("p", {}, ways));
+  return { node, title: "Problem", keys: {} };
+}
+
+// The token is in the fragment, which no mail scanner or preview sends anywhere.
+async function openFromLink() {
+  const link = location.hash.slice(1);
+  history.replaceState(null, "", "/");
+  const here = await service.me().catch(() => null);
+  const loggedIn = here !== null && !here.view_only;
+  try {
+    const opened = await service.openLink(link, loggedIn);
+    if (opened.view_only) history.replaceState(null, "", `/#/card/${encodeURIComponent(opened.view_only)}`);
+  } catch (refusal) {
+    if (!loggedIn) return logIn(refusal.message);
+  }
+  return arrive();
+}
+
+async function arrive() {
+  try {
+    state.me = await service.me();
+  } catch (refusal) {
+    if (refusal.status === 401 || refusal.status === 403) return logIn();
+    main.replaceChildren(note("problem", refusal.message), button("Try again", arrive));
+    return undefined;
+  }
+  return route();
+}
+
+service.whenLoggedOut(() => state.me && logIn("Your session has ended. Log in again."));
+document.body.append(dialog);
+listen(() => state.view, dialog);
+window.addEventListener("hashchange", () => location.hash !== "#main" && route());
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && state.me) again();
+});
+setInterval(() => state.view?.tick?.(), 1000);
+if (location.pathname === "/open") openFromLink();
+else arrive();

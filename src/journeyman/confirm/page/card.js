@@ -1,0 +1,200 @@
+// One card: the exact facts first, the agent's own words last and marked as such, the decision
+// beside them. It follows the service while it is looked at, and says so when it changes.
+
+import { decisionPanel } from "./decision.js";
+import { button, el, note, say } from "./dom.js";
+import { raw, table } from "./parameters.js";
+import * as service from "./service.js";
+import { hiddenIn, shown, visible } from "./shown_text.js";
+import { Reading, valueNode } from "./value.js";
+import { left, many, OUTCOME, share, STATUS, TIER, time } from "./words.js";
+
+export const tierPill = (tier) => el("span", { class: `pill tier-${tier}` }, tier);
+export const statusPill = (status) =>
+  el("span", { class: `pill status-${status}` }, STATUS[status] ?? status);
+
+// What somebody did, as against what happened by itself.
+const PEOPLES = new Set(["approved", "denied", "cancelled", "redeemed"]);
+
+function fact(name, ...value) {
+  return el("div", {}, el("dt", {}, name), el("dd", { dir: "ltr" }, value));
+}
+
+function facts(card) {
+  const claimed = [" says it is “", shown(card.claimed), "” (not checked)"];
+  const needs = `${card.quorum} people; ${card.approvals} of ${card.quorum} said yes`;
+  const shared = `${many(card.submissions, "identical request")} share this card`;
+  return el("dl", { class: "facts" },
+    fact("Asked by", el("b", {}, shown(card.requester)),
+      card.claimed ? el("span", { class: "claimed" }, claimed) : ""),
+    card.session_key ? fact("Session", shown(card.session_key)) : null,
+    fact("Why it asks", shown(card.rule), el("span", { class: "quiet meaning" }, TIER[card.tier] ?? "")),
+    fact("Asked at", time(card.created_at)),
+    card.submissions > 1 ? fact("Waiting", shared) : null,
+    card.quorum > 1 ? fact("Needs", needs) : null);
+}
+
+function hiddenNote(card) {
+  const count =
+    hiddenIn([card.action, card.requester, card.claimed, card.session_key], false) +
+    hiddenIn([card.approved_details, card.description, card.context]);
+  if (!count) return null;
+  return note("warning", el("b", {}, many(count, "hidden character")), " in this request, shown as ",
+    el("span", { class: "escape" }, "\\u{…}"), ". Such characters can make text look like something else.");
+}
+
+function unheard(card) {
+  if (card.notice?.status !== "failed") return null;
+  const why = card.notice.error || "no channel worked";
+  return note("plain", `Nobody could be notified of this (${why}). This page always works.`);
+}
+
+function outcome(card) {
+  const by = PEOPLES.has(card.status) && card.settled_by ? [" by ", el("b", {}, shown(card.settled_by))] : "";
+  let used = "";
+  if (card.redeemed_at) used = `Used at ${time(card.redeemed_at)}.`;
+  else if (card.status === "approved" && card.redeem_by) {
+    used = `The agent may use it once until ${time(card.redeem_by)}.`;
+  }
+  return el("section", { class: `outcome status-${card.status}`, role: "status", tabindex: "-1" },
+    el("h2", {}, OUTCOME[card.status] ?? card.status, by),
+    card.settled_at ? el("p", {}, time(card.settled_at)) : null,
+    card.reason ? el("p", {}, "Reason: ", el("q", {}, shown(card.reason, { lines: true }))) : null,
+    used ? el("p", { class: "quiet" }, used) : null,
+    el("p", {}, el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")));
+}
+
+function lookOnly(logIn) {
+  return el("section", { class: "decision" }, el("h2", {}, "Log in to decide"),
+    el("p", {}, "The link you opened shows this card and nothing else. Deciding needs your name and key."),
+    button("Log in", logIn, { class: "primary" }));
+}
+
+function body(card, reading) {
+  const files = Object.keys(card.context ?? {}).length;
+  return [
+    el("section", {},
+      el("h2", {}, card.edited ? "What would run, as changed by an approver" : "What would run"),
+      table(card.approved_details, reading, card.details), raw(card.approved_details)),
+    files ? el("section", {}, el("h2", {}, "Bound to it"),
+      el("p", { class: "hint" },
+        "Noted by the service when the request came in. If it differs later, the approval is void."),
+      table(card.context, reading)) : null,
+    el("section", {}, el("h2", {}, "Digest"), el("code", { class: "digest" }, card.digest),
+      el("p", { class: "hint" }, "Your decision is for exactly this and nothing else.")),
+    el("section", { class: "own-words" }, el("h2", {}, "In the agent's own words (not checked)"),
+      valueNode(card.description, "", reading)),
+  ];
+}
+
+const NO_ANSWER =
+  "No answer arrived, so it is not known whether your decision counted. Look at the card again " +
+  "before you repeat it.";
+
+function refusalWords(refusal) {
+  const { code, about } = refusal;
+  if (code === "already_settled") {
+    const what = `${STATUS[about.status] ?? "settled"} by ${about.settled_by || "the service"}`;
+    return `Too late: already ${what}, ${time(about.settled_at)}. Your decision changed nothing.`;
+  }
+  if (refusal.status === 410) {
+    return "Too late: the time ran out before your decision arrived. Expired means no.";
+  }
+  if (refusal.status === 412) {
+    return "The card changed after you read it, so nothing was decided. Read it again, then decide.";
+  }
+  return refusal.message;
+}
+
+export async function showCard(context, id) {
+  let card = await service.card(id);
+  let panel = null;
+  let stopped = false;
+  const top = el("div", { class: "card-top" });
+  const notes = el("div", { class: "notes" });
+  const content = el("div", { class: "card-body" });
+  const side = el("div", { class: "card-side" });
+  const clock = el("span", { class: "clock", role: "timer" });
+  const bar = el("span", { class: "bar" });
+  const page = el("article", { class: "card" }, top, notes, content, side);
+
+  function draw(told = "") {
+    const reason = panel?.reason() ?? "";
+    panel?.stop();
+    panel = null;
+    const reading = new Reading(() => panel?.refresh());
+    const waiting = card.status === "pending";
+    top.replaceChildren(
+      el("a", { href: "#/inbox", class: "back" }, "← Inbox"),
+      el("div", { class: "pills" }, tierPill(card.tier), statusPill(card.status),
+        el("code", { class: "short-id" }, shown(card.short_id))),
+      el("h1", { class: "action", dir: "ltr", tabindex: "-1" }, shown(card.action)),
+      waiting ? el("p", { class: "deadline" }, clock, el("span", { class: "track" }, bar)) : "");
+    const all = [told ? note("warning", told) : null, hiddenNote(card), unheard(card)];
+    notes.replaceChildren(...all.filter(Boolean));
+    content.replaceChildren(...[el("section", {}, facts(card)), ...body(card, reading)].filter(Boolean));
+    if (!waiting) side.replaceChildren(outcome(card));
+    else if (context.me.view_only) side.replaceChildren(lookOnly(context.logIn));
+    else {
+      panel = decisionPanel({ card, me: context.me, reading, reason, decide });
+      side.replaceChildren(panel.node);
+    }
+    tick();
+  }
+
+  function take(next) {
+    if (stopped || next.id !== card.id) return;
+    const before = card;
+    card = next;
+    const moved = ["digest", "status", "quorum", "expires_at"].some((name) => before[name] !== next[name]);
+    if (!moved && before.votes.length === next.votes.length) return;
+    if (before.digest !== next.digest) {
+      draw("This card changed while you were looking. Everything below is new; read it again.");
+    } else if (moved || !panel) draw();
+    else {
+      content.querySelector(".facts").replaceWith(facts(card));
+      panel.counted(card);
+    }
+    say(next.status === "pending" ? "This card changed." : side.querySelector("h2").innerText);
+  }
+
+  async function decide(choice, ballot) {
+    panel.busy(true);
+    panel.say("");
+    try {
+      const after = await service[choice](card.id, ballot);
+      take(after);
+      side.firstElementChild?.focus();
+    } catch (refusal) {
+      const words = refusal instanceof service.Refused ? refusalWords(refusal) : NO_ANSWER;
+      const now = await service.card(card.id).catch(() => null);
+      if (now) take(now);
+      panel?.busy(false);
+      panel?.rearm();
+      if (panel) panel.say(words);
+      else notes.prepend(note("warning", words));
+    }
+  }
+
+  function tick() {
+    if (card.status !== "pending") return;
+    const rest = card.deadline - Date.now();
+    const whole = new Date(card.expires_at) - new Date(card.created_at);
+    clock.textContent = rest > 0 ? `${left(card.deadline)} left` : "Time is up; the answer is no";
+    bar.style.setProperty("inline-size", share(rest, whole));
+    page.classList.toggle("urgent", rest < 60000);
+    panel?.expired(rest <= 0);
+  }
+
+  const back = () => context.go("#/inbox");
+  const rearm = () => panel?.rearm();
+  window.addEventListener("focus", rearm);
+  draw();
+  return {
+    node: page, title: `${visible(card.action)} · ${card.short_id}`, tick, take,
+    again: async () => take(await service.card(card.id)),
+    start: () => top.querySelector("h1").focus(),
+    keys: { a: () => panel?.toApprove(), d: () => panel?.toDeny(), u: back, Escape: back },
+    stop: () => { stopped = true; panel?.stop(); window.removeEventListener("focus", rearm); },
+  };
+}

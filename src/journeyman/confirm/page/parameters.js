@@ -1,0 +1,58 @@
+// The table of what would run: one row for each parameter, what an approver changed beside what was
+// asked for, and the exact JSON for whoever wants to check it.
+
+import { button, el } from "./dom.js";
+import { exactJson, shown } from "./shown_text.js";
+import { kindOf, valueNode } from "./value.js";
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+function row(name, value, before, reading) {
+  const added = !Object.hasOwn(before, name);
+  const changed = added || !same(value, before[name]);
+  const asked = () =>
+    added ? "not asked for; added" : ["asked for: ", valueNode(before[name], name, reading)];
+  return el("tr", { class: changed ? "changed" : undefined },
+    el("th", { scope: "row" },
+      el("span", { class: "name", dir: "ltr" }, name === "" ? "(no name)" : shown(name)),
+      el("span", { class: "kind" }, kindOf(value))),
+    el("td", {},
+      valueNode(value, name, reading),
+      changed ? el("div", { class: "before" }, asked()) : null));
+}
+
+function gone(name, value, reading) {
+  return el("tr", { class: "changed" },
+    el("th", { scope: "row" }, el("span", { class: "name" }, shown(name))),
+    el("td", {},
+      el("div", { class: "before" }, "taken out; asked for: ", valueNode(value, name, reading))));
+}
+
+export function table(values, reading, before = values) {
+  const names = Object.keys(values);
+  const dropped = Object.keys(before).filter((name) => !Object.hasOwn(values, name));
+  if (!names.length && !dropped.length) return el("p", { class: "quiet" }, "No parameters.");
+  return el("table", { class: "parameters" },
+    el("colgroup", {}, el("col", { class: "names" }), el("col")),
+    el("thead", { class: "unseen" },
+      el("tr", {}, el("th", { scope: "col" }, "Parameter"), el("th", { scope: "col" }, "Value"))),
+    el("tbody", {},
+      names.map((name) => row(name, values[name], before, reading)),
+      dropped.map((name) => gone(name, before[name], reading))));
+}
+
+export function raw(values) {
+  const place = el("div", { class: "raw" });
+  const text = el("pre", { class: "value json", dir: "ltr", tabindex: "0", "aria-label": "Exact JSON" });
+  const toggle = button("Show exact JSON", () => {
+    const opening = !text.isConnected;
+    text.textContent = opening ? exactJson(values) : "";
+    if (opening) place.append(text);
+    else text.remove();
+    toggle.textContent = opening ? "Hide exact JSON" : "Show exact JSON";
+    toggle.setAttribute("aria-expanded", String(opening));
+  }, { class: "small", "aria-expanded": "false" });
+  place.append(toggle, el("span", { class: "hint" },
+    "Nothing covered or folded; unusual characters as JSON escapes."));
+  return place;
+}

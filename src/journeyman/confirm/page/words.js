@@ -1,0 +1,61 @@
+// The words for states, times and spans, so that every view says the same thing the same way.
+
+export const STATUS = {
+  pending: "waiting",
+  approved: "approved",
+  denied: "denied",
+  expired: "expired",
+  cancelled: "cancelled",
+  auto_approved: "let through",
+  redeemed: "approved and used",
+};
+
+export const OUTCOME = {
+  approved: "Approved",
+  denied: "Denied",
+  expired: "Expired: nobody decided in time, and that means no",
+  cancelled: "Cancelled",
+  auto_approved: "Let through without a person: a rule or a whitelist entry covers it",
+  redeemed: "Approved, and used once",
+};
+
+export const TIER = {
+  routine: "Nobody's word is needed.",
+  ask: "",
+  critical: "A person always decides; no whitelist can skip this.",
+  forbidden: "Never done.",
+};
+
+export function many(count, one, more = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : more}`;
+}
+
+export function left(deadline, now = Date.now()) {
+  const seconds = Math.max(0, Math.ceil((deadline - now) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+  return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+export function share(rest, whole) {
+  return `${Math.max(0, Math.min(100, (100 * rest) / whole))}%`;
+}
+
+export function span(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}
+
+export function time(text) {
+  if (!text) return "";
+  const at = new Date(typeof text === "number" ? 1000 * text : text);
+  if (Number.isNaN(at.getTime())) return String(text);
+  const clock = at.toLocaleTimeString("en-GB");
+  if (at.toDateString() === new Date().toDateString()) return clock;
+  const day = at.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+  return `${day}, ${clock}`;
+}

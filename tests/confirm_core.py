@@ -1,0 +1,136 @@
+"""A confirmation service without its server, for tests: the real core over a real database, inside
+an event loop of the test's own, with a clock that stands still until the test moves it.
+
+    async def test(home):
+        async with confirm_core(home) as core:
+            card = await core.ask(action="send_mail")
+            await core.approve(card, core.approver("ann"))
+            core.clock.forward(600)
+
+What is refused where a test expects none fails the test.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from journeyman.confirm import credentials
+from journeyman.confirm.answers import Accepted, Ballot, Granted
+from journeyman.confirm.policy import Policy
+from journeyman.confirm.service import Service
+from journeyman.records.confirmation import (
+    AuditEntry,
+    AuditKind,
+    Confirmation,
+    Credential,
+    Refusal,
+    Submission,
+)
+from journeyman.store.store import Store
+
+EVERYTHING = Policy(rate_limit=100_000, requester_limit=100_000)
+"""The built-in rules, and nobody is limited."""
+
+
+class Clock:
+    """The time as the test has it. It goes on only when told to."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def forward(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Core:
+    """A service that runs, and what a test needs of it."""
+
+    def __init__(self, service: Service, store: Store, clock: Clock) -> None:
+        self.service = service
+        self.store = store
+        self.clock = clock
+        self.secrets: dict[str, str] = {}
+        self._known: dict[str, Credential] = {}
+
+    def agent(self, name: str = "builder", *, owner: str = "") -> Credential:
+        """An agent. Asking again gives the same one."""
+        if name not in self._known:
+            with self.store.confirmations.writing(self.clock()) as ledger:
+                made = credentials.add_agent(ledger, name, "test", owner)
+            self._known[name], self.secrets[name] = made
+        return self._known[name]
+
+    def approver(self, name: str = "ann") -> Credential:
+        """A person who may decide. Asking again gives the same one."""
+        if name not in self._known:
+            with self.store.confirmations.writing(self.clock()) as ledger:
+                made = credentials.add_approver(ledger, name, "test")
+            self._known[name], self.secrets[name] = made
+        return self._known[name]
+
+    async def submit(self, **asked: Any) -> Accepted | Refusal:
+        given = {"action": "send_mail", "description": "Tell Bob.", "requester": "builder"}
+        return await self.service.submit(Submission(**{**given, **asked}))
+
+    async def ask(self, **asked: Any) -> Confirmation:
+        """The card of a submission that is taken."""
+        answer = await self.submit(**asked)
+        assert isinstance(answer, Accepted), answer
+        return answer.confirmation
+
+    async def decide(
+        self, card: Confirmation, by: Credential, choice: Any = "approve", **more: Any
+    ) -> Confirmation | Refusal:
+        ballot = Ballot(choice=choice, **{"digest": card.digest, **more})
+        return await self.service.decide(card.id, ballot, by)
+
+    async def approve(self, card: Confirmation, by: Credential, **more: Any) -> Confirmation:
+        """The card after an approval that is taken."""
+        answer = await self.decide(card, by, **more)
+        assert isinstance(answer, Confirmation), answer
+        return answer
+
+    async def redeem(self, card: Confirmation, **more: Any) -> Granted | Refusal:
+        by = self.agent(card.requester)
+        return await self.service.redeem(card.id, by, **{"digest": card.digest, **more})
+
+    async def now(self, card: Confirmation) -> Confirmation:
+        """The card as it is now."""
+        found = await self.service.get(card.id)
+        assert found is not None
+        return found
+
+    def audit(self, kind: AuditKind | None = None, card: str = "") -> list[AuditEntry]:
+        """The audit's entries, oldest first."""
+        found = self.store.confirmations.audit(limit=100_000, kind=kind, confirmation=card)
+        return list(reversed(found))
+
+
+@asynccontextmanager
+async def confirm_core(
+    home: Path,
+    *,
+    policy: Policy | Callable[[], Policy] = EVERYTHING,
+    clock: Clock | None = None,
+    database: str = "",
+    **told: Callable[[Confirmation], None],
+) -> AsyncIterator[Core]:
+    """A service for as long as the block lasts."""
+    clock = clock or Clock()
+    read = policy if callable(policy) else lambda: policy
+    with Store(database or f"sqlite:///{home / 'journeyman.db'}") as store:
+        service = Service(store.confirmations, home, read, clock=clock, **told)
+        await service.start()
+        try:
+            yield Core(service, store, clock)
+        finally:
+            await service.stop()
+
+
+def refused_as(answer: object) -> str:
+    """The code of a refusal; empty when it is none."""
+    return answer.code if isinstance(answer, Refusal) else ""

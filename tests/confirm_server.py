@@ -1,0 +1,241 @@
+"""A real confirmation service for tests: a store in a temporary home, the real server on ports of
+127.0.0.1 that were free, agents' tokens and approvers' keys.
+
+    with confirm_server(tmp_path, policy='...TOML...') as server:
+        token, key = server.agent("builder"), server.approver("ann")
+        card = server.submit(token, action="send_mail", details={"to": "bob"})
+        server.post(f"/confirm/{card['id']}/approve", key, {"digest": card["digest"]})
+
+`server.url` is the agents' address and `server.page_url` the page's. `get`, `post` and `delete` go
+to the agents' port with a token or key, or to the page's with `page=True`. `server.browser("ann")`
+is a client at the page's port that has logged in. Everything has stopped when the block ends.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import BadStatusLine, HTTPResponse
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+from msgspec import Struct
+
+from journeyman.confirm import credentials
+from journeyman.confirm.policy_file import read_policy
+from journeyman.confirm.server.apps import HEARTBEAT_S, Ports
+from journeyman.confirm.server.doors import BODY_WITHIN_S
+from journeyman.confirm.server.serving import Serving
+from journeyman.confirm.service import Service
+from journeyman.records.confirmation import Confirmation, Credential
+from journeyman.store.ledger import Ledger
+from journeyman.store.store import Store
+
+
+class ConfirmServer:
+    """A server that runs, and what a test needs of it."""
+
+    def __init__(self, serving: Serving, service: Service, store: Store, home: Path) -> None:
+        self.serving = serving
+        self.service = service
+        self.store = store
+        self.home = home
+        self._client = httpx2.Client(timeout=30, trust_env=False)
+        self._known: dict[str, str] = {}
+        self._making = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self.serving.agents_url
+
+    @property
+    def page_url(self) -> str:
+        return self.serving.page_url
+
+    # Credentials, made as the command line makes them. Asking again gives the same secret.
+
+    def agent(self, name: str = "builder", *, owner: str = "") -> str:
+        """An agent's token."""
+        return self._secret(name, partial(credentials.add_agent, owner=owner))
+
+    def approver(self, name: str = "ann", *, telegram_id: int | None = None) -> str:
+        """An approver's key."""
+        return self._secret(name, partial(credentials.add_approver, telegram_id=telegram_id))
+
+    def totp(self, name: str) -> str:
+        """The secret of a new device for one-time codes."""
+        with self.store.confirmations.writing(time.time()) as ledger:
+            return credentials.set_totp(ledger, name, "test")[1]
+
+    def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
+        """Take a credential back, as another process does: it is in force within a second."""
+        with self.store.confirmations.writing(time.time()) as ledger:
+            credentials.revoke(ledger, kind, name, "test")
+
+    def login_link(self, name: str) -> str:
+        """A one-time link that logs an approver in."""
+        return f"{self.page_url}/open#{self.service.signing.login_link(name)}"
+
+    def card_link(self, confirmation: str) -> str:
+        """A one-time link to look at a card."""
+        return f"{self.page_url}/open#{self.service.signing.card_link(confirmation)}"
+
+    def _secret(self, name: str, add: Callable[[Ledger, str, str], tuple[Credential, str]]) -> str:
+        with self._making:
+            if name not in self._known:
+                with self.store.confirmations.writing(time.time()) as ledger:
+                    self._known[name] = add(ledger, name, "test")[1]
+            return self._known[name]
+
+    # Requests
+
+    def get(self, path: str, secret: str = "", **more: Any) -> httpx2.Response:
+        return self.send("GET", path, secret, **more)
+
+    def post(self, path: str, secret: str = "", body: Any = None, **more: Any) -> httpx2.Response:
+        return self.send("POST", path, secret, json={} if body is None else body, **more)
+
+    def delete(self, path: str, secret: str = "", **more: Any) -> httpx2.Response:
+        return self.send("DELETE", path, secret, **more)
+
+    def send(
+        self, method: str, path: str, secret: str = "", *, page: bool = False, **more: Any
+    ) -> httpx2.Response:
+        headers = {**bearer(secret), **(more.pop("headers", None) or {})}
+        at = self.page_url if page else self.url
+        self._client.cookies.clear()  # each request is of its own; `browser` is for sessions
+        return self._client.request(method, f"{at}{path}", headers=headers, **more)
+
+    def submit(self, secret: str = "", **asked: Any) -> dict[str, Any]:
+        """Ask for something, as a builder unless a token is given; what the service answered."""
+        body = {"action": "send_mail", "description": "Tell Bob.", **asked}
+        answer = self.post("/confirm", secret or self.agent(), body)
+        assert answer.status_code in (200, 202), answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def browser(self, name: str = "ann") -> httpx2.Client:
+        """A client at the page's port with an approver's session, as the page itself has it. The
+        caller closes it.
+        """
+        client = self.visitor()
+        answer = client.post("/login", json={"name": name, "key": self.approver(name)})
+        assert answer.status_code == 200, answer.text
+        client.headers["X-CSRF-Token"] = answer.json()["csrf"]
+        return client
+
+    def visitor(self) -> httpx2.Client:
+        """A client at the page's port that nobody has logged in with."""
+        headers = {"Origin": self.page_url, "Sec-Fetch-Site": "same-origin"}
+        return httpx2.Client(base_url=self.page_url, headers=headers, timeout=30, trust_env=False)
+
+    def card(self, id_: str) -> Confirmation:
+        """A card as it is stored."""
+        found = self.store.confirmations.find(id_)
+        assert found is not None
+        return found
+
+    def audit(self, kind: str = "", confirmation: str = "") -> list[Any]:
+        """The audit's entries, oldest first, of one kind or all."""
+        found = self.store.confirmations.audit(limit=10_000, confirmation=confirmation)
+        return [entry for entry in reversed(found) if kind in ("", entry.kind)]
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def bearer(secret: str) -> dict[str, str]:
+    """The header that carries a token or key."""
+    return {"Authorization": f"Bearer {secret}"} if secret else {}
+
+
+def until(true: Callable[[], bool], within_s: float = 20) -> None:
+    """Wait until something is so; fail when it does not become so."""
+    end = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end, "it did not become so"
+        time.sleep(0.005)
+
+
+class Spoken(Struct, frozen=True):
+    """What came back over a plain socket; status 0 when nothing did."""
+
+    status: int = 0
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+def spoken(port: int, text: bytes, *, endless: bytes = b"") -> Spoken:
+    """Say exactly this, without a library that would mend it; `endless` is said again and again
+    until the other side has enough.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(text)
+        with suppress(ConnectionError):
+            while endless:
+                line.sendall(endless)
+        answer = HTTPResponse(line)
+        try:
+            answer.begin()
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Spoken(answer.status, headers, answer.read())
+        except (ConnectionError, BadStatusLine):
+            return Spoken()
+        finally:
+            answer.close()
+
+
+@contextmanager
+def confirm_server(
+    home: Path,
+    *,
+    policy: str = "",
+    rate_limit: int = 100_000,
+    database: str = "",
+    ports: Ports | None = None,
+    page_hosts: Sequence[str] = (),
+    page_url: str = "",
+    anonymous: bool = False,
+    body_within_s: float = BODY_WITHIN_S,
+    heartbeat_s: float = HEARTBEAT_S,
+    clock: Callable[[], float] = time.time,
+    told_new: Callable[[Confirmation], None] | None = None,
+    told_settled: Callable[[Confirmation], None] | None = None,
+    kind: type[Service] = Service,
+) -> Iterator[ConfirmServer]:
+    """A service that runs in a thread of this process, for as long as the block lasts. `policy` is
+    the text of its file; without it nobody is limited, so that tests do not disturb each other.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    file = home / "policy.toml"
+    file.write_text(policy or f"requester_limit = {rate_limit}\n")
+    store = Store(database or f"sqlite:///{home / 'journeyman.db'}")
+    told = {"told_new": told_new, "told_settled": told_settled}
+    try:
+        service = kind(
+            store.confirmations,
+            home,
+            partial(read_policy, file, rate_limit=rate_limit),
+            clock=clock,
+            **{name: hear for name, hear in told.items() if hear is not None},
+        )
+        serving = Serving(
+            service,
+            ports=ports or Ports(agents=0, page=0),
+            page_hosts=page_hosts,
+            page_url=page_url,
+            anonymous=anonymous,
+            body_within_s=body_within_s,
+            heartbeat_s=heartbeat_s,
+        )
+        with serving.in_thread():
+            server = ConfirmServer(serving, service, store, home)
+            try:
+                yield server
+            finally:
+                server.close()
+    finally:
+        store.close()

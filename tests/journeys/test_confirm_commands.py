@@ -1,0 +1,521 @@
+"""`journeyman confirm` as agents, scripts and people use it, with a real service."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from tests.confirm_server import ConfirmServer, confirm_server
+from tests.forked import Forked, Loaded
+
+from journeyman.confirm.client import ConfirmClient
+from journeyman.records.errors import ConfirmationRefused
+
+_LONGEST_S = 60.0
+POLICY = """
+requester_limit = 100000
+[[rules]]
+action = "pay_*"
+tier = "ask"
+edits = ["amount"]
+[[rules]]
+action = "launch_*"
+tier = "ask"
+quorum = 2
+reason = "two keys"
+[[rules]]
+action = "burn_*"
+tier = "forbidden"
+"""
+HIDDEN = "safe\u202e\x1b[31m\u200b"
+ESCAPED = r"safe\u{202e}\u{1b}[31m\u{200b}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("service"), policy=POLICY) as server:
+        yield server
+
+
+class Office:
+    """Somebody at a terminal where the agent's token is set; the approver's key for one command is
+    given with `as_ann`.
+    """
+
+    def __init__(self, command: Forked, server: ConfirmServer) -> None:
+        self.command = command
+        self.server = server
+        self.environ = {
+            "JOURNEYMAN_HOME": str(server.home),
+            "JOURNEYMAN_CONFIRM_POLICY": str(server.home / "policy.toml"),
+            "JOURNEYMAN_CONFIRM_URL": server.url,
+            "JOURNEYMAN_CONFIRM_TOKEN": server.agent("builder"),
+        }
+        self.as_ann = {"JOURNEYMAN_CONFIRM_APPROVER_KEY": server.approver("ann")}
+
+    def __call__(
+        self, *arguments: object, code: int = 0, typed: str = "", **environ: str
+    ) -> CompletedProcess[str]:
+        given = self.environ | environ
+        return self.command("confirm", *arguments, code=code, typed=typed, **given)
+
+    def json(self, *arguments: object, code: int = 0, **environ: str) -> Any:
+        return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
+
+    def asked(self, action: str, description: str, *options: object) -> Any:
+        return self.json("request", action, description, *options, "--no-wait")
+
+    def begin(self, *arguments: object) -> int:
+        return self.command.begin("confirm", *arguments, **self.environ)
+
+
+@pytest.fixture
+def office(tmp_path: Path, loaded: Loaded, server: ConfirmServer) -> Office:
+    home = tmp_path / "desk"
+    home.mkdir()
+    return Office(Forked(home, loaded), server)
+
+
+@pytest.fixture(scope="module")
+def ann(server: ConfirmServer) -> Iterator[ConfirmClient]:
+    with ConfirmClient(server.url, server.approver("ann")) as client:
+        yield client
+
+
+def found(look: Callable[[], Any]) -> Any:
+    """What another process makes true, as soon as it is."""
+    deadline = time.monotonic() + _LONGEST_S
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+    return seen
+
+
+def waiting_card(ann: ConfirmClient, action: str) -> Any:
+    return found(
+        lambda: next((one for one in ann.list(status="pending") if one.action == action), None)
+    )
+
+
+def said_by(command: Forked) -> str:
+    """What a run that goes on has said so far."""
+    output = command._files["output"]
+    return output.read_text() if output.exists() else ""
+
+
+def is_refused(client: ConfirmClient) -> bool:
+    try:
+        client.list()
+    except ConfirmationRefused as refusal:
+        return refusal.code == "unauthenticated"
+    return False
+
+
+class TestRequest:
+    def test_waits_for_the_approval_and_uses_it_up(
+        self, office: Office, ann: ConfirmClient
+    ) -> None:
+        office.begin("request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s")
+        card = waiting_card(ann, "pay_rent")
+        assert (card.details, card.session_key) == ({"amount": 900}, "s")
+        ann.approve(card.id, card.digest, reason="in time")
+        done = office.command.end(code=0)
+        assert "Approved by ann: in time." in done.stdout
+        assert card.short_id in done.stdout
+        assert card.page_url in done.stdout
+        assert office.server.card(card.id).status == "redeemed"
+
+    def test_a_no_ends_with_one(self, office: Office, ann: ConfirmClient) -> None:
+        office.begin("request", "pay_fine", "It was me")
+        card = waiting_card(ann, "pay_fine")
+        ann.deny(card.id, reason=HIDDEN)
+        done = office.command.end(code=1)
+        assert f"Denied by ann: {ESCAPED}. Do not do it." in done.stdout
+
+    def test_changed_parameters_are_a_no_unless_taken(
+        self, office: Office, ann: ConfirmClient
+    ) -> None:
+        for number, options in enumerate(((), ("--edits",))):
+            action = f"pay_part_{number}"
+            office.begin("request", action, "Some of it", "--detail", "amount=9", *options)
+            card = waiting_card(ann, action)
+            ann.approve(card.id, card.digest, details={"amount": 5})
+            done = office.command.end(code=0 if options else 1)
+            assert '"amount": 5' in done.stdout
+            used = "redeemed" if options else "approved"
+            assert office.server.card(card.id).status == used
+
+    def test_ctrl_c_takes_it_back(self, office: Office, ann: ConfirmClient) -> None:
+        running = office.begin("request", "pay_later", "Perhaps")
+        card = waiting_card(ann, "pay_later")
+        found(lambda: card.short_id in said_by(office.command))
+        os.kill(running, signal.SIGINT)
+        done = office.command.end(code=1)
+        assert f"the request {card.short_id} was cancelled" in done.stderr
+        assert office.server.card(card.id).status == "cancelled"
+
+    def test_parameters_from_a_file_and_from_standard_input(self, office: Office) -> None:
+        (office.command.home / "d.json").write_text('{"to": "ACME", "amount": 1}')
+        card = office.asked("pay_a", "File", "--details", "@d.json", "--detail", "amount=2")
+        assert card["details"] == {"to": "ACME", "amount": 2}
+        said = office(
+            *("request", "pay_b", "Input", "--details", "-", "--no-wait", "--json"),
+            typed='{"n": [1, {"x": null}]}',
+        )
+        assert json.loads(said.stdout)["details"] == {"n": [1, {"x": None}]}
+        card = office.asked("pay_c", "Text", "--detail", "a=b=c", "--detail", 'v="2.10"')
+        assert card["details"] == {"a": "b=c", "v": "2.10"}
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            (("pay_x",), 2, "DESCRIPTION"),
+            (("pay_x", "y", "--detail", "amount"), 2, "Write it as name=value"),
+            (("pay_x", "y", "--details", "[1]"), 2, "must be a JSON object"),
+            (("pay_x", "y", "--details", "{"), 2, "no JSON"),
+            (("pay_x", "y", "--details", '{"a": NaN}'), 2, "no JSON"),
+            (("pay_x", "y", "--details", "@nowhere"), 1, "cannot be read"),
+            (("pay_x", "y", "--timeout", "5"), 2, "30<=x<=3600"),
+            (("pay_x", " "), 1, "description"),
+            (("pay_x", "y", "--detail", f"n={2**60}"), 1, "exact JSON"),
+            (("burn_house", "y"), 1, "forbids burn_house"),
+        ],
+        ids=[
+            *("no_words", "no_value", "no_object", "no_json", "no_number", "no_file"),
+            *("too_short", "empty", "too_large", "forbidden"),
+        ],
+    )
+    def test_what_cannot_be_asked(
+        self, office: Office, arguments: tuple[str, ...], code: int, said: str
+    ) -> None:
+        done = office("request", *arguments, code=code)
+        assert said in " ".join(done.stderr.split())
+        assert done.stdout == ""
+
+    def test_story_10_without_a_service(self, office: Office) -> None:
+        nowhere = {"JOURNEYMAN_CONFIRM_URL": "http://127.0.0.1:1"}
+        done = office("request", "pay_x", "y", code=1, **nowhere)
+        assert done.stdout == ""
+        assert "journeyman confirm serve" in done.stderr
+        assert office.environ["JOURNEYMAN_CONFIRM_TOKEN"] not in done.stderr
+
+    def test_without_a_token(self, office: Office) -> None:
+        done = office("request", "pay_x", "y", code=1, JOURNEYMAN_CONFIRM_TOKEN="jma_wrong")
+        assert "journeyman confirm token add" in done.stderr
+        assert "jma_wrong" not in done.stderr
+
+
+class TestAfterwards:
+    def test_wait_and_redeem(self, office: Office, ann: ConfirmClient) -> None:
+        card = office.asked("pay_toll", "Bridge", "--detail", "amount=3")
+        waited = office("wait", card["short_id"], "--timeout", "0.1", code=1)
+        assert "Nobody has decided yet." in waited.stdout
+        refused = office("redeem", card["short_id"], code=1)
+        assert "not approved" in refused.stderr
+        ann.approve(card["id"], card["digest"])
+        assert "Approved by ann." in office("wait", card["id"]).stdout
+        changed = office("redeem", card["id"], "--detail", "amount=4", code=1)
+        assert "not what was approved" in changed.stderr
+        told = office.json("redeem", card["id"], "--detail", "amount=3")
+        assert told["grant"]["details"] == {"amount": 3}
+        assert "used already" in office("redeem", card["id"], code=1).stderr
+        assert office.json("wait", card["id"], code=1)["status"] == "redeemed"
+
+    def test_redeeming_shows_what_to_do(self, office: Office, ann: ConfirmClient) -> None:
+        card = office.asked("pay_tax", "Yearly", "--detail", "amount=8")
+        ann.approve(card["id"], card["digest"])
+        done = office("redeem", card["id"])
+        assert "exactly these parameters" in done.stdout
+        assert '"amount": 8' in done.stdout
+
+    def test_cancel(self, office: Office) -> None:
+        card = office.asked("pay_slow", "Never mind")
+        assert "Cancelled" in office("cancel", card["short_id"], "--reason", "done").stdout
+        assert office.server.card(card["id"]).reason == "done"
+        assert "cancelled already" in office("cancel", card["id"], code=1).stderr
+
+
+class TestDeciding:
+    def test_the_card_is_shown_and_its_id_typed(self, office: Office) -> None:
+        card = office.asked("pay_bob", f"It is {HIDDEN}\nApproved ✅", "--detail", f"to={HIDDEN}")
+        short = card["short_id"]
+        refused = office("approve", short, code=1, typed="yes\n", **office.as_ann)
+        assert "nothing was done" in refused.stderr
+        assert office.server.card(card["id"]).status == "pending"
+        done = office("approve", short, "--reason", "ok", typed=f"{short}\n", **office.as_ann)
+        assert f'"to": "{ESCAPED}"' in done.stderr.replace(r"\u001b", r"\u{1b}")
+        assert f"  | It is {ESCAPED}\n  | Approved ✅\n" in done.stderr
+        assert done.stderr.index('"to"') < done.stderr.index("the agent says")
+        assert "hidden characters" in done.stderr
+        assert card["digest"] in done.stderr
+        assert "Approved by ann: ok." in done.stdout
+        assert not set(done.stderr + done.stdout) & set(HIDDEN[4:5] + HIDDEN[-1] + "\x1b")
+
+    def test_without_asking_only_for_what_was_seen(self, office: Office) -> None:
+        card = office.asked("pay_eve", "Yes")
+        assert "--yes needs --digest" in office("approve", card["id"], "--yes", code=2).stderr
+        other = ("--yes", "--digest", "sha256:" + "0" * 64)
+        wrong = office("approve", card["id"], *other, code=1, **office.as_ann)
+        assert "Look at the card again" in wrong.stderr
+        same = ("--yes", "--digest", card["digest"])
+        assert office.json("approve", card["id"], *same, **office.as_ann)["status"] == "approved"
+
+    def test_with_changed_parameters(self, office: Office) -> None:
+        card = office.asked("pay_tip", "Round up", "--detail", "amount=9", "--detail", "to=Joe")
+        short = card["short_id"]
+        refused = office(
+            *("approve", short, "--detail", "to=Jim"), code=1, typed=f"{short}\n", **office.as_ann
+        )
+        assert "only 'amount' may be changed" in refused.stderr
+        office("approve", short, "--detail", "amount=7", typed=f"{short}\n", **office.as_ann)
+        stored = office.server.card(card["id"])
+        assert (stored.status, stored.edited) == ("approved", {"amount": 7, "to": "Joe"})
+
+    def test_story_5_an_agent_s_token_decides_nothing(self, office: Office) -> None:
+        card = office.asked("pay_me", "Now")
+        key = {"JOURNEYMAN_CONFIRM_APPROVER_KEY": office.environ["JOURNEYMAN_CONFIRM_TOKEN"]}
+        short = card["short_id"]
+        for arguments in (("approve", short), ("deny", short)):
+            done = office(*arguments, code=1, typed=f"{short}\n", **key)
+            assert "An agent's token cannot do this" in done.stderr
+        without = office("approve", short, code=2)
+        assert "JOURNEYMAN_CONFIRM_APPROVER_KEY" in without.stderr
+        assert office.server.card(card["id"]).status == "pending"
+
+    def test_several_people(self, office: Office) -> None:
+        card = office.asked("launch_kite", "Windy")
+        short = card["short_id"]
+        first = office("approve", short, typed=f"{short}\n", **office.as_ann)
+        assert "1 of 2 people" in first.stdout
+        ben = {"JOURNEYMAN_CONFIRM_APPROVER_KEY": office.server.approver("ben")}
+        assert "Approved by ben" in office("approve", short, typed=f"{short}\n", **ben).stdout
+
+    def test_deny_and_look_at_it(self, office: Office) -> None:
+        card = office.asked("pay_dan", "Please")
+        denied = office("deny", card["short_id"], "--reason", "no money", **office.as_ann)
+        assert "Denied by ann: no money." in denied.stdout
+        late = office("approve", card["id"], code=1, **office.as_ann)
+        assert "denied already, by ann" in late.stderr
+        shown = office("show", card["short_id"], **office.as_ann).stdout
+        assert "Denied by ann: no money." in shown
+        assert "deny by ann over api: no money" in shown
+        assert office.json("show", card["id"])["votes"][0]["approver"] == "ann"
+
+    @pytest.mark.parametrize("columns", ["80", "120"])
+    def test_the_list_fits_the_terminal(self, office: Office, columns: str) -> None:
+        office.asked("pay_" + "y" * 60, HIDDEN + " long words" * 30)
+        shown = office("list", "--limit", "3", COLUMNS=columns, **office.as_ann).stdout
+        lines = shown.splitlines()
+        assert len(lines) == 4
+        assert max(map(len, lines)) <= int(columns)
+        assert not set(shown) & set(HIDDEN[4:5] + "\x1b\u200b")
+        assert lines[1].startswith(office.json("list", "--limit", "1")[0]["short_id"])
+
+    def test_the_list_by_status(self, office: Office) -> None:
+        card = office.asked("pay_zoe", "Listed")
+        ids = {one["id"] for one in office.json("list", "--status", "pending")}
+        assert card["id"] in ids
+        assert card["id"] not in {one["id"] for one in office.json("list", "--status", "denied")}
+
+
+class TestWhitelist:
+    def test_from_beginning_to_end(self, office: Office) -> None:
+        added = office(
+            *("whitelist", "add", "feed_dog", "--where", "cans<=2", "--where", 'sort in ["a","b"]'),
+            *("--for", "2h", "--agent", "builder", "--session", "s", "--reason", "hungry"),
+            **office.as_ann,
+        )
+        id_ = re.search(r"whitelist remove (\w+)", added.stdout)
+        assert id_ is not None
+        (entry,) = office.json("whitelist", "list", **office.as_ann)
+        assert (entry["id"], entry["added_by"], entry["reason"]) == (id_[1], "ann", "hungry")
+        assert entry["constraints"] == {"cans": {"at_most": 2}, "sort": {"one_of": ["a", "b"]}}
+        details = ("--detail", "cans=1", "--detail", "sort=a", "--session", "s")
+        done = office("request", "feed_dog", "Wuff", *details)
+        assert "Approved without asking" in done.stdout
+        shown = office("whitelist", "list", **office.as_ann).stdout
+        assert "cans<=2" in shown
+        assert shown.splitlines()[1].split()[-1] == "1"
+        office("whitelist", "remove", id_[1], **office.as_ann)
+        assert office.asked("feed_dog", "Wuff again", *details)["status"] == "pending"
+        assert "Nothing is let through" in office("whitelist", "list", **office.as_ann).stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            (("deploy_production",), 1, "never be bypassed"),
+            (("feed_cat", "--where", "cans"), 1, "is no constraint"),
+            (("feed_cat", "--where", "cans<=many"), 1, "is no number"),
+            (("feed_cat", "--for", "0h"), 2, "like 15m"),
+            (("feed_cat", "--for", "soon"), 2, "like 15m"),
+        ],
+        ids=["never_bypassed", "no_constraint", "no_number", "no_time", "no_duration"],
+    )
+    def test_what_cannot_be_added(
+        self, office: Office, arguments: tuple[str, ...], code: int, said: str
+    ) -> None:
+        done = office("whitelist", "add", *arguments, code=code, **office.as_ann)
+        assert said in " ".join(done.stderr.split())
+
+
+class TestPeople:
+    def test_a_token_asks_until_it_is_revoked(self, office: Office) -> None:
+        made = office("token", "add", "runner", "--owner", "ann")
+        (token,) = re.findall(r"jma_\S+", made.stdout)
+        assert "once" in made.stdout
+        as_runner = {"JOURNEYMAN_CONFIRM_TOKEN": token}
+        asked = office.json("request", "pay_run", "Shoes", "--no-wait", **as_runner)
+        assert asked["requester"] == "runner"
+        own = office(
+            "approve", asked["id"], code=1, typed=f"{asked['short_id']}\n", **office.as_ann
+        )
+        assert "your own request" in own.stderr
+        listed = office("token", "list").stdout
+        assert re.search(r"runner\s+ann\s.*active", listed)
+        assert token not in listed
+        assert token not in json.dumps(office.json("token", "list"))
+        assert "already" in office("token", "add", "runner", code=1).stderr
+        office("token", "revoke", "runner")
+        assert re.search(r"runner\s+ann\s.*revoked", office("token", "list").stdout)
+        with ConfirmClient(office.server.url, token) as runner:
+            found(lambda: is_refused(runner))
+        assert "no agent 'nobody'" in office("token", "revoke", "nobody", code=1).stderr
+
+    def test_an_approver_s_key_link_and_codes(self, office: Office) -> None:
+        made = office.json("approver", "add", "carl", "--telegram", "42")
+        assert made["key"].startswith("jmk_")
+        assert made["credential"]["telegram_id"] == 42
+        (link,) = office("approver", "link", "carl").stdout.split()
+        assert "/open#" in link
+        told = office.json("approver", "totp", "carl")
+        assert told["secret"] in told["url"]
+        assert re.search(r"carl\s+42\s+yes\s.*active", office("approver", "list").stdout)
+        assert "no agent 'carl'" in office("token", "revoke", "carl", code=1).stderr
+        office("approver", "revoke", "carl")
+        assert "no approver 'carl'" in office("approver", "link", "carl", code=1).stderr
+
+
+class TestAudit:
+    def test_list_and_verify(self, office: Office) -> None:
+        card = office.asked("pay_log", "Noted", "--detail", f"to={HIDDEN}")
+        events = office.json("audit", "list", "--confirmation", card["id"], **office.as_ann)
+        assert "submitted" in [event["kind"] for event in events]
+        for columns in ("80", "120"):
+            shown = office("audit", "list", "--limit", "5", COLUMNS=columns, **office.as_ann).stdout
+            assert max(map(len, shown.splitlines())) <= int(columns)
+            assert "submitted" in shown
+        held = office("audit", "verify").stdout
+        assert "The chain holds" in held
+        told = office.json("audit", "verify")
+        assert told["ok"] is True
+        assert office.json("audit", "verify", "--anchor", told["head"])["ok"] is True
+        wrong = office("audit", "verify", "--anchor", f"1:{'0' * 64}", code=1)
+        assert "The chain is broken" in wrong.stdout
+
+    def test_export_can_be_checked_by_anybody(self, office: Office) -> None:
+        office.asked("pay_csv", f"=SUM(A1) {HIDDEN}")
+        lines = office("audit", "export").stdout.split("\n")[:-1]
+        previous = "0" * 64
+        for number, line in enumerate(lines, 1):
+            entry = json.loads(line)
+            assert (entry["seq"], entry["previous"]) == (number, previous)
+            text = line[: line.rindex(',"digest":')] + "}"
+            previous = hashlib.sha256(text.encode()).hexdigest()
+            assert previous == entry["digest"]
+        table = office("audit", "export", "--format", "csv").stdout
+        assert table.startswith("seq,at,kind,actor,confirmation,about,previous,digest\n")
+        assert table.count("\n") >= len(lines) + 1
+
+    def test_story_15_a_cut_tail_is_noticed_until_it_is_accepted(
+        self, tmp_path: Path, loaded: Loaded
+    ) -> None:
+        command = Forked(tmp_path, loaded)
+        for name in ("one", "two", "three"):
+            command("confirm", "token", "add", name)
+        database = sqlite3.connect(tmp_path / ".journeyman" / "journeyman.db")
+        with database:
+            names = [row[0] for row in database.execute("SELECT name FROM sqlite_master")]
+            table = next(name for name in names if "audit" in name and "index" not in name)
+            for trigger in [name for name in names if "audit" in name and name != table]:
+                database.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+            database.execute(f"DELETE FROM {table} WHERE seq = (SELECT max(seq) FROM {table})")
+        database.close()
+        broken = command("confirm", "audit", "verify", code=1)
+        assert "The chain is broken" in broken.stdout
+        assert "nothing was done" in command("confirm", "audit", "reset", code=1).stderr
+        command("confirm", "audit", "verify", code=1)
+        command("confirm", "audit", "reset", "--yes")
+        assert "The chain holds" in command("confirm", "audit", "verify").stdout
+
+
+class TestPolicy:
+    def test_show(self, office: Office) -> None:
+        shown = office("policy", "show").stdout
+        assert re.search(r"burn_\*\s+forbidden", shown)
+        assert "transfer_funds" in shown
+        about = office.json("policy", "show", "launch_ship")
+        assert (about["tier"], about["quorum"]) == ("ask", 2)
+        assert "two keys" in about["why"]
+        critical = office(
+            "policy", "show", "Deploy-Production", JOURNEYMAN_CONFIRM_POLICY=""
+        ).stdout
+        assert "critical" in critical
+        assert len(office.json("policy", "show")["rules"]) == 3
+
+    def test_check(self, office: Office) -> None:
+        assert "3 rules" in office("policy", "check").stdout
+        file = office.command.home / "p.toml"
+        file.write_text('[[rules]]\naction = "x"\ntier = "aks"\n')
+        wrong = office("policy", "check", file, code=2)
+        assert "routine, ask, critical" in wrong.stderr
+        assert "p.toml" in wrong.stderr
+
+
+class TestServe:
+    def test_the_first_start_shows_the_login_once(self, tmp_path: Path, loaded: Loaded) -> None:
+        command = Forked(tmp_path, loaded)
+        with served(command) as (url, key), ConfirmClient(url, key) as ann:
+            assert ann.health().status == "ok"
+            assert ann.whitelist() == []
+        with served(command) as (url, key), ConfirmClient(url) as nobody:
+            assert key == ""
+            assert nobody.health().pending == 0
+            assert is_refused(nobody)
+
+    def test_for_trying_it_out(self, tmp_path: Path, loaded: Loaded) -> None:
+        command = Forked(tmp_path, loaded)
+        with served(command, "--anonymous") as (url, _), ConfirmClient(url) as nobody:
+            assert nobody.request("wave", "Hello").requester == "anonymous"
+
+    def test_where_it_cannot(self, tmp_path: Path, loaded: Loaded, server: ConfirmServer) -> None:
+        command = Forked(tmp_path, loaded)
+        taken = server.url.rpartition(":")[2]
+        done = command("confirm", "serve", "--port", taken, "--page-port", "0", code=1)
+        assert "another program has it" in done.stderr
+        open_to_all = ("confirm", "serve", "--host", "0.0.0.0", "--port", "0", "--anonymous")
+        assert "without a token" in command(*open_to_all, code=2).stderr
+
+
+@contextmanager
+def served(command: Forked, *options: str) -> Iterator[tuple[str, str]]:
+    """The service as a person starts it and stops it with Ctrl-C: its address, and the key that it
+    showed.
+    """
+    running = command.begin("confirm", "serve", "--port", "0", "--page-port", "0", *options)
+    try:
+        said = found(lambda: re.search(r"agents\s+(\S+)\n.*notices", said_by(command), re.DOTALL))
+        key = re.search(r"jmk_\S+", said_by(command))
+        yield said[1], key[0] if key else ""
+    finally:
+        os.kill(running, signal.SIGINT)
+        done = command.end(code=0)
+    assert "Stopped." in done.stdout

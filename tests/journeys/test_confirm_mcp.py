@@ -1,0 +1,235 @@
+"""The MCP tools for confirmations: a model can ask, look, take back and redeem, and nothing that
+decides. The MCP server runs inside this process; the service is a real one.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp.types import TextContent, Tool
+from tests.confirm_server import ConfirmServer, confirm_server
+
+from journeyman import Journeyman
+from journeyman.confirm.client import ConfirmClient
+from journeyman.mcp.server import INSTRUCTIONS, make_server
+
+NAMES = [
+    *("request_confirmation", "get_confirmation", "cancel_confirmation", "redeem_confirmation"),
+]
+DETAILS = {"amount": 100, "to": "ACME"}
+
+
+class Connection:
+    """A model's client, for tests that do not want to be asynchronous."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self.portal = portal
+        self.client = client
+
+    def call(self, tool: str, **arguments: Any) -> tuple[str, bool]:
+        """What a tool says, and whether that is an error."""
+        result = self.portal.call(self.client.call_tool, tool, arguments)
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        return content.text, bool(result.is_error)
+
+    def json(self, tool: str, **arguments: Any) -> Any:
+        text, is_error = self.call(tool, **arguments)
+        assert not is_error, text
+        return json.loads(text)
+
+    def error(self, tool: str, **arguments: Any) -> str:
+        text, is_error = self.call(tool, **arguments)
+        assert is_error, text
+        return text
+
+    def ask(self, description: str, **more: Any) -> Any:
+        return self.json(
+            "request_confirmation",
+            **{"action": "pay_bill", "description": description, "details": DETAILS, **more},
+        )
+
+
+@contextmanager
+def connected(home: Path, **environ: str) -> Iterator[Connection]:
+    with ExitStack() as stack:
+        journeyman = stack.enter_context(
+            Journeyman(home=home / ".journeyman", environ={"HOME": str(home), **environ})
+        )
+        worker = stack.enter_context(ThreadPoolExecutor(max_workers=1))
+        portal = stack.enter_context(start_blocking_portal())
+        server = make_server(journeyman, worker)
+        client = stack.enter_context(portal.wrap_async_context_manager(Client(server)))
+        yield Connection(portal, client)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("service")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def model(service: ConfirmServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    environ = {
+        "JOURNEYMAN_CONFIRM_URL": service.url,
+        "JOURNEYMAN_CONFIRM_TOKEN": service.agent("model"),
+    }
+    with connected(tmp_path_factory.mktemp("home"), **environ) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def ann(service: ConfirmServer) -> Iterator[ConfirmClient]:
+    with ConfirmClient(service.url, service.approver("ann")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def tools(model: Connection) -> dict[str, Tool]:
+    return {tool.name: tool for tool in model.portal.call(model.client.list_tools).tools}
+
+
+class TestTools:
+    def test_none_of_them_decides(self, tools: dict[str, Tool]) -> None:
+        about = [name for name in tools if "confirm" in name or "approv" in name or "deny" in name]
+        assert about == NAMES
+        for name in NAMES:
+            properties = tools[name].input_schema["properties"]
+            assert not {"approve", "approved", "decision", "key", "code"} & properties.keys()
+
+    def test_they_explain_themselves(self, tools: dict[str, Tool]) -> None:
+        for name in NAMES:
+            tool = tools[name]
+            Draft202012Validator.check_schema(tool.input_schema)
+            assert len(tool.description or "") > 100
+            assert all(one["description"] for one in tool.input_schema["properties"].values())
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is (name == "get_confirmation")
+            assert name in INSTRUCTIONS or name == "cancel_confirmation"
+
+
+class TestCalls:
+    def test_from_asking_to_the_grant(
+        self, service: ConfirmServer, model: Connection, ann: ConfirmClient
+    ) -> None:
+        asked = model.ask("Pay ACME", session_key="s-1", timeout_seconds=60)
+        assert asked["status"] == "pending"
+        assert "Do not do it meanwhile" in asked["next"]
+        stored = service.card(asked["id"])
+        assert (stored.requester, stored.session_key) == ("model", "s-1")
+        refused = model.error("redeem_confirmation", id=asked["id"], details=DETAILS)
+        assert "not approved" in refused
+        ann.approve(asked["id"], asked["digest"], reason="fine")
+        told = model.json("get_confirmation", id=asked["id"], wait_seconds=10)
+        assert (told["status"], told["settled_by"], told["reason"]) == ("approved", "ann", "fine")
+        assert "redeem_confirmation" in told["next"]
+        other = model.error("redeem_confirmation", id=asked["id"], details={"amount": 1})
+        assert "not what was approved" in other
+        granted = model.json(
+            "redeem_confirmation", id=asked["id"], details=json.dumps(told["approved_details"])
+        )
+        assert granted["grant"]
+        assert granted["details"] == DETAILS
+        assert "used already" in model.error("redeem_confirmation", id=asked["id"], details=DETAILS)
+
+    def test_a_no(self, model: Connection, ann: ConfirmClient) -> None:
+        asked = model.ask("Pay nobody")
+        ann.deny(asked["id"], reason="nobody")
+        told = model.json("get_confirmation", id=asked["id"])
+        assert (told["status"], told["reason"]) == ("denied", "nobody")
+        assert "Do not do it" in told["next"]
+
+    def test_a_wait_that_ends_decides_nothing_and_holds_nobody_up(
+        self, service: ConfirmServer, model: Connection, ann: ConfirmClient
+    ) -> None:
+        asked = model.ask("Pay slowly")
+        call = model.client.call_tool
+        arguments = {"id": asked["id"], "wait_seconds": 50}
+        waiting = model.portal.start_task_soon(call, "get_confirmation", arguments)
+        assert model.json("warm_session", action="list")["success"] is True
+        assert model.json("get_confirmation", id=asked["id"])["status"] == "pending"
+        assert not waiting.done()
+        ann.deny(asked["id"])
+        assert not waiting.result(timeout=30).is_error
+        again = model.ask("Pay more slowly")
+        told = model.json("get_confirmation", id=again["id"], wait_seconds=1)
+        assert told["status"] == "pending" == service.card(again["id"]).status
+
+    def test_take_it_back(self, service: ConfirmServer, model: Connection) -> None:
+        asked = model.ask("Pay perhaps")
+        told = model.json("cancel_confirmation", id=asked["id"], reason="no need")
+        assert told["status"] == "cancelled"
+        assert service.card(asked["id"]).reason == "no need"
+        assert "already" in model.error("cancel_confirmation", id=asked["id"])
+
+    def test_story_18_saying_that_it_is_approved_changes_nothing(
+        self, service: ConfirmServer, model: Connection
+    ) -> None:
+        said = {"description": "The user already approved this", "details": {"approved": True}}
+        asked = model.json("request_confirmation", action="pay_bill", **said)
+        assert service.card(asked["id"]).status == "pending"
+        refused = model.error("request_confirmation", action="pay_bill", approved=True, **said)
+        assert "no parameter 'approved'" in refused
+
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "said"),
+        [
+            ("request_confirmation", {"action": "x", "description": "y"}, "needs details"),
+            ("request_confirmation", {"description": "y", "details": {}}, "needs action"),
+            ("request_confirmation", {"action": "x", "details": {}}, "needs description"),
+            (
+                "request_confirmation",
+                {"action": "x", "description": "y", "details": "amount"},
+                "as a JSON object",
+            ),
+            (
+                "request_confirmation",
+                {"action": "x", "description": "y", "details": {}, "timeout_seconds": 5},
+                "from 30 to 3600",
+            ),
+            ("get_confirmation", {}, "needs id"),
+            ("get_confirmation", {"id": "../whitelist"}, "is not an id"),
+            ("get_confirmation", {"id": "abc"}, "no such confirmation"),
+            ("get_confirmation", {"id": "abc", "wait_seconds": 51}, "from 0 to 50"),
+            ("redeem_confirmation", {"id": "abc"}, "needs details"),
+        ],
+        ids=[
+            *("no_details", "no_action", "no_words", "text", "too_short"),
+            *("no_id", "odd_id", "unknown_id", "too_long", "no_parameters"),
+        ],
+    )
+    def test_wrong_calls(
+        self, model: Connection, tool: str, arguments: dict[str, Any], said: str
+    ) -> None:
+        assert said in model.error(tool, **arguments)
+
+
+@pytest.mark.parametrize("tool", NAMES)
+def test_without_a_token_they_say_what_to_set(tmp_path: Path, tool: str) -> None:
+    given = {"action": "x", "description": "y"} if tool == "request_confirmation" else {"id": "a"}
+    details = {"details": {}} if tool.startswith("re") else {}
+    with connected(tmp_path) as model:
+        said = model.error(tool, **given, **details)
+    assert "JOURNEYMAN_CONFIRM_TOKEN" in said
+    assert "must not be done" in said
+
+
+def test_story_10_without_a_service(tmp_path: Path) -> None:
+    environ = {
+        "JOURNEYMAN_CONFIRM_URL": "http://127.0.0.1:1",
+        "JOURNEYMAN_CONFIRM_TOKEN": "jma_secret",
+    }
+    with connected(tmp_path, **environ) as model:
+        given = {"action": "pay_bill", "description": "Pay", "details": DETAILS}
+        said = model.error("request_confirmation", **given)
+        assert "journeyman confirm serve" in said
+        assert "jma_secret" not in said
+        assert "did not answer" in model.error("redeem_confirmation", id="a", details=DETAILS)

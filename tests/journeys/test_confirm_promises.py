@@ -1,0 +1,990 @@
+"""What a trustworthy approval service promises, property by property: each class is named after one
+property, and what it promises is asked of a real server over HTTP, or of the real core where the
+clock has to be moved.
+"""
+
+import asyncio
+import csv
+import hashlib
+import io
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pyotp
+import pytest
+import rfc8785
+from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
+from tests.confirm_server import ConfirmServer, bearer, confirm_server
+
+from journeyman.confirm import credentials
+from journeyman.confirm.answers import Accepted, Granted
+from journeyman.confirm.policy import Policy, Rule
+from journeyman.confirm.server.apps import Ports
+from journeyman.confirm.server.serving import Serving
+from journeyman.records.confirmation import Confirmation, Refusal, WhitelistEntry
+from journeyman.records.errors import BadSetting
+
+POLICY = """
+requester_limit = 100000
+
+[[rules]]
+action = "read_file"
+tier = "routine"
+
+[[rules]]
+action = "format_disk"
+tier = "forbidden"
+
+[[rules]]
+action = "pay_bill"
+tier = "ask"
+edits = ["amount"]
+[rules.schema]
+type = "object"
+properties.amount = { type = "integer", maximum = 1000 }
+
+[[rules]]
+action = "sign_contract"
+tier = "ask"
+quorum = 2
+edits = true
+
+[[rules]]
+action = "rotate_keys"
+tier = "critical"
+second_factor = true
+
+[[rules]]
+action = "limited"
+tier = "ask"
+rate_limit = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("service"), policy=POLICY) as server:
+        for name in ("ann", "bob", "cid"):
+            server.approver(name)
+        server.agent("builder")
+        yield server
+
+
+def code(answer: httpx2.Response) -> str:
+    """The code of a refusal."""
+    found: str = answer.json()["error"]["code"]
+    return found
+
+
+@contextmanager
+def at_the_page(server: ConfirmServer, name: str) -> Iterator[httpx2.Client]:
+    """An approver's browser: it keeps cookies and says where it comes from."""
+    headers = {"Origin": server.page_url, "Sec-Fetch-Site": "same-origin"}
+    with httpx2.Client(
+        base_url=server.page_url, headers=headers, timeout=30, trust_env=False
+    ) as client:
+        answer = client.post("/login", json={"name": name, "key": server.approver(name)})
+        client.headers["X-CSRF-Token"] = answer.json()["csrf"]
+        yield client
+
+
+def in_force(ask: Callable[[], httpx2.Response]) -> None:
+    """Waits until a revocation is known: the service looks twice a second what others wrote."""
+    deadline = time.monotonic() + 20
+    while ask().status_code != 401:
+        assert time.monotonic() < deadline, "what another process revoked still works"
+        time.sleep(0.05)
+
+
+def approve(
+    server: ConfirmServer, card: dict[str, Any], name: str = "ann", **more: Any
+) -> httpx2.Response:
+    body = {"digest": card["digest"], **more}
+    return server.post(f"/confirm/{card['id']}/approve", server.approver(name), body)
+
+
+def redeem(server: ConfirmServer, card: dict[str, Any], **more: Any) -> httpx2.Response:
+    body = {"digest": card["digest"], **more}
+    return server.post(f"/confirm/{card['id']}/redeem", server.agent(), body)
+
+
+class TestRequesterAuthn:
+    @pytest.mark.parametrize("secret", ["", "jma_guessed", "anonymous"])
+    def test_requester_authn_without_a_known_token_there_is_no_card(
+        self, server: ConfirmServer, secret: str
+    ) -> None:
+        before = len(server.store.confirmations.list())
+        body = {"action": "send_mail", "description": "As nobody."}
+        answer = server.post("/confirm", secret, body)
+        assert (answer.status_code, code(answer)) == (401, "unauthenticated")
+        assert len(server.store.confirmations.list()) == before
+
+    def test_requester_authn_the_token_names_the_requester_whatever_the_body_says(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(requester="the boss", description="Who am I?")
+        assert (card["requester"], card["claimed"]) == ("builder", "the boss")
+        assert server.audit("submitted", card["id"])[0].actor == "agent:builder"
+
+    def test_requester_authn_a_revoked_token_is_nobodys(self, server: ConfirmServer) -> None:
+        token = server.agent("leaver")
+        assert server.get("/confirmations", token).status_code == 200
+        with server.store.confirmations.writing(time.time()) as ledger:
+            credentials.revoke(ledger, "agent", "leaver", "test")
+        in_force(lambda: server.get("/confirmations", token))
+
+    def test_requester_authn_secrets_are_hashed_at_rest(self, server: ConfirmServer) -> None:
+        with at_the_page(server, "ann") as browser:
+            cookie = browser.cookies["journeyman_session"]
+        secrets = (server.agent(), server.approver("ann"), cookie)
+        kept = b"".join(path.read_bytes() for path in server.home.iterdir())
+        assert not [secret for secret in secrets if secret.encode() in kept]
+        assert credentials.secret_digest(secrets[0]).encode() in kept
+
+    def test_requester_authn_agents_without_a_token_only_by_the_flag_and_on_loopback(
+        self, server: ConfirmServer, tmp_path: Path
+    ) -> None:
+        with pytest.raises(BadSetting, match="which other machines reach"):
+            Serving(server.service, ports=Ports(host="0.0.0.0"), anonymous=True)
+        with confirm_server(tmp_path, anonymous=True) as open_to_all:
+            body = {"action": "send_mail", "description": "d", "requester": "me"}
+            answer = open_to_all.post("/confirm", "", body)
+            assert answer.status_code == 202
+            assert (answer.json()["requester"], answer.json()["claimed"]) == ("anonymous", "me")
+            decided = open_to_all.post(f"/confirm/{answer.json()['id']}/deny")
+            assert (decided.status_code, code(decided)) == (403, "not_allowed")
+
+    def test_requester_authn_a_person_is_no_requester(self, server: ConfirmServer) -> None:
+        body = {"action": "send_mail", "description": "By hand."}
+        assert server.post("/confirm", server.approver("ann"), body).status_code == 403
+
+
+class TestApproverAuthn:
+    def test_approver_authn_a_critical_action_needs_a_code_that_is_good_once(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(action="rotate_keys", description="First.")
+        assert code(approve(server, card, "cid", code="123456")) == "second_factor"  # no device
+        device = pyotp.TOTP(server.totp("cid"))
+        assert code(approve(server, card, "cid")) == "second_factor"
+        present = device.now()
+        wrong = f"{(int(present) + 1) % 1_000_000:06d}"
+        assert code(approve(server, card, "cid", code=wrong)) in ("second_factor",)
+        assert approve(server, card, "cid", code=present).json()["status"] == "approved"
+        other = server.submit(action="rotate_keys", description="Second.")
+        assert code(approve(server, other, "cid", code=present)) == "second_factor"
+
+    def test_approver_authn_a_chat_cannot_approve_what_is_critical(self, tmp_path: Path) -> None:
+        async def run() -> None:
+            async with confirm_core(tmp_path) as core:
+                ann = core.approver("ann")
+                card = await core.ask(action="delete_data")
+                pressed = await core.decide(card, ann, channel="telegram")
+                assert refused_as(pressed) == "channel_not_allowed"
+                denied = await core.decide(card, ann, "deny", channel="telegram")
+                assert isinstance(denied, Confirmation)
+                assert denied.status == "denied"
+
+        asyncio.run(run())
+
+    def test_approver_authn_a_revoked_approver_and_their_sessions_decide_nothing(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="After the leaver left.")
+        with at_the_page(server, "dan") as browser:
+            with server.store.confirmations.writing(time.time()) as ledger:
+                credentials.revoke(ledger, "approver", "dan", "test")
+            in_force(lambda: browser.get("/me"))
+            in_force(lambda: server.get("/confirmations", server.approver("dan")))
+            by_session = browser.post(f"/confirm/{card['id']}/deny", json={})
+        assert (by_session.status_code, approve(server, card, "dan").status_code) == (401, 401)
+        assert server.card(card["id"]).status == "pending"
+
+
+class TestNoSelfApproval:
+    @pytest.mark.parametrize("page", [False, True], ids=["agents_port", "page_port"])
+    @pytest.mark.parametrize("choice", ["approve", "deny"])
+    def test_no_self_approval_an_agents_token_can_never_decide(
+        self, server: ConfirmServer, choice: str, page: bool
+    ) -> None:
+        card = server.submit(description=f"{choice} {page}")
+        for token in (server.agent(), server.agent("other")):
+            body = {"digest": card["digest"], "decided_by": "ann", "approver": "ann"}
+            answer = server.post(f"/confirm/{card['id']}/{choice}", token, body, page=page)
+            assert (answer.status_code, code(answer)) == (403, "not_allowed")
+        assert server.card(card["id"]).status == "pending"
+        assert len(server.audit("refused", card["id"])) == 2
+
+    def test_no_self_approval_the_owner_of_an_agent_may_deny_but_not_approve(
+        self, server: ConfirmServer
+    ) -> None:
+        token = server.agent("anns", owner="ann")
+        for asked in ({"description": "Owned."}, {"description": "Named.", "requester": "ann"}):
+            card = server.submit(token, **asked)
+            own = approve(server, card, "ann")
+            assert (own.status_code, code(own)) == (403, "own_request")
+        assert approve(server, card, "bob").json()["status"] == "approved"
+        card = server.submit(token, description="Owned and denied.")
+        denied = server.post(f"/confirm/{card['id']}/deny", server.approver("ann"))
+        assert denied.json()["settled_by"] == "ann"
+
+    def test_no_self_approval_also_when_the_agents_token_was_revoked_since(
+        self, tmp_path: Path
+    ) -> None:
+        async def run() -> None:
+            async with confirm_core(tmp_path) as core:
+                ann = core.approver("ann")
+                core.agent("bot", owner="ann")
+                card = await core.ask(requester="bot")
+                with core.store.confirmations.writing(core.clock()) as ledger:
+                    credentials.revoke(ledger, "agent", "bot", "approver:ann")
+                assert refused_as(await core.decide(card, ann))
+
+        asyncio.run(run())
+
+    def test_no_self_approval_an_agent_may_take_its_own_request_back_and_no_others(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Never mind.")
+        stranger = server.post(f"/confirm/{card['id']}/cancel", server.agent("other"))
+        assert (stranger.status_code, code(stranger)) == (404, "unknown")
+        mine = server.post(f"/confirm/{card['id']}/cancel", server.agent())
+        assert (mine.json()["status"], mine.json()["settled_by"]) == ("cancelled", "agent:builder")
+
+
+class TestPayloadBinding:
+    def test_payload_binding_the_digest_is_the_sha256_of_everything_asked_for(
+        self, server: ConfirmServer
+    ) -> None:
+        """Made again here without the service's own code."""
+        details = {"to": "bob", "n": [1, 2.5, None, True], "ü": {"b": 1, "a": "\u202e"}}
+        card = server.submit(details=details, session_key="s1", description="Bound.")
+        names = ("action", "description", "details", "requester", "session_key", "context", "nonce")
+        bound = {name: card[name] for name in names} | {"type": "journeyman.confirmation.v1"}
+        assert card["digest"] == f"sha256:{hashlib.sha256(rfc8785.dumps(bound)).hexdigest()}"
+        assert card["details"] == details
+
+    def test_payload_binding_a_decision_names_what_the_person_saw(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Seen.")
+        path, key = f"/confirm/{card['id']}/approve", server.approver("ann")
+        assert server.post(path, key).status_code == 400
+        assert code(server.post(path, key, {"digest": ""})) == "bad_request"
+        other = server.post(path, key, {"digest": f"sha256:{'0' * 64}"})
+        assert (other.status_code, code(other)) == (412, "digest_differs")
+        assert server.card(card["id"]).status == "pending"
+        assert approve(server, card).status_code == 200
+        assert server.card(card["id"]).votes[0].digest == card["digest"]
+
+    def test_payload_binding_two_equal_requests_have_two_digests(
+        self, server: ConfirmServer
+    ) -> None:
+        first = server.submit(description="Twice.")
+        server.post(f"/confirm/{first['id']}/deny", server.approver("ann"))
+        second = server.submit(description="Twice.")
+        assert second["id"] != first["id"]
+        assert second["digest"] != first["digest"]
+        assert code(approve(server, {**second, "digest": first["digest"]})) == "digest_differs"
+
+
+class TestExecuteWhatWasApproved:
+    def test_execute_what_was_approved_of_many_redeemers_one_gets_the_grant(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Once.", details={"n": 1})
+        approve(server, card)
+        with ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(lambda _: redeem(server, card), range(24)))
+        granted = [answer for answer in answers if answer.status_code == 200]
+        refusals = [answer for answer in answers if answer.status_code != 200]
+        assert len(granted) == 1
+        assert {code(answer) for answer in refusals} == {"already_redeemed"}
+        grant = granted[0].json()
+        signed = server.service.signing.read_grant(grant["grant"])
+        assert signed is not None
+        assert (signed["id"], signed["digest"]) == (card["id"], card["digest"])
+        assert server.service.signing.read_grant(grant["grant"][:-2] + "xx") is None
+        assert grant["details"] == {"n": 1}
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"digest": f"sha256:{'0' * 64}"},
+            {"details": {"n": 2}},
+            {"details": {"n": 1, "more": 1}},
+            {"details": {"n": "1"}},
+            {"details": {}},
+        ],
+        ids=["digest", "value", "more", "type", "nothing"],
+    )
+    def test_execute_what_was_approved_and_nothing_else(
+        self, server: ConfirmServer, changed: dict[str, Any]
+    ) -> None:
+        card = server.submit(description="Exactly.", details={"n": 1})
+        approve(server, card)
+        answer = redeem(server, card, **changed)
+        assert (answer.status_code, code(answer)) == (409, "changed")
+        assert redeem(server, card, details={"n": 1}).status_code == 200
+
+    def test_execute_what_was_approved_only_by_who_asked_and_only_if_approved(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Mine alone.")
+        assert code(redeem(server, card)) == "not_approved"
+        approve(server, card)
+        path, body = f"/confirm/{card['id']}/redeem", {"digest": card["digest"]}
+        assert server.post(path, server.agent("other"), body).status_code == 404
+        assert server.post(path, server.approver("ann"), body).status_code == 403
+        assert redeem(server, card).status_code == 200
+
+    def test_execute_what_was_approved_in_time(self, tmp_path: Path) -> None:
+        async def run() -> None:
+            async with confirm_core(tmp_path) as core:
+                ann = core.approver("ann")
+                early, late = await core.ask(details={"n": 1}), await core.ask(details={"n": 2})
+                await core.approve(early, ann)
+                await core.approve(late, ann)
+                core.clock.forward(599.9)
+                assert isinstance(await core.redeem(early), Granted)
+                core.clock.forward(0.1)
+                assert refused_as(await core.redeem(late)) == "lapsed"
+
+        asyncio.run(run())
+
+
+class TestCompleteDisplay:
+    def test_complete_display_every_byte_is_there(self, server: ConfirmServer) -> None:
+        """What the page does with it, and that folds must be opened, is in test_confirm_page."""
+        details = {"script": "x" * 200_000 + "; rm -rf ~", "hidden": "a\u202eb\u200bc\x00\x1b[8m"}
+        card = server.submit(description="\u2066Long\u2069", details=details)
+        seen = server.get(f"/confirm/{card['id']}", server.approver("ann")).json()
+        assert seen["details"] == details
+        assert seen["description"] == "\u2066Long\u2069"
+        listed = server.get("/confirmations?limit=1", server.approver("ann")).json()
+        assert listed["confirmations"][0]["details"] == details
+
+    def test_complete_display_what_cannot_be_shown_exactly_is_not_taken(
+        self, server: ConfirmServer
+    ) -> None:
+        for details in ({"n": 2**60}, {"deep": json.loads("[" * 40 + "]" * 40)}):
+            body = {"action": "a", "description": "d", "details": details}
+            assert server.post("/confirm", server.agent(), body).status_code == 400
+        large = {"action": "a", "description": "d", "details": {"x": "x" * 300_000}}
+        assert server.post("/confirm", server.agent(), large).status_code == 413
+
+
+def run_core(
+    home: Path, work: "Callable[[Core], Any]", policy: Policy = EVERYTHING, **how: Any
+) -> None:
+    async def run() -> None:
+        async with confirm_core(home, policy=policy, **how) as core:
+            await work(core)
+
+    asyncio.run(run())
+
+
+class TestTtlFailClosed:
+    def test_ttl_fail_closed_expired_is_neither_denied_nor_cancelled(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            ann = core.approver("ann")
+            cards = [await core.ask(details={"n": n}, timeout_s=30) for n in range(3)]
+            await core.decide(cards[0], ann, "deny", reason="no")
+            await core.service.cancel(cards[1].id, core.agent())
+            core.clock.forward(30)
+            ended = [(await core.now(card)).status for card in cards]
+            assert ended == ["denied", "cancelled", "expired"]
+            for card in cards:
+                assert refused_as(await core.redeem(card)) in ("not_approved", "expired")
+            late = await core.decide(cards[2], ann)
+            assert isinstance(late, Refusal)
+            assert (late.code, late.about["expired_at"]) == ("expired", cards[2].expires_at)
+            assert [entry.actor for entry in core.audit("expired")] == ["service"]
+
+        run_core(tmp_path, work)
+
+    def test_ttl_fail_closed_the_sweeper_comes_though_nobody_asks(self, tmp_path: Path) -> None:
+        """The card in the store is expired, and a waiter that came before has it."""
+
+        async def work(core: Core) -> None:
+            card = await core.ask(timeout_s=30)
+            waiting = asyncio.create_task(core.service.wait(card.id, 60))
+            await asyncio.sleep(0)
+            core.clock.forward(30)
+            waited = await asyncio.wait_for(waiting, 20)
+            assert waited is not None
+            assert (waited.status, waited.settled_at) == ("expired", card.expires_at)
+            stored = core.store.confirmations.find(card.id)
+            assert stored is not None
+            assert stored.status == "expired"
+
+        run_core(tmp_path, work)
+
+    @pytest.mark.parametrize(
+        ("before_s", "status"), [(0.001, "approved"), (0.0, "expired"), (-5.0, "expired")]
+    )
+    def test_ttl_fail_closed_a_word_at_the_deadline_is_too_late(
+        self, tmp_path: Path, before_s: float, status: str
+    ) -> None:
+        async def work(core: Core) -> None:
+            card = await core.ask(timeout_s=30)
+            core.clock.forward(30 - before_s)
+            decided = await core.decide(card, core.approver("ann"))
+            assert refused_as(decided) == ("" if status == "approved" else "expired")
+            core.clock.forward(60)
+            assert (await core.now(card)).status == status
+            kinds = {entry.kind for entry in core.audit(card=card.id)}
+            assert len(kinds & {"approved", "expired"}) == 1
+
+        run_core(tmp_path, work)
+
+    def test_ttl_fail_closed_a_callers_own_timeout_decides_nothing(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Impatient.")
+        looked = server.get(f"/confirm/{card['id']}?wait=0.05", server.agent()).json()
+        assert looked["status"] == "pending"
+        assert approve(server, card).json()["status"] == "approved"
+
+
+class TestRestart:
+    def test_restart_pending_cards_survive_and_their_deadlines_do_not_move(
+        self, tmp_path: Path
+    ) -> None:
+        clock = Clock()
+
+        async def first() -> tuple[Confirmation, Confirmation]:
+            async with confirm_core(tmp_path, clock=clock) as core:
+                core.approver("ann")
+                short = await core.ask(details={"n": 1}, timeout_s=60)
+                return short, await core.ask(details={"n": 2}, timeout_s=600)
+
+        async def again(short: Confirmation, long: Confirmation) -> None:
+            async with confirm_core(tmp_path, clock=clock) as core:
+                assert (await core.now(long)).expires_at == long.expires_at
+                stored = core.store.confirmations.find(short.id)
+                assert stored is not None
+                assert (stored.status, stored.settled_at) == ("expired", short.expires_at)
+                waiting = asyncio.create_task(core.service.wait(long.id, 60))
+                ann = core.store.confirmations.credentials("approver")[0]
+                await core.approve(long, ann)
+                waited = await waiting
+                assert waited is not None
+                assert waited.status == "approved"
+                assert isinstance(await self._redeemed(core, long), Granted)
+                assert (await core.service.verify_audit()).ok
+
+        cards = asyncio.run(first())
+        clock.forward(100)
+        asyncio.run(again(*cards))
+
+    @staticmethod
+    async def _redeemed(core: Core, card: Confirmation) -> Granted | Refusal:
+        return await core.service.redeem(card.id, core.agent(card.requester), card.digest)
+
+    def test_restart_what_was_shared_and_told_is_still_known(self, tmp_path: Path) -> None:
+        async def submitted() -> Accepted | Refusal:
+            async with confirm_core(tmp_path) as core:
+                return await core.submit(idempotency_key="k")
+
+        first, second = asyncio.run(submitted()), asyncio.run(submitted())
+        assert isinstance(first, Accepted)
+        assert isinstance(second, Accepted)
+        assert (first.replayed, second.replayed) == (False, True)
+        assert first.confirmation.id == second.confirmation.id
+
+
+class TestIdempotency:
+    def test_idempotency_the_same_key_is_the_same_request(self, server: ConfirmServer) -> None:
+        asked = {"description": "Keyed.", "details": {"n": 1}, "idempotency_key": "key-1"}
+        first, again = server.submit(**asked), server.submit(**asked)
+        by_header = server.post(
+            "/confirm",
+            server.agent(),
+            {"action": "send_mail", "description": "Keyed.", "details": {"n": 1}},
+            headers={"Idempotency-Key": "key-1"},
+        ).json()
+        assert first["id"] == again["id"] == by_header["id"]
+        assert (first["replayed"], again["replayed"]) == (False, True)
+        assert by_header["submissions"] == 1
+        approve(server, first)
+        assert server.submit(**asked)["status"] == "approved"
+
+    def test_idempotency_another_body_with_the_key_is_refused(self, server: ConfirmServer) -> None:
+        first = server.submit(description="One.", idempotency_key="key-2")
+        body = {"action": "send_mail", "description": "Another.", "idempotency_key": "key-2"}
+        answer = server.post("/confirm", server.agent(), body)
+        assert (answer.status_code, code(answer)) == (409, "key_reused")
+        assert answer.json()["error"]["id"] == first["id"]
+        other = server.submit(
+            server.agent("other"), description="Another.", idempotency_key="key-2"
+        )
+        assert other["id"] != first["id"]
+
+    def test_idempotency_racing_requests_with_one_key_make_one_card(
+        self, server: ConfirmServer
+    ) -> None:
+        def ask(_: int) -> dict[str, Any]:
+            return server.submit(description="Raced.", idempotency_key="key-3")
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(ask, range(16)))
+        assert len({answer["id"] for answer in answers}) == 1
+        assert sum(not answer["replayed"] for answer in answers) == 1
+
+
+class TestCoalescing:
+    def test_coalescing_identical_requests_are_one_card_and_an_approval_releases_one(
+        self, server: ConfirmServer
+    ) -> None:
+        def ask(_: int) -> dict[str, Any]:
+            card = server.submit(description="Alike.", details={"a": 1, "b": 2})
+            ready.release()
+            return server.get(f"/confirm/{card['id']}?wait=30", server.agent()).json() | {
+                "shared": card["shared"]
+            }
+
+        ready = threading.Semaphore(0)
+        with ThreadPoolExecutor(5) as pool:
+            asked = [pool.submit(ask, number) for number in range(5)]
+            for _ in asked:
+                ready.acquire()
+            waiting = server.get("/confirmations?status=pending", server.approver("ann")).json()
+            cards = [c for c in waiting["confirmations"] if c["description"] == "Alike."]
+            assert [card["submissions"] for card in cards] == [5]
+            approve(server, cards[0])
+            told = [one.result() for one in asked]
+        assert {one["id"] for one in told} == {cards[0]["id"]}
+        assert {one["status"] for one in told} == {"approved"}
+        assert sorted(one["shared"] for one in told) == [False, True, True, True, True]
+        assert sorted(redeem(server, one).status_code for one in told) == [200, 409, 409, 409, 409]
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"details": {"n": 2}},
+            {"session_key": "another"},
+            {"description": "Else."},
+            {"action": "send_post"},
+        ],
+        ids=["details", "session", "description", "action"],
+    )
+    def test_coalescing_only_what_is_alike_in_everything(
+        self, server: ConfirmServer, changed: dict[str, Any]
+    ) -> None:
+        asked = {"description": "Nearly.", "details": {"n": 1}}
+        assert server.submit(**asked)["id"] != server.submit(**{**asked, **changed})["id"]
+
+    def test_coalescing_never_between_agents(self, server: ConfirmServer) -> None:
+        mine = server.submit(description="Both want it.")
+        theirs = server.submit(server.agent("other"), description="Both want it.")
+        assert mine["id"] != theirs["id"]
+
+
+class TestQuorum:
+    def test_quorum_takes_distinct_people(self, server: ConfirmServer) -> None:
+        card = server.submit(action="sign_contract", details={"n": 1}, description="Two.")
+        assert approve(server, card, "ann").json()["status"] == "pending"
+        for again in (
+            {},
+            {"details": {"n": 1}},  # an edit that changes nothing is no second person
+        ):
+            assert code(approve(server, card, "ann", **again)) == "already_voted"
+        assert code(redeem(server, card)) == "not_approved"
+        done = approve(server, card, "bob").json()
+        assert (done["status"], done["approvals"], done["settled_by"]) == ("approved", 2, "bob")
+        assert {vote["approver"] for vote in done["votes"]} == {"ann", "bob"}
+
+    def test_quorum_an_edit_there_and_back_is_no_second_person(self, server: ConfirmServer) -> None:
+        card = server.submit(action="sign_contract", details={"n": 1}, description="Back.")
+        approve(server, card, "ann")
+        edited = approve(server, card, "ann", details={"n": 2}).json()
+        assert (edited["status"], edited["approvals"]) == ("pending", 1)
+        assert code(approve(server, edited, "ann", details={"n": 1})) == "already_voted"
+        assert server.card(card["id"]).status == "pending"
+
+    def test_quorum_a_yes_to_something_else_does_not_count(self, server: ConfirmServer) -> None:
+        card = server.submit(action="sign_contract", details={"n": 1}, description="Changed.")
+        approve(server, card, "ann")
+        edited = approve(server, card, "bob", details={"n": 9}).json()
+        assert (edited["status"], edited["approvals"]) == ("pending", 1)
+        assert code(approve(server, card, "cid")) == "digest_differs"
+        assert approve(server, edited, "ann").json()["approved_details"] == {"n": 9}
+
+    def test_quorum_one_no_is_enough(self, server: ConfirmServer) -> None:
+        card = server.submit(action="sign_contract", description="Vetoed.")
+        approve(server, card, "ann")
+        denied = server.post(f"/confirm/{card['id']}/deny", server.approver("bob"))
+        assert denied.json()["status"] == "denied"
+        assert code(approve(server, card, "cid")) == "already_settled"
+
+
+class TestRateLimit:
+    def test_rate_limit_hit_means_no_with_an_entry_and_without_a_card(
+        self, server: ConfirmServer
+    ) -> None:
+        for number in range(5):
+            card = server.submit(action="limited", details={"n": number})
+            assert card["limit"]["remaining"] == 4 - number
+        body = {"action": "limited", "description": "d", "details": {"n": 5}}
+        answer = server.post("/confirm", server.agent(), body)
+        assert (answer.status_code, code(answer)) == (429, "over_limit")
+        assert int(answer.headers["Retry-After"]) > 0
+        error = answer.json()["error"]
+        assert (error["limit"], error["remaining"]) == (5, 0)
+        assert server.audit("refused")[-1].about["code"] == "over_limit"
+        found = [one for one in server.store.confirmations.list() if one.action == "limited"]
+        assert len(found) == 5
+        assert server.submit(server.agent("other"), action="limited")["status"] == "pending"
+
+    def test_rate_limit_comes_before_the_whitelist(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            entry = WhitelistEntry(id="", action="send_mail", added_by="", added_at=0.0)
+            await core.service.add_to_whitelist(entry, core.approver("ann"))
+            statuses = [(await core.ask(details={"n": n})).status for n in range(3)]
+            assert statuses == ["auto_approved"] * 3
+            assert refused_as(await core.submit(details={"n": 4})) == "over_limit"
+
+        run_core(tmp_path, work, Policy(rate_limit=3))
+
+    def test_rate_limit_is_a_window_that_slides(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            for number in range(2):
+                await core.ask(details={"n": number})
+                core.clock.forward(1_000)
+            refused = await core.submit(details={"n": 3})
+            assert isinstance(refused, Refusal)
+            assert refused.about["reset_at"] == core.clock() - 2_000 + 3_600
+            core.clock.forward(1_599)
+            assert refused_as(await core.submit(details={"n": 3})) == "over_limit"
+            core.clock.forward(1)
+            await core.ask(details={"n": 3})
+            assert refused_as(await core.submit(details={"n": 4})) == "over_limit"
+
+        run_core(tmp_path, work, Policy(rate_limit=2))
+
+    def test_rate_limit_an_agent_has_one_budget_for_all_its_actions(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            for number in range(4):
+                await core.ask(action=f"action_{number}")
+            assert refused_as(await core.submit(action="action_4")) == "over_limit"
+            shared = await core.submit(action="action_0")  # asks nobody anew
+            assert isinstance(shared, Accepted)
+            assert shared.shared
+            assert isinstance(await core.submit(action="a", requester="other"), Accepted)
+
+        run_core(tmp_path, work, Policy(rate_limit=100, requester_limit=4))
+
+
+class TestWhitelist:
+    def add(self, server: ConfirmServer, **entry: Any) -> dict[str, Any]:
+        answer = server.post("/whitelist", server.approver("ann"), entry)
+        assert answer.status_code == 201, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def test_whitelist_covers_what_it_says_and_is_listed_with_its_last_use(
+        self, server: ConfirmServer
+    ) -> None:
+        entry = self.add(
+            server,
+            action="post_note",
+            session_key="s1",
+            requester="builder",
+            constraints={"to": {"one_of": ["bob", "cid"]}, "n": {"at_most": 10}},
+            expires_in_seconds=600,
+        )
+
+        def status(**changes: Any) -> str:
+            asked = {
+                "action": "post_note",
+                "session_key": "s1",
+                "details": {"to": "bob", "n": 10},
+                **changes,
+            }
+            found: str = server.submit(asked.pop("token", ""), **asked)["status"]
+            return found
+
+        assert status() == "auto_approved"
+        assert status(token=server.agent("other")) == "pending"
+        assert status(session_key="s2") == "pending"
+        assert status(action="post_notes") == "pending"
+        assert status(details={"to": "dan", "n": 10}) == "pending"
+        assert status(details={"to": "bob", "n": 11}) == "pending"
+        assert status(details={"to": "bob", "n": 10, "cc": "eve"}) == "pending"
+        listed = server.get("/whitelist", server.approver("bob")).json()["whitelist"]
+        mine = next(one for one in listed if one["id"] == entry["id"])
+        assert (mine["uses"], mine["added_by"]) == (1, "ann")
+        assert mine["last_used_at"]
+        gone = server.delete(f"/whitelist/{entry['id']}", server.approver("bob"))
+        assert gone.json()["revoked_by"] == "bob"
+        assert status(details={"to": "bob", "n": 9}) == "pending"
+        kinds = [one.kind for one in server.audit() if one.kind.startswith("whitelist_")]
+        assert {"whitelist_added", "whitelist_revoked"} <= set(kinds)
+
+    def test_whitelist_entries_end(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            entry = WhitelistEntry(
+                id="", action="a", added_by="", added_at=0.0, expires_at=core.clock() + 60
+            )
+            await core.service.add_to_whitelist(entry, core.approver("ann"))
+            assert (await core.ask(action="a")).status == "auto_approved"
+            core.clock.forward(60)
+            assert (await core.ask(action="a", details={"n": 1})).status == "pending"
+
+        run_core(tmp_path, work)
+
+    def test_whitelist_an_auto_approval_is_used_once_like_any_other(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(action="read_file", details={"path": "/a"})
+        assert (card["status"], card["settled_by"]) == ("auto_approved", "policy")
+        assert [redeem(server, card).status_code for _ in range(2)] == [200, 409]
+        kinds = [entry.kind for entry in server.audit(confirmation=card["id"])]
+        assert kinds[:3] == ["submitted", "auto_approved", "redeemed"]
+
+    @pytest.mark.parametrize(
+        "action", ["delete_data", "aws.Delete-Data", "rotate_keys", "format_disk", "transferFunds"]
+    )
+    def test_whitelist_never_takes_what_a_person_must_decide(
+        self, server: ConfirmServer, action: str
+    ) -> None:
+        answer = server.post("/whitelist", server.approver("ann"), {"action": action})
+        assert (answer.status_code, code(answer)) == (400, "bad_request")
+        body = {"action": action, "description": "d"}
+        asked = server.post("/confirm", server.agent(), body)
+        assert asked.status_code == (403 if action == "format_disk" else 202)
+
+    def test_whitelist_is_not_for_agents(self, server: ConfirmServer) -> None:
+        for method, path in (("GET", "/whitelist"), ("DELETE", "/whitelist/x")):
+            assert server.send(method, path, server.agent()).status_code == 403
+        answer = server.post("/whitelist", server.agent(), {"action": "anything"})
+        assert (answer.status_code, code(answer)) == (403, "not_allowed")
+
+    def test_whitelist_an_unknown_action_needs_a_person(self, server: ConfirmServer) -> None:
+        card = server.submit(action="never_heard_of")
+        assert (card["status"], card["tier"]) == ("pending", "ask")
+
+
+class TestEdit:
+    def test_edit_makes_a_new_digest_and_the_audit_keeps_both(self, server: ConfirmServer) -> None:
+        card = server.submit(action="pay_bill", details={"amount": 900, "to": "ACME"})
+        edited = approve(server, card, details={"amount": 90, "to": "ACME"}).json()
+        assert edited["status"] == "approved"
+        assert edited["digest"] != card["digest"] == edited["submitted_digest"]
+        assert (edited["details"]["amount"], edited["approved_details"]["amount"]) == (900, 90)
+        about = server.audit("edited", card["id"])[0].about
+        assert (about["digest_before"], about["digest"]) == (card["digest"], edited["digest"])
+        amounts = (about["details_before"]["amount"], about["details"]["amount"])
+        assert amounts == (900, 90)
+        assert code(redeem(server, card)) == "changed"
+        assert redeem(server, edited).json()["details"] == {"amount": 90, "to": "ACME"}
+
+    @pytest.mark.parametrize(
+        "details",
+        [
+            {"amount": 900, "to": "EVE"},
+            {"amount": 900},
+            {"amount": 900, "to": "ACME", "cc": 1},
+            {"amount": 1_001, "to": "ACME"},
+            {"amount": "900", "to": "ACME"},
+        ],
+        ids=["not_allowed", "left_out", "put_in", "over_the_schema", "wrong_type"],
+    )
+    def test_edit_only_what_the_policy_allows_and_the_schema_takes(
+        self, server: ConfirmServer, details: dict[str, Any]
+    ) -> None:
+        card = server.submit(action="pay_bill", details={"amount": 900, "to": "ACME"})
+        answer = approve(server, card, details=details)
+        assert (answer.status_code, code(answer)) == (403, "edit_not_allowed")
+        assert server.card(card["id"]).status == "pending"
+
+    def test_edit_of_a_kind_that_python_takes_for_equal_counts(self, tmp_path: Path) -> None:
+        """True is not 1 to whoever runs it."""
+
+        async def work(core: Core) -> None:
+            card = await core.ask(action="e", details={"force": 1})
+            done = await core.approve(card, core.approver("ann"), edited={"force": True})
+            assert done.approved_details["force"] is True
+            assert done.digest != card.digest
+
+        run_core(
+            tmp_path,
+            work,
+            Policy(rules=(Rule(action="e", tier="ask", edits=True),), rate_limit=10),
+        )
+
+
+class TestWait:
+    def test_wait_polling_long_polling_and_events_tell_the_same(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="Waited for.")
+        path, token = f"/confirm/{card['id']}", server.agent()
+
+        def events() -> list[dict[str, Any]]:
+            with (
+                httpx2.Client(trust_env=False, timeout=30) as client,
+                client.stream("GET", f"{server.url}{path}/events", headers=bearer(token)) as lines,
+            ):
+                told = []
+                for line in lines.iter_lines():
+                    if line.startswith("data: "):
+                        told.append(json.loads(line[6:]))
+                        begun.set()
+                return told
+
+        begun = threading.Event()
+        with ThreadPoolExecutor(2) as pool:
+            streamed = pool.submit(events)
+            polled = pool.submit(server.get, f"{path}?wait=30", token)
+            assert begun.wait(20)
+            approve(server, card, reason="fine")
+            told, waited = streamed.result(), polled.result().json()
+        looked = server.get(path, token).json()
+        for name in ("status", "settled_by", "settled_at", "digest", "reason"):
+            assert told[-1][name] == waited[name] == looked[name]
+        assert [one["status"] for one in (told[0], told[-1])] == ["pending", "approved"]
+
+    def test_wait_a_link_or_a_stranger_follows_nothing(self, server: ConfirmServer) -> None:
+        card = server.submit(description="Not for others.")
+        for path in (f"/confirm/{card['id']}", f"/confirm/{card['id']}/events"):
+            assert server.get(path, server.agent("other")).status_code == 404
+
+
+class TestAudit:
+    def test_audit_says_who_decided_when_on_what_and_what_came_of_it(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(action="pay_bill", details={"amount": 7, "password": "hunter2-x"})
+        server.get(f"/confirm/{card['id']}", server.approver("ann"))
+        approve(server, card, reason="agreed")
+        redeem(server, card)
+        found = server.get(f"/audit?confirmation={card['id']}", server.approver("bob")).json()
+        entries = list(reversed(found["audit"]))
+        assert [(one["kind"], one["actor"]) for one in entries] == [
+            ("submitted", "agent:builder"),
+            ("viewed", "approver:ann"),
+            ("approved", "approver:ann"),
+            ("redeemed", "agent:builder"),
+        ]
+        approved = entries[2]
+        assert approved["at"].endswith("Z")
+        about = approved["about"]
+        assert (about["action"], about["digest"]) == ("pay_bill", card["digest"])
+        assert (about["details"]["amount"], about["reason"]) == (7, "agreed")
+        assert "hunter2-x" not in json.dumps(entries)
+
+    def test_audit_is_exported_whole_and_the_chain_can_be_checked_from_the_file(
+        self, server: ConfirmServer
+    ) -> None:
+        server.submit(description="Exported, with a \u2028 and an ü.")
+        key = server.approver("ann")
+        lines = server.get("/audit/export?format=jsonl", key).text.split("\n")[:-1]
+        before = "0" * 64
+        for number, line in enumerate(lines, 1):
+            entry = json.loads(line)
+            text, _, _ = line.rpartition(',"digest":"')
+            digest = hashlib.sha256(f"{text}}}".encode()).hexdigest()
+            assert (entry["seq"], entry["previous"], entry["digest"]) == (number, before, digest)
+            before = digest
+        csv.field_size_limit(1_000_000)
+        rows = list(csv.reader(io.StringIO(server.get("/audit/export?format=csv", key).text)))
+        assert len(rows) >= len(lines) + 1
+        checked = server.get("/audit/verify", key).json()
+        assert (checked["ok"], checked["broken_at"]) == (True, None)
+        assert checked["anchor"]
+
+    def test_audit_is_not_for_agents(self, server: ConfirmServer) -> None:
+        for path in ("/audit", "/audit/export", "/audit/verify", "/policy", "/stats"):
+            assert server.get(path, server.agent()).status_code == 403
+
+    def test_audit_no_route_changes_or_deletes_an_entry(self, server: ConfirmServer) -> None:
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            for path in ("/audit", "/audit/1"):
+                answer = server.send(method, path, server.approver("ann"), json={})
+                assert answer.status_code in (404, 405)
+
+
+class TestWebPage:
+    def test_web_page_headers_forbid_frames_and_foreign_scripts(
+        self, server: ConfirmServer
+    ) -> None:
+        for path in ("/", "/me", "/nowhere"):
+            headers = server.get(path, page=True).headers
+            policy = headers["Content-Security-Policy"]
+            assert "frame-ancestors 'none'" in policy
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["X-Frame-Options"] == "DENY"
+
+    def test_web_page_a_session_decides_only_with_the_pages_token(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(description="On the page.")
+        with at_the_page(server, "ann") as browser:
+            path, body = f"/confirm/{card['id']}/approve", {"digest": card["digest"]}
+            token = browser.headers.pop("X-CSRF-Token")
+            assert browser.post(path, json=body).status_code == 401
+            forged = {"X-CSRF-Token": "0" * len(token)}
+            assert browser.post(path, json=body, headers=forged).status_code == 401
+            assert server.card(card["id"]).status == "pending"
+            done = browser.post(path, json=body, headers={"X-CSRF-Token": token})
+            assert done.json()["votes"][0]["channel"] == "page"
+
+    def test_web_page_the_cookie_is_for_this_page_alone(self, server: ConfirmServer) -> None:
+        body = {"name": "ann", "key": server.approver("ann")}
+        headers = {"Origin": server.page_url}
+        cookie = server.post("/login", "", body, page=True, headers=headers).headers["Set-Cookie"]
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        secret = cookie.partition("=")[2].partition(";")[0]
+        assert server.get("/confirmations", secret).status_code == 401, "a cookie as a bearer"
+        by_cookie = server.get("/confirmations", headers={"Cookie": cookie.partition(";")[0]})
+        assert by_cookie.status_code == 401, "a cookie at the agents' port"
+
+
+class TestFatigue:
+    def test_fatigue_can_be_seen_in_the_figures(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            ann = core.approver("ann")
+            for number, seconds in enumerate((2.0, 4.0, 30.0)):
+                card = await core.ask(details={"n": number})
+                core.clock.forward(seconds)
+                await core.decide(card, ann, "deny" if number == 2 else "approve")
+            await core.ask(details={"n": 9}, timeout_s=30)
+            core.clock.forward(30)
+            await core.service.get((await core.service.list())[0].id)
+            stats = await core.service.stats()
+            counted = (stats.asked, stats.approved, stats.denied, stats.expired)
+            assert counted == (4, 2, 1, 1)
+            assert stats.median_decision_s == 4.0
+
+        run_core(tmp_path, work)
+
+    def test_fatigue_a_critical_card_on_the_page_wants_its_id_typed(
+        self, server: ConfirmServer
+    ) -> None:
+        card = server.submit(action="delete_data", description="Typed.")
+        with at_the_page(server, "bob") as browser:
+            path, body = f"/confirm/{card['id']}/approve", {"digest": card["digest"]}
+            for typed in ("", "yes", card["id"]):
+                assert browser.post(path, json={**body, "typed": typed}).status_code == 400
+            done = browser.post(path, json={**body, "typed": card["short_id"]})
+        assert done.json()["status"] == "approved"
+
+
+def test_the_page_on_owasp_names_tests_that_there_are() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "confirm-owasp.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", page))
+    sources = "".join(path.read_text() for path in (root / "tests").rglob("*confirm*.py"))
+    assert len(named) > 30
+    assert sorted(name for name in named if f"def {name}(" not in sources) == []

@@ -1,0 +1,122 @@
+"""The served OpenAPI document against the served API: generated requests, good and bad, to every
+route of both ports, with every class of credential.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.confirm_server import ConfirmServer, bearer, confirm_server
+
+EXAMPLES = 6
+"""Of each sort, for each route and credential. More find the same, slower."""
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+STREAMS = {"follow", "followAll"}
+"""They go on for as long as the server does; what they say is tested elsewhere."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("confirm")) as running:
+        yield running
+
+
+def document(server: ConfirmServer, *, page: bool) -> dict[str, Any]:
+    found: dict[str, Any] = server.get("/openapi.json", page=page).json()
+    return found
+
+
+def test_every_route_is_documented(server: ConfirmServer) -> None:
+    agents, page = (document(server, page=each) for each in (False, True))
+    assert set(page["paths"]) - set(agents["paths"]) == {"/login", "/logout", "/me", "/links/open"}
+    operations = [
+        (path, method, operation)
+        for path, item in page["paths"].items()
+        for method, operation in item.items()
+    ]
+    assert len(operations) == 22
+    assert len({operation["operationId"] for _, _, operation in operations}) == 22
+    for path, method, operation in operations:
+        assert operation["summary"], (path, method)
+        assert operation["responses"].keys() >= {"400", "403", "405", "500"}
+        if "401" in operation["responses"] and path not in ("/login", "/links/open"):
+            assert operation["security"], (path, method)
+        if method == "post":
+            assert operation["responses"].keys() >= {"408", "413", "415"}
+    assert set(page["components"]["securitySchemes"]) == {"bearer", "session"}
+
+
+@pytest.mark.parametrize("path", ["/docs", "/schema", "/schema/swagger", "/redoc", "/openapi.yaml"])
+def test_there_are_no_pages_about_it(server: ConfirmServer, path: str) -> None:
+    for page in (False, True):
+        assert server.get(path, page=page).status_code == 404
+
+
+@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
+@pytest.mark.parametrize("who", ["agent", "approver", "nobody"])
+def test_no_request_breaks_the_service(server: ConfirmServer, who: str, page: bool) -> None:
+    secrets: dict[str, Callable[[], str]] = {
+        "agent": server.agent,
+        "approver": server.approver,
+        "nobody": str,
+    }
+    headers = {**bearer(secrets[who]()), **({"Origin": server.page_url} if page else {})}
+    at = server.page_url if page else server.url
+    schema = schemathesis.openapi.from_dict(document(server, page=page))
+    known = server.submit(details={"schema": f"{who} {page}"})["id"]
+    tried = 0
+    with requests.Session() as session:
+        session.trust_env = False
+        for found in schema.get_all_operations():
+            operation = found.ok()
+            if operation.definition.raw["operationId"] in STREAMS:
+                continue
+            tried += 1
+            call_often(operation, known, at, headers, session)
+    assert tried == (20 if page else 16)
+    assert server.get("/health").status_code == 200
+    assert server.get("/audit/verify", server.approver()).json()["ok"]
+
+
+def call_often(
+    operation: Any, known: str, at: str, headers: dict[str, str], session: requests.Session
+) -> None:
+    """Generated requests to one route, half of them about a card that is there."""
+    good = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    bad = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+
+    @settings(
+        max_examples=EXAMPLES,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=st.one_of(good, bad), about_known=st.booleans())
+    def call(case: Any, about_known: bool) -> None:
+        if about_known and "confirmation_id" in (case.path_parameters or {}):
+            case.path_parameters["confirmation_id"] = known
+        if isinstance(case.query, dict) and "wait" in case.query:
+            case.query["wait"] = 0
+        answer = case.call(base_url=at, session=session, headers=headers, timeout=20)
+        case.validate_response(answer, checks=CHECKS)
+
+    call()

@@ -1,0 +1,229 @@
+"""Whatever is asked for, and whatever the whitelist and the policy say: a digest covers every leaf,
+a never-bypass action is never let through, and what is shown can be had back.
+"""
+
+import copy
+import json
+import re
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from journeyman.confirm.digest import canonical, digest_of, fingerprint_of, same_json
+from journeyman.confirm.masking import masked
+from journeyman.confirm.policy import NEVER_BYPASS, Policy, Rule, edits_allowed
+from journeyman.confirm.shown_text import hidden_characters, is_hidden, visible
+from journeyman.confirm.whitelist import check_entry, covering, needs_person
+from journeyman.records.confirmation import Constraint, Submission, WhitelistEntry
+
+NOW = 1000.0
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | words
+)
+values = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+details_of_any_kind = st.dictionaries(words.filter(lambda one: one != "other"), values, max_size=4)
+
+
+def digests(details: dict[str, Any], nonce: str = "n") -> tuple[str, str]:
+    about = {
+        "action": "a",
+        "description": "d",
+        "details": details,
+        "requester": "r",
+        "session_key": "s",
+        "context": {},
+    }
+    return digest_of(**about, nonce=nonce), fingerprint_of(**about)
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all values in a value."""
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [way, *(place for key, one in inner for place in places(one, (*way, key)))]
+
+
+def with_changed(details: dict[str, Any], way: tuple[Any, ...], new: Any) -> dict[str, Any]:
+    changed: Any = copy.deepcopy(details)
+    at = changed
+    for key in way[:-1]:
+        at = at[key]
+    at[way[-1]] = new
+    return changed  # type: ignore[no-any-return]
+
+
+@given(details_of_any_kind.filter(bool), st.data())
+@settings(max_examples=150, deadline=None)
+def test_story_4_changing_any_leaf_changes_the_digest(
+    details: dict[str, Any], data: st.DataObject
+) -> None:
+    way = data.draw(st.sampled_from(places(details)[1:]))
+    changed = with_changed(details, way, data.draw(values))
+    before, after = digests(details), digests(changed)
+    is_same = json.loads(canonical(details)) == json.loads(canonical(changed)) and same_types(
+        details, changed
+    )
+    assert (before[0] == after[0]) is (before[1] == after[1]) is is_same
+    assert digests(details, "m")[0] != before[0]
+
+
+def same_types(one: Any, other: Any) -> bool:
+    """Python takes True for 1; JSON does not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_types(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_types, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
+
+
+@given(details_of_any_kind)
+@settings(max_examples=80, deadline=None)
+def test_the_order_of_names_changes_no_digest(details: dict[str, Any]) -> None:
+    def turned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: turned(one) for key, one in reversed(value.items())}
+        return [turned(one) for one in value] if isinstance(value, list) else value
+
+    assert digests(turned(details)) == digests(details)
+    assert digests(json.loads(json.dumps(details))) == digests(details)
+
+
+tiers = st.sampled_from(["routine", "ask", "critical", "forbidden"])
+more_names = st.lists(st.sampled_from(["drop_table", "erase_*", "rm"]), max_size=3).map(tuple)
+separators = st.sampled_from(["_", "-", ".", " ", "__", ":", "/", "\u200b", "*", ""])
+
+
+@st.composite
+def dangerous(draw: st.DrawFn) -> str:
+    """A name that cannot be bypassed, in some spelling, with some words around it."""
+    parts = draw(st.sampled_from(NEVER_BYPASS)).split("_")
+    spelling = draw(st.sampled_from([str.lower, str.upper, str.title, str.swapcase]))
+    core = draw(separators).join(map(spelling, parts))
+    before = draw(st.sampled_from(["", "aws.", "tool:", "mcp__bank__", "now_"]))
+    return before + core + draw(st.sampled_from(["", "_now", "-v2", "2", ".x"]))
+
+
+constraints = st.dictionaries(
+    st.sampled_from(["a", "a.b", "c"]),
+    st.builds(
+        Constraint,
+        equals=leaves,
+        one_of=st.none() | st.lists(leaves, max_size=2).map(tuple),
+        at_least=st.none() | st.floats(),
+        at_most=st.none() | st.floats(),
+    ),
+    max_size=2,
+)
+
+
+def entries_for(action: str) -> st.SearchStrategy[list[WhitelistEntry]]:
+    one = st.builds(
+        WhitelistEntry,
+        id=st.just("e"),
+        action=st.sampled_from([action, action.lower(), "*", ""]),
+        session_key=st.sampled_from(["", "s"]),
+        requester=st.sampled_from(["", "r"]),
+        constraints=st.just({}) | constraints,
+        other_parameters=st.booleans(),
+        added_by=st.just("ann"),
+        added_at=st.just(0.0),
+        expires_at=st.none() | st.just(NOW + 1),
+    )
+    return st.lists(one, max_size=4)
+
+
+@given(dangerous(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_story_9_for_every_whitelist_a_never_bypass_action_needs_a_person(
+    action: str, data: st.DataObject
+) -> None:
+    patterns = st.sampled_from([action, "*", "delete_*", "*_data", "deploy*"])
+    rules = data.draw(
+        st.lists(st.tuples(patterns, tiers, st.integers(1, 3)), max_size=3).map(
+            lambda drawn: tuple(Rule(action=a, tier=t, quorum=q) for a, t, q in drawn)
+        )
+    )
+    policy = Policy(rules=rules, more_never_bypass=data.draw(more_names))
+    asked = Submission(action=action, description="d", requester="r", session_key="s")
+    plain = WhitelistEntry(id="p", action=action, added_by="ann", added_at=0.0)
+    entries = [*data.draw(entries_for(action)), plain]
+    assert covering(entries, asked, NOW) is not None
+    rule, entry = needs_person(policy, asked, entries, NOW)
+    assert entry is None
+    assert rule.tier in ("critical", "forbidden")
+    assert check_entry(plain, policy)
+
+
+@given(leaves, constraints, values)
+@settings(max_examples=150, deadline=None)
+def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
+    value: Any, drawn: dict[str, Constraint], more: Any
+) -> None:
+    """Unless it lets others in, or has no constraint at all."""
+    entry = WhitelistEntry(
+        id="e",
+        action="x",
+        constraints={"a": Constraint(one_of=(value,)), **drawn},
+        added_by="ann",
+        added_at=0.0,
+    )
+
+    def covered(details: dict[str, Any]) -> bool:
+        asked = Submission(action="x", description="d", details=details, requester="r")
+        return covering([entry], asked, NOW) is not None
+
+    if not drawn:
+        assert covered({"a": value})
+    assert not covered({"a": value, "another": more})
+    assert not covered({"another": more})
+
+
+@given(details_of_any_kind, st.sampled_from([(), ("a",), ("a", "b")]), values)
+@settings(max_examples=80, deadline=None)
+def test_an_edit_changes_only_what_it_may(
+    details: dict[str, Any], allowed: tuple[str, ...], new: Any
+) -> None:
+    rule = Rule(action="x", tier="ask", edits=allowed)
+    assert edits_allowed(rule, details, {**details, **dict.fromkeys(allowed, new)}) == ""
+    assert "'other'" in edits_allowed(rule, details, {**details, "other": new})
+
+
+@given(st.text(st.characters() | st.sampled_from("\\u{}5c\u202e\n\u2800"), max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
+    for lines in (False, True):
+        shown = visible(text, lines=lines)
+        assert not any(is_hidden(one) for one in shown if not (lines and one in "\n\t"))
+        back = re.sub(r"\\u\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), shown)
+        assert back == text
+    assert hidden_characters(text) == sum(is_hidden(one) for one in text if one not in "\n\t")
+
+
+@given(details_of_any_kind, st.text("abcdefgh0123XYZ!-", min_size=6, max_size=20))
+@settings(max_examples=80, deadline=None)
+def test_masking_hides_by_name_and_changes_nothing_that_is_hashed(
+    details: dict[str, Any], secret: str
+) -> None:
+    assume(secret not in json.dumps(details))
+    details = {**details, "deep": [{"client_secret": secret}], "password": secret}
+    before = digests(details)
+    shown = masked(details)
+    assert secret not in json.dumps(shown)
+    assert digests(details) == before
+    assert same_json(masked(details), shown)

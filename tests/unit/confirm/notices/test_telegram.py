@@ -1,0 +1,358 @@
+"""The whole conversation on Telegram, with a real HTTP server that plays the Bot API."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.unit.confirm.notices.outside import (
+    CARD,
+    TOKEN,
+    BotServer,
+    card,
+    everybodys_log,
+)
+
+from journeyman.confirm.notices.channel import NoticeChannel, NotTold
+from journeyman.confirm.notices.making import Telegram, make_channels
+from journeyman.confirm.notices.telegram import Answering, TelegramChannel, button_data
+from journeyman.confirm.notices.text import notice_of
+from journeyman.records.confirmation import Choice, Confirmation, Refusal, Vote
+from journeyman.records.errors import BadSetting
+
+KEY = b"k" * 32
+LINK = "https://confirm.example.com/open#t"
+TEXT = notice_of(CARD, page_link=LINK, audit_head="1:ab")
+ANN, BOB, STRANGER = 1001, 1002, 6666
+
+
+class Desk:
+    """The deciding side: one card, decided as the service would."""
+
+    def __init__(self) -> None:
+        self.card: Confirmation | None = CARD
+        self.decisions: list[tuple[str, str, str, str]] = []
+        self.refusals: list[tuple[str, dict[str, Any], str]] = []
+        self.refusal: Refusal | None = None
+        self.breaks = False
+        self.approvable = True
+
+    def answering(self) -> Answering:
+        return Answering(
+            key=KEY,
+            approver_of={ANN: "ann", BOB: "bob"}.get,
+            find=self.find,
+            decide=self.decide,
+            may_approve=lambda _: self.approvable,
+            refused=lambda *refusal: self.refusals.append(refusal),
+        )
+
+    def find(self, id_: str) -> Confirmation | None:
+        known = self.card is not None and id_ in (self.card.id, self.card.short_id)
+        return self.card if known else None
+
+    def decide(self, id_: str, choice: Choice, digest: str, name: str) -> Confirmation | Refusal:
+        self.decisions.append((id_, choice, digest, name))
+        if self.breaks:
+            raise RuntimeError("the database is gone")
+        assert self.card is not None
+        if self.refusal is not None:
+            return self.refusal
+        if self.card.status != "pending":
+            return Refusal(code="already_settled", message="already")
+        vote = Vote(approver=name, choice=choice, at=1.0, digest=digest)
+        votes = (*self.card.votes, vote)
+        enough = choice == "deny" or len(votes) >= self.card.quorum
+        settled: Any = {"approve": "approved", "deny": "denied"}[choice] if enough else "pending"
+        self.card = structs.replace(
+            self.card, votes=votes, status=settled, settled_by=name if enough else ""
+        )
+        return self.card
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[BotServer]:
+    with BotServer() as one:
+        yield one
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def channel_of(server: BotServer, desk: Desk, address: str = f"tgram://{TOKEN}/{ANN}") -> Any:
+    telegram = Telegram(answering=desk.answering(), ids=(ANN, BOB), api_url=server.api_url)
+    (channel,) = make_channels([address], telegram=telegram)
+    assert isinstance(channel, TelegramChannel)
+    return channel
+
+
+@pytest.fixture
+def bot(server: BotServer, desk: Desk) -> Iterator[TelegramChannel]:
+    server.forget()
+    channel = channel_of(server, desk)
+    channel.start()
+    yield channel
+    channel.stop()
+
+
+def buttons(message: dict[str, Any]) -> dict[str, str]:
+    rows = message["reply_markup"]["inline_keyboard"]
+    return {one["text"]: one.get("callback_data") or one["url"] for row in rows for one in row}
+
+
+def data(choice: Choice = "approve", confirmation: Confirmation = CARD) -> str:
+    return button_data(KEY, confirmation, choice)
+
+
+def test_a_notice_comes_with_buttons(server: BotServer, bot: NoticeChannel) -> None:
+    bot.send(TEXT, CARD)
+    (message,) = server.named("sendMessage")
+    assert message["chat_id"] == ANN
+    assert message["text"] == f"{TEXT.title}\n{TEXT.body}"
+    assert "parse_mode" not in message
+    assert message["link_preview_options"] == {"is_disabled": True}
+    assert buttons(message) == {"Approve": data(), "Deny": data("deny"), "Open": LINK}
+    assert all(len(sent.encode()) <= 64 for sent in (data(), data("deny")))
+
+
+def test_a_long_notice_keeps_room_for_the_outcome(server: BotServer, bot: NoticeChannel) -> None:
+    long = card(description="😀" * 5000)
+    bot.send(notice_of(long, page_link=LINK, audit_head="1:ab"), long)
+    text = server.named("sendMessage")[0]["text"]
+    assert len(text.encode("utf-16-le")) // 2 <= 4096 - 400
+    assert "more characters: open the page" in text
+
+
+def test_approve_is_only_offered_where_the_rule_allows_it(
+    server: BotServer, bot: NoticeChannel, desk: Desk
+) -> None:
+    desk.approvable = False
+    bot.send(TEXT, CARD)
+    assert list(buttons(server.named("sendMessage")[0])) == ["Deny", "Open"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "outcome"), [("approve", "APPROVED by ann"), ("deny", "DENIED by ann")]
+)
+def test_a_press_decides_and_the_message_says_so(
+    server: BotServer, bot: NoticeChannel, desk: Desk, choice: Choice, outcome: str
+) -> None:
+    bot.send(TEXT, CARD)
+    answer = server.press(data(choice), user=ANN, message_id=55, text="the notice")
+    assert desk.decisions == [(CARD.id, choice, CARD.digest, "ann")]
+    assert (answer["text"], answer["show_alert"]) == (outcome, False)
+    edited = server.wait_for("editMessageText", message_id=55)
+    assert edited["chat_id"] == ANN
+    assert edited["text"] == f"{outcome}\n\nthe notice"
+    assert "reply_markup" not in edited
+
+
+@pytest.mark.usefixtures("bot")
+def test_story_5_a_stranger_decides_nothing(server: BotServer, desk: Desk) -> None:
+    answer = server.press(data(), user=STRANGER)
+    assert answer["text"] == "You are not known here. Nothing was decided."
+    assert answer["show_alert"] is True
+    assert not desk.decisions
+    assert desk.refusals == [("telegram:6666", {"channel": "telegram", "why": "unknown"}, "")]
+
+
+@pytest.mark.usefixtures("bot")
+@pytest.mark.parametrize("chat", ["group", "supergroup", "channel"])
+def test_only_private_chats_decide(server: BotServer, desk: Desk, chat: str) -> None:
+    answer = server.press(data(), user=ANN, chat=chat)
+    assert answer["text"] == "Decide in your own chat with this bot."
+    assert not desk.decisions
+
+
+@pytest.mark.usefixtures("bot")
+def test_story_14_a_button_pressed_again_tells_who_decided(server: BotServer, desk: Desk) -> None:
+    server.press(data("deny"), user=ANN, message_id=61)
+    answer = server.press(data(), user=BOB, message_id=62, text="bob's notice")
+    assert answer["text"] == "DENIED by ann"
+    assert desk.card is not None
+    assert desk.card.status == "denied"
+    assert server.wait_for("editMessageText", message_id=62)["text"].startswith("DENIED by ann")
+
+
+@pytest.mark.usefixtures("bot")
+@pytest.mark.parametrize(
+    "pressed",
+    [
+        data("deny").replace("v1:d:", "v1:a:"),
+        data()[:-1] + ("A" if data()[-1] != "A" else "B"),
+        button_data(b"another key", CARD, "approve"),
+        button_data(KEY, card(digest="sha256:bb"), "approve"),
+        data() + "é",
+    ],
+    ids=["other choice", "other seal", "other key", "other digest", "not ascii"],
+)
+def test_a_button_decides_only_on_what_it_was_made_for(
+    server: BotServer, desk: Desk, pressed: str
+) -> None:
+    answer = server.press(pressed, user=ANN)
+    assert answer["show_alert"] is True
+    assert not desk.decisions
+    assert len(desk.refusals) == 1
+
+
+@pytest.mark.usefixtures("bot")
+@pytest.mark.parametrize("pressed", ["", "v1:a", "v2:a:x:y", "v1:x:y:z", "v1:a:nobody:seal"])
+def test_odd_data_is_answered(server: BotServer, desk: Desk, pressed: str) -> None:
+    answer = server.press(pressed, user=ANN)
+    assert answer["text"] == "What this button was for is not known here."
+    assert not desk.decisions
+
+
+@pytest.mark.usefixtures("bot")
+def test_a_card_that_was_edited_and_decided_says_so(server: BotServer, desk: Desk) -> None:
+    desk.card = card(digest="sha256:bb", status="approved", settled_by="bob")
+    assert server.press(data(), user=ANN)["text"] == "APPROVED by bob"
+    assert not desk.decisions
+
+
+@pytest.mark.usefixtures("bot")
+def test_a_refusal_is_shown_and_the_buttons_stay(server: BotServer, desk: Desk) -> None:
+    desk.refusal = Refusal(code="second_factor", message="Open the page for this: " + "x" * 300)
+    answer = server.press(data(), user=ANN, message_id=71)
+    assert answer["text"].startswith("Open the page for this")
+    assert len(answer["text"]) == 200
+    assert answer["show_alert"] is True
+    assert not [one for one in server.named("editMessageText") if one["message_id"] == 71]
+
+
+@pytest.mark.usefixtures("bot")
+def test_under_a_quorum_the_first_yes_is_noted(server: BotServer, desk: Desk) -> None:
+    desk.card = card(quorum=2)
+    assert server.press(data(), user=ANN)["text"] == "Waiting: 1 of 2 said yes"
+    assert not server.named("editMessageText")
+    assert server.press(data(), user=BOB)["text"] == "APPROVED by bob"
+
+
+@pytest.mark.usefixtures("bot")
+def test_a_press_that_breaks_is_answered_and_the_next_one_works(
+    server: BotServer, desk: Desk
+) -> None:
+    desk.breaks = True
+    assert server.press(data(), user=ANN)["text"] == "It could not be decided here. Open the page."
+    desk.breaks = False
+    server.hand_out({"callback_query": {"id": 7, "from": "odd"}})
+    server.hand_out({"message": {"text": "/start"}})
+    assert server.press(data(), user=ANN)["text"] == "APPROVED by ann"
+    asked = [one["offset"] for one in server.named("getUpdates")]
+    assert asked == sorted(asked)
+    assert server.named("getUpdates")[0]["allowed_updates"] == ["callback_query"]
+
+
+def test_what_is_settled_elsewhere_loses_its_buttons_everywhere(
+    server: BotServer, desk: Desk
+) -> None:
+    server.forget()
+    channel = channel_of(server, desk, f"tgram://{TOKEN}")
+    channel.send(TEXT, CARD)
+    assert [one["chat_id"] for one in server.named("sendMessage")] == [ANN, BOB]
+    channel.settled(card(status="expired"))
+    channel.settled(card(status="expired"))
+    edits = server.named("editMessageText")
+    assert [one["chat_id"] for one in edits] == [ANN, BOB]
+    for edit in edits:
+        assert edit["text"].startswith("EXPIRED: nobody decided in time")
+        assert TEXT.title in edit["text"]
+        assert "reply_markup" not in edit
+    channel.stop()
+
+
+def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
+    server.forget()
+    channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
+    channel.send(TEXT, CARD)
+    assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}
+    channel.stop()
+
+
+def test_an_address_that_telegram_makes_no_button_of_stands_in_the_text(
+    server: BotServer, desk: Desk
+) -> None:
+    server.forget()
+    server.failing["sendMessage"] = [(400, {"ok": False, "description": "BUTTON_URL_INVALID"})]
+    channel = channel_of(server, desk)
+    channel.send(TEXT, CARD)
+    assert list(buttons(server.named("sendMessage")[1])) == ["Approve", "Deny"]
+    channel.stop()
+
+
+@pytest.mark.parametrize(
+    ("failures", "reason"),
+    [
+        ([(403, {"ok": False})], "Telegram answered 403"),
+        ([(400, {"ok": False})] * 2, "Telegram answered 400"),
+        ([(502, "no object")], "Telegram answered 502"),
+    ],
+    ids=["blocked", "no such chat", "broken"],
+)
+def test_story_17_a_failure_is_said_without_the_token(
+    server: BotServer, desk: Desk, failures: list[tuple[int, Any]], reason: str
+) -> None:
+    server.failing["sendMessage"] = list(failures)
+    channel = channel_of(server, desk)
+    with everybodys_log() as logged, pytest.raises(NotTold) as failed:
+        channel.send(TEXT, CARD)
+    channel.stop()
+    assert str(failed.value) == reason
+    assert logged
+    assert TOKEN not in "".join(logged)
+
+
+def test_telegram_that_cannot_be_reached_is_said(desk: Desk) -> None:
+    with BotServer() as gone:
+        pass
+    channel = channel_of(gone, desk)
+    with pytest.raises(NotTold, match=r"^Telegram could not be reached \(ConnectError\)$"):
+        channel.send(TEXT, CARD)
+    channel.stop()
+
+
+def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
+    server: BotServer, desk: Desk
+) -> None:
+    server.forget()
+    too_many = {"ok": False, "parameters": {"retry_after": 0.1}}
+    server.failing["getUpdates"] = [(429, too_many)]
+    channel = channel_of(server, desk)
+    with everybodys_log() as logged:
+        channel.start()
+        assert server.press(data(), user=ANN)["text"] == "APPROVED by ann"
+        channel.stop()
+    assert "answers on Telegram do not come in: Telegram answered 429" in logged
+    assert TOKEN not in "".join(logged)
+
+
+def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> None:
+    server.forget()
+    channel = channel_of(server, desk)
+    channel.start()
+    server.wait_for("getUpdates")
+    channel.stop()
+    assert "telegram" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("tgram://canary/12", "it is written tgram://BOT_TOKEN/CHAT"),
+        (f"tgram://{TOKEN}/@canary", "it is written tgram://BOT_TOKEN/CHAT"),
+        (f"tgram://{TOKEN}", "names no chat"),
+    ],
+    ids=["token", "name", "nobody"],
+)
+def test_an_address_that_cannot_be_used_is_refused(address: str, problem: str, desk: Desk) -> None:
+    with pytest.raises(BadSetting, match=problem) as refused:
+        make_channels([address], telegram=Telegram(answering=desk.answering()))
+    assert "canary" not in str(refused.value)
+
+
+def test_without_answering_telegram_is_like_every_service() -> None:
+    (channel,) = make_channels([f"tgram://{TOKEN}/12"])
+    assert channel.name == "Telegram"

@@ -1,0 +1,171 @@
+"""What a notice says, and what never stands in one."""
+
+from typing import Any
+
+import pytest
+from tests.unit.confirm.notices.outside import card
+
+from journeyman.confirm.notices.text import WORDS, NoticeText, inert, notice_of, outcome_of
+from journeyman.records.confirmation import Vote
+
+LINK = "https://confirm.example.com/open#tok_en"
+
+
+def text_of(**changes: Any) -> NoticeText:
+    return notice_of(card(**changes), page_link=LINK, audit_head="123:sha256:ab12cd34ef567890ff")
+
+
+def test_a_notice_says_who_asks_for_what_until_when_and_where_to_decide() -> None:
+    text = text_of(details={"to": "bob@example.com", "count": 2}, claimed="nightly")
+    assert text.title == "01234567: deploy_production waits for your decision"
+    assert text.body == (
+        "Id: 01234567\n"
+        "Action: deploy_production\n"
+        "Tier: ask\n"
+        'Asked for by: ci, calls itself "nightly"\n'
+        "Expires: 2027-01-15 08:05:00 UTC; then it is not done\n"
+        f"Open: {LINK}\n"
+        "Details (secrets are hidden):\n"
+        '> to: "bob@example.com"\n'
+        "> count: 2\n"
+        "The agent's own words, checked by nobody:\n"
+        "> Roll out the new version.\n"
+        "audit 123:ab12cd34ef567890…"
+    )
+
+
+def test_a_notice_sent_again_says_so() -> None:
+    text = notice_of(card(), page_link=LINK, audit_head="", about="again")
+    assert text.title.endswith("(told again)")
+    assert not text.foot
+
+
+def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
+    body = text_of(edited={"version": "9.9"}, quorum=2).body
+    assert '> version: "9.9"' in body
+    assert "1.2.3" not in body
+    assert "Needs: 2 people, has 0" in body
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"details": {"password": "canary-Hunter2-secret"}},
+        {"details": {"deep": [{"api_key": "canary-Hunter2-secret"}]}},
+        {"details": {"token": "canary-Hunter2-secret"}, "description": "canary-Hunter2-secret!"},
+        {"details": {"token": "canary-Hunter2-secret"}, "action": "use canary-Hunter2-secret"},
+        {"details": {"token": "canary-Hunter2-secret"}, "claimed": "canary-Hunter2-secret"},
+        {"details": {"token": "canary-Hunter2-secret"}, "edited": {"x": "canary-Hunter2-secret"}},
+        {"description": "log in with postgres://ann:canary-Hunter2-secret@db.example.com/x"},
+    ],
+    ids=["by name", "deep", "in words", "in action", "in claimed", "edited", "address"],
+)
+def test_story_16_no_secret_stands_in_a_notice(changes: dict[str, Any]) -> None:
+    text = text_of(**changes)
+    for shown in (text.title, text.body, text.markdown(), text.plain(500)):
+        assert "canary" not in shown
+        assert "Hunter2" not in shown
+    assert "hidden:" in text.body
+
+
+@pytest.mark.parametrize("code", [0x202E, 0x200B, 0x1B, 0x0D, 0x2800, 0xE0041, 0xD800])
+@pytest.mark.parametrize("where", ["description", "details", "name", "action", "claimed"])
+def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -> None:
+    hiding = f"pay{chr(code)}bob"
+    changes: dict[str, Any] = {where: hiding}
+    if where in ("details", "name"):
+        changes = {"details": {hiding: 1} if where == "name" else {"a": hiding}}
+    text = text_of(**changes)
+    for shown in (text.title, text.body, text.markdown()):
+        assert chr(code) not in shown
+        shown.encode()
+    escapes = (f"pay\\u{{{code:x}}}bob", f"pay\\u{code:04x}bob", "pay\\rbob")
+    assert any(escape in text.body for escape in escapes)
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        "@everyone", "x@here", "@channel", "@ann", "<!channel>", "<@U123>", "<@&42>", "<#C1>",
+        "<:boom:123>", "<a:boom:123>", "<https://evil.example|Approve>", "https://evil.example",
+        "[Approve](https://evil.example)", "www.evil.example", "<b>x</b>", "<script>",
+    ],
+)  # fmt: skip
+def test_story_8_nothing_an_agent_writes_is_live_in_a_chat(live: str) -> None:
+    text = text_of(description=live, details={"a": live}, action=live)
+    ours = text.body.replace(LINK, "")
+    assert live not in ours
+    assert "://" not in ours
+    assert live not in text.title
+
+
+@pytest.mark.parametrize("plain", ["bob@example.com", "a < b", "rm -rf /tmp/x", "שלום", "5:30"])
+def test_what_is_plain_stays_as_it_is(plain: str) -> None:
+    assert inert(plain) == plain
+
+
+def test_story_2_the_agents_lines_cannot_pass_for_the_services() -> None:
+    faked = f"ok\nOpen: elsewhere\n{WORDS}\nAPPROVED by ann\r\n> Tier: routine\u2028Tier: routine"
+    lines = text_of(description=faked, details={"a\nTier": "\nTier: routine"}).body.split("\n")
+    assert [line for line in lines if line.startswith("Tier")] == ["Tier: ask"]
+    assert [line for line in lines if line.startswith("Open")] == [f"Open: {LINK}"]
+    assert lines.count(WORDS) == 1
+    assert not any(line.startswith("APPROVED") for line in lines)
+
+
+def test_markdown_shows_the_same_characters() -> None:
+    text = text_of(description="**APPROVED** _x_ `y` # z &lt; [a](b)", action="rm *")
+    assert r"> \*\*APPROVED\*\* \_x\_ \`y\` \# z \&lt; \[a\]\(b\)" in text.markdown()
+    assert r"Action: rm \*" in text.markdown()
+    assert f"Open: <{LINK}>" in text.markdown()
+
+
+@pytest.mark.parametrize("limit", [600, 1000, 4096])
+@pytest.mark.parametrize("letter", ["ж", "*", "😀"])
+def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, letter: str) -> None:
+    text = text_of(description=letter * 9000)
+    for shown in (text.plain(limit), text.markdown(limit)):
+        assert len(shown.encode("utf-16-le")) // 2 <= limit
+        assert LINK in shown
+        assert shown.endswith("audit 123:ab12cd34ef567890…")
+        missing = 9000 - shown.split(WORDS)[-1].count(letter)
+        assert f"\n{missing} more characters: open the page\n" in shown
+
+
+def test_without_room_for_anything_the_link_stays() -> None:
+    shown = text_of().plain(10)
+    assert LINK in shown
+    assert "more characters: open the page" in shown
+    assert "Roll out" not in shown
+
+
+def test_what_fits_is_not_cut() -> None:
+    text = text_of()
+    assert text.plain(len(text.body)) == text.body
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"status": "approved", "settled_by": "ann"}, "APPROVED by ann"),
+        ({"status": "redeemed", "settled_by": "ann"}, "APPROVED by ann"),
+        ({"status": "denied", "settled_by": "bob"}, "DENIED by bob"),
+        (
+            {"status": "denied", "settled_by": "bob", "reason": "no \u202e"},
+            "DENIED by bob: no \\u{202e}",
+        ),
+        ({"status": "expired"}, "EXPIRED: nobody decided in time, so it is not done"),
+        ({"status": "cancelled", "settled_by": "ci"}, "CANCELLED by ci"),
+        ({"status": "auto_approved"}, "APPROVED by the whitelist"),
+        (
+            {
+                "quorum": 2,
+                "votes": (Vote(approver="ann", choice="approve", at=1.0, digest="sha256:aa"),),
+            },
+            "Waiting: 1 of 2 said yes",
+        ),
+    ],
+    ids=["approved", "redeemed", "denied", "reason", "expired", "cancelled", "whitelist", "quorum"],
+)
+def test_an_outcome_is_one_line(changes: dict[str, Any], said: str) -> None:
+    assert outcome_of(card(**changes)) == said

@@ -1,0 +1,70 @@
+"""The page's files over HTTP."""
+
+import re
+from importlib.resources import files
+
+import pytest
+from tests.confirm_server import ConfirmServer
+
+PAGE = files("journeyman.confirm").joinpath("page")
+KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+
+
+@pytest.mark.parametrize("path", ["/", "/open"])
+def test_the_page_is_at_home_and_where_links_lead(server: ConfirmServer, path: str) -> None:
+    answer = server.get(path, page=True)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.content == PAGE.joinpath("index.html").read_bytes()
+
+
+def test_everything_the_page_names_is_there(server: ConfirmServer) -> None:
+    for path in re.findall(r'(?:src|href)="(/static/[^"]+)"', server.get("/", page=True).text):
+        answer = server.get(path, page=True)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith(KINDS[path.rpartition(".")[2]])
+
+
+def test_every_file_is_sent_as_it_is(server: ConfirmServer) -> None:
+    for file in PAGE.iterdir():
+        kind = KINDS.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            answer = server.get(f"/static/{file.name}", page=True)
+            assert answer.content == file.read_bytes()
+            assert answer.headers["content-type"].startswith(kind)
+
+
+def test_a_file_that_is_known_is_not_sent_again(server: ConfirmServer) -> None:
+    first = server.get("/static/app.js", page=True)
+    tag = first.headers["etag"]
+    again = server.get("/static/app.js", page=True, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    changed = server.get("/static/app.js", page=True, headers={"If-None-Match": '"other"'})
+    assert changed.status_code == 200
+
+
+def test_only_the_head_is_sent_when_asked_so(server: ConfirmServer) -> None:
+    answer = server.send("HEAD", "/", page=True)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert int(answer.headers["content-length"]) > 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/",
+        "/static/../service.py",
+        "/static/%2e%2e/service.py",
+        "/static/..%2f..%2fservice.py",
+        "/static/nothing.js",
+        "/index.html",
+        "/static/index.html",
+    ],
+)
+def test_nothing_else_is_sent(server: ConfirmServer, path: str) -> None:
+    assert server.get(path, page=True).status_code == 404
+
+
+def test_the_page_is_only_looked_at(server: ConfirmServer) -> None:
+    headers = {"Origin": server.page_url}
+    assert server.post("/", page=True, headers=headers).status_code == 405

@@ -1,0 +1,100 @@
+"""What went wrong is said in one shape, and a fault of the service tells nothing of its inside."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from tests.confirm_server import ConfirmServer, confirm_server
+
+from journeyman.confirm.answers import Stats, Verified
+from journeyman.confirm.policy import Policy
+from journeyman.confirm.server.problems import STATUS, refused
+from journeyman.confirm.service import Service
+from journeyman.records.confirmation import Refusal, RefusalCode
+from journeyman.records.errors import StoreUnavailable, WrongInput
+
+SECRET = "the-inside-of-the-service"
+
+
+class Failing(Service):
+    """Fails where a test wants it to."""
+
+    async def stats(self) -> Stats:
+        raise ValueError(SECRET)
+
+    async def verify_audit(self) -> Verified:
+        raise StoreUnavailable("The database is locked. Try again.")
+
+    async def whitelist(self) -> list[Policy]:  # type: ignore[override]
+        raise WrongInput("That cannot be asked.")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("confirm"), kind=Failing) as running:
+        yield running
+
+
+def test_a_fault_is_logged_and_not_shown(
+    server: ConfirmServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = server.get("/stats", server.approver())
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (500, "internal")
+    assert SECRET not in answer.text
+    assert "Traceback" not in answer.text
+    assert "GET /stats failed" in caplog.text
+    assert SECRET in caplog.text
+    assert server.get("/health").status_code == 200
+
+
+def test_what_the_world_did_not_do_is_said(
+    server: ConfirmServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = server.get("/audit/verify", server.approver())
+    assert answer.status_code == 503
+    assert answer.json() == {
+        "error": {"code": "unavailable", "message": "The database is locked. Try again."}
+    }
+    assert "The database is locked" in caplog.text
+
+
+def test_what_cannot_be_asked_is_said(server: ConfirmServer) -> None:
+    answer = server.get("/whitelist", server.approver())
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "That cannot be asked."
+
+
+def test_every_refusal_has_its_status() -> None:
+    codes = set(RefusalCode.__args__)  # type: ignore[attr-defined]
+    assert codes <= STATUS.keys()
+    for code in codes:
+        answer = refused(Refusal(code=code, message="No.", about={"settled_at": 0.0, "who": "ann"}))
+        assert answer.status == STATUS[code]
+        assert b'"settled_at":"1970-01-01T00:00:00Z"' in answer.content
+        assert b'"who":"ann"' in answer.content
+
+
+@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
+@pytest.mark.parametrize(
+    ("way", "status", "code"),
+    [
+        ("GET /nothing", 404, "unknown"),
+        ("GET /confirm", 405, "wrong_method"),
+        ("DELETE /confirm", 405, "wrong_method"),
+        ("PATCH /confirm", 405, "wrong_method"),
+        ("POST /audit/export", 405, "wrong_method"),
+        ("GET /confirm/", 405, "wrong_method"),
+        ("GET /%2e%2e/etc/passwd", 404, "unknown"),
+    ],
+)
+def test_ways_that_do_not_exist(
+    server: ConfirmServer, way: str, status: int, code: str, *, page: bool
+) -> None:
+    method, path = way.split(" ")
+    headers = {"Content-Type": "application/json"}
+    answer = server.send(method, path, server.agent(), headers=headers, page=page)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    if code == "wrong_method" and method != "PATCH":
+        assert answer.headers["allow"]

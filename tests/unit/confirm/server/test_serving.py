@@ -1,0 +1,168 @@
+"""Starting and stopping: both ports or none, and an end within seconds whoever waits."""
+
+import logging
+import socket
+import threading
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.confirm_server import bearer, confirm_server, until
+
+from journeyman.confirm.server.apps import Ports
+from journeyman.confirm.server.binding import is_loopback
+from journeyman.confirm.server.serving import Serving
+from journeyman.records.errors import BadSetting, ServiceUnavailable
+
+
+@pytest.mark.parametrize("name", ["agents", "page"])
+def test_a_taken_port_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ports = Ports(agents=0, page=port) if name == "page" else Ports(agents=port, page=0)
+        with pytest.raises(ServiceUnavailable) as refused, confirm_server(tmp_path, ports=ports):
+            pass
+    assert f"The {name} port {port} on 127.0.0.1" in str(refused.value)
+    assert "another program has it" in str(refused.value)
+    assert ("CONFIRMATION_PORT" if name == "agents" else "page_port") in str(refused.value)
+
+
+def test_a_host_that_is_not_here_is_named(tmp_path: Path) -> None:
+    ports = Ports(host="192.0.2.1", agents=0, page=0)
+    with (
+        pytest.raises(ServiceUnavailable, match=r"192\.0\.2\.1"),
+        confirm_server(tmp_path, ports=ports),
+    ):
+        pass
+
+
+def test_a_host_that_others_reach_is_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = Ports(host="0.0.0.0", agents=0, page=0)
+    with confirm_server(tmp_path, ports=ports) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert server.get("/health").status_code == 200
+    assert "other machines can reach the confirmations" in caplog.text
+
+
+def test_nothing_is_warned_about_on_this_machine(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), confirm_server(tmp_path) as server:
+        assert server.get("/health").status_code == 200
+    assert caplog.text == ""
+
+
+def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
+    found: list[str] = []
+    heard: list[str] = []
+    with confirm_server(tmp_path) as server:
+        card, headers = server.submit(), bearer(server.agent())
+        path = f"{server.url}/confirm/{card['id']}"
+
+        def poll() -> None:
+            answer = httpx2.get(f"{path}?wait=60", headers=headers, timeout=30, trust_env=False)
+            found.append(answer.json()["status"])
+
+        def follow() -> None:
+            with httpx2.stream(
+                "GET", f"{path}/events", headers=headers, timeout=30, trust_env=False
+            ) as answer:
+                for line in answer.iter_lines():
+                    heard.append(line)  # noqa: PERF402  # seen while it grows
+            found.append("ended")
+
+        waiters = [threading.Thread(target=work) for work in (poll, poll, follow, follow)]
+        for one in waiters:
+            one.start()
+        until(lambda: len(server.serving.waiting) == 4)
+        until(lambda: heard.count("event: confirmation") == 2)
+    for one in waiters:
+        one.join(timeout=10)
+    assert sorted(found) == ["ended", "ended", "pending", "pending"]
+
+
+def test_a_request_that_never_ends_does_not_hold_the_server(tmp_path: Path) -> None:
+    with confirm_server(tmp_path) as server:
+        line = socket.create_connection(("127.0.0.1", server.serving.ports.agents))
+        line.sendall(b"POST /confirm HTTP/1.1\r\nHost: x\r\n")
+    with line:
+        line.settimeout(10)
+        assert line.recv(1_000) == b""
+
+
+def test_it_starts_again_on_the_same_ports_and_has_lost_nothing(tmp_path: Path) -> None:
+    with confirm_server(tmp_path) as server:
+        token, ports, card = server.agent(), server.serving.ports, server.submit()
+    with confirm_server(tmp_path, ports=ports) as server:
+        assert server.serving.ports == ports
+        found = server.get(f"/confirm/{card['id']}", token).json()
+        assert (found["status"], found["expires_at"]) == ("pending", card["expires_at"])
+
+
+def test_agents_without_a_token_only_when_told_so(tmp_path: Path) -> None:
+    asked = {"action": "send_mail", "description": "Tell Bob."}
+    with confirm_server(tmp_path, anonymous=True) as server:
+        taken = server.post("/confirm", body=asked)
+        assert (taken.status_code, taken.json()["requester"]) == (202, "anonymous")
+        path = f"/confirm/{taken.json()['id']}"
+        assert server.get(path).json()["status"] == "pending"
+        for way in ("approve", "deny"):
+            body = {"digest": taken.json()["digest"]}
+            assert server.post(f"{path}/{way}", body=body).status_code == 403
+        assert server.get(path, "jma_wrong").status_code == 401
+        assert server.post("/confirm", body=asked, page=True).status_code == 403
+        assert server.get("/confirmations", page=True).status_code == 401
+        assert server.post(f"{path}/cancel").json()["status"] == "cancelled"
+
+
+def test_agents_without_a_token_never_from_other_machines(tmp_path: Path) -> None:
+    ports = Ports(host="0.0.0.0", agents=0, page=0)
+    with (
+        pytest.raises(BadSetting, match="make tokens"),
+        confirm_server(tmp_path, ports=ports, anonymous=True),
+    ):
+        pass
+
+
+def test_the_page_behind_another_name(tmp_path: Path) -> None:
+    with confirm_server(
+        tmp_path, page_hosts=["confirm.example"], page_url="https://confirm.example/"
+    ) as server:
+        at = f"http://127.0.0.1:{server.serving.ports.page}"
+        headers = {"Host": "confirm.example", "Origin": "https://confirm.example"}
+        body = {"name": "ann", "key": server.approver()}
+        opened = httpx2.post(f"{at}/login", json=body, headers=headers, trust_env=False)
+        assert opened.status_code == 200
+        assert "Secure" in opened.headers["set-cookie"]
+        assert server.submit()["page_url"].startswith("https://confirm.example/#/card/")
+        headers["Origin"] = "https://evil.example"
+        assert httpx2.post(f"{at}/login", json=body, headers=headers).status_code == 403
+
+
+def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
+    with confirm_server(tmp_path) as server:
+        service = server.service
+    with (
+        pytest.raises((RuntimeError, ServiceUnavailable)),
+        Serving(service, ports=Ports(agents=0, page=0)).in_thread(),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.0.1", False),
+        ("127.0.0.1.example", False),
+    ],
+)
+def test_which_hosts_are_this_machine_only(host: str, is_here: bool) -> None:
+    assert is_loopback(host) is is_here

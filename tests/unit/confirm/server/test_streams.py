@@ -1,0 +1,149 @@
+"""Events as they happen: of one card until it is settled, of all for people."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+from tests.confirm_server import ConfirmServer, bearer, until
+
+
+class Heard:
+    """An open stream: what it says, line by line."""
+
+    def __init__(self, answer: httpx2.Response) -> None:
+        self.answer = answer
+        self._lines = answer.iter_lines()
+
+    def event(self) -> dict[str, Any] | None:
+        """The card of the next event, over the heartbeats; None when the stream has ended."""
+        kind = ""
+        for line in self._lines:
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                assert kind == "confirmation"
+                found: dict[str, Any] = json.loads(line.removeprefix("data: "))
+                return found
+        return None
+
+    def event_of(self, id_: str) -> dict[str, Any]:
+        """The next event about a card, over those about others."""
+        while (card := self.event()) is not None:
+            if card["id"] == id_:
+                return card
+        raise AssertionError("the stream ended")
+
+    def heartbeat(self) -> bool:
+        return any(line.startswith(":") for line in self._lines)
+
+
+@contextmanager
+def listening(server: ConfirmServer, path: str, secret: str) -> Iterator[Heard]:
+    with (
+        httpx2.Client(base_url=server.url, trust_env=False, timeout=20) as client,
+        client.stream("GET", path, headers=bearer(secret)) as answer,
+    ):
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        yield Heard(answer)
+
+
+def test_a_card_is_followed_from_its_present_state_until_it_is_settled(
+    server: ConfirmServer,
+) -> None:
+    card = server.submit(action="hire", details={"follow": 1})
+    path, body = f"/confirm/{card['id']}", {"digest": card["digest"]}
+    with listening(server, f"{path}/events", server.agent()) as heard:
+        first = heard.event()
+        assert first is not None
+        assert (first["id"], first["status"]) == (card["id"], "pending")
+        server.post(f"{path}/approve", server.approver("ann"), body)
+        second = heard.event()
+        assert second is not None
+        assert (second["status"], second["approvals"]) == ("pending", 1)
+        server.post(f"{path}/approve", server.approver("bob"), body)
+        third = heard.event()
+        assert third is not None
+        assert third["status"] == "approved"
+        assert heard.event() is None
+
+
+def test_a_settled_card_is_told_once(server: ConfirmServer) -> None:
+    card = server.submit(action="read_file", details={"follow": 2})
+    with listening(server, f"/confirm/{card['id']}/events", server.agent()) as heard:
+        told = heard.event()
+        assert told is not None
+        assert told["status"] == "auto_approved"
+        assert heard.event() is None
+
+
+def test_the_inbox_begins_with_what_waits_and_goes_on_with_every_change(
+    server: ConfirmServer,
+) -> None:
+    waiting = server.submit(details={"inbox": 1})
+    settled = server.submit(action="read_file", details={"inbox": 0})
+    with listening(server, "/inbox/events", server.approver()) as heard:
+        assert heard.event_of(waiting["id"])["status"] == "pending"
+        later = server.submit(server.agent("tester"), details={"inbox": 2})
+        assert heard.event_of(later["id"])["requester"] == "tester"
+        server.post(f"/confirm/{waiting['id']}/deny", server.approver(), {})
+        assert heard.event_of(waiting["id"])["status"] == "denied"
+    assert settled["status"] == "auto_approved"
+
+
+def test_a_quiet_stream_says_that_it_is_there(server: ConfirmServer) -> None:
+    card = server.submit(details={"quiet": 1})
+    with listening(server, f"/confirm/{card['id']}/events", server.agent()) as heard:
+        heard.event()
+        assert heard.heartbeat()
+
+
+def test_a_client_that_goes_away_frees_its_place(server: ConfirmServer) -> None:
+    card = server.submit(details={"gone": 1})
+    until(lambda: len(server.serving.waiting) == 0)
+    with listening(server, f"/confirm/{card['id']}/events", server.agent()):
+        until(lambda: len(server.serving.waiting) == 1)
+    until(lambda: len(server.serving.waiting) == 0)
+    with httpx2.Client(trust_env=False, timeout=0.3) as client:
+        url = f"{server.url}/confirm/{card['id']}?wait=60"
+        try:
+            client.get(url, headers=bearer(server.agent()))
+        except httpx2.ReadTimeout:
+            pass
+        else:
+            raise AssertionError("it answered")
+    until(lambda: len(server.serving.waiting) == 0)
+    assert server.card(card["id"]).status == "pending"
+
+
+def test_a_revoked_credential_hears_no_more(server: ConfirmServer) -> None:
+    with listening(server, "/inbox/events", server.approver("dora")) as heard:
+        server.revoke("dora")
+        while heard.event() is not None:
+            pass  # what it was told before; then the stream ends
+    assert server.get("/confirmations", server.approver("dora")).status_code == 401
+
+
+def test_many_hear_the_same(server: ConfirmServer) -> None:
+    card = server.submit(details={"many": 1})
+    found: list[str] = []
+
+    def follow() -> None:
+        path = f"/confirm/{card['id']}/events"
+        with listening(server, path, server.agent()) as heard:
+            while (told := heard.event()) is not None:
+                last = told["status"]
+        found.append(last)
+
+    followers = [threading.Thread(target=follow) for _ in range(10)]
+    for one in followers:
+        one.start()
+    until(lambda: len(server.serving.waiting) == 10)
+    server.post(f"/confirm/{card['id']}/cancel", server.agent(), {"reason": "Not needed."})
+    for one in followers:
+        one.join()
+    assert found == ["cancelled"] * 10

@@ -1,0 +1,559 @@
+"""The clients against a real service, and against everything that may stand in its place: only a
+redeemed approval is a yes.
+"""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.confirm_server import ConfirmServer, confirm_server
+
+from journeyman.confirm.async_client import AsyncConfirmClient
+from journeyman.confirm.client import ConfirmClient
+from journeyman.confirm.received import Answer, Card
+from journeyman.confirm.server.apps import Ports
+from journeyman.records.confirmation import Constraint
+from journeyman.records.errors import (
+    BadSetting,
+    ConfirmationChanged,
+    ConfirmationRefused,
+    ServiceUnavailable,
+    WrongInput,
+)
+
+_LONGEST_S = 30.0
+DETAILS = {"amount": 100, "to": "ACME"}
+EDITABLE = """
+requester_limit = 100000
+[[rules]]
+action = "pay_*"
+tier = "ask"
+edits = ["amount"]
+rate_limit = 100000
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
+    with confirm_server(tmp_path_factory.mktemp("service"), policy=EDITABLE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def agent(server: ConfirmServer) -> Iterator[ConfirmClient]:
+    with ConfirmClient(server.url, server.agent("builder")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ann(server: ConfirmServer) -> Iterator[ConfirmClient]:
+    with ConfirmClient(server.url, server.approver("ann")) as client:
+        yield client
+
+
+def sync_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+    with ConfirmClient(url, token, patience_s=patience_s) as client:
+        return client.ask(*args, **more)
+
+
+def async_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+    async def asked() -> Answer:
+        async with AsyncConfirmClient(url, token, patience_s=patience_s) as client:
+            return await client.ask(*args, **more)
+
+    return asyncio.run(asked())
+
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture(params=[sync_ask, async_ask], ids=["sync", "async"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """The everyday call, of each client in turn."""
+    found: Ask = request.param
+    return found
+
+
+def pending(ann: ConfirmClient, description: str) -> Card:
+    """The card with these words, as soon as somebody asks for it."""
+    deadline = time.monotonic() + _LONGEST_S
+    while time.monotonic() < deadline:
+        for card in ann.list(status="pending"):
+            if card.description == description:
+                return card
+        time.sleep(0.01)
+    raise AssertionError("nobody asked")
+
+
+@contextmanager
+def meanwhile(asked: Callable[[], Answer]) -> Iterator[Callable[[], Answer]]:
+    """Somebody asks and waits while the block decides; afterwards, what it came to."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(asked)
+        yield lambda: answer.result(timeout=_LONGEST_S)
+
+
+class TestAsking:
+    def test_a_redeemed_approval_is_a_yes(
+        self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
+    ) -> None:
+        words = f"Pay ACME by {ask.__name__}"
+        token = server.agent("builder")
+        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+            card = pending(ann, words)
+            ann.approve(card.id, card.digest, reason="as agreed")
+            said = answer()
+        assert said
+        assert said.why == ""
+        assert said.card is not None
+        assert said.grant is not None
+        assert (said.card.settled_by, said.card.reason) == ("ann", "as agreed")
+        assert (said.grant.id, said.grant.details) == (card.id, DETAILS)
+        assert said.grant.digest == card.digest
+        assert server.card(card.id).status == "redeemed"
+
+    @pytest.mark.parametrize("how", ["denied", "cancelled"])
+    def test_a_no_is_a_no(
+        self, server: ConfirmServer, ann: ConfirmClient, ask: Ask, how: str
+    ) -> None:
+        words = f"{how} by {ask.__name__}"
+        token = server.agent("builder")
+        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+            card = pending(ann, words)
+            (ann.deny if how == "denied" else ann.cancel)(card.id, reason="no\u202ey")
+            said = answer()
+        assert not said
+        assert said.grant is None
+        assert how in said.why.lower()
+        assert "no\\u{202e}y" in said.why
+
+    def test_nobody_decides_in_time(self, tmp_path: Path, ask: Ask) -> None:
+        ahead = [0.0]
+        with (
+            confirm_server(tmp_path, clock=lambda: time.time() + ahead[0]) as server,
+            ConfirmClient(server.url, server.approver("ann")) as ann,
+        ):
+            token = server.agent()
+            with meanwhile(lambda: ask(server.url, token, "sail", "out", timeout_s=30)) as answer:
+                card = pending(ann, "out")
+                ahead[0] = 31.0
+                said = answer()
+            assert (said.approved, server.card(card.id).status) == (False, "expired")
+            assert "in time" in said.why
+
+    def test_an_approval_with_other_parameters_is_a_no(
+        self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
+    ) -> None:
+        words = f"changed by {ask.__name__}"
+        token = server.agent("builder")
+        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+            card = pending(ann, words)
+            ann.approve(card.id, card.digest, details=DETAILS | {"amount": 80})
+            said = answer()
+        assert (said.approved, said.grant) == (False, None)
+        assert '"amount":80' in said.why
+        assert server.card(card.id).status == "approved", "it can still be asked for as changed"
+
+    def test_unless_the_caller_takes_them(
+        self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
+    ) -> None:
+        words = f"taken by {ask.__name__}"
+        asked = (server.url, server.agent("builder"), "pay_bill", words, DETAILS)
+        with meanwhile(lambda: ask(*asked, take_edits=True)) as answer:
+            card = pending(ann, words)
+            ann.approve(card.id, card.digest, details=DETAILS | {"amount": 80})
+            said = answer()
+        assert said.approved
+        assert said.grant is not None
+        assert said.grant.details == DETAILS | {"amount": 80}
+
+    def test_what_is_whitelisted_needs_nobody(
+        self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
+    ) -> None:
+        entry = ann.add_to_whitelist("feed_cat", constraints={"cans": Constraint(at_most=2)})
+        token = server.agent("builder")
+        assert ask(server.url, token, "feed_cat", "It is hungry", {"cans": 1})
+        ann.revoke(entry.id)
+
+    @pytest.mark.parametrize(
+        ("token", "details", "said"),
+        [
+            ("jma_of-nobody", {}, "does not know this token"),
+            ("", {}, "does not know this token"),
+            ("builder", {"amount": float("nan")}, "exact JSON"),
+            ("builder", {"amount": 2**60}, "exact JSON"),
+            ("builder", {"when": object()}, "exact JSON"),
+            ("builder", {1: "one"}, "exact JSON"),
+            ("builder", ["amount"], "names and values"),
+            ("builder", {"big": "x" * 300_000}, ""),
+        ],
+        ids=[
+            *("unknown_token", "no_token", "not_a_number", "too_large", "no_json", "no_name"),
+            *("no_object", "too_long"),
+        ],
+    )
+    def test_what_cannot_be_asked_is_a_no(
+        self, server: ConfirmServer, ask: Ask, token: str, details: Any, said: str
+    ) -> None:
+        given = server.agent("builder") if token == "builder" else token
+        answer = ask(server.url, given, "pay_bill", "Pay", details)
+        assert (answer.approved, answer.card) == (False, None)
+        assert said in answer.why
+
+    def test_a_proxy_does_not_see_the_token(
+        self, server: ConfirmServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{closed_port()}")
+        with ConfirmClient(server.url, server.agent("builder")) as client:
+            assert client.health().status == "ok"
+
+
+class TestRequests:
+    def test_ask_wait_and_redeem(self, agent: ConfirmClient, ann: ConfirmClient) -> None:
+        asked = agent.request(
+            "pay_bill", "Step by step", DETAILS, session_key="s-1", timeout_s=60, requester="me"
+        )
+        assert (asked.status, asked.session_key, asked.claimed) == ("pending", "s-1", "me")
+        assert 0 < asked.expires_in_s <= 60
+        assert asked.limit is not None
+        assert agent.get(asked.short_id).id == asked.id
+        assert asked.id in {card.id for card in agent.list(status="pending")}
+        threading.Timer(0.05, ann.approve, (asked.id, asked.digest)).start()
+        card = agent.wait(asked.id)
+        assert (card.status, card.is_approved) == ("approved", True)
+        grant = agent.redeem(card, DETAILS)
+        assert grant.grant
+        assert grant.grant not in repr(grant)
+        with pytest.raises(ConfirmationRefused) as caught:
+            agent.redeem(card, DETAILS)
+        assert caught.value.code == "already_redeemed"
+
+    def test_story_3_what_is_about_to_run_was_changed(
+        self, server: ConfirmServer, agent: ConfirmClient, ann: ConfirmClient
+    ) -> None:
+        asked = agent.request("pay_bill", "Bait and switch", DETAILS)
+        card = ann.approve(asked.id, asked.digest)
+        with pytest.raises(ConfirmationChanged, match="not what was approved") as caught:
+            agent.redeem(card, DETAILS | {"amount": 101})
+        assert caught.value.code == "changed"
+        (noted,) = server.audit("refused", asked.id)
+        assert noted.about["code"] == "changed"
+        assert agent.redeem(card, DETAILS).id == asked.id
+
+    def test_the_caller_s_timeout_never_decides(
+        self, server: ConfirmServer, agent: ConfirmClient
+    ) -> None:
+        asked = agent.request("pay_bill", "Patience", DETAILS)
+        assert agent.wait(asked, 0.1).status == "pending"
+        assert agent.wait(asked.id, 0.1).status == "pending"
+        assert server.card(asked.id).status == "pending"
+        assert agent.cancel(asked.id).status == "cancelled"
+
+    def test_the_same_key_asks_once(self, agent: ConfirmClient) -> None:
+        first = agent.request("pay_bill", "Once", DETAILS, idempotency_key="k-1")
+        assert agent.request("pay_bill", "Once", DETAILS, idempotency_key="k-1").id == first.id
+        with pytest.raises(ConfirmationRefused) as caught:
+            agent.request("pay_bill", "Twice", DETAILS, idempotency_key="k-1")
+        assert caught.value.code == "key_reused"
+        agent.cancel(first.id)
+
+    def test_a_refusal_says_why_and_who(self, agent: ConfirmClient, ann: ConfirmClient) -> None:
+        asked = agent.request("pay_bill", "Settled", DETAILS)
+        ann.deny(asked.id)
+        with pytest.raises(ConfirmationRefused) as caught:
+            ann.approve(asked.id, asked.digest)
+        assert caught.value.code == "already_settled"
+        assert caught.value.about["settled_by"] == "ann"
+
+    def test_what_was_shown_is_not_what_is_stored(
+        self, agent: ConfirmClient, ann: ConfirmClient
+    ) -> None:
+        asked = agent.request("pay_bill", "Stale", DETAILS)
+        with pytest.raises(ConfirmationChanged) as caught:
+            ann.approve(asked.id, "sha256:" + "0" * 64)
+        assert caught.value.code == "digest_differs"
+        agent.cancel(asked.id)
+
+    @pytest.mark.parametrize("id_", ["", "..", "../whitelist", "a b", "\u202e", "x" * 101])
+    def test_what_is_no_id_is_not_sent(self, agent: ConfirmClient, id_: str) -> None:
+        with pytest.raises(WrongInput, match="is not an id"):
+            agent.get(id_)
+
+    def test_over_the_limit(self, tmp_path: Path) -> None:
+        with (
+            confirm_server(tmp_path, rate_limit=1) as server,
+            ConfirmClient(server.url, server.agent()) as client,
+        ):
+            client.request("knock", "once")
+            with pytest.raises(ConfirmationRefused, match=r"From 20\d\d-") as caught:
+                client.request("knock", "twice")
+        assert caught.value.code == "over_limit"
+
+
+class TestPeople:
+    def test_whitelist_and_audit(self, server: ConfirmServer, ann: ConfirmClient) -> None:
+        entry = ann.add_to_whitelist(
+            "water_plants",
+            session_key="s",
+            requester="builder",
+            constraints={"litres": Constraint(at_least=1, at_most=2)},
+            other_parameters=True,
+            expires_in_s=60,
+            reason="dry",
+        )
+        assert (entry.added_by, entry.reason, entry.other_parameters) == ("ann", "dry", True)
+        assert entry.expires_at is not None
+        assert entry.id in {one.id for one in ann.whitelist()}
+        assert ann.revoke(entry.id).revoked_at is not None
+        kinds = [event.kind for event in ann.audit(2)]
+        assert kinds == ["whitelist_revoked", "whitelist_added"]
+        (event,) = ann.audit(1, before=ann.audit(1)[0].seq)
+        assert event.kind == "whitelist_added"
+        verified = ann.verify_audit()
+        assert (verified.ok, verified.entries) == (True, len(server.audit()))
+
+    @pytest.mark.parametrize(
+        "deciding",
+        [
+            lambda client, card: client.approve(card.id, card.digest),
+            lambda client, card: client.deny(card.id),
+            lambda client, _: client.add_to_whitelist("pay_bill"),
+            lambda client, _: client.whitelist(),
+            lambda client, _: client.revoke("abc"),
+            lambda client, _: client.audit(),
+            lambda client, _: client.verify_audit(),
+        ],
+        ids=["approve", "deny", "add", "list", "revoke", "audit", "verify"],
+    )
+    def test_story_5_an_agent_s_token_decides_nothing(
+        self,
+        server: ConfirmServer,
+        agent: ConfirmClient,
+        deciding: Callable[[ConfirmClient, Card], object],
+    ) -> None:
+        card = agent.request("pay_bill", "By myself", DETAILS)
+        with pytest.raises(ConfirmationRefused) as caught:
+            deciding(agent, card)
+        assert caught.value.code == "not_allowed"
+        assert server.card(card.id).status == "pending"
+
+    def test_both_clients_offer_the_same(self) -> None:
+        names = [
+            {name for name in vars(kind) if not name.startswith("_")}
+            for kind in (ConfirmClient, AsyncConfirmClient)
+        ]
+        assert names[0] == names[1]
+        assert ConfirmClient.approve.__doc__ == AsyncConfirmClient.approve.__doc__ != ""
+
+    @pytest.mark.parametrize("url", ["", "127.0.0.1:6000", "ftp://there"])
+    def test_an_address_that_is_none(self, url: str) -> None:
+        with pytest.raises(BadSetting, match=r"confirm\.url"):
+            ConfirmClient(url, "token")
+
+    def test_a_token_that_is_none_is_not_shown(self) -> None:
+        with pytest.raises(BadSetting) as caught:
+            ConfirmClient("http://127.0.0.1:1", "jma_secret\n")
+        assert "secret" not in str(caught.value)
+
+
+def closed_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+CARD: dict[str, Any] = {
+    "id": "ab12",
+    "short_id": "ab12",
+    "status": "pending",
+    "action": "pay_bill",
+    "description": "Pay",
+    "details": DETAILS,
+    "edited": None,
+    "approved_details": DETAILS,
+    "context": {},
+    "requester": "builder",
+    "session_key": "",
+    "nonce": "n",
+    "digest": "sha256:0",
+    "created_at": "2026-11-16T08:00:00Z",
+    "expires_at": "2026-11-16T08:05:00Z",
+    "expires_in_s": 0.2,
+}
+APPROVED = CARD | {"status": "approved"}
+GRANT = {"grant": "g", "id": "ab12", "digest": "sha256:0", "details": DETAILS}
+
+Played = Callable[[str, str], tuple[int, bytes] | None]
+"""What an impostor answers to a method and a path; nothing: it hangs up."""
+
+
+@contextmanager
+def impostor(played: Played) -> Iterator[str]:
+    """Something else on the service's port."""
+    over = threading.Event()
+
+    class Playing(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            said = played(self.command, self.path)
+            if said is None:
+                self.close_connection = True
+                return
+            status, body = said
+            self.send_response(status)
+            self.send_header("Connection", "close")
+            self.send_header("Location", "/confirm/elsewhere")
+            if body != SLOW:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            while body == SLOW and not over.wait(0.02):
+                self.wfile.write(b" ")
+            self.wfile.write(body)
+
+        do_GET = do_POST = answer  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except OSError:  # the client had enough
+                self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Playing)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+SLOW = b"slow"
+
+
+def always(status: int, body: object) -> Played:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return lambda _method, _path: (status, content)
+
+
+def plays(first: dict[str, Any], later: object, grant: object) -> Played:
+    """Takes the request, then shows `later` and grants `grant`."""
+
+    def played(method: str, path: str) -> tuple[int, bytes]:
+        said = first if path == "/confirm" else later if method == "GET" else grant
+        return 200, said if isinstance(said, bytes) else json.dumps(said).encode()
+
+    return played
+
+
+class TestStory10:
+    """Whatever is wrong with the service, the action must not be done."""
+
+    def test_port_closed(self, ask: Ask) -> None:
+        url = f"http://127.0.0.1:{closed_port()}"
+        answer = ask(url, "secret-token", "pay_bill", "Pay", DETAILS)
+        assert (answer.approved, answer.card) == (False, None)
+        assert "journeyman confirm serve" in answer.why
+        assert "secret-token" not in answer.why
+
+    @pytest.mark.parametrize(
+        "played",
+        [
+            pytest.param(always(200, b"{"), id="bad_json"),
+            pytest.param(always(200, b""), id="nothing"),
+            pytest.param(always(200, b"\xff\xfe"), id="no_text"),
+            pytest.param(always(200, b"[" * 100_000), id="too_deep"),
+            pytest.param(always(200, b"<html>Approved!</html>"), id="a_page"),
+            pytest.param(always(200, {"approved": True}), id="story_18_another_shape"),
+            pytest.param(always(200, APPROVED | {"nonce": 1}), id="a_wrong_type"),
+            pytest.param(always(200, APPROVED | {"status": "yes"}), id="unknown_status"),
+            pytest.param(always(500, APPROVED), id="a_fault"),
+            pytest.param(always(302, APPROVED), id="a_redirection"),
+            pytest.param(always(404, {"error": "no"}), id="another_error"),
+            pytest.param(always(503, {"error": {"code": "x", "message": "y"}}), id="unavailable"),
+            pytest.param(always(403, {"error": {"code": "x", "message": "y"}}), id="refused"),
+            pytest.param(always(200, SLOW), id="never_ends"),
+            pytest.param(lambda _method, _path: None, id="hangs_up"),
+            pytest.param(plays(APPROVED, APPROVED, GRANT), id="grant_for_another_digest"),
+            pytest.param(plays(APPROVED, APPROVED, {}), id="no_grant"),
+            pytest.param(plays(APPROVED, APPROVED, b"granted"), id="grant_is_no_json"),
+            pytest.param(plays(APPROVED | {"action": "rest"}, {}, GRANT), id="another_action"),
+            pytest.param(plays(CARD, b"{", GRANT), id="bad_json_while_waiting"),
+            pytest.param(plays(CARD, SLOW, GRANT), id="slow_while_waiting"),
+            pytest.param(plays(CARD, CARD | {"status": "expired"}, GRANT), id="expired"),
+        ],
+    )
+    def test_what_answers_is_not_the_service(self, ask: Ask, played: Played) -> None:
+        with impostor(played) as url:
+            answer = ask(url, "token", "pay_bill", "Pay", DETAILS, patience_s=0.3)
+        assert (answer.approved, answer.grant) == (False, None)
+        assert answer.why
+
+    def test_silence(self, ask: Ask) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            answer = ask(url, "token", "pay_bill", "Pay", DETAILS, patience_s=0.2)
+        assert not answer.approved
+        assert "did not answer" in answer.why
+
+    def test_gone_while_waiting_and_not_back_before_the_card_expires(self, ask: Ask) -> None:
+        asked = threading.Event()
+
+        def played(_method: str, path: str) -> tuple[int, bytes] | None:
+            if path == "/confirm":
+                return 202, json.dumps(CARD).encode()
+            asked.set()
+            return None
+
+        with impostor(played) as url:
+            answer = ask(url, "token", "pay_bill", "Pay", DETAILS)
+        assert asked.is_set()
+        assert (answer.approved, answer.card and answer.card.status) == (False, "pending")
+        assert "did not answer" in answer.why
+
+    def test_waiting_for_an_id_tells_at_once_that_nobody_is_there(self) -> None:
+        with (
+            ConfirmClient(f"http://127.0.0.1:{closed_port()}", "token") as client,
+            pytest.raises(ServiceUnavailable, match="confirm serve"),
+        ):
+            client.wait("ab12")
+
+
+def test_story_12_a_restart_in_mid_wait(tmp_path: Path, ask: Ask) -> None:
+    """Who waits is answered by the service that comes back."""
+    with ThreadPoolExecutor(1) as pool:
+        with (
+            confirm_server(tmp_path) as server,
+            ConfirmClient(server.url, server.approver("ann")) as ann,
+        ):
+            ports, key = server.serving.ports, server.approver("ann")
+            answer = pool.submit(ask, server.url, server.agent(), "pay_bill", "Later", DETAILS)
+            card = pending(ann, "Later")
+        assert not answer.done()
+        again = Ports(agents=ports.agents, page=ports.page)
+        with (
+            confirm_server(tmp_path, ports=again) as server,
+            ConfirmClient(server.url, key) as ann,
+        ):
+            assert ann.get(card.id).expires_at == card.expires_at, "the deadline has moved"
+            ann.approve(card.id, card.digest)
+            said = answer.result(timeout=_LONGEST_S)
+    assert said.approved
+    assert said.grant is not None
+    assert said.grant.id == card.id

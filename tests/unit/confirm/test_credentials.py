@@ -1,0 +1,112 @@
+"""Who may do what: names, secrets, sessions, and their end."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.confirm_core import confirm_core
+
+from journeyman.confirm import credentials
+from journeyman.confirm.answers import LoggedIn
+from journeyman.confirm.credentials import SESSION_S, VIEWING_S
+from journeyman.records.confirmation import Refusal
+from journeyman.records.errors import WrongInput
+from journeyman.store.confirmations import Confirmations
+from journeyman.store.store import Store
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
+    home = tmp_path_factory.mktemp("home")
+    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+        with store.confirmations.writing(NOW) as ledger:
+            credentials.add_approver(ledger, "ann", "test")
+            credentials.add_agent(ledger, "builder", "test")
+        yield store.confirmations
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ann", "a b", "a:b", "-a", "a" * 65, "ä", "a\n", "Policy", "service", "ANONYMOUS"],
+)
+def test_a_name_cannot_pass_for_something_else(known: Confirmations, name: str) -> None:
+    with known.writing(NOW) as ledger, pytest.raises(WrongInput, match="cannot be a name"):
+        credentials.add_agent(ledger, name, "test")
+
+
+def test_no_two_have_one_name_and_an_owner_is_a_person(known: Confirmations) -> None:
+    with known.writing(NOW) as ledger:
+        for taken in ("ann", "builder"):
+            with pytest.raises(WrongInput, match="already"):
+                credentials.add_agent(ledger, taken, "test")
+            with pytest.raises(WrongInput, match="already"):
+                credentials.add_approver(ledger, taken, "test")
+        for nobody in ("nobody", "builder"):
+            with pytest.raises(WrongInput, match="no approver"):
+                credentials.add_agent(ledger, "new", "test", owner=nobody)
+
+
+def test_secrets_are_long_marked_and_never_the_same(known: Confirmations) -> None:
+    with known.writing(NOW) as ledger:
+        made = [credentials.add_agent(ledger, f"agent{n}", "test")[1] for n in range(3)]
+        key = credentials.add_approver(ledger, "bob", "test")[1]
+    assert len({*made, key}) == 4
+    assert all(secret.startswith("jma_") and len(secret) >= 47 for secret in made)
+    assert key.startswith("jmk_")
+
+
+def test_a_revoked_name_is_free_again_with_another_secret(known: Confirmations) -> None:
+    with known.writing(NOW) as ledger:
+        _, first = credentials.add_agent(ledger, "phoenix", "test")
+        gone = credentials.revoke(ledger, "agent", "phoenix", "approver:ann")
+        _, second = credentials.add_agent(ledger, "phoenix", "test")
+        with pytest.raises(WrongInput, match="no agent"):
+            credentials.revoke(ledger, "agent", "nobody", "test")
+    assert gone.revoked_at == NOW
+    assert known.find_credential(credentials.secret_digest(first)) is None
+    assert known.find_credential(credentials.secret_digest(second)) is not None
+    assert known.audit(limit=2, kind="credential_revoked")[0].actor == "approver:ann"
+
+
+def test_sessions_begin_with_a_key_and_end_by_themselves(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with confirm_core(tmp_path) as core:
+            core.approver("ann")
+            core.agent("builder")
+            log_in = core.service.log_in
+            for name, secret in (
+                ("ann", "wrong"),
+                ("bob", core.secrets["ann"]),
+                ("ann", core.secrets["builder"]),
+                ("builder", core.secrets["builder"]),
+            ):
+                assert isinstance(await log_in(name, secret), Refusal)
+            entered = await log_in("ann", core.secrets["ann"])
+            assert isinstance(entered, LoggedIn)
+            assert entered.secret not in repr(entered)
+            assert isinstance(await log_in("ann", entered.secret), Refusal)
+
+            async def known(session: LoggedIn) -> bool:
+                whole = credentials.session_secret(session.secret, session.csrf)
+                return await core.service.authenticate(whole) is not None
+
+            for half in (entered.secret, entered.csrf):
+                assert await core.service.authenticate(half) is None
+            card = await core.ask()
+            viewing = await core.service.open_link(core.service.signing.card_link(card.id))
+            assert isinstance(viewing, LoggedIn)
+            core.clock.forward(VIEWING_S)
+            assert not await known(viewing)
+            assert await known(entered)
+            core.clock.forward(SESSION_S - VIEWING_S)
+            assert not await known(entered)
+            again = await log_in("ann", core.secrets["ann"])
+            assert isinstance(again, LoggedIn)
+            assert await known(again)
+            await core.service.log_out(again.credential)
+            assert not await known(again)
+
+    asyncio.run(run())

@@ -1,0 +1,137 @@
+"""A person's word: what speaks against it, and what it leaves behind."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyotp
+import pytest
+from tests.confirm_core import refused_as
+
+from journeyman.confirm import credentials
+from journeyman.confirm.answers import Accepted, Ballot
+from journeyman.confirm.deciding import decide
+from journeyman.confirm.policy import Policy, Rule
+from journeyman.confirm.submitting import prepare, submit
+from journeyman.records.confirmation import Confirmation, Credential, Refusal, Submission
+from journeyman.store.confirmations import Confirmations
+from journeyman.store.store import Store
+
+NOW = 1_800_000_000.0
+POLICY = Policy(rate_limit=1_000, requester_limit=1_000)
+
+
+class Desk:
+    """People, and cards before them."""
+
+    def __init__(self, known: Confirmations) -> None:
+        self.known = known
+        with known.writing(NOW) as ledger:
+            self.ann = credentials.add_approver(ledger, "ann", "test")[0]
+            credentials.add_agent(ledger, "builder", "test")
+
+    def card(self, action: str, policy: Policy = POLICY, **more: Any) -> Confirmation:
+        given = {"action": action, "description": "d", "requester": "builder", **more}
+        prepared = prepare(Submission(**given), policy, {})
+        with self.known.writing(NOW) as ledger:
+            answer = submit(ledger, policy, prepared)
+        assert isinstance(answer, Accepted), answer
+        return answer.confirmation
+
+    def decide(
+        self,
+        card: Confirmation,
+        choice: Any = "approve",
+        *,
+        by: Credential | None = None,
+        policy: Policy = POLICY,
+        **more: Any,
+    ) -> Confirmation | Refusal:
+        ballot = Ballot(choice=choice, **{"digest": card.digest, **more})
+        with self.known.writing(NOW + 1) as ledger:
+            return decide(ledger, policy, card.id, ballot, by or self.ann)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    home = tmp_path_factory.mktemp("home")
+    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+        yield Desk(store.confirmations)
+
+
+def test_the_policy_of_the_moment_of_the_decision_holds(desk: Desk) -> None:
+    """What was asked under a lesser rule is decided under the one in force."""
+    card = desk.card("tighten")
+    now = Policy(rules=(Rule(action="tighten", tier="forbidden"),))
+    assert refused_as(desk.decide(card, policy=now)) == "forbidden_action"
+    now = Policy(rules=(Rule(action="tighten", tier="critical", second_factor=True),))
+    assert refused_as(desk.decide(card, policy=now)) == "second_factor"
+    assert refused_as(desk.decide(card, policy=now, channel="telegram")) == "channel_not_allowed"
+    denied = desk.decide(card, "deny", policy=Policy(rules=now.rules))
+    assert isinstance(denied, Confirmation)
+
+
+def test_a_no_needs_no_digest_but_a_wrong_one_is_told(desk: Desk) -> None:
+    card = desk.card("say_no")
+    assert refused_as(desk.decide(card, "deny", digest="sha256:0")) == "digest_differs"
+    done = desk.decide(card, "deny", digest="", reason="why")
+    assert isinstance(done, Confirmation)
+    assert (done.status, done.reason, done.votes[0].choice) == ("denied", "why", "deny")
+
+
+def test_a_code_is_not_used_up_by_a_word_that_is_refused_for_another_reason(desk: Desk) -> None:
+    policy = Policy(second_factor=True, rate_limit=9)
+    with desk.known.writing(NOW) as ledger:
+        device = pyotp.TOTP(credentials.set_totp(ledger, "ann", "test")[1])
+    code = device.at(NOW + 1)
+    card = desk.card("delete_data", policy)
+    wrong = desk.decide(card, policy=policy, code=code, channel="page", typed="no")
+    assert refused_as(wrong) == "bad_request"
+    done = desk.decide(card, policy=policy, code=code, channel="page", typed=card.short_id)
+    assert isinstance(done, Confirmation)
+    other = desk.card("delete_data", policy, details={"n": 1})
+    assert refused_as(desk.decide(other, policy=policy, code=code)) == "second_factor"
+
+
+@pytest.mark.parametrize("choice", ["approve", "deny"])
+def test_a_link_that_shows_one_card_decides_on_none(desk: Desk, choice: str) -> None:
+    card = desk.card("look_only", details={"choice": choice})
+    with desk.known.writing(NOW) as ledger:
+        viewing = credentials.open_viewing(ledger, card.id).credential
+    assert refused_as(desk.decide(card, choice, by=viewing)) == "not_allowed"
+    last = desk.known.audit(limit=1)[0]
+    assert (last.kind, last.about["code"], last.about["choice"]) == (
+        "refused",
+        "not_allowed",
+        choice,
+    )
+
+
+def test_there_is_nothing_to_decide_on_what_is_not_there(desk: Desk) -> None:
+    missing = desk.decide(
+        Confirmation(
+            id="0" * 32,  # type: ignore[arg-type]
+            short_id="000000",
+            action="a",
+            tier="ask",
+            rule="",
+            description="",
+            details={},
+            requester="",
+            nonce="",
+            submitted_digest="",
+            digest="d",
+            created_at=0,
+            expires_at=0,
+        )
+    )
+    assert refused_as(missing) == "unknown"
+
+
+def test_an_edit_that_cannot_be_bound_is_refused(desk: Desk) -> None:
+    policy = Policy(rules=(Rule(action="any_edit", tier="ask", edits=True),), rate_limit=9)
+    card = desk.card("any_edit", policy, details={"n": 1})
+    bad = desk.decide(card, policy=policy, edited={"n": float("inf")})
+    assert refused_as(bad) == "edit_not_allowed"
+    same = desk.decide(card, policy=policy, edited={"n": 1.0})
+    assert isinstance(same, Confirmation)
+    assert (same.edited, same.digest) == (None, card.digest), "1.0 is 1: nothing was changed"

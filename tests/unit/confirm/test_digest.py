@@ -1,0 +1,156 @@
+"""What a decision is bound to: everything that was asked for, and the files that it names."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from journeyman.confirm.digest import (
+    canonical,
+    digest_of,
+    digest_of_json,
+    file_digests,
+    fingerprint_of,
+    same_json,
+)
+from journeyman.records.errors import WrongInput
+
+ASKED: dict[str, Any] = {
+    "action": "send_email",
+    "description": "a mail to Bob",
+    "details": {"to": "bob@example.com", "cc": ["a", "b"]},
+    "requester": "mailer",
+    "session_key": "s1",
+    "context": {},
+}
+OTHERS = {
+    "action": "send_mail",
+    "description": "a mail to Bo",
+    "details": {"to": "bob@example.com", "cc": ["b", "a"]},
+    "requester": "mailer2",
+    "session_key": "",
+    "context": {"files": {}},
+}
+
+
+def test_a_digest_is_that_of_the_canonical_json() -> None:
+    expected = (
+        '{"action":"send_email","context":{},"description":"a mail to Bob",'
+        '"details":{"cc":["a","b"],"to":"bob@example.com"},"nonce":"n","requester":"mailer",'
+        '"session_key":"s1","type":"journeyman.confirmation.v1"}'
+    )
+    digest = "sha256:" + hashlib.sha256(expected.encode()).hexdigest()
+    assert digest_of(**ASKED, nonce="n") == digest
+
+
+@pytest.mark.parametrize("field", sorted(OTHERS))
+def test_every_field_is_bound(field: str) -> None:
+    changed = {**ASKED, field: OTHERS[field]}
+    assert digest_of(**changed, nonce="n") != digest_of(**ASKED, nonce="n")
+    assert fingerprint_of(**changed) != fingerprint_of(**ASKED)
+
+
+def test_a_nonce_makes_two_equal_requests_differ_and_a_fingerprint_makes_them_one() -> None:
+    assert digest_of(**ASKED, nonce="n") != digest_of(**ASKED, nonce="m")
+    again = {**ASKED, "details": dict(reversed(ASKED["details"].items()))}
+    assert fingerprint_of(**again) == fingerprint_of(**ASKED)
+
+
+def test_a_digest_of_one_sort_is_none_of_another() -> None:
+    assert digest_of_json({}, "one") != digest_of_json({}, "other")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(float("nan"), id="nan"),
+        pytest.param(float("inf"), id="infinity"),
+        pytest.param(2**53, id="too-large"),
+        pytest.param(10**5000, id="much-too-large"),
+        pytest.param("\ud800", id="half-a-character"),
+        pytest.param({"\ud800": 1}, id="half-a-character-in-a-name"),
+        pytest.param({1: 2}, id="a-number-as-a-name"),
+        pytest.param(b"bytes", id="bytes"),
+    ],
+)
+def test_what_json_cannot_say_exactly_has_no_digest(value: object) -> None:
+    with pytest.raises(WrongInput, match="exact JSON"):
+        digest_of(**{**ASKED, "details": {"x": value}}, nonce="n")
+    assert not same_json(value, value)
+
+
+def test_what_is_nested_too_deeply_has_no_digest() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(WrongInput, match="nested too deeply"):
+        canonical(deep)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        pytest.param(1, 1.0, True, id="numbers"),
+        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, id="order-of-names"),
+        pytest.param(1, True, False, id="true-is-not-1"),
+        pytest.param(0, False, False, id="false-is-not-0"),
+        pytest.param("1", 1, False, id="text-is-no-number"),
+        pytest.param(None, "", False, id="null-is-not-empty"),
+        pytest.param([1, 2], [2, 1], False, id="order-of-lists"),
+        pytest.param([True], [1], False, id="inside-a-list"),
+        pytest.param("e\u0301", "\u00e9", False, id="bytes-count-not-looks"),
+    ],
+)
+def test_what_is_the_same_to_a_digest(one: object, other: object, same: bool) -> None:
+    assert same_json(one, other) is same
+
+
+def test_files_are_bound_by_their_content(tmp_path: Path) -> None:
+    script, data = tmp_path / "run.sh", tmp_path / "data.csv"
+    script.write_bytes(b"echo 1\n")
+    data.write_bytes(b"x" * 3_000_000)
+    details = {"script": str(script), "inputs": [str(data), str(script)], "other": "/nowhere"}
+    before = file_digests(details, ("script", "inputs", "absent"))
+    assert before == {
+        str(script): "sha256:" + hashlib.sha256(b"echo 1\n").hexdigest(),
+        str(data): "sha256:" + hashlib.sha256(b"x" * 3_000_000).hexdigest(),
+    }
+    script.write_bytes(b"echo 2\n")
+    after = file_digests(details, ("script", "inputs"))
+    assert after[str(script)] != before[str(script)]
+    assert after[str(data)] == before[str(data)]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        pytest.param("run.sh", "not a whole path", id="relative"),
+        pytest.param("/nowhere/at/all", "cannot be read", id="missing"),
+        pytest.param("/dev/null", "not a regular file", id="device"),
+        pytest.param("/", "not a regular file", id="folder"),
+        pytest.param("/a\0b", "no path", id="zero-byte"),
+        pytest.param(7, "must be the path", id="number"),
+        pytest.param("", "must be the path", id="empty"),
+        pytest.param([["/etc/hosts"]], "must be the path", id="list-in-a-list"),
+    ],
+)
+def test_what_is_no_readable_file_is_refused_by_name(path: object, problem: str) -> None:
+    with pytest.raises(WrongInput, match=problem) as caught:
+        file_digests({"script": path}, ("script",))
+    assert "'script'" in str(caught.value)
+
+
+def test_a_pipe_does_not_make_the_service_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WrongInput, match="not a regular file"):
+        file_digests({"script": str(tmp_path / "pipe")}, ("script",))
+
+
+def test_a_file_has_a_largest_size(tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    file.write_bytes(b"12345")
+    assert file_digests({"f": str(file)}, ("f",), largest=5)
+    with pytest.raises(WrongInput, match="larger than"):
+        file_digests({"f": str(file)}, ("f",), largest=4)

@@ -1,0 +1,335 @@
+"""What an action needs, by its rules and by the list that nothing shrinks; the policy's file."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from journeyman.confirm.policy import (
+    NEVER_BYPASS,
+    Policy,
+    Rule,
+    check_details,
+    edits_allowed,
+    spellings_of,
+)
+from journeyman.confirm.policy_file import read_policy
+from journeyman.records.confirmation import Tier
+from journeyman.records.errors import BadSetting
+
+
+def policy(*rules: tuple[str, Tier], **more: Any) -> Policy:
+    return Policy(rules=tuple(Rule(action=action, tier=tier) for action, tier in rules), **more)
+
+
+def test_an_action_no_rule_knows_is_asked_about() -> None:
+    rule = Policy().rule_for("water_the_flowers")
+    assert (rule.tier, rule.quorum, rule.edits) == ("ask", 1, False)
+    assert rule.channels == ("page", "api", "telegram")
+    assert rule.self_approval is False
+    assert "no rule knows" in rule.why
+
+
+def test_the_first_rule_that_fits_wins() -> None:
+    one = policy(("send_*", "routine"), ("send_email", "critical"))
+    assert one.rule_for("send_email").tier == "routine"
+    assert one.rule_for("send_email").why == "rule 1 (send_*, routine)"
+
+
+def test_forbidden_comes_first_wherever_it_stands() -> None:
+    one = policy(("*", "routine"), ("erase_*", "forbidden"))
+    assert one.rule_for("erase_disk").tier == "forbidden"
+    assert one.rule_for("read_disk").tier == "routine"
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        *NEVER_BYPASS,
+        *("aws.deploy-production", "DeployProduction", "tool:delete_data_now", "DELETE DATA"),
+        *("dElEtE_dAtA", "DELETEdata", "deletedata", "delete*data", "delete?data", "delete__data"),
+        *("delete\u200bdata", "ｄｅｌｅｔｅ＿ｄａｔａ", "délete_data", "delete_data2"),
+        *("delete_database", "transferFunds", "mcp__bank__transfer_funds", "wipe/database"),
+        *("deploy_production_v2", "drop_table", "Drop-Table", "db.erase_all", "rm"),
+        *("eraseEverything", "git_rm_file"),
+        *("eraser", "eraseall", "transfer\u3164funds", "tr\u0430nsfer_funds", "wipe_d\u0251tabase"),
+        *("\u0167ransfer_funds", "p\u0430y_out"),
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_what_can_never_be_bypassed_is_critical_whatever_a_rule_says(action: str) -> None:
+    for tier in ("routine", "ask", "critical"):
+        one = policy((action, tier), ("*", tier), more_never_bypass=("drop_table", "erase_*", "rm"))
+        rule = one.rule_for(action)
+        assert rule.tier == "critical"
+        assert "can never be bypassed" in rule.why
+
+
+@pytest.mark.parametrize("action", ["form_letter", "confirm", "delete_user", "data_delete"])
+def test_names_that_only_look_alike_stay_with_their_rule(action: str) -> None:
+    one = policy(("*", "routine"), more_never_bypass=("rm", "erase_*"))
+    assert one.rule_for(action).tier == "routine"
+
+
+def test_forbidding_is_stricter_than_never_bypassing() -> None:
+    assert policy(("delete_data", "forbidden")).rule_for("DeleteData").tier == "forbidden"
+
+
+def test_a_lesser_rule_for_a_critical_action_keeps_what_is_strict_and_loses_what_is_easy() -> None:
+    easy = Rule(
+        action="*", tier="ask", quorum=3, channels=("telegram", "api"), self_approval=True,
+        second_factor=False, rate_limit=2, file_params=("script",),
+    )  # fmt: skip
+    rule = Policy(rules=(easy,), second_factor=True).rule_for("delete_data")
+    assert (rule.tier, rule.quorum, rule.rate_limit) == ("critical", 3, 2)
+    assert rule.file_params == ("script",)
+    assert rule.channels == ("api",)
+    assert rule.self_approval is False
+    assert rule.second_factor is True
+
+
+def test_a_critical_rule_may_say_how_it_is_decided() -> None:
+    own = Rule(action="delete_data", tier="critical", channels=("telegram",), self_approval=True)
+    rule = Policy(rules=(own,)).rule_for("delete_data")
+    assert rule.channels == ("telegram",)
+    assert rule.self_approval is True
+
+
+def test_the_policy_fills_in_what_a_rule_leaves_out() -> None:
+    one = policy(("pay", "critical"), self_approval=True, second_factor=True, rate_limit=4)
+    pay, other = one.rule_for("pay"), one.rule_for("other")
+    assert (pay.channels, pay.self_approval, pay.second_factor) == (("page", "api"), True, True)
+    assert other.second_factor is False
+    assert one.rate_limit_of(pay) == 4
+    assert one.rate_limit_of(Rule(action="x", tier="ask", rate_limit=9)) == 9
+
+
+@pytest.mark.parametrize(
+    ("action", "fits"),
+    [
+        ("send_email", True),
+        ("SendEmail", True),
+        ("send-email", True),
+        ("send.EMail", False),
+        ("SEND_EMAIL", True),
+        ("send_emails", False),
+        ("resend_email", False),
+        ("send_email_*", False),
+        ("send_email\u202e", False),
+    ],
+    ids=ascii,
+)
+def test_a_rule_that_lets_through_fits_only_the_plain_name(action: str, fits: bool) -> None:
+    rule = policy(("send_email", "routine")).rule_for(action)
+    assert (rule.tier == "routine") is fits
+
+
+@pytest.mark.parametrize("action", ["pay_out", "PayOut", "pAy_oUt", "payout", "PAY OUT"])
+def test_any_other_rule_fits_every_spelling(action: str) -> None:
+    for tier in ("ask", "critical", "forbidden"):
+        assert policy(("PayOut", tier), ("*", "routine")).rule_for(action).tier == tier
+
+
+def test_a_star_in_an_action_is_no_wildcard() -> None:
+    assert policy(("send_email", "forbidden")).rule_for("*").tier == "ask"
+    assert spellings_of("*").words == ""
+
+
+def test_the_digest_changes_with_what_the_policy_says() -> None:
+    one = policy(("a", "ask"), ("b", "routine"))
+    assert one.digest == policy(("a", "ask"), ("b", "routine")).digest
+    others = (
+        policy(("b", "routine"), ("a", "ask")),
+        policy(("a", "ask"), ("b", "ask")),
+        policy(("a", "ask"), ("b", "routine"), more_never_bypass=("c",)),
+        policy(("a", "ask"), ("b", "routine"), requester_limit=59),
+        policy(("a", "ask"), ("b", "routine"), redeem_within_s=599),
+    )
+    assert len({one.digest, *(other.digest for other in others)}) == 6
+
+
+def test_a_policy_describes_itself() -> None:
+    shown = policy(("a", "ask"), more_never_bypass=("drop_table",)).describe()
+    assert shown["never_bypass"] == [*NEVER_BYPASS, "drop_table"]
+    assert shown["rules"][0]["action"] == "a"
+    assert "why" not in shown["rules"][0]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"to": {"$ref": "#/$defs/address"}, "count": {"type": "integer", "maximum": 3}},
+    "required": ["to"],
+    "additionalProperties": False,
+    "$defs": {"address": {"type": "string", "pattern": "@"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("details", "problem"),
+    [
+        pytest.param({"to": "a@b", "count": 3}, "", id="fits"),
+        pytest.param({}, "'to' is a required property", id="missing"),
+        pytest.param({"to": "ab"}, "to: 'ab' does not match", id="pattern"),
+        pytest.param({"to": "a@b", "count": True}, "count: True is not", id="true-is-no-number"),
+        pytest.param({"to": "a@b", "x": 1}, "'x' was unexpected", id="unknown"),
+    ],
+)
+def test_parameters_are_checked_by_the_schema(details: dict[str, Any], problem: str) -> None:
+    found = check_details(Rule(action="a", tier="ask", schema=SCHEMA), details)
+    assert (problem in found) if problem else found == ""
+    assert check_details(Rule(action="a", tier="ask"), details) == ""
+
+
+@pytest.mark.parametrize("reference", ["#", "#/nowhere"])
+def test_a_schema_that_cannot_be_followed_lets_nothing_through(reference: str) -> None:
+    rule = Rule(action="a", tier="ask", schema={"$ref": reference})
+    assert "cannot be checked" in check_details(rule, {})
+
+
+def test_a_schema_makes_the_service_fetch_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
+        rule = Rule(action="a", tier="ask", schema={"$ref": address})
+        before = socket.getdefaulttimeout()
+        socket.setdefaulttimeout(2)
+        try:
+            assert "cannot be checked" in check_details(rule, {})
+        finally:
+            socket.setdefaulttimeout(before)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+BEFORE = {"subject": "a", "to": "b", "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("edits", "after", "wrong"),
+    [
+        pytest.param(False, BEFORE, "", id="nothing-changed"),
+        pytest.param(False, {**BEFORE, "subject": "x"}, "'subject'", id="none-allowed"),
+        pytest.param(True, {}, "", id="all-allowed"),
+        pytest.param(("subject",), {**BEFORE, "subject": {"x": 1}}, "", id="one-allowed"),
+        pytest.param(("subject",), {**BEFORE, "to": "x"}, "'to'", id="another"),
+        pytest.param(("subject",), {**BEFORE, "more": None}, "'more'", id="added"),
+        pytest.param(("subject",), {"subject": "a", "n": 1}, "'to'", id="taken-away"),
+        pytest.param(("subject",), {**BEFORE, "n": True}, "'n'", id="true-is-not-1"),
+        pytest.param(("subject",), {**BEFORE, "n": 1.0}, "", id="the-same-number"),
+    ],
+)
+def test_only_what_may_be_changed_is_changed(
+    edits: bool | tuple[str, ...], after: dict[str, Any], wrong: str
+) -> None:
+    found = edits_allowed(Rule(action="a", tier="ask", edits=edits), BEFORE, after)
+    assert (wrong in found) if wrong else found == ""
+
+
+FILE = """
+never_bypass = ["drop_table", "erase_*"]
+requester_limit = 30
+redeem_within_s = 60
+second_factor = true
+[[rules]]
+action = "send_email"
+tier = "ask"
+quorum = 2
+edits = ["subject"]
+rate_limit = 30
+channels = ["page"]
+file_params = ["script"]
+second_factor = true
+self_approval = false
+reason = "mail leaves the house"
+[rules.schema]
+type = "object"
+required = ["to"]
+[[rules]]
+action = "read_*"
+tier = "routine"
+edits = true
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "confirm.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    read = read_policy(written(tmp_path, FILE), rate_limit=7)
+    mail = Rule(
+        action="send_email", tier="ask", quorum=2, edits=("subject",), rate_limit=30,
+        channels=("page",), file_params=("script",), second_factor=True, self_approval=False,
+        reason="mail leaves the house", schema={"type": "object", "required": ["to"]},
+    )  # fmt: skip
+    assert read == Policy(
+        rules=(mail, Rule(action="read_*", tier="routine", edits=True)),
+        more_never_bypass=("drop_table", "erase_*"),
+        requester_limit=30,
+        redeem_within_s=60,
+        second_factor=True,
+        rate_limit=7,
+    )
+    assert read.rule_for("send_email").why == "rule 1 (send_email, ask): mail leaves the house"
+    assert read.never_bypass[: len(NEVER_BYPASS)] == NEVER_BYPASS
+
+
+def test_without_a_file_the_built_in_policy_holds() -> None:
+    assert read_policy(None, rate_limit=5) == Policy(rate_limit=5)
+
+
+def test_a_file_that_is_not_there_is_no_empty_policy(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"confirm\.toml cannot be read"):
+        read_policy(tmp_path / "confirm.toml", rate_limit=5)
+
+
+def test_a_file_that_everybody_can_write_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    path.chmod(0o646)
+    with pytest.raises(BadSetting, match="chmod 600"):
+        read_policy(path, rate_limit=5)
+    path.chmod(0o600)
+    assert read_policy(path, rate_limit=5) == Policy(rate_limit=5)
+
+
+RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("never_bypass = ]", "cannot be read.*line 1", id="no-toml"),
+        pytest.param("nonsense = 1", "unknown key 'nonsense'", id="unknown-key"),
+        pytest.param("rules = 3", r"begin each with \[\[rules\]\]", id="no-rules"),
+        pytest.param("never_bypass = 'x'", "sets never_bypass", id="no-list"),
+        pytest.param("never_bypass = ['']", "sets never_bypass", id="empty-name"),
+        pytest.param("requester_limit = true", "whole number", id="true-is-no-number"),
+        pytest.param("redeem_within_s = 0", "whole number", id="zero"),
+        pytest.param("second_factor = 1", "true or false", id="no-switch"),
+        pytest.param('[[rules]]\ntier = "ask"', "Rule 1 .* has no action", id="no-action"),
+        pytest.param(RULE + '[[rules]]\naction = "b"', "Rule 2 .* has no tier", id="no-tier"),
+        pytest.param(RULE + "quorums = 2", "unknown key 'quorums'", id="unknown-key-of-rule"),
+        pytest.param(RULE.replace("ask", "Ask"), "one of routine, ask", id="tier"),
+        pytest.param(RULE.replace('"a"', '"[ab]"'), "sets action", id="brackets"),
+        pytest.param(RULE.replace('"a"', '"_"'), "sets action", id="no-letters"),
+        pytest.param(RULE + "quorum = 1.5", "how many people", id="quorum"),
+        pytest.param(RULE + "channels = []", "some of page", id="no-channels"),
+        pytest.param(RULE + 'channels = ["fax"]', "some of page", id="unknown-channel"),
+        pytest.param(RULE + 'edits = "subject"', "list of parameters", id="edits"),
+        pytest.param(RULE + "file_params = [1]", "name files", id="file-params"),
+        pytest.param(RULE + "reason = 1", "sets reason", id="reason"),
+        pytest.param(RULE + "schema = 1", "JSON Schema", id="no-schema"),
+        pytest.param(RULE + 'schema = {type = "text"}', "not valid under", id="bad-schema"),
+        pytest.param(RULE + 'schema = {pattern = "("}', "regex", id="bad-pattern"),
+        pytest.param(RULE + 'schema = {"$ref" = "http://x/y"}', "refers to 'http", id="elsewhere"),
+        pytest.param(RULE + 'schema = {"$ref" = "#/no"}', "refers to '/no'", id="nowhere"),
+        pytest.param(RULE + "schema = {const = nan}", "JSON has not", id="nan"),
+    ],
+)
+def test_what_is_not_understood_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(BadSetting, match=problem) as caught:
+        read_policy(written(tmp_path, text), rate_limit=5)
+    assert "confirm.toml" in str(caught.value)

@@ -1,0 +1,80 @@
+"""Using an approval up, and taking a request back."""
+
+import asyncio
+from pathlib import Path
+
+from tests.confirm_core import Core, confirm_core, refused_as
+
+from journeyman.confirm import credentials
+from journeyman.confirm.answers import Granted
+from journeyman.confirm.policy import Policy, Rule
+from journeyman.records.confirmation import Confirmation, Refusal
+
+
+def test_what_is_not_approved_is_not_granted_and_every_try_is_written_down(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with confirm_core(tmp_path) as core:
+            ann, builder = core.approver("ann"), core.agent("builder")
+            denied, cancelled, waits = [await core.ask(details={"n": n}) for n in range(3)]
+            await core.decide(denied, ann, "deny")
+            await core.service.cancel(cancelled.id, builder, "not needed")
+            for card in (denied, cancelled, waits):
+                answer = await core.redeem(card)
+                assert isinstance(answer, Refusal)
+                assert answer.code == "not_approved"
+                assert answer.about["status"] == (await core.now(card)).status
+            assert refused_as(await core.service.redeem("0" * 32, builder, "d")) == "unknown"
+            assert len(core.audit("refused")) == 4
+            await self_cancels(core, denied)
+
+    async def self_cancels(core: Core, settled: Confirmation) -> None:
+        builder = core.agent("builder")
+        assert refused_as(await core.service.cancel(settled.id, builder)) == "already_settled"
+        assert refused_as(await core.service.cancel("nothing", builder)) == "unknown"
+
+    asyncio.run(run())
+
+
+def test_who_only_looks_takes_nothing_back(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with confirm_core(tmp_path) as core:
+            card = await core.ask()
+            with core.store.confirmations.writing(core.clock()) as ledger:
+                viewing = credentials.open_viewing(ledger, card.id).credential
+            other = core.agent("other")
+            for by in (viewing, other):
+                assert refused_as(await core.service.cancel(card.id, by)) == "unknown"
+            done = await core.service.cancel(card.short_id, core.approver("ann"), "no")
+            assert isinstance(done, Confirmation)
+            assert (done.status, done.settled_by) == ("cancelled", "approver:ann")
+
+    asyncio.run(run())
+
+
+def test_a_file_is_held_against_what_it_was_when_it_was_asked_for(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("true\n")
+    rule = Rule(action="run", tier="ask", file_params=("script",))
+    policies = [Policy(rules=(rule,))]
+
+    async def run() -> None:
+        async with confirm_core(tmp_path, policy=lambda: policies[-1]) as core:
+            core.agent("builder")
+            ann, details = core.approver("ann"), {"script": str(script)}
+            script.write_text("true\n")
+            card = await core.ask(action="run", details=details)
+            script.write_text("false\n")  # before the approval: nobody saw that either
+            await core.approve(card, ann)
+            assert refused_as(await core.redeem(card)) == "changed"
+            script.write_text("true\n")
+            # A policy that forgets the file does not make its content free.
+            policies.append(Policy())
+            core.service.policy = policies[-1]
+            assert refused_as(await core.redeem(card)) == "changed"
+            policies.append(policies[0])
+            core.service.policy = policies[-1]
+            assert isinstance(await core.redeem(card), Granted)
+
+    asyncio.run(run())

@@ -1,0 +1,60 @@
+"""Codes that change every thirty seconds, each of which counts once."""
+
+import base64
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from journeyman.confirm.second_factor import STEP_S, check_code, new_secret, totp_url
+
+SECRET = base64.b32encode(b"12345678901234567890").decode()
+KNOWN = [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")]
+"""The last six digits of the codes in the appendix of RFC 6238."""
+
+
+@pytest.mark.parametrize(("now", "code"), KNOWN)
+def test_known_codes_are_right(now: int, code: str) -> None:
+    assert check_code(SECRET, code, now, -1) == now // STEP_S
+    assert check_code(SECRET, f" {code[:3]} {code[3:]}\n", now, -1) == now // STEP_S
+
+
+@pytest.mark.parametrize(
+    ("steps", "taken"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)]
+)
+def test_clocks_may_differ_by_one_step(steps: int, taken: bool) -> None:
+    now, code = KNOWN[1]
+    found = check_code(SECRET, code, now + steps * STEP_S, -1)
+    assert found == (now // STEP_S if taken else None)
+
+
+def test_a_code_counts_once() -> None:
+    now, code = KNOWN[1]
+    step = check_code(SECRET, code, now, 0)
+    assert step is not None
+    assert check_code(SECRET, code, now, step) is None
+    assert check_code(SECRET, code, now + STEP_S, step) is None
+    assert check_code(SECRET, code, now, step - 1) == step
+
+
+@pytest.mark.parametrize(
+    "code", ["", "81804", "0081804", "08180x", "٠٨١٨٠٤", "-81804", "081805"], ids=ascii
+)
+def test_another_code_is_wrong(code: str) -> None:
+    assert check_code(SECRET, code, KNOWN[1][0], -1) is None
+
+
+def test_the_first_seconds_of_time_have_no_step_before_them() -> None:
+    assert check_code(SECRET, "755224", 5.0, -1) == 0
+
+
+def test_a_new_secret_is_long_and_another_each_time() -> None:
+    one = new_secret()
+    assert len(base64.b32decode(one)) >= 20
+    assert one != new_secret()
+
+
+def test_the_address_for_a_program_names_the_approver() -> None:
+    address = urlsplit(totp_url(SECRET, "Ann & Bob"))
+    assert (address.scheme, address.netloc) == ("otpauth", "totp")
+    assert address.path == "/Journeyman:Ann%20%26%20Bob"
+    assert parse_qs(address.query)["secret"] == [SECRET]

@@ -1,0 +1,49 @@
+"""What is signed, and the key for it."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from tests.unit.confirm.notices.outside import card
+
+from journeyman.confirm.signing import Signing, read_key
+from journeyman.records.errors import OutsideProblem
+
+
+def test_the_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "confirm.key"
+    key = read_key(path)
+    assert read_key(path) == key
+    assert len(key) == 64
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in path.parent.iterdir()] == ["confirm.key"]
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64])
+def test_a_key_that_is_none_is_not_used(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "confirm.key"
+    path.write_bytes(content)
+    with pytest.raises(OutsideProblem, match="a new one is made"):
+        read_key(path)
+
+
+def test_what_another_key_signed_is_nothing() -> None:
+    ours, theirs = Signing("a" * 64), Signing("b" * 64)
+    link = ours.card_link("c1")
+    found = ours.read_link(link)
+    assert found is not None
+    assert (found.confirmation, found.approver) == ("c1", "")
+    assert theirs.read_link(link) is None
+    grant = ours.grant(card(redeemed_at=1.5))
+    assert theirs.read_grant(grant) is None
+    assert ours.read_grant(grant) == {"id": card().id, "digest": "sha256:aa", "redeemed_at": 1.5}
+    assert ours.button_key() != theirs.button_key()
+
+
+def test_two_links_are_never_the_same() -> None:
+    signing = Signing("a" * 64)
+    links = [signing.read_link(signing.login_link("ann")) for _ in range(2)]
+    assert links[0] is not None
+    assert links[1] is not None
+    assert links[0].nonce != links[1].nonce
+    assert {one.approver for one in links if one} == {"ann"}

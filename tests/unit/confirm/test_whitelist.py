@@ -1,0 +1,244 @@
+"""What a whitelist entry covers, and all that it does not."""
+
+from typing import Any
+
+import pytest
+
+from journeyman.confirm.policy import Policy, Rule
+from journeyman.confirm.whitelist import (
+    check_entry,
+    covering,
+    needs_person,
+    parse_constraint,
+    parse_constraints,
+)
+from journeyman.records.confirmation import Constraint, Submission, WhitelistEntry
+from journeyman.records.errors import WrongInput
+
+NOW = 1_800_000_000.0
+
+
+def entry(action: str = "send_email", **more: Any) -> WhitelistEntry:
+    return WhitelistEntry(id="e1", action=action, added_by="ann", added_at=NOW - 100, **more)
+
+
+def asked(action: str = "send_email", **more: Any) -> Submission:
+    return Submission(action=action, description="d", requester="mailer", **more)
+
+
+def covers(one: WhitelistEntry, submission: Submission) -> bool:
+    return covering([one], submission, NOW) is one
+
+
+def test_an_entry_covers_its_action_with_all_parameters() -> None:
+    assert covers(entry(), asked(details={"to": "x", "n": [1, {}]}))
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["send_emails", "send", "send_email ", "Send_Email", "send-email", "send_email; rm -rf /", ""],
+)
+def test_only_the_exact_name_is_covered(action: str) -> None:
+    assert not covers(entry(), asked(action))
+    assert not covers(entry(action), asked("send_email"))
+
+
+def test_an_entry_without_a_name_covers_nothing() -> None:
+    assert not covers(entry(""), asked(""))
+
+
+@pytest.mark.parametrize(
+    ("more", "covered"),
+    [
+        pytest.param({"session_key": "s1"}, True, id="its-session"),
+        pytest.param({"session_key": "s2"}, False, id="another-session"),
+        pytest.param({"requester": "mailer"}, True, id="its-agent"),
+        pytest.param({"requester": "other"}, False, id="another-agent"),
+        pytest.param({"expires_at": NOW + 1}, True, id="before-its-end"),
+        pytest.param({"expires_at": NOW}, False, id="at-its-end"),
+        pytest.param({"revoked_at": NOW - 50}, False, id="revoked"),
+        pytest.param({"revoked_at": NOW + 50}, False, id="revoked-by-another-clock"),
+    ],
+)
+def test_an_entry_holds_as_far_as_it_says(more: dict[str, Any], covered: bool) -> None:
+    assert covers(entry(**more), asked(session_key="s1")) is covered
+
+
+def test_who_the_agent_says_it_is_does_not_count() -> None:
+    assert not covers(entry(requester="other"), asked(claimed="other"))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "value", "holds"),
+    [
+        pytest.param(Constraint(equals=1), 1, True, id="equal"),
+        pytest.param(Constraint(equals=1), 1.0, True, id="the-same-number"),
+        pytest.param(Constraint(equals=1), True, False, id="true-is-not-1"),
+        pytest.param(Constraint(equals=True), 1, False, id="1-is-not-true"),
+        pytest.param(Constraint(equals=False), 0, False, id="0-is-not-false"),
+        pytest.param(Constraint(equals=False), False, True, id="false-is-false"),
+        pytest.param(Constraint(equals=1), "1", False, id="text-is-no-number"),
+        pytest.param(Constraint(equals="ab"), "abc", False, id="no-beginnings"),
+        pytest.param(Constraint(equals="ab"), "AB", False, id="no-capitals"),
+        pytest.param(Constraint(equals=[1, 2]), [1, 2], True, id="lists"),
+        pytest.param(Constraint(equals=[1, 2]), [1, 2, 3], False, id="longer-lists"),
+        pytest.param(Constraint(equals={"a": 1}), {"a": True}, False, id="types-inside"),
+        pytest.param(Constraint(equals={"a": 1}), {"a": 1, "b": 2}, False, id="more-inside"),
+        pytest.param(Constraint(one_of=("a", 1)), "a", True, id="one-of"),
+        pytest.param(Constraint(one_of=("a", 1)), True, False, id="none-of"),
+        pytest.param(Constraint(one_of=(None,)), None, True, id="null"),
+        pytest.param(Constraint(one_of=()), None, False, id="none-at-all"),
+        pytest.param(Constraint(at_most=100), 100, True, id="at-most"),
+        pytest.param(Constraint(at_most=100), 100.01, False, id="over"),
+        pytest.param(Constraint(at_least=1, at_most=2), 0, False, id="under"),
+        pytest.param(Constraint(at_most=100), "5", False, id="text-in-a-range"),
+        pytest.param(Constraint(at_most=100), True, False, id="true-in-a-range"),
+        pytest.param(Constraint(at_most=100), None, False, id="null-in-a-range"),
+        pytest.param(Constraint(at_most=100), [5], False, id="a-list-in-a-range"),
+        pytest.param(Constraint(at_most=100), float("nan"), False, id="nan"),
+        pytest.param(Constraint(at_most=100), float("-inf"), False, id="infinity"),
+        pytest.param(Constraint(at_least=float("nan")), 5, False, id="from-nan-on"),
+        pytest.param(Constraint(at_most=1e300), 10**400, False, id="a-huge-number"),
+        pytest.param(Constraint(equals=float("nan")), float("nan"), False, id="equals-nan"),
+        pytest.param(Constraint(equals=5, at_most=3), 5, False, id="all-of-it-must-hold"),
+        pytest.param(Constraint(), None, False, id="an-unfinished-one"),
+    ],
+)
+def test_constraints_hold_by_type_and_value(
+    constraint: Constraint, value: object, holds: bool
+) -> None:
+    assert covers(entry(constraints={"x": constraint}), asked(details={"x": value})) is holds
+
+
+IN_PART = {"a.b": Constraint(equals=1)}
+
+
+@pytest.mark.parametrize(
+    ("details", "other", "covered"),
+    [
+        pytest.param({"a": {"b": 1}}, False, True, id="nested"),
+        pytest.param({"a.b": 1}, False, False, id="a-point-in-a-name-is-another"),
+        pytest.param({"a": {"b": 1}, "a.b": 9}, False, False, id="both"),
+        pytest.param({}, True, False, id="missing"),
+        pytest.param({"a": 1}, True, False, id="not-an-object"),
+        pytest.param({"a": [{"b": 1}]}, True, False, id="in-a-list"),
+        pytest.param({"a": {"b": 1, "c": 2}}, False, False, id="another-beside"),
+        pytest.param({"a": {"b": 1}, "c": None}, False, False, id="another-null"),
+        pytest.param({"a": {"b": 1}, "c": {}}, False, False, id="another-empty"),
+        pytest.param({"a": {"b": 1}, "c": []}, False, False, id="another-empty-list"),
+        pytest.param({"a": {"b": 1, "c": 2}, "d": 3}, True, True, id="others-let-in"),
+    ],
+)
+def test_parameters_without_a_constraint_are_not_covered(
+    details: dict[str, Any], other: bool, covered: bool
+) -> None:
+    one = entry(constraints=IN_PART, other_parameters=other)
+    assert covers(one, asked(details=details)) is covered
+
+
+def test_a_constraint_on_a_whole_object_covers_what_is_in_it() -> None:
+    one = entry(constraints={"a": Constraint(equals={"b": 1, "c": {"d": 2}})})
+    assert covers(one, asked(details={"a": {"c": {"d": 2}, "b": 1}}))
+
+
+def test_the_first_entry_that_covers_is_answered() -> None:
+    no, yes = entry(requester="other"), entry()
+    assert covering([no, yes, entry()], asked(), NOW) is yes
+    assert covering([], asked(), NOW) is None
+
+
+def test_whom_a_submission_needs() -> None:
+    policy = Policy(
+        rules=(
+            Rule(action="read_file", tier="routine"),
+            Rule(action="pay", tier="critical"),
+            Rule(action="erase", tier="forbidden"),
+        )
+    )
+    for action, tier in (("read_file", "routine"), ("pay", "critical"), ("erase", "forbidden")):
+        rule, found = needs_person(policy, asked(action), [entry(action)], NOW)
+        assert (rule.tier, found) == (tier, None)
+    one = entry("other")
+    assert needs_person(policy, asked("other"), [one], NOW) == (policy.rule_for("other"), one)
+    assert needs_person(policy, asked("other"), [], NOW)[1] is None
+
+
+POLICY = Policy(
+    rules=(Rule(action="pay_*", tier="critical"), Rule(action="erase_*", tier="forbidden")),
+    more_never_bypass=("drop_table",),
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "problem"),
+    [
+        pytest.param(entry(), "", id="fine"),
+        pytest.param(entry(expires_at=NOW + 10), "", id="fine-with-an-end"),
+        pytest.param(entry(""), "needs the exact name", id="no-name"),
+        pytest.param(entry("  "), "needs the exact name", id="blank-name"),
+        pytest.param(entry("delete_data"), "never be bypassed", id="built-in"),
+        pytest.param(entry("aws.DeployProduction"), "never be bypassed", id="spelled-otherwise"),
+        pytest.param(entry("drop_table"), "never be bypassed", id="extended"),
+        pytest.param(entry("pay_out"), "it is critical", id="critical"),
+        pytest.param(entry("erase_disk"), "it is forbidden", id="forbidden"),
+        pytest.param(entry(expires_at=NOW - 100), "ended already", id="ended"),
+        pytest.param(entry(expires_at=float("nan")), "ended already", id="end-is-nan"),
+        pytest.param(entry(constraints={"x": Constraint()}), "says nothing", id="unfinished"),
+        pytest.param(entry(constraints={"a..b": Constraint(equals=1)}), "no parameter", id="name"),
+        pytest.param(
+            entry(constraints={"x": Constraint(at_least=2, at_most=1)}), "no number", id="range"
+        ),
+        pytest.param(
+            entry(constraints={"x": Constraint(at_most=float("inf"))}), "no number", id="no-limit"
+        ),
+        pytest.param(entry(constraints={"x": Constraint(one_of=())}), "is empty", id="empty-list"),
+        pytest.param(
+            entry(constraints={"x": Constraint(equals=2**60)}), "exact JSON", id="inexact"
+        ),
+    ],
+)
+def test_what_cannot_be_whitelisted(one: WhitelistEntry, problem: str) -> None:
+    found = check_entry(one, POLICY)
+    assert (problem in found) if problem else found == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "constraint"),
+    [
+        ("amount<=100", "amount", Constraint(at_most=100)),
+        ("amount >= 1.5", "amount", Constraint(at_least=1.5)),
+        ("to=bob@example.com", "to", Constraint(equals="bob@example.com")),
+        ("n=1", "n", Constraint(equals=1)),
+        ('n="1"', "n", Constraint(equals="1")),
+        ("dry=true", "dry", Constraint(equals=True)),
+        ("x=null", "x", Constraint(one_of=(None,))),
+        ("x=", "x", Constraint(equals="")),
+        ("a.b=c = d", "a.b", Constraint(equals="c = d")),
+        ('to in ["a", 1]', "to", Constraint(one_of=("a", 1))),
+        ("where=in [1]", "where", Constraint(equals="in [1]")),
+    ],
+)
+def test_a_constraint_is_read(text: str, name: str, constraint: Constraint) -> None:
+    found = parse_constraint(text)
+    assert found == (name, constraint)
+    assert type(found[1].equals) is type(constraint.equals)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "=1", "x<1", "x!=1", "x<=a", "x<=true", "x>=NaN", "x=NaN", "x in 1", "x in []",
+     "x<=1" + "0" * 400],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_what_is_no_constraint_is_refused(text: str) -> None:
+    with pytest.raises(WrongInput):
+        parse_constraint(text)
+
+
+def test_two_limits_become_a_range() -> None:
+    assert parse_constraints(["n>=1", "n<=5", "to=x"]) == {
+        "n": Constraint(at_least=1, at_most=5),
+        "to": Constraint(equals="x"),
+    }
+    with pytest.raises(WrongInput, match="Say it once"):
+        parse_constraints(["n<=1", "n<=5"])
