@@ -19,7 +19,6 @@ ConfirmationStatus = Literal[
 SETTLED: frozenset[ConfirmationStatus] = frozenset(
     ("approved", "denied", "expired", "cancelled", "auto_approved", "redeemed")
 )
-YES: frozenset[ConfirmationStatus] = frozenset(("approved", "auto_approved", "redeemed"))
 
 Channel = Literal["page", "api", "telegram"]
 """By what way a person decided."""

@@ -133,26 +133,24 @@ def entry_of(row: sa.Row[Any]) -> AuditEntry:
     return AuditEntry(**msgspec.structs.asdict(written), digest=row.digest)
 
 
-def rows_between(
-    connection: sa.Connection, after: int = 0, until: int | None = None
-) -> Iterator[sa.Row[Any]]:
-    """The rows of the chain in its order, some at a time."""
-    while True:
-        asked = audit.select().where(audit.c.seq > after).order_by(audit.c.seq).limit(_PART)
-        if until is not None:
-            asked = asked.where(audit.c.seq <= until)
-        rows = connection.execute(asked).all()
+def part_after(seq: int) -> sa.Select[Any]:
+    """The query for the next rows of the chain."""
+    return audit.select().where(audit.c.seq > seq).order_by(audit.c.seq).limit(_PART)
+
+
+def rows_in_order(connection: sa.Connection) -> Iterator[sa.Row[Any]]:
+    """The rows of the chain, some at a time."""
+    after = 0
+    while rows := connection.execute(part_after(after)).all():
         yield from rows
-        if len(rows) < _PART:
-            return
         after = rows[-1].seq
 
 
 def first_break(
-    rows: Iterable[sa.Row[Any]], *, after: tuple[int, str] = (0, NOTHING_BEFORE)
+    rows: Iterable[sa.Row[Any]],
 ) -> tuple[int, str] | tuple[None, tuple[int, str]]:
     """The first entry that does not hold and why; or None and the head that was reached."""
-    seq, previous = after
+    seq, previous = 0, NOTHING_BEFORE
     for row in rows:
         if row.seq != seq + 1:
             return seq + 1, f"entry {seq + 1} is missing; the next one is {row.seq}"

@@ -23,7 +23,8 @@ from journeyman.store.audit import (
     first_break,
     has_entry,
     head,
-    rows_between,
+    part_after,
+    rows_in_order,
 )
 from journeyman.store.confirmation_tables import audit, confirmations, credentials, whitelist
 from journeyman.store.engine import explained, writing
@@ -74,8 +75,9 @@ class Confirmations:
         if len(begins) == _ID_LENGTH:
             asked = asked.where(columns.id == begins)
         else:
-            # A range, not LIKE, which takes capital letters for small ones and uses no index.
-            asked = asked.where(columns.id >= begins, columns.id < begins + "\U0010ffff")
+            # A range, not LIKE, which takes capital letters for small ones and uses no index. Ids
+            # are hexadecimal, and g comes after all of their letters in every language's order.
+            asked = asked.where(columns.id >= begins, columns.id < begins + "g")
         found = self._rows(asked.limit(2))
         return _decode_card(found[0].body) if len(found) == 1 else None
 
@@ -167,10 +169,13 @@ class Confirmations:
         return [(row.seq, row.kind, row.confirmation) for row in self._rows(asked)]
 
     def audit_texts(self) -> Iterator[tuple[str, str]]:
-        """The whole audit in its order: the text of each entry and the text's digest."""
-        with explained(self._engine.url, "reading the audit"), self._engine.connect() as one:
-            for row in rows_between(one):
-                yield row.entry, row.digest
+        """The whole audit in its order: the text of each entry and the text's digest. No
+        transaction is open between its parts, however long the reader takes.
+        """
+        after = 0
+        while rows := self._rows(part_after(after)):
+            yield from ((row.entry, row.digest) for row in rows)
+            after = rows[-1].seq
 
     def audit_head(self) -> tuple[int, str]:
         """The number and digest of the last entry; 0 and zeros when there is none."""
@@ -185,7 +190,7 @@ class Confirmations:
     def audit_break(self) -> tuple[int, str] | tuple[None, tuple[int, str]]:
         """The first entry of the chain that does not hold and why; or None and the head."""
         with explained(self._engine.url, "reading the audit"), self._engine.connect() as one:
-            return first_break(rows_between(one))
+            return first_break(rows_in_order(one))
 
     def _rows(self, asked: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         with explained(self._engine.url, "reading confirmations"), self._engine.connect() as one:

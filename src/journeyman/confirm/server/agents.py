@@ -132,7 +132,7 @@ async def look(request: Asked, confirmation_id: FromPath[str], wait: Wait = 0.0)
     operation_id="follow",
     summary="A confirmation's changes as server-sent events, until it is settled",
     security=BEARER,
-    responses=replies({200: str}, (401, 404), media="text/event-stream"),
+    responses=replies({200: str}, (401, 404, 429), media="text/event-stream"),
 )
 async def follow(request: Asked, confirmation_id: FromPath[str]) -> ASGIResponse:
     """Each event `confirmation` carries the whole card."""
@@ -189,7 +189,7 @@ async def cancel(
     operation_id="redeem",
     summary="Use an approval, once",
     security=BEARER,
-    responses=replies({200: GrantView}, (401, 404, 409, 410, 412), body=True),
+    responses=replies({200: GrantView}, (401, 403, 404, 409, 410), body=True),
 )
 async def redeem(
     request: Asked, confirmation_id: FromPath[str], data: JSONBody[Redeeming]

@@ -23,7 +23,7 @@ from journeyman.records.confirmation import Refusal
     operation_id="logIn",
     summary="Log in on the page",
     security=NOBODY,
-    responses=replies({200: LoggedInView}, (401, 429), body=True),
+    responses=replies({200: LoggedInView}, (401,), body=True),
 )
 async def log_in(request: Asked, data: JSONBody[LoggingIn]) -> Answer:
     """With the name and the key of an approver."""
@@ -38,7 +38,7 @@ async def log_in(request: Asked, data: JSONBody[LoggingIn]) -> Answer:
     summary="Open a one-time link",
     description="It logs in, or lets one confirmation be looked at. It decides nothing.",
     security=NOBODY,
-    responses=replies({200: LoggedInView}, (401, 404, 409, 410, 429), body=True),
+    responses=replies({200: LoggedInView}, (401,), body=True),
 )
 async def open_link(request: Asked, data: JSONBody[OpeningLink]) -> Answer:
     """The link is used up by it."""

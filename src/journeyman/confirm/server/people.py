@@ -30,7 +30,7 @@ _PRESENT = 200
 """How many waiting cards a stream of all begins with."""
 
 Limit = Annotated[int, QueryParameter(ge=1, le=500)]
-_DECIDED = replies({200: CardView}, (401, 404, 409, 410, 412, 429), body=True)
+_DECIDED = replies({200: CardView}, (401, 403, 404, 409, 410, 412), body=True)
 
 
 @post(
@@ -120,7 +120,7 @@ async def listed(
     summary="Every change of every confirmation as server-sent events",
     description="The first events are the confirmations that wait, oldest first.",
     security=BEARER,
-    responses=replies({200: str}, (401,), media="text/event-stream"),
+    responses=replies({200: str}, (401, 429), media="text/event-stream"),
 )
 async def inbox(request: Asked) -> ASGIResponse:
     """Each event `confirmation` carries the whole card."""
