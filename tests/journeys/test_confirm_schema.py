@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.confirm_server import ConfirmServer, bearer, confirm_server
 
-EXAMPLES = 6
+EXAMPLES = 4
 """Of each sort, for each route and credential. More find the same, slower."""
 
 CHECKS = [
