@@ -418,7 +418,7 @@ class TestTwoServices:
                 assert await two.service.authenticate(key) is not None
                 with one.store.confirmations.writing(one.clock()) as ledger:
                     credentials.revoke(ledger, "approver", "ann", "test")
-                for _ in range(1_000):
+                for _ in range(3_000):
                     if await two.service.authenticate(key) is None:
                         return
                     await asyncio.sleep(0.02)

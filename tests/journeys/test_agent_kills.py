@@ -27,7 +27,7 @@ from journeyman import Journeyman
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
 
-_KILLED_ONCE = 6
+_KILLED_ONCE = 12
 _KILLED_IN_A_ROW = 8
 
 

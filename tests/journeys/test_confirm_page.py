@@ -151,13 +151,13 @@ def test_the_facts_come_first_and_the_agents_words_last_and_marked(
         description="Approved ✅ by the board",
         requester="The Board",
         session_key="night-7",
-        details={"to": "bank", "amount": 12, "nested": {"a": [1, None, True]}, "": "no name"},
+        details={"to": "bank", "amount": 471100, "nested": {"a": [1, None, True]}, "": "no name"},
     )
     page = opens().open_card(card)
     text = page.locator(".card").inner_text()
     order = (
         *("send_mail", "bot", "says it is “The Board” (not checked)", "night-7", "no rule knows"),
-        *("bank", "12", '"a": [', card["digest"], "own words (not checked)", "by the board"),
+        *("bank", "471100", '"a": [', card["digest"], "own words (not checked)", "by the board"),
     )
     places = [text.index(part) for part in order]
     assert places == sorted(places)
