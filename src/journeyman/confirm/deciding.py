@@ -14,7 +14,13 @@ from journeyman.confirm.masking import audited
 from journeyman.confirm.policy import Policy, Rule, check_details, edits_allowed
 from journeyman.confirm.second_factor import check_code
 from journeyman.confirm.submitting import digest_of_card
-from journeyman.records.confirmation import Confirmation, Credential, Refusal, Vote
+from journeyman.records.confirmation import (
+    AuditKind,
+    Confirmation,
+    Credential,
+    Refusal,
+    Vote,
+)
 from journeyman.records.errors import WrongInput
 from journeyman.store.ledger import Ledger
 
@@ -306,7 +312,9 @@ def _vote(ledger: Ledger, card: Confirmation, ballot: Ballot, by: Credential) ->
     )
 
 
-def _note(ledger: Ledger, kind: Any, card: Confirmation, ballot: Ballot, by: Credential) -> None:
+def _note(
+    ledger: Ledger, kind: AuditKind, card: Confirmation, ballot: Ballot, by: Credential
+) -> None:
     ledger.note(
         kind,
         actor_of(by),

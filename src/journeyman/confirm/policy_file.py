@@ -181,6 +181,8 @@ def _from_file(path: Path) -> dict[str, Any]:
                     " holds. Make it yours alone: chmod 600."
                 )
             return tomllib.loads(file.read().decode("utf-8"))
+    except FileNotFoundError as error:
+        raise BadSetting(f"There is no policy at {path}. Name a file that is there.") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"The policy {path} cannot be read: {error}. Mend the file.") from error
 

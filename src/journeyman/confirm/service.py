@@ -28,11 +28,10 @@ from journeyman.confirm.redeeming import cancel, redeem
 from journeyman.confirm.signing import Signing, read_key
 from journeyman.confirm.statistics import stats_of
 from journeyman.confirm.submitting import prepare, submit
-from journeyman.confirm.upkeep import Upkeep
+from journeyman.confirm.upkeep import CHANGES_OF_WHO, Upkeep
 from journeyman.confirm.writer import Writer
 from journeyman.records.confirmation import (
     AuditEntry,
-    AuditKind,
     Confirmation,
     ConfirmationStatus,
     Credential,
@@ -196,10 +195,13 @@ class Service:
             lambda ledger: ledger.note("viewed", actor_of(by), confirmation.id, **about)
         )
 
-    async def looked(self, by: Credential, **about: Any) -> None:
-        """Write down that a person was shown many cards, or was given the audit."""
-        kind: AuditKind = "exported" if "format" in about else "viewed"
-        await self._writer.do(lambda ledger: ledger.note(kind, actor_of(by), "", **about))
+    async def viewed_many(self, by: Credential, **about: Any) -> None:
+        """Write down that a person was shown many cards."""
+        await self._writer.do(lambda ledger: ledger.note("viewed", actor_of(by), "", **about))
+
+    async def exported(self, by: Credential, format_: str) -> None:
+        """Write down that a person was given the whole audit."""
+        await self._writer.do(lambda ledger: ledger.note("exported", actor_of(by), format=format_))
 
     async def wait(self, id_: str, seconds: float) -> Confirmation | None:
         """The card when it is settled, or as it is when the time is over, which decides nothing."""
@@ -380,7 +382,7 @@ class Service:
         finally:
             # A head that cannot be noted must not leave anybody waiting.
             self._upkeep.wrote(ledger.entries)
-            if any(entry.kind in _CHANGES_OF_WHO for entry in ledger.entries):
+            if any(entry.kind in CHANGES_OF_WHO for entry in ledger.entries):
                 self._known.forget()
             self._publish(list(ledger.changed.values()))
 
@@ -398,9 +400,6 @@ class Service:
 
     def _took_policy(self, policy: Policy) -> None:
         self.policy = policy
-
-
-_CHANGES_OF_WHO = frozenset(("credential_made", "credential_revoked", "logged_out"))
 
 
 def _is_short(details: dict[str, Any]) -> bool:

@@ -20,6 +20,9 @@ from journeyman.store.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
+CHANGES_OF_WHO = frozenset(("credential_made", "credential_revoked", "logged_out"))
+"""What the audit says when a credential that was looked up may no longer be good."""
+
 _LOOK_S = 0.5
 _AFTER_PROBLEM_S = 2.0
 
@@ -136,7 +139,7 @@ class Upkeep:
             self._own = {seq for seq in self._own if seq > self._seen}
         ids = dict.fromkeys(id_ for _, _, id_ in others if id_)
         cards = [card for id_ in ids if (card := self._confirmations.find(id_)) is not None]
-        who = any(kind.startswith("credential_") or kind == "logged_out" for _, kind, _ in others)
+        who = any(kind in CHANGES_OF_WHO for _, kind, _ in others)
         if cards or who:
             self._changed(cards, who=who)
 

@@ -46,4 +46,6 @@ def _unbound(host: str, port: int, name: str, error: OSError) -> str:
             f"{doing}: another program has it, perhaps a second `journeyman confirm serve`. See "
             f"which one with `ss -ltnp`, or take another port with {_SETTINGS[name]}."
         )
-    return f"{doing}: {error.strerror or error}. Take another with {_SETTINGS[name]}."
+    if error.errno == errno.EACCES:
+        return f"{doing}: {error.strerror}. Take a port from 1024 on with {_SETTINGS[name]}."
+    return f"{doing}: {error.strerror or error}. Take an address of this machine: confirm.host."

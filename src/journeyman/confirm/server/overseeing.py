@@ -130,7 +130,7 @@ async def export(
     format_: Annotated[Literal["jsonl", "csv"], QueryParameter(name="format")] = "jsonl",
 ) -> ASGIResponse:
     """Every entry."""
-    await desk_of(request).service.looked(request.user, format=format_)
+    await desk_of(request).service.exported(request.user, format_)
     return Export(desk_of(request).service, format_)
 
 

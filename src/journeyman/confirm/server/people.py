@@ -109,7 +109,7 @@ async def listed(
     own = request.user.name if request.user.kind == "agent" else ""
     found = await desk.service.list(status=status, requester=own, limit=limit, before=before)
     if not own:
-        await desk.service.looked(request.user, cards=[card.id for card in found])
+        await desk.service.viewed_many(request.user, cards=[card.id for card in found])
     return answered(CardsView(confirmations=[desk.views.card(card) for card in found]))
 
 
@@ -128,7 +128,7 @@ async def inbox(request: Asked) -> ASGIResponse:
     service = desk.service
     if full := desk.waiting.full_for(request.user.id):
         return problem("over_limit", full)
-    await service.looked(request.user, inbox="all that waits, and every change")
+    await service.viewed_many(request.user, inbox="all that waits, and every change")
 
     async def present() -> list[Confirmation]:
         return list(reversed(await service.list(status="pending", limit=_PRESENT)))
