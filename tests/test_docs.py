@@ -1,14 +1,15 @@
 """The docs say what is true: what they name exists, what exists is named, what they show runs."""
 
 import re
+import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
-from tests.conftest import Command
+from tests.conftest import WITH_A_MODEL_S, Command
+from tests.forked import Forked, Loaded
 
 from journeyman.cli import command_line
 from journeyman.logs.registry import Readers
@@ -18,6 +19,7 @@ from journeyman.testing import Corpus
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FIRST_STEPS = {"README.md", "import.md"}  # the others come after learning
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -68,7 +70,8 @@ def test_every_command_in_the_docs_exists() -> None:
 
 
 def test_every_flag_in_the_docs_exists() -> None:
-    known = {"--home", "--database", "--help", "--version", "--no-deps"}  # the last is pip's
+    known = {"--home", "--database", "--help", "--version"}
+    known |= {"--no-deps", "--user", "--now"}  # pip's and systemctl's
     for script in (ROOT / "benchmarks").glob("*.py"):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text()))
     for command in commands().values():
@@ -85,6 +88,7 @@ def test_settings_and_docs_agree() -> None:
         if setting.also:
             assert f"`{setting.also}`" in page
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
+    known |= {"JOURNEYMAN_JOB"}  # which scripts are told
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 
@@ -92,6 +96,7 @@ def test_no_placeholder_is_left() -> None:
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     known |= {setting.also for setting in SETTINGS}
     known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"}
+    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 
 
@@ -120,47 +125,62 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+@pytest.fixture
+def follower(
+    page: Path, user_home: Path, learned_home: Path, loaded: Loaded, tmp_path: Path
+) -> Forked:
+    """The program of somebody whose agents have recorded sessions, who has come to this page."""
+    if page.name in FIRST_STEPS:
+        return Forked(user_home, loaded)
+    shutil.copytree(learned_home, tmp_path / "learned")
+    return Forked(tmp_path / "learned", loaded)
+
+
 @pytest.mark.parametrize("page", pages_with("sh"), ids=lambda page: page.name)
-def test_every_shell_line_runs(page: Path, user_home: Path) -> None:
-    """In the home of somebody whose agents have recorded sessions; `SESSION` is one of them."""
+def test_every_shell_line_runs(page: Path, follower: Forked, loaded: Loaded) -> None:
+    """`SESSION` is one of those that were recorded."""
     lines = [
         line
         for block in blocks(page, "sh")
         for line in block.splitlines()
         if line.strip() and not line.startswith("make ")
     ]
-    command = Command(user_home)
-    command("import")
-    session = command.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
+    session = ""
+    if any("SESSION" in line for line in lines):
+        session = follower.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
+    path = f"{loaded.programs}:{follower.environ['PATH']}"
     for line in lines:
         done = subprocess.run(
             line.replace("SESSION", session),
             shell=True,
-            cwd=user_home,
-            env=command.environ,
+            cwd=follower.home,
+            env=follower.environ | {"PATH": path},
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=WITH_A_MODEL_S,
         )
         # A search that finds nothing answers no, with 1.
         allowed = {0, 1} if " search " in line else {0}
         assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
+def test_the_program_is_on_the_path(command: Command) -> None:
+    """The one that the lines above stand for."""
+    done = subprocess.run(
+        ["journeyman", "--version"],
+        env=command.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == command("--version").stdout
+
+
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_every_python_block_runs(page: Path, user_home: Path) -> None:
+def test_every_python_block_runs(page: Path, follower: Forked) -> None:
     for block in blocks(page, "python"):
-        done = subprocess.run(
-            [sys.executable, "-c", block],
-            cwd=user_home,
-            env=Command(user_home).environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, f"{block}\n{done.stderr}"
+        follower.python(block)
 
 
 def test_the_reader_in_the_docs_reads(command: Command, corpus: Corpus, tmp_path: Path) -> None:

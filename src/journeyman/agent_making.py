@@ -21,7 +21,7 @@ from journeyman.agent.review.reviewer import Reviewed, Reviewer
 from journeyman.agent.review.rules import check_commands
 from journeyman.agent.tools.confirmation import request_confirmation_tool
 from journeyman.agent.tools.journaled import journal_entry
-from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.tools.knowledge import KNOWLEDGE_TOOLS, knowledge_tools
 from journeyman.agent.tools.limits import ToolLimits
 from journeyman.agent.tools.session_search import session_search_tool
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
@@ -53,6 +53,31 @@ _SMALL_LIMITS = ToolLimits(output_characters=3_000, read_lines=120, read_charact
 """For a model with a small window, results have to be small too."""
 
 _LOOKED_AT = 200
+
+TOOL_NAMES = (
+    *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
+    *("session_search", "memory", "skills_list", "skill_view", "skill_manage", "warm_session"),
+    "request_confirmation",
+)
+"""The tools of an agent, as a test holds against those that are made."""
+
+
+def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
+    """The model and the address that a provider's name stands for; without one, the usual ones.
+    Raises BadSetting.
+    """
+    usual = settings.model
+    if not provider or (provider == EMBEDDED and not usual.base_url and not usual.name):
+        return usual
+    if provider == EMBEDDED:
+        return ModelSettings(name=EMBEDDED)
+    if provider not in settings.providers:
+        known = ", ".join((EMBEDDED, *settings.providers))
+        raise BadSetting(
+            f"The provider {provider!r} is not known. Known are: {known}. Write [providers."
+            f"{provider}] with base_url and api_key into config.toml, or name another."
+        )
+    return settings.providers[provider]
 
 
 def make_model(settings: ModelSettings, name: str = "") -> Model:
@@ -104,6 +129,14 @@ def usual_limits(settings: AgentSettings) -> Limits:
     )
 
 
+def _all(names: Sequence[str]) -> Sequence[str]:
+    return names
+
+
+def _no_more(_model: Model, _tools: Sequence[str]) -> str:
+    return ""
+
+
 class AgentMaking:
     """Makes agents and reviewers over one store. `experience` is the facade, for openings and for
     the tool that the agent itself uses.
@@ -115,9 +148,10 @@ class AgentMaking:
         store: Store,
         experience: Experience,
         clock: Callable[[], float],
+        timer: Callable[[], float],
     ) -> None:
         self._settings, self._store = settings, store
-        self._experience, self._clock = experience, clock
+        self._experience, self._clock, self._timer = experience, clock, timer
 
     @property
     def knowledge(self) -> Knowledge:
@@ -137,23 +171,35 @@ class AgentMaking:
         tell: Callable[[str], None],
         platform: str,
         tags: tuple[str, ...],
+        base_url: str | None = None,
+        choose: Callable[[Sequence[str]], Sequence[str]] = _all,
+        briefing: Callable[[Model, Sequence[str]], str] = _no_more,
+        about: str = "",
     ) -> Agent:
         """An agent in a workspace. `warm` is `auto`, `off` or the name of a template; `tell` gets
-        the line that a review has to say.
+        the line that a review has to say. `base_url` is where the model is asked, where that is
+        not the usual place. `choose` says which of the tools it has; `briefing` is what it is told
+        besides, once model and tools are known; `about` is the task that examples must fit, where
+        that is not all that the user says.
         """
         place = Workspace(workspace, hidden=self._hidden)
         asked_model = model if isinstance(model, str) else ""
         model = self._model(model)
+        prices = self._prices(model, base_url)
         if ask is None:
             # A confirmation service that is configured is asked; otherwise nobody can be.
             service = self._settings.confirm.token
             ask = asking_service(self._settings, str(place.root), tell) if service else nobody
         gate = Gate(place.root, home=Path.home())
         tools = self._tools(place, gate, model, ask)
+        chosen_names = choose([tool.name for tool in tools])
+        tools = tuple(tool for tool in tools if tool.name in chosen_names)
+        briefed = briefing(model, chosen_names)
         reviewing, chosen = None, self._settings.review
-        if review or (review is None and chosen.enabled):
+        can_write = any(name in KNOWLEDGE_TOOLS for name in chosen_names)
+        if can_write and (review or (review is None and chosen.enabled)):
             reviewing = BackgroundReview(
-                self._reviewer(model, tools, gate, platform),
+                self._reviewer(model, tools, gate, platform, prices),
                 # Who asks for a review of this agent's work means every turn of it.
                 every_turns=1 if review else chosen.every_turns,
                 every_calls=chosen.every_calls,
@@ -173,17 +219,18 @@ class AgentMaking:
             model=model,
             toolbox=Toolbox(tools),
             decide=gate.decide,
-            system=lambda: system_prompt(place.root, knowledge.system_text()),
+            system=lambda: system_prompt(place.root, knowledge.system_text(), briefed),
             ask=ask,
-            warm=self._warm(warm, model),
+            warm=self._warm(warm, model, about),
             limits=limits or usual_limits(self._settings.agent),
-            prices=self._prices(model),
+            prices=prices,
             reviewing=reviewing,
             platform=platform,
             workspace=str(place.root),
             tags=tags,
             asked_model=asked_model,
             clock=self._clock,
+            timer=self._timer,
             on_close=close,
         )
 
@@ -204,9 +251,12 @@ class AgentMaking:
                 lead=lead if isinstance(lead, int) else 0,
                 tools=tuple(Toolbox(tools).definitions),
             )
-            return self._reviewer(model, tools, gate, platform).review(finished, cancelled)
+            reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
+            return reviewer.review(finished, cancelled)
 
-    def _reviewer(self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str) -> Reviewer:
+    def _reviewer(
+        self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str, prices: Prices
+    ) -> Reviewer:
         return Reviewer(
             store=self._store,
             model=model,
@@ -215,7 +265,7 @@ class AgentMaking:
             decide=gate.decide,
             similarity=Embedder().similarity,
             find_risky=_risky(gate),
-            prices=self._prices(model),
+            prices=prices,
             clock=self._clock,
             platform=platform,
         )
@@ -230,11 +280,11 @@ class AgentMaking:
         done = [one for one in found if one.session.end_reason == "agent_stop"]
         return len(done), sum(one.calls for one in done)
 
-    def _prices(self, model: Model) -> Prices:
+    def _prices(self, model: Model, base_url: str | None = None) -> Prices:
         """What requests to this model cost: nothing, where it runs in this process."""
         if model.provider == EMBEDDED:
             return lambda _model, _tokens: 0.0
-        address = self._settings.model.base_url
+        address = self._settings.model.base_url if base_url is None else base_url
         return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
 
     def _model(self, model: Model | str) -> Model:
@@ -295,7 +345,7 @@ class AgentMaking:
             run=run,
         )
 
-    def _warm(self, warm: str, model: Model) -> Warm:
+    def _warm(self, warm: str, model: Model, about: str) -> Warm:
         if warm == "off":
             return cold
         window = model.context_tokens
@@ -304,7 +354,7 @@ class AgentMaking:
 
         def make(task: str, tools: Sequence[JsonObject]) -> Opening:
             return self._experience.opening(
-                task,
+                about or task,
                 tools=tools,
                 budget_tokens=budget,
                 max_patterns=_SMALL_MOST if is_small else MOST_PATTERNS,

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import platform
 import stat
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,7 @@ from journeyman.records.errors import JourneymanError
 from journeyman.records.report import Place
 from journeyman.settings import EMBEDDED, ConfirmSettings, Settings
 from journeyman.store.address import sqlite_path
+from journeyman.store.job_claims import is_free
 from journeyman.store.store import Store
 from journeyman.templates.rules import rules_name
 
@@ -27,7 +29,9 @@ _EXTRAS = (
     ("local", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "the server for other programs' models"),
     ("confirm", "litestar", "confirmations: a person decides on risky actions"),
+    ("jobs", "cronsim", "agents on a schedule"),
 )
+_NAMED = 5
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -88,13 +92,30 @@ def _database(settings: Settings) -> list[Finding]:
             sessions = sum(one.sessions + one.subagents for one in store.sessions.totals())
             faults = store.faults()
             learned = _learned(store, settings)
+            jobs = _jobs(store, time.time())
     except JourneymanError as error:
         return [Finding(what="database", status="problem", found=str(error))]
     if faults:
         advice = "Move the database away and import again: the logs are untouched."
         return [Finding(what="database", status="problem", found=faults[0], advice=advice)]
     found = f"{store.url}, {sessions:,} sessions, no faults"
-    return [Finding(what="database", status="ok", found=found), learned]
+    return [Finding(what="database", status="ok", found=found), learned, jobs]
+
+
+def _jobs(store: Store, now: float) -> Finding:
+    """Whether jobs that wait for their time have a scheduler, and which of them go wrong."""
+    waiting = store.jobs.list(("scheduled",))
+    if not waiting:
+        return Finding(what="jobs", status="ok", found="none is scheduled")
+    found = f"{len(waiting):,} scheduled"
+    if failing := [job.name for job in waiting if job.failures]:
+        found += f"; not going well: {', '.join(failing[:_NAMED])}"
+    lease = store.jobs.lease()
+    if lease is None or is_free(lease[1], now):
+        found += "; no scheduler is at work"
+        return Finding(what="jobs", status="note", found=found, advice="journeyman jobs serve")
+    advice = f"journeyman jobs show {failing[0]}" if failing else ""
+    return Finding(what="jobs", status="note" if failing else "ok", found=found, advice=advice)
 
 
 def _learned(store: Store, settings: Settings) -> Finding:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.schedule.jobs import Jobs
+    from journeyman.schedule.routing import Route
     from journeyman.store.patterns import Patterns
     from journeyman.store.sessions import Choice, Sessions
     from journeyman.store.store import Store
@@ -74,6 +76,8 @@ class Journeyman:
         self._environ = os.environ if environ is None else environ
         self._user_home = Path(self._environ.get("HOME") or Path.home())
         self._clock = clock
+        # For how long something takes, nobody sets the clock; unless the caller has one of his own.
+        self._timer = time.monotonic if clock is time.time else clock
         self.settings = load(self._environ, self._user_home, home=home, database=database)
 
     @cached_property
@@ -150,7 +154,7 @@ class Journeyman:
                 f"An agent needs parts that are not installed here ({error}). Install them with: "
                 "pip install 'journeyman[agent]'"
             ) from error
-        return AgentMaking(self.settings, self._store, self, self._clock)
+        return AgentMaking(self.settings, self._store, self, self._clock, self._timer)
 
     @cached_property
     def reviews(self) -> "Journal":
@@ -173,6 +177,31 @@ class Journeyman:
         from journeyman.confirm_making import administration
 
         return administration(self.settings, self._store, self._clock)
+
+    @cached_property
+    def jobs(self) -> "Jobs":
+        """Agents on a schedule: add, list, show, pause, resume, remove, run, scheduler."""
+        return self.jobs_with(None)
+
+    def jobs_with(self, models: "Callable[[Route], Model] | None") -> "Jobs":
+        """The same jobs, run on models of the caller's own instead of those of the settings."""
+        agents = self._agents
+        try:
+            from journeyman.job_making import JobMaking, make_jobs
+        except ImportError as error:
+            raise MissingPart(
+                f"Jobs need parts that are not installed here ({error}). Install them with: "
+                "pip install 'journeyman[jobs]'"
+            ) from error
+        making = JobMaking(self.settings, agents, self, models)
+        return make_jobs(
+            self.settings,
+            self._store,
+            making,
+            environment=self._environ,
+            clock=self._clock,
+            timer=self._timer,
+        )
 
     def confirm_client(self) -> "ConfirmClient":
         """The confirmation service of the settings, asked with the agent's token."""
@@ -483,7 +512,7 @@ class Journeyman:
             del self.__dict__["_store"]
             for name in (
                 *("_judging", "_learning", "_openings", "templates"),
-                *("_agents", "reviews", "accounting", "confirmations"),
+                *("_agents", "reviews", "accounting", "confirmations", "jobs"),
             ):
                 self.__dict__.pop(name, None)
 

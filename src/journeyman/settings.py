@@ -73,6 +73,22 @@ class ConfirmSettings(Struct, frozen=True, kw_only=True):
         return f"ConfirmSettings(host={self.host!r}, port={self.port!r}, url={self.url!r})"
 
 
+class JobsSettings(Struct, frozen=True, kw_only=True):
+    """How jobs run: what they need of a model, who gets simple prompts, whose clock counts."""
+
+    min_context: int = 64_000
+    timezone: str = ""
+    deliver: tuple[str, ...] = ()
+    simple_model: str = ""
+    simple_provider: str = ""
+    simple_words: int = 28
+    workers: int = 4
+
+    def __repr__(self) -> str:
+        """Without the addresses, which have secrets in them."""
+        return f"JobsSettings(min_context={self.min_context!r}, timezone={self.timezone!r})"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings in force."""
 
@@ -84,6 +100,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     agent: AgentSettings = AgentSettings()
     review: ReviewSettings = ReviewSettings()
     confirm: ConfirmSettings = ConfirmSettings()
+    jobs: JobsSettings = JobsSettings()
+    providers: dict[str, ModelSettings] = {}
+    """Other endpoints, by the name that a job calls them."""
 
 
 def _text(value: Any) -> str:
@@ -208,14 +227,31 @@ SETTINGS = (
     Setting("confirm.url", _text, "where the service is asked; default http://<host>:<port>"),
     Setting("confirm.token", _text, "the agent's token: with it, the gate asks the service"),
     Setting("confirm.approver_key", _text, "the approver's key, for approve and deny"),
+    Setting("jobs.min_context", _count, "the smallest window that a job needs; default 64000"),
+    Setting("jobs.timezone", _text, "whose clock schedules go by; default this machine's"),
+    Setting(
+        "jobs.deliver",
+        _addresses,
+        "a list of places that answers go to: terminal, file:/path, or an address of apprise's",
+    ),
+    Setting("jobs.simple_model", _text, "the model for simple prompts; default: the usual one"),
+    Setting("jobs.simple_provider", _text, "its provider; default: the usual one"),
+    Setting("jobs.simple_words", _count, "so many words a simple prompt has at most; default 28"),
+    Setting("jobs.workers", _count, "how many jobs may run side by side; default 4"),
 )
+PROVIDERS = "providers"
+"""The table of other endpoints: each is a table like `model`, without variables of its own."""
 _TABLES: dict[str, type[Struct]] = {
     "model": ModelSettings,
     "agent": AgentSettings,
     "review": ReviewSettings,
     "confirm": ConfirmSettings,
+    "jobs": JobsSettings,
 }
-_SECRET = ("model.api_key", "confirm.token", "confirm.approver_key", "confirm.notify")
+_SECRET = (
+    *("model.api_key", "confirm.token", "confirm.approver_key", "confirm.notify"),
+    "jobs.deliver",
+)
 """Settings whose values are not to be shown."""
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -235,7 +271,9 @@ def load(
         raise BadSetting(f"The home {folder} cannot be found: {error}") from error
     file = folder / "config.toml"
     values: dict[str, Any] = {}
-    for key, value in _flat(_from_file(file)):
+    written = _from_file(file)
+    providers = _providers(written.pop(PROVIDERS, {}), f"{file}")
+    for key, value in _flat(written):
         values[key] = _checked(key, value, f"{file}")
     for setting in SETTINGS:
         for variable in filter(None, (setting.also, setting.variable)):
@@ -250,7 +288,25 @@ def load(
     nested = _nested(values)
     for table, kind in _TABLES.items():
         nested[table] = kind(**nested.get(table, {}))
-    return Settings(home=folder, **nested)
+    return Settings(home=folder, providers=providers, **nested)
+
+
+def _providers(tables: Any, where: str) -> dict[str, ModelSettings]:
+    """The other endpoints: tables below `[providers]`, whose keys are those of `[model]`."""
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        raise BadSetting(
+            f"{where} sets {PROVIDERS!r} to something else than tables. Write [providers.NAME], "
+            "and below it the keys of [model]."
+        )
+    return {
+        name: ModelSettings(
+            **{
+                key: _checked(f"model.{key}", value, f"[{PROVIDERS}.{name}] in {where}")
+                for key, value in table.items()
+            }
+        )
+        for name, table in tables.items()
+    }
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -49,6 +49,11 @@ def a_browser() -> Iterator[Browser]:
             browser.close()
 
 
+def a_profile(browser: Browser, **given: Any) -> BrowserContext:
+    """A browser of somebody's own. Nothing in it moves: to draw that takes longer than the rest."""
+    return browser.new_context(reduced_motion="reduce", **given)
+
+
 class Person:
     """Somebody with the page open."""
 
@@ -63,6 +68,14 @@ class Person:
         self.page.on("dialog", lambda dialog: (self._trouble("dialog"), dialog.dismiss()))
         self.page.on("pageerror", lambda error: self._trouble(f"error: {error}"))
         self.page.on("request", lambda request: self._sent(request.method, request.url))
+
+    def leave(self) -> None:
+        """Leave the page; what happened on it is forgotten. Where one goes is of the same site,
+        because for another one the browser starts another process.
+        """
+        self.page.goto(f"{self.served.url}/static/icon.svg")
+        self.page.unroute_all()
+        self.troubles, self.sent = [], []
 
     def open(self, route: str = "inbox") -> Page:
         """Go to a view and wait until it is there."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import Command
+from tests.conftest import WITH_A_MODEL_S, Command
+from tests.forked import Forked, Loaded
 
 from journeyman.testing import Corpus
 
@@ -286,8 +288,9 @@ class TestDoctorAndTour:
         findings = filled.json("doctor", code=1)
         assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
 
-    def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:
-        shown = command("tour").stdout
+    def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Forked) -> None:
+        command.begin("tour")
+        shown = command.end(code=0, within_s=WITH_A_MODEL_S).stdout
         for source in ("claude_code", "codex", "hermes", "openai"):
             assert source in shown
         assert "tokens" in shown
@@ -296,18 +299,20 @@ class TestDoctorAndTour:
         assert list(command.home.iterdir()) == []
 
     def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
-        self, user_home: Path
+        self, user_home: Path, loaded: Loaded
     ) -> None:
         url = f"sqlite:///{user_home / 'team.db'}"
-        told = Command(user_home).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
+        told = Forked(user_home, loaded).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
         assert {one["source"] for one in told["sources"]} == {"claude_code", "codex", "hermes"}
         assert told["import_again"]["new"] == 0
         assert told["learned"]["patterns"] > 100
         assert told["opening"]["choices"]
         assert not (user_home / "team.db").exists()
 
-    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:
-        shown = Command(user_home)("tour", "--no-agent").stdout
+    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path, loaded: Loaded) -> None:
+        for agent in (".claude", ".hermes"):  # those of one agent are enough, and soon learned from
+            shutil.rmtree(user_home / agent)
+        shown = Forked(user_home, loaded)("tour", "--no-agent").stdout
         assert "of your agents" in shown
         assert "openai" not in shown
         assert not (user_home / ".journeyman").exists()
@@ -376,7 +381,7 @@ def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
     from journeyman.testing import write_large_claude_log
 
     log = tmp_path / "large.jsonl"
-    sessions = write_large_claude_log(log, 60_000_000)
+    sessions = write_large_claude_log(log, 25_000_000)
     for number in range(5):
         home = tmp_path / f"home{number}"
         running = subprocess.Popen(

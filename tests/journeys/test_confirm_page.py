@@ -15,6 +15,7 @@ from tests.journeys.confirm_page_browser import (
     DENY,
     Person,
     a_browser,
+    a_profile,
     chromium,
     foreign_site,
     log_in,
@@ -43,35 +44,40 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def cookies(served: ConfirmationPage, browser: Browser) -> dict[str, Any]:
-    """What each person's browser keeps after logging in."""
-    kept = {}
-    for name in ("anna", "bo"):
-        context = browser.new_context()
-        person = Person(served, context)
+def people(served: ConfirmationPage, browser: Browser) -> dict[str, Person]:
+    """Those who have logged in, each with a window of their own browser."""
+    known = {name: Person(served, a_profile(browser)) for name in ("anna", "bo")}
+    for name, person in known.items():
         log_in(person, name, served.keys[name])
         person.page.wait_for_selector(".connection.live")
-        kept[name] = context.storage_state()
-        context.close()
-    return kept
+        person.leave()
+    return known
 
 
 @pytest.fixture
-def opens(served: ConfirmationPage, browser: Browser, cookies: dict[str, Any]) -> Iterator[Opens]:
-    """Puts people before the page; what must not happen on it fails the test at the end."""
-    people: list[Person] = []
+def opens(served: ConfirmationPage, browser: Browser, people: dict[str, Person]) -> Iterator[Opens]:
+    """Puts people before the page: those who are logged in, as long as nothing about them is to be
+    special, because another browser takes longer than most tests. What must not happen on the page
+    fails the test at the end.
+    """
+    seen: list[Person] = []
 
-    def open_for(name: str = "anna", **given: Any) -> Person:
-        state = cookies[name] if name else None
-        person = Person(served, browser.new_context(storage_state=state, **given))
-        people.append(person)
+    def open_for(name: str = "anna", *, apart: bool = False, **given: Any) -> Person:
+        person = people.get(name)
+        if person is None or apart or given:
+            state = person.context.storage_state() if person else None
+            person = Person(served, a_profile(browser, storage_state=state, **given))
+        seen.append(person)
         return person
 
     yield open_for
-    troubles = [person.troubles for person in people]
-    for person in people:
-        person.context.close()
-    assert troubles == [[] for _ in people]
+    troubles = [person.troubles for person in seen]
+    for person in seen:
+        if person in people.values():
+            person.leave()
+        else:
+            person.context.close()
+    assert troubles == [[] for _ in seen]
 
 
 def test_a_wrong_key_is_refused_in_words_and_the_right_one_opens_the_inbox(
@@ -195,7 +201,7 @@ def test_the_buttons_are_off_until_the_card_has_been_seen_for_a_moment(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     card = served.ask("both_mail")
-    person = opens()
+    person = opens(apart=True)  # whose clock stands
     page = person.page
     page.clock.install(time=1_000_000)
     page.clock.pause_at(1_001_000)
@@ -359,7 +365,7 @@ def test_time_running_out_is_shown_and_expired_means_no(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     card = served.ask(timeout_seconds=40)
-    late = opens()
+    late = opens(apart=True)
     late.page.clock.install()
     page = late.open_card(card, armed=False)
     expect(page.locator(".clock")).to_have_text(re.compile(r"^\d\d s left$"))
@@ -371,8 +377,9 @@ def test_time_running_out_is_shown_and_expired_means_no(
     assert served.card(card["id"])["status"] == "expired"
     expect(page.locator(".outcome h2")).to_contain_text("Expired")
     other = served.ask(timeout_seconds=40)
+    page.goto("about:blank")
+    page.route("**/inbox/events", lambda route: route.abort())  # so that nobody tells it
     page = late.open_card(other, armed=False)
-    late.page.route("**/inbox/events", lambda route: route.abort())
     page.clock.run_for(900)
     served.ahead_s += 41
     page.click(APPROVE)
@@ -666,7 +673,7 @@ def test_no_other_site_can_decide(served: ConfirmationPage, opens: Opens) -> Non
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
-    served: ConfirmationPage, opens: Opens, scheme: str, tmp_path: Path
+    served: ConfirmationPage, opens: Opens, scheme: str
 ) -> None:
     wide = {"x" * 90: "y" * 3000, "list": [{"deep": {"er": "z" * 300}}], "secret": "s" * 40}
     card = served.ask("coded_" + "long" * 40, details=wide, requester="r" * 150)
@@ -675,7 +682,6 @@ def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
         page = person.open(view)
         page.wait_for_selector("main li, .parameters")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
-        page.screenshot(path=tmp_path / f"{view.replace('/', '-')}.png", full_page=True)
         heights = page.evaluate(
             """() => [...document.querySelectorAll("button, .button, nav a, summary, select")]
               .filter((one) => one.checkVisibility() && one.offsetHeight < 44)

@@ -5,14 +5,13 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.conftest import Command
+from tests.forked import Forked, Loaded
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus, write_large_claude_log
@@ -26,13 +25,13 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("logs")
     shutil.copytree(corpus.folder, folder / "m-samples")
     large = folder / "large.jsonl"
-    write_large_claude_log(large, 12_000_000)
-    with large.open("rb") as lines:
+    write_large_claude_log(large, 6_000_000)
+    with ExitStack() as files, large.open("rb") as lines:
+        parts = [files.enter_context((folder / f"{name}.jsonl").open("wb")) for name in "azbycx"]
         for line in lines:
             # The sessions spread over six files, each whole in one.
-            part = zlib.crc32(json.loads(line).get("sessionId", "").encode()) % 6
-            with (folder / f"{'azbycx'[part]}.jsonl").open("ab") as file:
-                file.write(line)
+            session = json.loads(line).get("sessionId", "")
+            parts[zlib.crc32(session.encode()) % len(parts)].write(line)
     large.unlink()
     return folder
 
@@ -51,9 +50,9 @@ def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
         }
 
 
-def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
+def test_killed_at_random_points(logs: Path, loaded: Loaded, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    command = Command(tmp_path)
+    command = Forked(tmp_path, loaded)
     began = time.monotonic()
     command("--home", whole, "import", logs)
     takes = time.monotonic() - began
@@ -64,15 +63,10 @@ def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
         if number >= _KILLS and len(reached) > 2:
             break
         home = tmp_path / f"home{number}"
-        running = subprocess.Popen(
-            [sys.executable, "-m", "journeyman", "--home", str(home), "import", str(logs)],
-            env=command.environ,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        running = command.begin("--home", home, "import", logs)
         time.sleep(moments.uniform(0.1, 1.1) * takes)
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait()
+        os.kill(running, signal.SIGKILL)
+        command.end()
         found = state_of(home)
         reached.add(len(found))
         for session, seen in found.items():

@@ -15,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from tests.conftest import Command
+from tests.forked import Forked, Loaded
 
 from journeyman import Journeyman
 from journeyman.cli import command_line
@@ -70,16 +71,16 @@ def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def learned(learned_home: Path) -> Command:
+def learned(learned_home: Path, loaded: Loaded) -> Command:
     """The program there, for tests that change nothing."""
-    return Command(learned_home)
+    return Forked(learned_home, loaded)
 
 
 @pytest.fixture
-def working(learned_home: Path, tmp_path: Path) -> Command:
+def working(learned_home: Path, loaded: Loaded, tmp_path: Path) -> Command:
     """The program in a copy, for tests that do."""
     shutil.copytree(learned_home, tmp_path / "working")
-    return Command(tmp_path / "working")
+    return Forked(tmp_path / "working", loaded)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from mcp.client.client import ConnectMode
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, Tool
 from tests.conftest import Command
 from tests.conversations import stock_keeping
+from tests.forked import Loaded
 from tests.validators import anthropic_faults, openai_faults, responses_faults
 
 from journeyman import Journeyman
@@ -63,10 +64,10 @@ def text_of(result: CallToolResult) -> str:
 
 
 @contextmanager
-def connected(home: Path, mode: ConnectMode = "auto") -> Iterator[Connection]:
-    command = Command(home)
+def connected(home: Path, loaded: Loaded, mode: ConnectMode = "auto") -> Iterator[Connection]:
+    program = str(loaded.programs / "journeyman")
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "journeyman", "mcp"], env=command.environ, cwd=home
+        command=program, args=["mcp"], env=Command(home).environ, cwd=home
     )
     with (
         (home / "stderr.txt").open("w") as errors,
@@ -93,14 +94,14 @@ def shed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(shed: Path) -> Iterator[Connection]:
-    with connected(shed) as connection:
+def server(shed: Path, loaded: Loaded) -> Iterator[Connection]:
+    with connected(shed, loaded) as connection:
         yield connection
     assert (shed / "stderr.txt").read_text() == "", "the server has nothing to complain about"
 
 
-def test_old_clients_are_greeted_too(shed: Path) -> None:
-    with connected(shed, mode="legacy") as connection:
+def test_old_clients_are_greeted_too(shed: Path, loaded: Loaded) -> None:
+    with connected(shed, loaded, mode="legacy") as connection:
         client, about = connection.client, connection.client.server_info
         assert about is not None
         assert (about.name, about.version) == ("journeyman", __version__)

@@ -79,20 +79,19 @@ def desk(loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.fixture(scope="module")
-def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home_with_template(learned_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which something was learned, and put into a template. Do not use it: copy it."""
-    home = tmp_path_factory.mktemp("learned") / "home"
-    shutil.copytree(imported_home, home)
+    home = tmp_path_factory.mktemp("experienced") / "home"
+    shutil.copytree(learned_home, home)
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
-        journeyman.learn()
         journeyman.build_template("everyday", min_messages=0)
     return home
 
 
 @pytest.fixture
-def experienced(learned_home: Path, loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
+def experienced(home_with_template: Path, loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
     """A person whose agents have done many things already."""
-    shutil.copytree(learned_home, tmp_path / "home")
+    shutil.copytree(home_with_template, tmp_path / "home")
     desk = Desk(Forked(tmp_path / "home", loaded))
     with desk.server:
         yield desk
@@ -172,7 +171,7 @@ class TestAsking:
 class TestLimits:
     @pytest.mark.parametrize(
         ("limit", "stop", "requests"),
-        [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 1)],
+        [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 0)],
         ids=["turns", "tokens"],
     )
     def test_a_limit_is_an_orderly_end(

@@ -33,6 +33,9 @@ def test_tables_and_variables(tmp_path: Path) -> None:
         ("[agent]\nseconds = -1", "agent.seconds"),
         ("[review]\nenabled = 'perhaps'", "review.enabled"),
         ("[model]\nname = 5", "model.name"),
+        ("[providers]\nfast = 3", "providers.NAME"),
+        ("[providers.fast]\ncolour = 1", "model.colour"),
+        ("[providers.fast]\ncontext_length = 0", r"\[providers.fast\]"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -55,6 +58,15 @@ def test_the_usual_key_goes_to_its_own_service_only(tmp_path: Path) -> None:
     assert load(usual, tmp_path).model.api_key == "k"
     elsewhere = usual | {"JOURNEYMAN_MODEL_BASE_URL": "http://127.0.0.1:9/v1"}
     assert load(elsewhere, tmp_path).model.api_key == ""
+
+
+def test_other_endpoints_have_names(tmp_path: Path) -> None:
+    text = '[providers.fast]\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "sk-secret"\n'
+    settings = load({"OPENAI_API_KEY": "k"}, tmp_path, home=written(tmp_path / "home", text))
+    assert settings.providers["fast"].base_url == "http://127.0.0.1:9/v1"
+    assert settings.providers["fast"].api_key == "sk-secret"
+    assert settings.model.api_key == "k"
+    assert "sk-secret" not in repr(settings)
 
 
 def test_no_two_settings_have_one_variable() -> None:

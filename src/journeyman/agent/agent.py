@@ -96,6 +96,7 @@ class Agent:
         tags: tuple[str, ...] = (),
         asked_model: str = "",
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] | None = None,
         new_id: Callable[[], SessionId] | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -107,7 +108,7 @@ class Agent:
         self._reviewing = reviewing
         self._platform, self._workspace, self._tags = platform, workspace, tags
         self._asked_model = asked_model
-        self._clock = clock
+        self._clock, self._timer = clock, timer or clock
         self._new_id = new_id or (lambda: _dated_id(clock()))
         self._conversation: Conversation | None = None
 
@@ -270,7 +271,7 @@ class Agent:
         # for one that ended well the turn before.
         conversation.session = msgspec.structs.replace(conversation.session, end_reason="running")
         self._conversation = conversation
-        spent = Spent(self._limits, self._clock)
+        spent = Spent(self._limits, self._timer)
 
         def must_stop() -> bool:
             return cancelled() or spent.is_late

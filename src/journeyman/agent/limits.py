@@ -71,8 +71,17 @@ class Spent:
         limit = self._limits.seconds
         return limit is not None and self._clock() - self._began >= limit
 
-    def over(self) -> tuple[Stop, str] | None:
-        """The limit that is reached, with a sentence about it, or None."""
+    def left(self, least: int) -> int | None:
+        """The tokens that a reply may have when the request itself takes at least so many; None
+        without a limit.
+        """
+        limit = self._limits.tokens
+        return None if limit is None else limit - (self.tokens or 0) - least
+
+    def over(self, least: int = 0) -> tuple[Stop, str] | None:
+        """The limit that is reached, or would be by a request that takes at least so many tokens,
+        with a sentence about it; or None.
+        """
         limits, tokens, cost = self._limits, self.tokens or 0, self.cost_usd or 0.0
         if self.is_late:
             return "time", f"The limit of {limits.seconds:g} seconds is reached."
@@ -80,6 +89,10 @@ class Spent:
             return "turns", f"The limit of {limits.turns} requests to the model is reached."
         if limits.tokens is not None and tokens >= limits.tokens:
             return "tokens", f"{tokens:,} tokens are used; the limit is {limits.tokens:,}."
+        if limits.tokens is not None and tokens + least >= limits.tokens:
+            used = f"{tokens:,} tokens are used, and" if tokens else "The limit is too low:"
+            note = f"{used} the next request alone takes about {least:,} or more"
+            return "tokens", f"{note}; the limit is {limits.tokens:,}."
         if limits.cost_usd is not None and cost >= limits.cost_usd:
             return "cost", f"About ${cost:.4f} are spent; the limit is ${limits.cost_usd:.4f}."
         return None

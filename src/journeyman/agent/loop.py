@@ -46,6 +46,7 @@ class Loop:
         self._cancelled, self._on_text = cancelled, on_text
         self._same_again, self._compresses = same_again, compresses
         self._last = Tokens()  # what the last request and its reply took
+        self._is_kept_short = False  # because few tokens are left
 
     def run(self) -> Iterator[Step]:
         """The steps of the turn, each saved before it is told; the last one is Stopped."""
@@ -59,6 +60,9 @@ class Loop:
                 if is_full or self._is_filling:
                     yield self._compress()
                     is_full = False
+                    if stopped := self._must_stop():  # the summary was a request, too
+                        yield stopped
+                        return
                 message, reply = self._ask()
             except Cancelled:
                 yield self._must_stop() or Stopped(stop="interrupted", note=BY_USER)
@@ -74,7 +78,7 @@ class Loop:
                 return
             yield Replied(reply=reply)
             if not message.tool_calls:
-                yield _end(reply)
+                yield _end(reply, self._spent if self._is_kept_short else None)
                 return
             results = []
             for place, result in self._dispatch.run(message.tool_calls):
@@ -99,13 +103,33 @@ class Loop:
         return compressing.is_due(self.conversation, self.last_tokens, window)
 
     def _must_stop(self) -> Stopped | None:
-        if over := self._spent.over():
+        if over := self._spent.over(self._least):
             return Stopped(stop=over[0], note=over[1])
         return Stopped(stop="interrupted", note=BY_USER) if self._cancelled() else None
 
+    @property
+    def _least(self) -> int:
+        """What the next request takes at least: what the last one had, its reply apart, which may
+        have been thought and not sent again; or, before there was one, a low guess.
+        """
+        last = (
+            self._last.input_tokens,
+            self._last.cache_read_tokens,
+            self._last.cache_write_tokens,
+        )
+        guessed = compressing.estimated_tokens(self.conversation.messages) // 2
+        return sum(filter(None, last)) or guessed
+
     def _ask(self) -> tuple[Message, Reply]:
+        left = self._spent.left(self._least)
+        # Only where it matters: servers refuse lengths that their models do not have.
+        self._is_kept_short = left is not None and left < _SHORT_REPLY
         reply = self._model.ask(
-            self.conversation.chat, self._tools, on_text=self._on_text, cancelled=self._cancelled
+            self.conversation.chat,
+            self._tools,
+            max_tokens=max(1, left or 0) if self._is_kept_short else None,
+            on_text=self._on_text,
+            cancelled=self._cancelled,
         )
         at = self._clock()
         message = self.conversation.heard(reply, at)
@@ -136,10 +160,14 @@ class Loop:
         return Compressed(parent=parent, child=child.session.id, messages=size)
 
 
+_SHORT_REPLY = 4096
 BY_USER = "It was stopped by the user."
 
 
-def _end(reply: Reply) -> Stopped:
+def _end(reply: Reply, kept_short: Spent | None) -> Stopped:
+    if reply.finish_reason == "length" and kept_short is not None:
+        used = f"{kept_short.tokens or 0:,} tokens are used"
+        return Stopped(stop="tokens", note=f"{used}; the reply was cut off by the limit on them.")
     if reply.finish_reason in ("length", "content_filter"):
         by = "its longest length" if reply.finish_reason == "length" else "a filter"
         return Stopped(stop="cut", note=f"The model's reply was cut off by {by}.")

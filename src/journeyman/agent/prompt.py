@@ -12,7 +12,7 @@ _WORK = (
 )
 
 
-def system_prompt(workspace: Path, knowledge: str = "") -> str:
-    """The prompt for work in a folder, with what is remembered."""
-    parts = (_WORK.format(workspace=workspace.name or str(workspace)), knowledge)
+def system_prompt(workspace: Path, knowledge: str = "", briefing: str = "") -> str:
+    """The prompt for work in a folder, with what is remembered and what else is to be known."""
+    parts = (_WORK.format(workspace=workspace.name or str(workspace)), knowledge, briefing)
     return "\n\n".join(part.strip() for part in parts if part.strip())

@@ -40,6 +40,7 @@ _COMMANDS = {
     "review": _Command("reviewing:review", "Keep what a session teaches; show and undo that."),
     "usage": _Command("usage:usage", "Tokens and cost of sessions."),
     "confirm": _Command("confirming:confirm", "Hold risky actions until a person decides."),
+    "jobs": _Command("jobs:jobs", "Agents on a schedule."),
     "mcp": _Command("mcp:mcp", "Serve MCP, for the models of other programs."),
 }
 

@@ -18,6 +18,7 @@ from journeyman.cli.profile_shown import show_failure, show_summary, show_tools
 from journeyman.cli.running_shown import Watching
 from journeyman.cli.sessions import show_call
 from journeyman.cli.tour_confirming import show_confirming, told_confirming
+from journeyman.cli.tour_jobs import show_jobs, told_jobs
 from journeyman.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.records import Call, Verdict
@@ -64,8 +65,10 @@ def tour(*, sample: bool, no_agent: bool, as_json: bool) -> None:
             _show(console, journeyman, Path(folder, "samples"), sample=sample)
             _step(console, 7, "A risky action waits for a person")
             show_confirming(console, Path(folder))
+            _step(console, 8, "Agents on a schedule")
+            show_jobs(console, Path(folder))
             if not no_agent:
-                _step(console, 8, "An agent at work, cold and warm")
+                _step(console, 9, "An agent at work, cold and warm")
                 _show_agent(console, Path(folder))
             _show_end(console)
 
@@ -81,7 +84,7 @@ def _tell(journeyman: Journeyman, samples: Path, *, sample: bool, agent: bool) -
     told |= {"profile": journeyman.profile(), "learned": journeyman.learn()}
     task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
     told |= {"opening": journeyman.opening(task)}
-    told |= {"confirmation": told_confirming(samples.parent)}
+    told |= {"confirmation": told_confirming(samples.parent), "jobs": told_jobs(samples.parent)}
     asked.print_json(told | ({"agent": _told_agent(samples.parent)} if agent else {}))
 
 

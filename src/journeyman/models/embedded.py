@@ -68,7 +68,7 @@ class EmbeddedModel:
         """
         request = {
             "prompt": prompt_text(messages, tools),
-            "max_tokens": self._max_tokens if max_tokens is None else max_tokens,
+            "max_tokens": min(max_tokens or self._max_tokens, self._max_tokens),
             "temperature": 0,
             "cache_prompt": True,
             "return_progress": True,  # so that there is something to say while the prompt is read

@@ -102,7 +102,8 @@ class RemoteModel:
         used = used_call_ids(messages)
         adjustments, tries = self._adjustments, 0
         while True:
-            body = self._body(messages, tools, max_tokens or self._max_tokens, adjustments)
+            longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
+            body = self._body(messages, tools, longest, adjustments)
             came = self._try(body, used, on_text, cancelled)
             if isinstance(came, Reply):
                 self._adjustments = adjustments

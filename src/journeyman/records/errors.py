@@ -14,6 +14,8 @@
     │   ├── NotWritten
     │   ├── SessionTaken
     │   ├── UnknownReview
+    │   ├── UnknownJob
+    │   ├── JobBlocked
     │   └── ConfirmationRefused
     │       └── ConfirmationChanged
     └── OutsideProblem             the world: something has to be mended first
@@ -87,6 +89,14 @@ class SessionTaken(WrongInput):
 
 class UnknownReview(WrongInput):
     """No review or write has this id or an id that begins so."""
+
+
+class UnknownJob(WrongInput):
+    """No job or no run has this name or id."""
+
+
+class JobBlocked(WrongInput):
+    """A job cannot begin: the model's window is too small, or something it needs is not there."""
 
 
 class ConfirmationRefused(WrongInput):

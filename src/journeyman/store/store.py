@@ -1,5 +1,5 @@
 """One database: opened, migrated, and offered as sessions to read, their verdicts, what was learned
-from them, what reviews wrote, confirmations, and a transaction to write.
+from them, what reviews wrote, confirmations, jobs, and a transaction to write.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ from journeyman.records.errors import JourneymanError
 from journeyman.store.accounts import Accounts
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import connect, explained, writing
+from journeyman.store.job_claims import JobClaims
+from journeyman.store.jobs import Jobs
 from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
 from journeyman.store.patterns import Patterns
@@ -47,6 +49,8 @@ class Store:
         self.templates = Templates(self._engine)
         self.reviews = Reviews(self._engine)
         self.confirmations = Confirmations(self._engine)
+        self.jobs = Jobs(self._engine)
+        self.job_claims = JobClaims(self._engine)
 
     @property
     def url(self) -> str:

@@ -451,7 +451,7 @@ except KeyboardInterrupt:
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=300)  # it reads a piece to its end first
     assert out.endswith("interrupted\n")
     assert err == ""
     assert running.returncode == 0

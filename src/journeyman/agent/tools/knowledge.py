@@ -8,6 +8,9 @@ from journeyman.agent.tools.memory_tool import memory_tool
 from journeyman.agent.tools.skill_tools import skill_tools
 from journeyman.agent.tools.tool import Tool
 
+KNOWLEDGE_TOOLS = ("memory", "skill_manage")
+"""Those of them that write: without one of them a review has nothing to write with."""
+
 
 def knowledge_tools(
     knowledge: Knowledge,

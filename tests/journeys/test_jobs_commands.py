@@ -1,0 +1,307 @@
+"""`journeyman jobs` as people use it. The jobs here end with their script, so no model is asked."""
+
+import io
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+from rich.console import Console
+from tests.forked import Forked, Loaded
+
+from journeyman import Journeyman
+from journeyman.cli import command_line, jobs_history, jobs_shown
+from journeyman.records.errors import UnknownJob, WrongInput
+from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, RunStatus, Schedule
+from journeyman.schedule.jobs import Checked, JobReport
+from journeyman.schedule.telling import ENDED
+from journeyman.schedule.timing.times import upcoming
+
+LONGEST_S = 60.0
+MODEL = {
+    "JOURNEYMAN_MODEL_NAME": "absent",
+    "JOURNEYMAN_MODEL_BASE_URL": "http://127.0.0.1:9/v1",
+    "JOURNEYMAN_MODEL_CONTEXT_LENGTH": "128000",
+}
+SCRIPTS = {
+    "quiet.sh": """echo '{"wakeAgent": false}'""",
+    "fails.sh": "printf 'no \\033[31mdisk\\n'; exit 3",
+    "slow.sh": "touch begun; sleep 60",
+}
+DAILY = ("every day 9am", "Look at the disks.")
+NASTY = "wait\x1b[2J\u202e"
+
+
+class Desk(Forked):
+    """Somebody who has scripts, and a model with room enough that nobody answers for."""
+
+    def __init__(self, home: Path, loaded: Loaded) -> None:
+        super().__init__(home, loaded)
+        self.environ |= MODEL
+
+    def said(self) -> str:
+        """What a run that goes on has said so far."""
+        return self._files["output"].read_text()
+
+    def jobs(self, *arguments: object, code: int = 0, typed: str = "", **environ: str) -> str:
+        done = self("jobs", *arguments, code=code, typed=typed, **environ)
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def told(self, *arguments: object, code: int = 0) -> Any:
+        return json.loads(self.jobs(*arguments, "--json", code=code))
+
+    def add(self, name: str, *options: object, schedule: str = DAILY[0]) -> Any:
+        return self.told("add", schedule, DAILY[1], "--name", name, *options)
+
+
+@pytest.fixture(scope="module")
+def new_home(tmp_path_factory: pytest.TempPathFactory, loaded: Loaded) -> Path:
+    """A home with its database made. Do not use it: copy it."""
+    home = tmp_path_factory.mktemp("desk")
+    scripts = home / ".journeyman" / "scripts"
+    scripts.mkdir(parents=True, mode=0o700)
+    for name, text in SCRIPTS.items():
+        (scripts / name).write_text(text)
+        (scripts / name).chmod(0o600)
+    assert "There are no jobs yet" in Desk(home, loaded).jobs("list")
+    return home
+
+
+@pytest.fixture
+def desk(new_home: Path, tmp_path: Path, loaded: Loaded) -> Desk:
+    shutil.copytree(new_home, tmp_path / "home")
+    return Desk(tmp_path / "home", loaded)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + LONGEST_S
+    while not is_so():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_every_status_can_be_shown() -> None:
+    assert set(jobs_shown.STYLES) == set(ENDED) == set(get_args(RunStatus))
+
+
+def test_adding_says_back_what_was_understood(desk: Desk) -> None:
+    said = desk.jobs("add", "30m", *DAILY[1:], "--tz", "asia/tokyo", "--script", "later.sh")
+    assert "Added: look-at-the-disks" in said
+    assert "Once, in 30 minutes, on " in said
+    assert 'to have it again and again, write "every 30m"' in said
+    assert f"works in  {desk.home}" in said
+    assert said.count("+09:00") == 1
+    assert "would be blocked now: The script 'later.sh' is not in" in said
+    assert "Start one: journeyman jobs serve" in said
+
+
+def test_a_job_with_everything(desk: Desk) -> None:
+    limits = ("--seconds", "10m", "--tokens", 5000, "--cost", 0.5, "--turns", 7, "--repeat", 3)
+    script = ("--script", "quiet.sh", "--script-seconds", 90, "--tool", "usual", "--tool", "patch")
+    added = desk.add("all", *limits, *script, "--warm", "off", "--deliver", "file:/tmp/a.md")
+    job = added["job"]
+    assert (job["seconds"], job["tokens"], job["cost_usd"], job["turns"]) == (600, 5000, 0.5, 7)
+    assert (job["script_seconds"], job["tools"], job["warm"]) == (90, ["usual", "patch"], "off")
+    assert len(added["upcoming"]) == 3
+    # It works where the home is, which no agent's command may read.
+    assert ".journeyman, which is not for them" in added["check"]["blocked"]
+    said = desk.jobs("show", "all")
+    for text in ("10 minutes, 5,000 tokens, $0.50, 7 requests", "0 of 3 times", "usual, patch"):
+        assert text in said
+    assert "It has not run yet" in said
+
+
+def test_prompts_from_a_file_and_from_input(desk: Desk) -> None:
+    (desk.home / "prompt.txt").write_text("From a file.")
+    desk.jobs("add", DAILY[0], "--prompt-file", "prompt.txt", "--name", "a")
+    assert desk.told("show", "a")["job"]["prompt"] == "From a file."
+    desk.jobs("add", DAILY[0], "-", "--name", "a", "--replace", typed="Piped.")
+    assert desk.told("show", "a")["job"]["prompt"] == "Piped."
+
+
+def test_a_job_is_run_paused_resumed_removed_and_forgotten(desk: Desk) -> None:
+    desk.add("disks", "--script", "quiet.sh")
+    said = desk.jobs("run", "disks")
+    assert said.startswith("silent")
+    assert "said that there is nothing to do" in said
+    (run,) = desk.told("show", "disks")["runs"]
+    assert Path(run["output"]).is_file()
+    assert "jobs resume disks" in desk.jobs("pause", "disks", "--reason", NASTY)
+    listed = desk.jobs("list", COLUMNS="80")
+    assert "paused" in listed
+    assert "disks: wait\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}" in listed
+    assert desk.told("resume", "disks")["state"] == "scheduled"
+    assert "To have it back: journeyman jobs resume disks" in desk.jobs("remove", "disks")
+    assert desk.told("list")["jobs"] == []
+    assert [job["name"] for job in desk.told("list", "--removed")["jobs"]] == ["disks"]
+    assert "Next: " in desk.jobs("resume", "disks")
+    assert "its 1 run for good?" in desk.jobs("remove", "disks", "--forever", code=1, typed="n\n")
+    assert "Forgotten" in desk.jobs("remove", "disks", "--forever", typed="y\n")
+    assert not Path(run["output"]).exists()
+    assert "No job is called 'disks'" in desk.jobs("show", "disks", code=1)
+
+
+def test_a_run_that_fails_ends_with_one_and_shows_nothing_that_acts(desk: Desk) -> None:
+    desk.add("disks", "--script", "fails.sh", "--deliver", f"file:{desk.home}/told.md")
+    said = desk.jobs("run", "disks", code=1)
+    assert said.startswith("failed")
+    assert "exit code 3" in said
+    assert "\x1b" not in said
+    assert "The job disks failed" in (desk.home / "told.md").read_text()
+    run = desk.told("run", "disks", "--no-deliver", code=1)
+    assert (run["status"], run["delivered"]) == ("failed", [])
+    listed = desk.told("list")
+    assert listed["jobs"][0]["last_run"]["id"] == run["id"]
+    assert not listed["scheduler"]["is_alive"]
+
+
+def test_a_run_is_stopped_in_order(desk: Desk) -> None:
+    desk.add("slow", "--script", "slow.sh")
+    running = desk.begin("jobs", "run", "slow", "--json")
+    wait_until((desk.home / "begun").exists)
+    os.kill(running, signal.SIGINT)
+    done = desk.end(code=1, within_s=LONGEST_S)
+    assert json.loads(done.stdout)["status"] == "interrupted"
+    assert "Stopping the run" in done.stderr
+    assert desk.told("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
+
+
+def test_a_scheduler_runs_what_is_due_and_another_takes_over(desk: Desk, loaded: Loaded) -> None:
+    desk.add("soon", "--script", "fails.sh", schedule="in 1s")
+    first, second = (Desk(desk.home, loaded) for _ in range(2))
+    leading = first.begin("jobs", "serve")
+    wait_until(lambda: "  │ The job soon failed" in first.said())
+    assert f"A scheduler is at work: process {leading} on " in desk.jobs("list")
+    waiting = second.begin("jobs", "serve", "--workers", 2)
+    wait_until(lambda: "Another scheduler is at work" in second.said())
+    os.kill(leading, signal.SIGTERM)
+    said = first.end(code=0, within_s=LONGEST_S)
+    assert "1 job with a time to come; next: soon, " in said.stdout
+    assert "Stopped." in said.stdout
+    assert "\x1b" not in said.stdout + said.stderr
+    wait_until(lambda: "This scheduler is at work." in second.said())
+    os.kill(waiting, signal.SIGINT)
+    assert "No job has a time to come" in second.end(code=0, within_s=LONGEST_S).stdout
+    assert not desk.told("list")["scheduler"]["holder"]
+    assert desk.told("show", "soon")["totals"]["statuses"] == {"failed": 1}
+
+
+def test_an_address_is_shown_nowhere(desk: Desk) -> None:
+    secret = "tk_sesame0123456789"
+    address = f"ntfys://{secret}@ntfy.example/topic"
+    said = desk.jobs("add", *DAILY, "--name", "a", "--json", JOURNEYMAN_JOBS_DELIVER=address)
+    for command in ("list", "show a", "list --json", "show a --json", "pause a --json"):
+        said += desk.jobs(*command.split())
+    assert said.count("ntfys (…)") == 5
+    for part in (secret, "ntfy.example", "topic"):
+        assert part not in said
+
+
+def test_what_is_wrong_is_said_in_a_line(desk: Desk) -> None:
+    said = desk.jobs("run", "nothing", code=1)
+    assert said == (
+        "journeyman: No job is called 'nothing', and no id begins so. See them with: "
+        "journeyman jobs list\n"
+    )
+    assert "has to be above 0" in desk.jobs("add", *DAILY, "--seconds", "0m", code=2)
+
+
+BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
+    (UnknownJob, "No job is called", ("show", "nothing")),
+    (UnknownJob, "No job is called", ("pause", "nothing")),
+    (UnknownJob, "No job is called", ("remove", "nothing", "--forever", "--yes")),
+    (UnknownJob, "No job is called", ("add", *DAILY, "--name", "nothing", "--replace")),
+    (WrongInput, "The schedule 'sometimes' cannot be used", ("add", "sometimes", "x")),
+    (WrongInput, "is in the past", ("add", "2020-01-01T09:00", "x")),
+    (WrongInput, "Did you mean Europe/Berlin", ("add", *DAILY, "--tz", "Berlin")),
+    (click.UsageError, "quotes around them", ("add", "every", "monday", "9am", "x")),
+    (click.UsageError, "not both", ("add", *DAILY, "--prompt-file", "x")),
+    (click.UsageError, "Say what the agent is to do", ("add", DAILY[0])),
+    (WrongInput, "nothing to do", ("add", DAILY[0], " ")),
+    (WrongInput, "cannot be read from absent", ("add", DAILY[0], "--prompt-file", "absent")),
+    (click.UsageError, "Say with --name", ("add", *DAILY, "--replace")),
+    (WrongInput, "cannot be called 'a b'", ("add", *DAILY, "--name", "a b")),
+    (click.UsageError, "no length of time", ("add", *DAILY, "--script-seconds", "soon")),
+    (click.UsageError, "no length of time", ("add", *DAILY, "--seconds", "-5")),
+    (click.UsageError, "--tokens", ("add", *DAILY, "--tokens", "0")),
+    (click.UsageError, "--repeat", ("add", *DAILY, "--repeat", "0")),
+    (WrongInput, "cost_usd is nan", ("add", *DAILY, "--cost", "nan")),
+    (WrongInput, "not a folder", ("add", *DAILY, "--workdir", "absent")),
+    (WrongInput, "number 1 is none", ("add", *DAILY, "--deliver", "somewhere")),
+    (WrongInput, "whole path", ("add", *DAILY, "--deliver", "file:answers.md")),
+    (click.UsageError, "--workers", ("serve", "--workers", "0")),
+)
+
+
+@pytest.mark.parametrize(("error", "said", "arguments"), BAD, ids=[" ".join(row[2]) for row in BAD])
+def test_bad_input_keeps_nothing(
+    new_home: Path, error: type[Exception], said: str, arguments: tuple[str, ...]
+) -> None:
+    home = ("--home", str(new_home / ".journeyman"))
+    with pytest.raises(error) as raised:
+        command_line.main(args=(*home, "jobs", *arguments), standalone_mode=False)
+    told = raised.value
+    assert said in (told.format_message() if isinstance(told, click.UsageError) else str(told))
+    with Journeyman(home=home[1], environ={}) as journeyman:
+        assert not journeyman.jobs.list()
+
+
+def rendered(width: int, **fields: Any) -> str:
+    """A job with a long history, as `show` has it."""
+    schedule = Schedule(
+        text="every sunday 2:30", kind="cron", timezone="Europe/Berlin", cron="30 2 * * 0"
+    )
+    now = 1_805_000_000.0  # Sun 2027-03-14
+    times = tuple(upcoming(schedule, now, 5))
+    job = Job(id=JobId("1234"), name="j", prompt="p", schedule=schedule, next_run_at=times[0])
+    runs = tuple(
+        Run(
+            id=RunId(f"abcdef012{number}"),
+            job=job.id,
+            trigger="late",
+            started_at=now - 100_000 * number,
+            ended_at=now - 100_000 * number + 30 * 60,
+            missed=number,
+            output=f"/somewhere/jobs/j/20270314-013000-abcdef012{number}.md",
+            **fields,
+        )
+        for number in range(1, 4)
+    )
+    told = io.StringIO()
+    report = JobReport(
+        job=job,
+        said="Every Sunday",
+        upcoming=times,
+        runs=runs,
+        totals=JobTotals(statuses={"ok": 12}, tokens=5),
+    )
+    console = Console(file=told, width=width, highlight=False)
+    jobs_history.show_report(console, report, now)
+    jobs_shown.show_checked(console, Checked(remarks=("The window is too small " * 6,)))
+    return told.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_history_fits(width: int) -> None:
+    answer = "All is well with the disks. " * 20
+    said = rendered(width, status="delivery_failed", tokens=123_456, cost_usd=1.5, reason=answer)
+    lines = said.splitlines()
+    assert max(map(len, lines)) <= width
+    (row,) = [line for line in lines if "for 2 more" in line]
+    for whole in ("30 min", "delivery_failed", "123k", "$1.50", "(late, for 2 more)"):
+        assert whole in row
+    assert ("20270314-013000-abcdef0122.md" in row) == (width == 120)
+    assert "files in  /somewhere/jobs/j\n" in said
+    assert "3 shown; more with --runs" in said
+
+
+def test_a_clock_change_can_be_seen() -> None:
+    lines = [line.strip() for line in rendered(80, status="ok").splitlines()]
+    changed = [line for line in lines if line.endswith("the clocks change before it")]
+    assert changed == ["Sun 2027-03-28 03:00 +02:00  the clocks change before it"]
