@@ -9,8 +9,10 @@ READY := .venv/ready
 run: $(READY)
 	$(BIN)/journeyman tour
 
+# Compiled modules are kept even where that is switched off: each process would make them anew. The
+# processes share the processors; threads within them would only wait for each other.
 test: $(READY)
-	$(BIN)/pytest -n 4 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check

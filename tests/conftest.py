@@ -46,6 +46,20 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("journeyman")
 
 
+_FIRST = (
+    *("test_embedded", "test_jobs_embedded", "test_the_tour_shows"),
+    "test_every_shell_line_runs[agent.md]",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What asks the embedded model comes first. These tests are the longest; at the beginning of
+    the list they do not keep everybody waiting at the end, and one process runs them one after
+    another, where they would slow each other down.
+    """
+    items.sort(key=lambda item: not any(part in item.nodeid for part in _FIRST))
+
+
 class PostgresServer:
     """A running PostgreSQL that makes databases. That takes much longer than most tests do, so one
     with Journeyman's tables is given again, with the rows that a new one has, unless the last test

@@ -61,12 +61,7 @@ class Loaded:
             door.bind(self._address)
             door.listen()
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    "import tests.loaded; tests.loaded.main()",
-                    str(door.fileno()),
-                ],
+                [sys.executable, "-c", _SERVING, str(door.fileno())],
                 stdin=subprocess.PIPE,
                 cwd=_ROOT,
                 pass_fds=[door.fileno()],

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +91,9 @@ class Waiters:
 
     def _poll(self) -> None:
         url = f"{self._url}?wait=60"
-        answer = httpx2.get(url, headers=self._headers, timeout=30, trust_env=False)
-        self.found["poll"] = answer.json()["status"]
+        with suppress(httpx2.TransportError):  # it may come when the service has ended already
+            answer = httpx2.get(url, headers=self._headers, timeout=30, trust_env=False)
+            self.found["poll"] = answer.json()["status"]
 
     def _follow(self) -> None:
         url, lines = f"{self._url}/events", []

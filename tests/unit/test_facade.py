@@ -1,5 +1,6 @@
 """The facade, called as a program would, rightly and wrongly."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,9 +88,9 @@ class TestImport:
 
 class TestReliability:
     @pytest.fixture
-    def filled(self, tmp_path: Path, corpus: Corpus) -> Iterator[Journeyman]:
+    def filled(self, tmp_path: Path, imported_home: Path) -> Iterator[Journeyman]:
+        shutil.copytree(imported_home / ".journeyman", tmp_path / "home")
         with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
-            journeyman.import_logs(corpus.folder)
             yield journeyman
 
     def test_a_profile_of_all_of_some_and_of_one(self, filled: Journeyman) -> None:
