@@ -312,7 +312,8 @@ class TestDeciding:
 
     @pytest.mark.parametrize("columns", ["80", "120"])
     def test_the_list_fits_the_terminal(self, office: Office, columns: str) -> None:
-        office.asked("pay_" + "y" * 60, HIDDEN + " long words" * 30)
+        for number in range(3):
+            office.asked("pay_" + "y" * 60, f"{HIDDEN} {number}" + " long words" * 30)
         shown = office("list", "--limit", "3", COLUMNS=columns, **office.as_ann).stdout
         lines = shown.splitlines()
         assert len(lines) == 4
