@@ -6,9 +6,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from journeyman.confirm.expiring import expire_due
 from journeyman.confirm.policy import Policy
@@ -19,6 +20,8 @@ from journeyman.store.confirmations import Confirmations
 from journeyman.store.ledger import Ledger
 
 logger = logging.getLogger(__name__)
+
+_Found = TypeVar("_Found")
 
 CHANGES_OF_WHO = frozenset(("credential_made", "credential_revoked", "logged_out"))
 """What the audit says when a credential that was looked up may no longer be good."""
@@ -59,9 +62,10 @@ class Upkeep:
         self._lock = threading.Lock()
         self._next_expiry: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._threads = ThreadPoolExecutor(2, "journeyman-upkeep")
 
     async def start(self, policy: Policy) -> None:
-        self._seen = (await asyncio.to_thread(self._confirmations.audit_head))[0]
+        self._seen = (await self._apart(self._confirmations.audit_head))[0]
         await self._note_policy(policy)
         await self.sweep()
         self._tasks = [
@@ -75,6 +79,12 @@ class Upkeep:
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
+        # What was begun apart has a connection to the database: it must be over before that is.
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _apart(self, work: Callable[[], _Found]) -> _Found:
+        """Something that waits for the database, beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def wrote(self, entries: Sequence[AuditEntry]) -> None:
         """From the writer's thread: these entries are our own."""
@@ -94,7 +104,7 @@ class Upkeep:
             pass
         with self._lock:
             self._next_expiry = None
-        following = await asyncio.to_thread(self._confirmations.next_expiry)
+        following = await self._apart(self._confirmations.next_expiry)
         with self._lock:
             # A card that came while this was read has told of its end by itself.
             ends = [at for at in (following, self._next_expiry) if at is not None]
@@ -124,7 +134,7 @@ class Upkeep:
         return min(max(due - self._clock(), 0.0), _LOOK_S)
 
     async def _look_turn(self) -> float:
-        await asyncio.to_thread(self._look)
+        await self._apart(self._look)
         await self._look_at_policy()
         return _LOOK_S
 
@@ -145,7 +155,7 @@ class Upkeep:
 
     async def _look_at_policy(self) -> None:
         try:
-            policy = await asyncio.to_thread(self._read_policy)
+            policy = await self._apart(self._read_policy)
         except JourneymanError as error:
             # The one in force stays in force: a slip in the file must not let anything through.
             if str(error) != self._policy_problem:
