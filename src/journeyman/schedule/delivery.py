@@ -8,8 +8,7 @@ import queue
 import re
 import stat
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 TERMINAL: Final = "terminal"
 FILE: Final = "file:"
 _LIMIT_S: Final = 30.0
-_LOOK_S: Final = 0.05
 _LONGEST_TITLE: Final = 120
 _URL: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]{0,30})://")
 
@@ -94,7 +92,6 @@ def deliver(
     attempts: int = 3,
     pause_s: float = 2.0,
     limit_s: float = _LIMIT_S,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> Delivered:
     """Deliver a message to every place, services in up to so many `attempts`, none of them for
     longer than `limit_s` in all. Whatever goes wrong is in what is returned.
@@ -110,7 +107,7 @@ def deliver(
                 _append(_file_of(place), _as_text(message, job, at))
             else:
                 service = _service_of(place, position, attempts, pause_s)
-                _send(service, message, limit_s, cancelled)
+                _send(service, message, limit_s)
         except (NotTold, JourneymanError, OSError, ValueError) as error:
             undelivered.append(f"{shown}: {_reason(error)}")
         except Exception:  # noqa: BLE001 - of a service's own code, or of the caller's terminal
@@ -193,14 +190,10 @@ def _service_of(
     )
 
 
-def _send(
-    service: "AppriseService", message: Message, limit_s: float, cancelled: Callable[[], bool]
-) -> None:
+def _send(service: "AppriseService", message: Message, limit_s: float) -> None:
     """Send, and give up on it after the time limit: a thread cannot be ended, only left. Raises
     NotTold.
     """
-    if cancelled():
-        raise NotTold("not tried, because it was told to end")
     outcome: queue.SimpleQueue[NotTold | None] = queue.SimpleQueue()
 
     def call() -> None:
@@ -220,26 +213,12 @@ def _send(
             outcome.put(came)
 
     threading.Thread(target=call, name="delivering", daemon=True).start()
-    for wait_s in _waits(limit_s, cancelled):
-        try:
-            failed = outcome.get(timeout=wait_s)
-        except queue.Empty:
-            continue
-        if failed is not None:
-            raise failed
-        return
-    raise NotTold(
-        "it was told to end before there was an answer"
-        if cancelled()
-        else f"no answer within {limit_s:g} s"
-    )
-
-
-def _waits(limit_s: float, cancelled: Callable[[], bool]) -> Iterator[float]:
-    """How long to wait, again and again until the time is up or nobody wants to wait."""
-    until = time.monotonic() + limit_s
-    while (left := until - time.monotonic()) > 0 and not cancelled():
-        yield min(left, _LOOK_S)
+    try:
+        failed = outcome.get(timeout=limit_s)
+    except queue.Empty:
+        raise NotTold(f"no answer within {limit_s:g} s") from None
+    if failed is not None:
+        raise failed
 
 
 def _calling_nobody(text: str) -> str:

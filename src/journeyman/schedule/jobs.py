@@ -2,16 +2,14 @@
 facade offers it as `jobs`; what runs a job is `running`, when it runs is `scheduler`.
 """
 
-import math
 import os
-import re
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack, cast
+from typing import Unpack
 
 import msgspec
 from msgspec import Struct
@@ -27,14 +25,19 @@ from journeyman.schedule.standing import ended, new_run_id, shown_holder
 from journeyman.schedule.timing.reading import read_schedule
 from journeyman.schedule.timing.times import following, upcoming
 from journeyman.schedule.timing.zones import find_zone
+from journeyman.schedule.wanted import (
+    Wanted,
+    authored,
+    checked_name,
+    free_name,
+    made,
+    replaced,
+)
 from journeyman.store.job_claims import JobClaims, is_free
 from journeyman.store.jobs import LIVING
 from journeyman.store.jobs import Jobs as StoredJobs
 
 SHOWN_RUNS = 5
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-_LIKE_AN_ID = re.compile(r"[0-9a-f]{8}")
-_NAME_WORDS = 4
 _TRIES = 6
 
 
@@ -44,25 +47,6 @@ class Usual(Struct, frozen=True, kw_only=True):
     timezone: str
     deliver: tuple[str, ...] = ("terminal",)
     workers: int = 4
-
-
-class Wanted(TypedDict, total=False):
-    """What a job can be given besides its schedule and its prompt; see `records.job.Job`."""
-
-    skills: Iterable[str]
-    script: str
-    script_seconds: float
-    model: str
-    provider: str
-    tools: Iterable[str] | None
-    warm: str
-    workdir: Path | str
-    deliver: Iterable[str]
-    seconds: float | None
-    tokens: int | None
-    cost_usd: float | None
-    turns: int | None
-    repeat: int | None
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -137,10 +121,10 @@ class Jobs:
         usual = self._usual.timezone if old is None else old.schedule.timezone
         read = read_schedule(schedule, timezone=find_zone(timezone or usual).key, now=now)
         start: Wanted = {"deliver": self._usual.deliver, "workdir": Path()}
-        job = _made(
-            {**(start if old is None else _authored(old)), **wanted},
+        job = made(
+            {**(start if old is None else authored(old)), **wanted},
             id=secrets.token_hex(4),
-            name=_checked_name(name) if name else self._free_name(prompt),
+            name=checked_name(name) if name else free_name(prompt, self._names()),
             prompt=prompt,
             schedule=read.schedule,
             created_at=now,
@@ -151,7 +135,7 @@ class Jobs:
         if old is None:
             self._stored.add(job)
         else:
-            job = self._stored.change(old.id, lambda one: _replaced(one, job))
+            job = self._stored.change(old.id, lambda one: replaced(one, job))
         return msgspec.structs.replace(self._reported(job), said=read.said)
 
     def check(self, job: Job) -> Checked:
@@ -258,11 +242,12 @@ class Jobs:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Run:
         """Run a job now, here. Its schedule stays as it is. Raises WrongInput while it runs."""
-        job, now = self.get(name), self._clock()
+        job = self.get(name)
+        self._mark_lost(job, terminal if delivers else None)
+        now = self._clock()
         run = Run(
             id=new_run_id(), job=job.id, trigger="hand", started_at=now, holder=this_process()
         )
-        self._mark_lost(job, terminal if delivers else None)
         if not self._claims.begin(run, alive_until=now + ALIVE_S):
             raise WrongInput(
                 f"The job {job.name!r} is running already. See: journeyman jobs show {job.name}"
@@ -337,6 +322,9 @@ class Jobs:
             times = (job.next_run_at, *upcoming(job.schedule, job.next_run_at, left - 1))
         return JobReport(job=job, said=job.schedule.said, upcoming=times)
 
+    def _names(self) -> set[str]:
+        return {job.name for job in self._stored.list()}
+
     def _replaceable(self, name: str) -> Job:
         """The job of exactly this name. Raises UnknownJob."""
         found = self._stored.get(name) if name else None
@@ -347,63 +335,7 @@ class Jobs:
             )
         return found
 
-    def _free_name(self, prompt: str) -> str:
-        """A name from the first words of the prompt that no job has."""
-        words = re.findall(r"[a-z0-9]+", prompt.lower())[:_NAME_WORDS]
-        name = "-".join(words)[:40].strip("-") or "job"
-        if _LIKE_AN_ID.fullmatch(name):
-            name = f"job-{name}"
-        taken = {job.name for job in self._stored.list()}
-        numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-        return name if name not in taken else next(one for one in numbered if one not in taken)
-
 
 def this_process() -> str:
     """A name for this process that no other has."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
-
-
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name) or _LIKE_AN_ID.fullmatch(name):
-        raise WrongInput(
-            f"A job cannot be called {name!r}. Use letters, digits, dots and dashes, 60 at most, "
-            "and not just eight digits from 0 to f, which would look like an id."
-        )
-    return name
-
-
-def _made(wanted: Wanted, **given: object) -> Job:
-    """A job of what the user wants. Raises WrongInput."""
-    fields: dict[str, object] = {**wanted, **given}
-    for name in ("skills", "deliver", "tools"):
-        value = fields.get(name)
-        if isinstance(value, Iterable):
-            fields[name] = tuple(dict.fromkeys((value,) if isinstance(value, str) else value))
-    workdir = Path(wanted["workdir"]).expanduser().absolute()
-    if not workdir.is_dir():
-        raise WrongInput(f"The job is to work in {workdir}, which is not a folder. Make it first.")
-    try:
-        job = msgspec.convert(fields | {"workdir": str(workdir)}, Job)
-    except msgspec.ValidationError as error:
-        raise WrongInput(f"The job cannot be kept as it is: {error}.") from error
-    if not job.deliver:
-        raise WrongInput("The job delivers nowhere, so no failure would be heard of. Name a place.")
-    for name in ("seconds", "script_seconds", "tokens", "cost_usd", "turns", "repeat"):
-        limit = getattr(job, name)
-        if limit is not None and not 0 < limit < math.inf:
-            raise WrongInput(f"The job's {name} is {limit:g}. Give a number above 0, or none.")
-    return job
-
-
-def _authored(job: Job) -> Wanted:
-    """What the user wrote of a job, but for its schedule and its prompt."""
-    fields = msgspec.structs.asdict(job)
-    return cast("Wanted", {name: fields[name] for name in Wanted.__annotations__})
-
-
-def _replaced(old: Job, new: Job) -> Job:
-    """A job as it is written now, that stays paused if it was."""
-    kept = msgspec.structs.replace(new, id=old.id, created_at=old.created_at)
-    if old.state != "paused":
-        return kept
-    return msgspec.structs.replace(kept, state="paused", next_run_at=None, remark=old.remark)

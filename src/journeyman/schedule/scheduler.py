@@ -26,7 +26,7 @@ from journeyman.schedule.standing import (
     shown_holder,
     shown_times,
 )
-from journeyman.schedule.timing.times import following, latest
+from journeyman.schedule.timing.times import latest
 from journeyman.store.job_claims import JobClaims, Seen
 from journeyman.store.jobs import Jobs as StoredJobs
 
@@ -202,10 +202,7 @@ class Scheduler:
         for job in self._jobs.list(("scheduled",)):
             if job.schedule.kind == "once" or job.next_run_at is None:
                 continue
-            try:
-                first = following(job.schedule, now + held_for(job.failures))
-            except WrongInput:  # said when it is due
-                continue
+            first = known_following(job.schedule, now + held_for(job.failures))
             if first is not None and first < job.next_run_at:
                 self._jobs.change(job.id, partial(_moved, seen=job, to=first))
 

@@ -100,15 +100,6 @@ def test_a_service_that_hangs_holds_up_for_a_bounded_time_only(box: Recovering) 
     )
 
 
-def test_who_has_to_end_does_not_wait_for_a_service(box: Recovering) -> None:
-    asked = iter([False, False])
-    outcome = delivered(box.url("hangs"), box.url("ok"), cancelled=lambda: next(asked, True))
-    assert outcome.undelivered == (
-        "json (…): it was told to end before there was an answer",
-        "json (…): not tried, because it was told to end",
-    )
-
-
 def test_one_place_that_fails_takes_none_of_the_others(box: Recovering, tmp_path: Path) -> None:
     shown: list[str] = []
     answers = tmp_path / "answers.md"
