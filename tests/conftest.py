@@ -4,35 +4,25 @@ databases.
 
 import fcntl
 import itertools
-import json
 import os
 import pickle
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hypothesis
 import pytest
 import sqlalchemy as sa
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.store.store import Store
 from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
-
-if TYPE_CHECKING:
-    from tests.forked import Forked, Loaded
-
-LONGEST_S = 120.0
-"""After this long, a run hangs."""
-WITH_A_MODEL_S = 400.0
-"""After this long, one that asks the embedded model does."""
 
 
 def pytest_configure() -> None:
@@ -247,68 +237,16 @@ def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     return made
 
 
-@pytest.fixture(scope="session")
-def loaded() -> Iterator["Loaded"]:
-    """A process that has loaded the program, from which runs of it are forked."""
-    from tests.forked import Loaded
-
-    with Loaded() as loaded:
-        yield loaded
-
-
 @pytest.fixture
-def filled(imported_home: Path, tmp_path: Path, loaded: "Loaded") -> "Forked":
+def filled(imported_home: Path, tmp_path: Path) -> Command:
     """The program where agents have recorded sessions and they have been imported."""
-    from tests.forked import Forked
-
     shutil.copytree(imported_home, tmp_path / "filled")
-    return Forked(tmp_path / "filled", loaded)
-
-
-class Command:
-    """The program as a person runs it: a process of its own, in a home of its own. `tests.forked`
-    has the same for many runs, which starts faster.
-    """
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.environ = {
-            "HOME": str(home),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "COLUMNS": "100",
-        }
-
-    def __call__(
-        self, *arguments: object, code: int = 0, typed: str = "", **environ: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run `journeyman` with these arguments; it must end with `code` and no traceback."""
-        done = subprocess.run(
-            [sys.executable, "-m", "journeyman", *map(str, arguments)],
-            env=self.environ | environ,
-            cwd=self.home,
-            input=typed,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LONGEST_S,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == code, (
-            f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
-        )
-        return done
-
-    def json(self, *arguments: object, code: int = 0, **environ: str) -> Any:
-        return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
+    return Command(tmp_path / "filled")
 
 
 @pytest.fixture
-def command(tmp_path: Path, loaded: "Loaded") -> "Forked":
+def command(tmp_path: Path) -> Command:
     """The program in an empty home."""
-    from tests.forked import Forked
-
     home = tmp_path / "empty"
     home.mkdir()
-    return Forked(home, loaded)
+    return Command(home)

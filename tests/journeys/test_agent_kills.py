@@ -1,27 +1,20 @@
 """An agent that is killed at any moment: every finished step is in the store, the session goes on,
 and nothing is done twice.
-
-Loading the program takes longer than its runs do. The first run is started as a person would do
-it; the others are forked from a process that has loaded the modules already, which changes
-nothing else: each is a process of its own, with its own home and its own files for what it says.
 """
 
 import json
-import os
 import random
 import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Condition
 
 from msgspec import Struct
-from tests.conftest import Command
-from tests.forked import Forked, Loaded
 from tests.model_server import Answer, ModelServer, Received, calls, says
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.outcomes.judge import judge
@@ -109,11 +102,11 @@ def written(home: Path) -> Counter[str]:
 class Place:
     """A home with a workspace, and a model that counts for what runs there."""
 
-    def __init__(self, home: Path, numbers: int, program: Callable[[Path], Command]) -> None:
+    def __init__(self, home: Path, numbers: int) -> None:
         (home / "work").mkdir(parents=True)
         self.counting = Counting(home, numbers)
         self.server = ModelServer(always=self.counting)
-        self.command = program(home)
+        self.command = Command(home)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -124,13 +117,12 @@ class Place:
 
     def kill(self, *arguments: str, requests: int, later_s: float) -> None:
         """Start a run and kill it a moment after so many requests of it, if it still runs then."""
-        assert isinstance(self.command, Forked)
         before = len(self.counting.times)
-        running = self.command.begin(*arguments, **self.environ)
+        running = self.command.start(*arguments, **self.environ)
         arrived = self.counting.wait_for_requests(before + requests)
         time.sleep(later_s)
-        os.kill(running, signal.SIGKILL)
-        done = self.command.end()
+        running.signal(signal.SIGKILL)
+        done = running.wait()
         assert arrived, f"it never came so far\n{done.stdout}\n{done.stderr}"
 
 
@@ -210,7 +202,7 @@ REQUESTS = 8
 
 
 def test_not_killed(tmp_path: Path) -> None:
-    place = Place(tmp_path / "home", NUMBERS, Command)
+    place = Place(tmp_path / "home", NUMBERS)
     with place.server:
         done = place.command(*TASK, **place.environ)
     assert "Done." in done.stdout
@@ -221,11 +213,11 @@ def test_not_killed(tmp_path: Path) -> None:
     assert len(place.counting.times) == REQUESTS
 
 
-def test_killed_once(loaded: Loaded, tmp_path: Path) -> None:
+def test_killed_once(tmp_path: Path) -> None:
     chance = random.Random(5)
     reached = set()
     for number in range(_KILLED_ONCE):
-        place = Place(tmp_path / f"home{number}", NUMBERS, lambda home: Forked(home, loaded))
+        place = Place(tmp_path / f"home{number}", NUMBERS)
         # Twice before anything is asked, then at each request in turn and a moment later.
         requests = max(0, number - 1) if number <= REQUESTS else chance.randint(1, REQUESTS)
         with place.server:
@@ -237,9 +229,9 @@ def test_killed_once(loaded: Loaded, tmp_path: Path) -> None:
     assert len(reached) > 4, f"the kills hit too few different moments: {reached}"
 
 
-def test_killed_again_and_again(loaded: Loaded, tmp_path: Path) -> None:
+def test_killed_again_and_again(tmp_path: Path) -> None:
     chance = random.Random(6)
-    place = Place(tmp_path / "home", 1000, lambda home: Forked(home, loaded))
+    place = Place(tmp_path / "home", 1000)
     with place.server:
         state: Found | None = None
         asked: list[str] = []

@@ -7,12 +7,12 @@ import json
 import socket
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from msgspec import Struct
-from tests.forked import Forked, Loaded
 from tests.model_server import (
     Answer,
     Made,
@@ -26,6 +26,7 @@ from tests.model_server import (
     streamed,
     waits,
 )
+from tests.program import Command, Process
 
 from journeyman import Journeyman
 from journeyman.cli import command_line
@@ -265,13 +266,19 @@ SLOW = {
 class Run:
     """A run of the program with a server, in a home of its own."""
 
-    def __init__(self, home: Path, loaded: Loaded, address: str, *options: str) -> None:
+    def __init__(self, home: Path, address: str, *options: str) -> None:
         (home / "work").mkdir(parents=True)
         (home / "work" / "notes.txt").write_text("one\n")
-        self.command = Forked(home, loaded)
+        self.command = Command(home)
         self.address = address
-        task = ("run", "Look around.", "--workspace", "work", "--warm", "off", *options)
-        self.command.begin(*task, **self.environ)
+        self._task = ("run", "Look around.", "--workspace", "work", "--warm", "off", *options)
+
+    def do(self, code: int = 0) -> CompletedProcess[str]:
+        """Run to the end."""
+        return self.command(*self._task, code=code, **self.environ)
+
+    def start(self) -> Process:
+        return self.command.start(*self._task, **self.environ)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -281,9 +288,10 @@ class Run:
             "JOURNEYMAN_MODEL_API_KEY": KEY,
         }
 
-    def check(self, case: Case, server: ModelServer | None = None) -> None:
-        """The run ends as it should, within a time that a person would wait."""
-        done = self.command.end(code=case.code, within_s=20)
+    def check(
+        self, done: CompletedProcess[str], case: Case, server: ModelServer | None = None
+    ) -> None:
+        """The run ended as it should."""
         told = " ".join(done.stdout.split())
         for words in case.says:
             assert words in told
@@ -343,28 +351,31 @@ class Run:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_server_that_misbehaves(case: Case, loaded: Loaded, tmp_path: Path) -> None:
+def test_a_server_that_misbehaves(case: Case, tmp_path: Path) -> None:
     with ModelServer(*case.script, always=case.always) as server:
-        run = Run(tmp_path, loaded, server.base_url, *case.options)
-        run.check(case, server)
+        run = Run(tmp_path, server.base_url, *case.options)
+        run.check(run.do(case.code), case, server)
         if case.code:
             server.then(says("Well then."))
             run.resume("Well then.")
 
 
-def test_servers_that_never_make_sense(loaded: Loaded, tmp_path: Path) -> None:
+def test_servers_that_never_make_sense(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     with ExitStack() as stack:
-        alone = Run(tmp_path / "alone", loaded, nowhere)
+        alone = Run(tmp_path / "alone", nowhere)
+        refused = alone.start()
         runs = []
         for name, case in SLOW.items():
             server = stack.enter_context(ModelServer(*case.script, always=case.always))
-            runs.append((Run(tmp_path / name, loaded, server.base_url), case, server))
-        for run, case, server in runs:
-            run.check(case, server)
-        refused = ("the connection failed", "refused", "5 tries", "Check that the server", nowhere)
-        alone.check(Case(says=refused, ended="error"))
+            run = Run(tmp_path / name, server.base_url)
+            runs.append((run, run.start(), case, server))
+        for run, process, case, server in runs:
+            run.check(process.wait(code=case.code), case, server)
+        says_so = ("the connection failed", "refused", "5 tries", "Check that the server", nowhere)
+        case = Case(says=says_so, ended="error")
+        alone.check(refused.wait(code=case.code), case)
         server.then(says("Here I am."))
         alone.address = server.base_url
         alone.resume("Here I am.")
@@ -373,19 +384,19 @@ def test_servers_that_never_make_sense(loaded: Loaded, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pieces", "size"), [(10_000, 100), (40, 50_000)], ids=["many_pieces", "large_pieces"]
 )
-def test_a_huge_answer(loaded: Loaded, tmp_path: Path, pieces: int, size: int) -> None:
+def test_a_huge_answer(tmp_path: Path, pieces: int, size: int) -> None:
     answer = streamed(
         *[event({"content": "x" * size + " "})] * pieces, event({}, finish_reason="stop")
     )
     with ModelServer(answer) as server:
-        run = Run(tmp_path, loaded, server.base_url)
-        done = run.command.end(code=0, within_s=60)
+        run = Run(tmp_path, server.base_url)
+        done = run.do()
     assert done.stdout.count("x") == size * pieces
     assert len(run.messages()[-1].text) == (size + 1) * pieces
     assert run.shown()
 
 
-def test_a_huge_call(loaded: Loaded, tmp_path: Path) -> None:
+def test_a_huge_call(tmp_path: Path) -> None:
     text = "x" * 3_000_000
     asked = calls(
         ("write_file", {"path": "large.txt", "content": text}),
@@ -393,18 +404,18 @@ def test_a_huge_call(loaded: Loaded, tmp_path: Path) -> None:
         ids=["a", "b"],
     )
     with ModelServer(asked, says("Done.")) as server:
-        run = Run(tmp_path, loaded, server.base_url)
-        done = run.command.end(code=0, within_s=60)
+        run = Run(tmp_path, server.base_url)
+        done = run.do()
     assert "Done." in done.stdout
     assert len(done.stdout) < 2_000
     assert (tmp_path / "work" / "large.txt").stat().st_size == len(text)
     assert [judge(call).status for call in run.calls()] == ["ok", "refused"]
 
 
-def test_ids_that_are_used_again_are_told_apart(loaded: Loaded, tmp_path: Path) -> None:
+def test_ids_that_are_used_again_are_told_apart(tmp_path: Path) -> None:
     with ModelServer(*CASES["duplicate_ids"].script) as server:
-        run = Run(tmp_path, loaded, server.base_url)
-        run.command.end(code=0)
+        run = Run(tmp_path, server.base_url)
+        run.do()
         sent = server.chats[-1]["messages"]
     asked = [call["id"] for one in sent for call in one.get("tool_calls", ())]
     answered = {one["tool_call_id"]: one["content"] for one in sent if one["role"] == "tool"}

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Command
+from tests.program import Command
 
 from journeyman.testing import Corpus
 

@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import WITH_A_MODEL_S, Command
-from tests.forked import Forked, Loaded
+from tests.program import Command
 
 from journeyman.testing import Corpus
 
@@ -288,9 +287,8 @@ class TestDoctorAndTour:
         findings = filled.json("doctor", code=1)
         assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
 
-    def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Forked) -> None:
-        command.begin("tour")
-        shown = command.end(code=0, within_s=WITH_A_MODEL_S).stdout
+    def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:
+        shown = command("tour").stdout
         for source in ("claude_code", "codex", "hermes", "openai"):
             assert source in shown
         assert "tokens" in shown
@@ -299,20 +297,20 @@ class TestDoctorAndTour:
         assert list(command.home.iterdir()) == []
 
     def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
-        self, user_home: Path, loaded: Loaded
+        self, user_home: Path
     ) -> None:
         url = f"sqlite:///{user_home / 'team.db'}"
-        told = Forked(user_home, loaded).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
+        told = Command(user_home).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
         assert {one["source"] for one in told["sources"]} == {"claude_code", "codex", "hermes"}
         assert told["import_again"]["new"] == 0
         assert told["learned"]["patterns"] > 100
         assert told["opening"]["choices"]
         assert not (user_home / "team.db").exists()
 
-    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path, loaded: Loaded) -> None:
+    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:
         for agent in (".claude", ".hermes"):  # those of one agent are enough, and soon learned from
             shutil.rmtree(user_home / agent)
-        shown = Forked(user_home, loaded)("tour", "--no-agent").stdout
+        shown = Command(user_home)("tour", "--no-agent").stdout
         assert "of your agents" in shown
         assert "openai" not in shown
         assert not (user_home / ".journeyman").exists()

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import signal
 import sqlite3
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
-from tests.forked import Forked, Loaded
+from tests.program import Command, Process
 
 from journeyman.confirm.client import ConfirmClient
 from journeyman.records.errors import ConfirmationRefused
@@ -51,7 +50,7 @@ class Office:
     given with `as_ann`.
     """
 
-    def __init__(self, command: Forked, server: ConfirmServer) -> None:
+    def __init__(self, command: Command, server: ConfirmServer) -> None:
         self.command = command
         self.server = server
         self.environ = {
@@ -74,15 +73,15 @@ class Office:
     def asked(self, action: str, description: str, *options: object) -> Any:
         return self.json("request", action, description, *options, "--no-wait")
 
-    def begin(self, *arguments: object) -> int:
-        return self.command.begin("confirm", *arguments, **self.environ)
+    def start(self, *arguments: object) -> Process:
+        return self.command.start("confirm", *arguments, **self.environ)
 
 
 @pytest.fixture
-def office(tmp_path: Path, loaded: Loaded, server: ConfirmServer) -> Office:
+def office(tmp_path: Path, server: ConfirmServer) -> Office:
     home = tmp_path / "desk"
     home.mkdir()
-    return Office(Forked(home, loaded), server)
+    return Office(Command(home), server)
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +105,6 @@ def waiting_card(ann: ConfirmClient, action: str) -> Any:
     )
 
 
-def said_by(command: Forked) -> str:
-    """What a run that goes on has said so far."""
-    output = command._files["output"]
-    return output.read_text() if output.exists() else ""
-
-
 def is_refused(client: ConfirmClient) -> bool:
     try:
         client.list()
@@ -124,21 +117,23 @@ class TestRequest:
     def test_waits_for_the_approval_and_uses_it_up(
         self, office: Office, ann: ConfirmClient
     ) -> None:
-        office.begin("request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s")
+        running = office.start(
+            "request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s"
+        )
         card = waiting_card(ann, "pay_rent")
         assert (card.details, card.session_key) == ({"amount": 900}, "s")
         ann.approve(card.id, card.digest, reason="in time")
-        done = office.command.end(code=0)
+        done = running.wait(code=0)
         assert "Approved by ann: in time." in done.stdout
         assert card.short_id in done.stdout
         assert card.page_url in done.stdout
         assert office.server.card(card.id).status == "redeemed"
 
     def test_a_no_ends_with_one(self, office: Office, ann: ConfirmClient) -> None:
-        office.begin("request", "pay_fine", "It was me")
+        running = office.start("request", "pay_fine", "It was me")
         card = waiting_card(ann, "pay_fine")
         ann.deny(card.id, reason=HIDDEN)
-        done = office.command.end(code=1)
+        done = running.wait(code=1)
         assert f"Denied by ann: {ESCAPED}. Do not do it." in done.stdout
 
     def test_changed_parameters_are_a_no_unless_taken(
@@ -146,20 +141,22 @@ class TestRequest:
     ) -> None:
         for number, options in enumerate(((), ("--edits",))):
             action = f"pay_part_{number}"
-            office.begin("request", action, "Some of it", "--detail", "amount=9", *options)
+            running = office.start(
+                "request", action, "Some of it", "--detail", "amount=9", *options
+            )
             card = waiting_card(ann, action)
             ann.approve(card.id, card.digest, details={"amount": 5})
-            done = office.command.end(code=0 if options else 1)
+            done = running.wait(code=0 if options else 1)
             assert '"amount": 5' in done.stdout
             used = "redeemed" if options else "approved"
             assert office.server.card(card.id).status == used
 
     def test_ctrl_c_takes_it_back(self, office: Office, ann: ConfirmClient) -> None:
-        running = office.begin("request", "pay_later", "Perhaps")
+        running = office.start("request", "pay_later", "Perhaps")
         card = waiting_card(ann, "pay_later")
-        found(lambda: card.short_id in said_by(office.command))
-        os.kill(running, signal.SIGINT)
-        done = office.command.end(code=1)
+        found(lambda: card.short_id in running.printed)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=1)
         assert f"the request {card.short_id} was cancelled" in done.stderr
         assert office.server.card(card.id).status == "cancelled"
 
@@ -436,10 +433,8 @@ class TestAudit:
         assert table.startswith("seq,at,kind,actor,confirmation,about,previous,digest\n")
         assert table.count("\n") >= len(lines) + 1
 
-    def test_story_15_a_cut_tail_is_noticed_until_it_is_accepted(
-        self, tmp_path: Path, loaded: Loaded
-    ) -> None:
-        command = Forked(tmp_path, loaded)
+    def test_story_15_a_cut_tail_is_noticed_until_it_is_accepted(self, tmp_path: Path) -> None:
+        command = Command(tmp_path)
         for name in ("one", "two", "three"):
             command("confirm", "token", "add", name)
         database = sqlite3.connect(tmp_path / ".journeyman" / "journeyman.db")
@@ -482,8 +477,8 @@ class TestPolicy:
 
 
 class TestServe:
-    def test_the_first_start_shows_the_login_once(self, tmp_path: Path, loaded: Loaded) -> None:
-        command = Forked(tmp_path, loaded)
+    def test_the_first_start_shows_the_login_once(self, tmp_path: Path) -> None:
+        command = Command(tmp_path)
         with served(command) as (url, key), ConfirmClient(url, key) as ann:
             assert ann.health().status == "ok"
             assert ann.whitelist() == []
@@ -492,13 +487,13 @@ class TestServe:
             assert nobody.health().pending == 0
             assert is_refused(nobody)
 
-    def test_for_trying_it_out(self, tmp_path: Path, loaded: Loaded) -> None:
-        command = Forked(tmp_path, loaded)
+    def test_for_trying_it_out(self, tmp_path: Path) -> None:
+        command = Command(tmp_path)
         with served(command, "--anonymous") as (url, _), ConfirmClient(url) as nobody:
             assert nobody.request("wave", "Hello").requester == "anonymous"
 
-    def test_where_it_cannot(self, tmp_path: Path, loaded: Loaded, server: ConfirmServer) -> None:
-        command = Forked(tmp_path, loaded)
+    def test_where_it_cannot(self, tmp_path: Path, server: ConfirmServer) -> None:
+        command = Command(tmp_path)
         taken = server.url.rpartition(":")[2]
         done = command("confirm", "serve", "--port", taken, "--page-port", "0", code=1)
         assert "another program has it" in done.stderr
@@ -507,16 +502,16 @@ class TestServe:
 
 
 @contextmanager
-def served(command: Forked, *options: str) -> Iterator[tuple[str, str]]:
+def served(command: Command, *options: str) -> Iterator[tuple[str, str]]:
     """The service as a person starts it and stops it with Ctrl-C: its address, and the key that it
     showed.
     """
-    running = command.begin("confirm", "serve", "--port", "0", "--page-port", "0", *options)
+    running = command.start("confirm", "serve", "--port", "0", "--page-port", "0", *options)
     try:
-        said = found(lambda: re.search(r"agents\s+(\S+)\n.*notices", said_by(command), re.DOTALL))
-        key = re.search(r"jmk_\S+", said_by(command))
+        said = found(lambda: re.search(r"agents\s+(\S+)\n.*notices", running.printed, re.DOTALL))
+        key = re.search(r"jmk_\S+", running.printed)
         yield said[1], key[0] if key else ""
     finally:
-        os.kill(running, signal.SIGINT)
-        done = command.end(code=0)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=0)
     assert "Stopped." in done.stdout

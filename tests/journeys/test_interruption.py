@@ -1,7 +1,6 @@
 """An import that is killed at any moment leaves no half session, and the next run completes."""
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -11,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.forked import Forked, Loaded
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus, write_large_claude_log
@@ -50,9 +49,9 @@ def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
         }
 
 
-def test_killed_at_random_points(logs: Path, loaded: Loaded, tmp_path: Path) -> None:
+def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    command = Forked(tmp_path, loaded)
+    command = Command(tmp_path)
     began = time.monotonic()
     command("--home", whole, "import", logs)
     takes = time.monotonic() - began
@@ -63,10 +62,10 @@ def test_killed_at_random_points(logs: Path, loaded: Loaded, tmp_path: Path) -> 
         if number >= _KILLS and len(reached) > 2:
             break
         home = tmp_path / f"home{number}"
-        running = command.begin("--home", home, "import", logs)
+        running = command.start("--home", home, "import", logs)
         time.sleep(moments.uniform(0.1, 1.1) * takes)
-        os.kill(running, signal.SIGKILL)
-        command.end()
+        running.signal(signal.SIGKILL)
+        running.wait()
         found = state_of(home)
         reached.add(len(found))
         for session, seen in found.items():

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import shutil
 import signal
 import time
@@ -13,7 +12,7 @@ from typing import Any, get_args
 import click
 import pytest
 from rich.console import Console
-from tests.forked import Forked, Loaded
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.cli import command_line, jobs_history, jobs_shown
@@ -38,16 +37,12 @@ DAILY = ("every day 9am", "Look at the disks.")
 NASTY = "wait\x1b[2J\u202e"
 
 
-class Desk(Forked):
+class Desk(Command):
     """Somebody who has scripts, and a model with room enough that nobody answers for."""
 
-    def __init__(self, home: Path, loaded: Loaded) -> None:
-        super().__init__(home, loaded)
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
         self.environ |= MODEL
-
-    def said(self) -> str:
-        """What a run that goes on has said so far."""
-        return self._files["output"].read_text()
 
     def jobs(self, *arguments: object, code: int = 0, typed: str = "", **environ: str) -> str:
         done = self("jobs", *arguments, code=code, typed=typed, **environ)
@@ -61,7 +56,7 @@ class Desk(Forked):
 
 
 @pytest.fixture(scope="module")
-def new_home(tmp_path_factory: pytest.TempPathFactory, loaded: Loaded) -> Path:
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with its database made. Do not use it: copy it."""
     home = tmp_path_factory.mktemp("desk")
     scripts = home / ".journeyman" / "scripts"
@@ -69,14 +64,14 @@ def new_home(tmp_path_factory: pytest.TempPathFactory, loaded: Loaded) -> Path:
     for name, text in SCRIPTS.items():
         (scripts / name).write_text(text)
         (scripts / name).chmod(0o600)
-    assert "There are no jobs yet" in Desk(home, loaded).jobs("list")
+    assert "There are no jobs yet" in Desk(home).jobs("list")
     return home
 
 
 @pytest.fixture
-def desk(new_home: Path, tmp_path: Path, loaded: Loaded) -> Desk:
+def desk(new_home: Path, tmp_path: Path) -> Desk:
     shutil.copytree(new_home, tmp_path / "home")
-    return Desk(tmp_path / "home", loaded)
+    return Desk(tmp_path / "home")
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -163,31 +158,30 @@ def test_a_run_that_fails_ends_with_one_and_shows_nothing_that_acts(desk: Desk) 
 
 def test_a_run_is_stopped_in_order(desk: Desk) -> None:
     desk.add("slow", "--script", "slow.sh")
-    running = desk.begin("jobs", "run", "slow", "--json")
+    running = desk.start("jobs", "run", "slow", "--json")
     wait_until((desk.home / "begun").exists)
-    os.kill(running, signal.SIGINT)
-    done = desk.end(code=1, within_s=LONGEST_S)
+    running.signal(signal.SIGINT)
+    done = running.wait(code=1, within_s=LONGEST_S)
     assert json.loads(done.stdout)["status"] == "interrupted"
     assert "Stopping the run" in done.stderr
     assert desk.told("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
 
 
-def test_a_scheduler_runs_what_is_due_and_another_takes_over(desk: Desk, loaded: Loaded) -> None:
+def test_a_scheduler_runs_what_is_due_and_another_takes_over(desk: Desk) -> None:
     desk.add("soon", "--script", "fails.sh", schedule="in 1s")
-    first, second = (Desk(desk.home, loaded) for _ in range(2))
-    leading = first.begin("jobs", "serve")
-    wait_until(lambda: "  │ The job soon failed" in first.said())
-    assert f"A scheduler is at work: process {leading} on " in desk.jobs("list")
-    waiting = second.begin("jobs", "serve", "--workers", 2)
-    wait_until(lambda: "Another scheduler is at work" in second.said())
-    os.kill(leading, signal.SIGTERM)
-    said = first.end(code=0, within_s=LONGEST_S)
+    first = desk.start("jobs", "serve")
+    wait_until(lambda: "  │ The job soon failed" in first.printed)
+    assert f"A scheduler is at work: process {first.pid} on " in desk.jobs("list")
+    second = desk.start("jobs", "serve", "--workers", 2)
+    wait_until(lambda: "Another scheduler is at work" in second.printed)
+    first.signal(signal.SIGTERM)
+    said = first.wait(code=0, within_s=LONGEST_S)
     assert "1 job with a time to come; next: soon, " in said.stdout
     assert "Stopped." in said.stdout
     assert "\x1b" not in said.stdout + said.stderr
-    wait_until(lambda: "This scheduler is at work." in second.said())
-    os.kill(waiting, signal.SIGINT)
-    assert "No job has a time to come" in second.end(code=0, within_s=LONGEST_S).stdout
+    wait_until(lambda: "This scheduler is at work." in second.printed)
+    second.signal(signal.SIGINT)
+    assert "No job has a time to come" in second.wait(code=0, within_s=LONGEST_S).stdout
     assert not desk.told("list")["scheduler"]["holder"]
     assert desk.told("show", "soon")["totals"]["statuses"] == {"failed": 1}
 

@@ -14,8 +14,7 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
-from tests.conftest import Command
-from tests.forked import Forked, Loaded
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.cli import command_line
@@ -71,16 +70,16 @@ def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def learned(learned_home: Path, loaded: Loaded) -> Command:
+def learned(learned_home: Path) -> Command:
     """The program there, for tests that change nothing."""
-    return Forked(learned_home, loaded)
+    return Command(learned_home)
 
 
 @pytest.fixture
-def working(learned_home: Path, loaded: Loaded, tmp_path: Path) -> Command:
+def working(learned_home: Path, tmp_path: Path) -> Command:
     """The program in a copy, for tests that do."""
     shutil.copytree(learned_home, tmp_path / "working")
-    return Forked(tmp_path / "working", loaded)
+    return Command(tmp_path / "working")
 
 
 @pytest.fixture

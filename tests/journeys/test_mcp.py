@@ -17,9 +17,8 @@ from jsonschema import Draft202012Validator
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.client import ConnectMode
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, Tool
-from tests.conftest import Command
 from tests.conversations import stock_keeping
-from tests.forked import Loaded
+from tests.program import Command
 from tests.validators import anthropic_faults, openai_faults, responses_faults
 
 from journeyman import Journeyman
@@ -64,8 +63,8 @@ def text_of(result: CallToolResult) -> str:
 
 
 @contextmanager
-def connected(home: Path, loaded: Loaded, mode: ConnectMode = "auto") -> Iterator[Connection]:
-    program = str(loaded.programs / "journeyman")
+def connected(home: Path, mode: ConnectMode = "auto") -> Iterator[Connection]:
+    program = str(Path(sys.executable).with_name("journeyman"))
     server = StdioServerParameters(
         command=program, args=["mcp"], env=Command(home).environ, cwd=home
     )
@@ -94,14 +93,14 @@ def shed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(shed: Path, loaded: Loaded) -> Iterator[Connection]:
-    with connected(shed, loaded) as connection:
+def server(shed: Path) -> Iterator[Connection]:
+    with connected(shed) as connection:
         yield connection
     assert (shed / "stderr.txt").read_text() == "", "the server has nothing to complain about"
 
 
-def test_old_clients_are_greeted_too(shed: Path, loaded: Loaded) -> None:
-    with connected(shed, loaded, mode="legacy") as connection:
+def test_old_clients_are_greeted_too(shed: Path) -> None:
+    with connected(shed, mode="legacy") as connection:
         client, about = connection.client, connection.client.server_info
         assert about is not None
         assert (about.name, about.version) == ("journeyman", __version__)

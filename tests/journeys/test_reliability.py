@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.conftest import Command
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus

@@ -3,7 +3,6 @@ real server.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -15,10 +14,9 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from tests.conftest import Command
-from tests.forked import Forked, Loaded
 from tests.journeys.test_agent_server import never_ends
 from tests.model_server import Answer, Made, ModelServer, Received, calls, fails, says, waits
+from tests.program import Command, Process
 
 from journeyman import Journeyman
 
@@ -32,14 +30,14 @@ EVERY_TURN = {"JOURNEYMAN_REVIEW_EVERY_TURNS": "1"}
 class Desk:
     """A person with a workspace and a model that follows a script."""
 
-    def __init__(self, command: Forked, name: str = "work") -> None:
+    def __init__(self, command: Command, name: str = "work") -> None:
         self.command = command
         self.work = command.home / name
         self.work.mkdir()
         self.server = ModelServer()
 
-    def begin(self, *arguments: str, typed: str = "", **environ: str) -> int:
-        return self.command.begin(*arguments, typed=typed, **(self._environ | environ))
+    def start(self, *arguments: str, typed: str = "", **environ: str) -> Process:
+        return self.command.start(*arguments, typed=typed, **(self._environ | environ))
 
     def __call__(
         self, *arguments: str, code: int = 0, typed: str = "", **environ: str
@@ -71,9 +69,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[Desk]:
     """A person who has recorded nothing yet."""
-    desk = Desk(Forked(tmp_path, loaded))
+    desk = Desk(Command(tmp_path))
     with desk.server:
         yield desk
 
@@ -89,10 +87,10 @@ def home_with_template(learned_home: Path, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def experienced(home_with_template: Path, loaded: Loaded, tmp_path: Path) -> Iterator[Desk]:
+def experienced(home_with_template: Path, tmp_path: Path) -> Iterator[Desk]:
     """A person whose agents have done many things already."""
     shutil.copytree(home_with_template, tmp_path / "home")
-    desk = Desk(Forked(tmp_path / "home", loaded))
+    desk = Desk(Command(tmp_path / "home"))
     with desk.server:
         yield desk
 
@@ -250,10 +248,10 @@ class TestStopping:
                 ids=["first", "second"],
             )
         )
-        running = desk.begin("run", "Wait.", "--workspace", "work")
+        running = desk.start("run", "Wait.", "--workspace", "work")
         until((desk.work / "begun").exists)
-        os.kill(running, signal.SIGINT)
-        done = desk.command.end(code=1, within_s=_LONGEST_S)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=1, within_s=_LONGEST_S)
         self.check(desk, done)
         assert sorted(path.name for path in desk.work.iterdir()) == ["begun"]
         shown = desk.session()
@@ -262,10 +260,10 @@ class TestStopping:
     @pytest.mark.parametrize("answer", [never_ends, waits], ids=["while_it_talks", "while_silent"])
     def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
         desk.server.then(shell("echo 1"), answer())
-        running = desk.begin("run", "Wait.", "--workspace", "work")
+        running = desk.start("run", "Wait.", "--workspace", "work")
         until(lambda: len(desk.server.chats) == 2)
-        os.kill(running, signal.SIGINT)
-        done = desk.command.end(code=1, within_s=_LONGEST_S)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=1, within_s=_LONGEST_S)
         self.check(desk, done)
         assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
@@ -422,10 +420,10 @@ class TestReviewing:
 
     def test_ctrl_c_skips_a_review(self, desk: Desk) -> None:
         desk.server.then(says("Gut."), waits())
-        running = desk.begin("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
+        running = desk.start("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
         until(lambda: len(desk.server.chats) == 2)
-        os.kill(running, signal.SIGINT)
-        done = desk.command.end(code=0, within_s=10)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=0, within_s=10)
         assert "Gut." in done.stdout
         assert "run the command again" not in done.stderr
         assert "nothing to keep" not in done.stderr

@@ -1,7 +1,7 @@
 """What sessions used and cost, as a person asks for it."""
 
 import pytest
-from tests.conftest import Command
+from tests.program import Command
 
 from journeyman import Journeyman
 from journeyman.records import Usage

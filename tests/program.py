@@ -1,0 +1,180 @@
+"""The program as a person runs it, in a home of its own: in this process, which is quick, or in a
+process that can be signalled.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from journeyman import cli
+
+TIMEOUT_S = 120.0
+"""A process that takes longer hangs."""
+
+
+class Command:
+    """`journeyman` in a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environ = {
+            "HOME": str(home),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "COLUMNS": "100",
+        }
+
+    def __call__(
+        self, *arguments: object, code: int | None = 0, typed: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the program with these arguments; it must end with `code`, unless that is None, and
+        without a traceback.
+        """
+        if "PYTHONPATH" in environ:  # which an interpreter reads when it starts
+            return self.start(*arguments, typed=typed, **environ).wait(code=code)
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8") as stdin,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as stdout,
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="backslashreplace") as stderr,
+        ):
+            stdin.write(typed)
+            stdin.seek(0)
+            with (
+                _surroundings(self.environ | environ, self.home),
+                _standard_streams(stdin, stdout, stderr),
+                _arguments("journeyman", *map(str, arguments)),
+            ):
+                ended = _exit_code()
+            output, errors = _content(stdout), _content(stderr)
+        return _checked(ended, output, errors, code)
+
+    def json(self, *arguments: object, code: int = 0, **environ: str) -> Any:
+        return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
+
+    def start(self, *arguments: object, typed: str = "", **environ: str) -> "Process":
+        """Start the program in a process of its own and do not wait for it."""
+        program = [sys.executable, "-m", "journeyman", *map(str, arguments)]
+        return Process(program, self.environ | environ, self.home, typed)
+
+    def python(self, block: str) -> None:
+        """Run a block of Python that uses the library; it must end without an error."""
+        with _surroundings(self.environ, self.home), _arguments("-c"):
+            exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
+
+
+class Process:
+    """The program in a process of its own. What it prints goes into files, so that it never waits
+    for a reader.
+    """
+
+    def __init__(
+        self, program: list[str], environ: Mapping[str, str], folder: Path, typed: str = ""
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="journeyman-process-")
+        place = Path(self._folder.name)
+        self._stdout, self._stderr = place / "stdout", place / "stderr"
+        (place / "stdin").write_text(typed)
+        with (
+            (place / "stdin").open() as stdin,
+            self._stdout.open("w") as stdout,
+            self._stderr.open("w") as stderr,
+        ):
+            self._process = subprocess.Popen(
+                program, env=environ, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr
+            )
+        self.pid = self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def printed(self) -> str:
+        """What it has printed so far, errors after the rest."""
+        return self._stdout.read_text() + self._stderr.read_text()
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def wait(
+        self, *, code: int | None = None, within_s: float = TIMEOUT_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Wait until it ends; kill it when that takes too long."""
+        try:
+            ended = self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            ended = self._process.wait()
+        output, errors = self._stdout.read_text(), self._stderr.read_text()
+        self._folder.cleanup()
+        return _checked(ended, output, errors, code)
+
+
+def _exit_code() -> int:
+    try:
+        cli.main()
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    return 0
+
+
+def _content(file: Any) -> str:
+    if file.closed:  # as the program leaves it when its reader has gone
+        return ""
+    file.flush()
+    file.seek(0)
+    content: str = file.read()
+    return content
+
+
+def _checked(
+    ended: int, output: str, errors: str, code: int | None
+) -> subprocess.CompletedProcess[str]:
+    assert "Traceback" not in errors, errors
+    assert code in (None, ended), f"ended with {ended}\n{output}\n{errors}"
+    return subprocess.CompletedProcess([], ended, output, errors)
+
+
+@contextmanager
+def _surroundings(environ: Mapping[str, str], folder: Path) -> Iterator[None]:
+    before, here = dict(os.environ), Path.cwd()
+    _set_environ(environ)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        _set_environ(before)
+        os.chdir(here)
+
+
+def _set_environ(environ: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+    time.tzset()
+
+
+@contextmanager
+def _standard_streams(stdin: Any, stdout: Any, stderr: Any) -> Iterator[None]:
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def _arguments(*arguments: str) -> Iterator[None]:
+    before, sys.argv = sys.argv, list(arguments)
+    try:
+        yield
+    finally:
+        sys.argv = before
