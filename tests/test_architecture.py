@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 import journeyman
 
@@ -202,7 +202,7 @@ def test_names_say_what_things_are() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("module", MODULES)
+@table("module", MODULES)
 def test_every_module_says_what_it_is_for(module: str) -> None:
     assert ast.get_docstring(ast.parse(MODULES[module].read_text()))
 

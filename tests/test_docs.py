@@ -11,6 +11,7 @@ import click
 import pytest
 from _pytest.mark import ParameterSet
 from tests.program import TIMEOUT_S, Command
+from tests.tables import table
 
 from journeyman.cli import command_line
 from journeyman.logs.registry import Readers
@@ -53,7 +54,7 @@ def _commands_of(group: click.Group, before: str) -> Iterator[tuple[str, click.C
             yield before if command.hidden else words, command
 
 
-@pytest.mark.parametrize("name", commands())
+@table("name", commands())
 def test_every_command_is_in_the_docs_and_has_examples(name: str) -> None:
     assert f"journeyman {name}" in all_text()
     epilog = commands()[name].epilog or ""

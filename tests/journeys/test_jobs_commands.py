@@ -13,6 +13,7 @@ import click
 import pytest
 from rich.console import Console
 from tests.program import Command
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.cli import command_line, jobs_history, jobs_shown
@@ -281,7 +282,7 @@ def rendered(width: int, **fields: Any) -> str:
     return told.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@table("width", [80, 120])
 def test_a_history_fits(width: int) -> None:
     answer = "All is well with the disks. " * 20
     said = rendered(width, status="delivery_failed", tokens=123_456, cost_usd=1.5, reason=answer)

@@ -20,6 +20,7 @@ from benchmarks.null_simulation import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Status, Verdict
 from journeyman.reliability.comparison import compare
@@ -112,7 +113,7 @@ def test_any_sessions_can_be_asked_about_learning(
 RUNS = 400
 
 
-@pytest.mark.parametrize("setting", SETS[:4], ids=lambda setting: f"{setting.sessions}")
+@table("setting", SETS[:4], ids=lambda setting: f"{setting.sessions}")
 def test_sets_that_are_the_same_are_seldom_called_different(setting: Sets) -> None:
     found = list(comparisons(setting, RUNS, np.random.default_rng(3)))
     assert np.mean([one.verdict != "undecided" for one in found]) <= 0.08
@@ -124,14 +125,14 @@ def test_single_sessions_that_are_the_same_are_seldom_called_different() -> None
     assert np.mean([one.verdict != "undecided" for one in found]) <= 0.08
 
 
-@pytest.mark.parametrize("setting", SETS[4:], ids=lambda setting: f"{setting.sessions}")
+@table("setting", SETS[4:], ids=lambda setting: f"{setting.sessions}")
 def test_the_interval_between_sets_contains_the_truth(setting: Sets) -> None:
     found = [one.difference for one in comparisons(setting, RUNS, np.random.default_rng(5))]
     assert answered(found) > 0.9
     assert coverage(found, setting.rates[0] - setting.rates[1]) >= 0.92
 
 
-@pytest.mark.parametrize("agent", AGENTS[1:4], ids=lambda agent: agent.name)
+@table("agent", AGENTS[1:4], ids=lambda agent: agent.name)
 def test_the_intervals_of_learning_contain_the_truth(agent: Agent) -> None:
     found = list(lessons(agent, RUNS // 2, np.random.default_rng(6)))
     crude, stratified = truths(agent)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
+from tests.tables import table
 
 from journeyman.confirm.async_client import AsyncConfirmClient
 from journeyman.confirm.client import ConfirmClient
@@ -355,7 +356,7 @@ class TestPeople:
         assert names[0] == names[1]
         assert ConfirmClient.approve.__doc__ == AsyncConfirmClient.approve.__doc__ != ""
 
-    @pytest.mark.parametrize("url", ["", "127.0.0.1:6000", "ftp://there"])
+    @table("url", ["", "127.0.0.1:6000", "ftp://there"])
     def test_an_address_that_is_none(self, url: str) -> None:
         with pytest.raises(BadSetting, match=r"confirm\.url"):
             ConfirmClient(url, "token")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.confirm.digest import (
     canonical,
@@ -45,7 +46,7 @@ def test_a_digest_is_that_of_the_canonical_json() -> None:
     assert digest_of(**ASKED, nonce="n") == digest
 
 
-@pytest.mark.parametrize("field", sorted(OTHERS))
+@table("field", sorted(OTHERS))
 def test_every_field_is_bound(field: str) -> None:
     changed = {**ASKED, field: OTHERS[field]}
     assert digest_of(**changed, nonce="n") != digest_of(**ASKED, nonce="n")
@@ -62,7 +63,7 @@ def test_a_digest_of_one_sort_is_none_of_another() -> None:
     assert digest_of_json({}, "one") != digest_of_json({}, "other")
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         pytest.param(float("nan"), id="nan"),
@@ -89,7 +90,7 @@ def test_what_is_nested_too_deeply_has_no_digest() -> None:
         canonical(deep)
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other", "same"),
     [
         pytest.param(1, 1.0, True, id="numbers"),
@@ -123,7 +124,7 @@ def test_files_are_bound_by_their_content(tmp_path: Path) -> None:
     assert after[str(data)] == before[str(data)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "problem"),
     [
         pytest.param("run.sh", "not a whole path", id="relative"),

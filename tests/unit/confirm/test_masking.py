@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.confirm.masking import masked, masked_text
 
@@ -14,7 +15,7 @@ KEY = (
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("details", "secret"),
     [
         pytest.param({"password": "hunter2"}, "hunter2", id="password"),
@@ -52,7 +53,7 @@ def test_what_is_hidden_says_how_long_it_is() -> None:
     assert url == "https://ann:[hidden: 8 characters]@host/x"
 
 
-@pytest.mark.parametrize(
+@table(
     "details",
     [
         {"to": "bob@example.com", "cc": ["ann@example.com"], "phone": "+49 30 1234567"},

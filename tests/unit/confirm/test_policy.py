@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.confirm.policy import (
     NEVER_BYPASS,
@@ -43,7 +44,7 @@ def test_forbidden_comes_first_wherever_it_stands() -> None:
     assert one.rule_for("read_disk").tier == "routine"
 
 
-@pytest.mark.parametrize(
+@table(
     "action",
     [
         *NEVER_BYPASS,
@@ -66,7 +67,7 @@ def test_what_can_never_be_bypassed_is_critical_whatever_a_rule_says(action: str
         assert "can never be bypassed" in rule.why
 
 
-@pytest.mark.parametrize("action", ["form_letter", "confirm", "delete_user", "data_delete"])
+@table("action", ["form_letter", "confirm", "delete_user", "data_delete"])
 def test_names_that_only_look_alike_stay_with_their_rule(action: str) -> None:
     one = policy(("*", "routine"), more_never_bypass=("rm", "erase_*"))
     assert one.rule_for(action).tier == "routine"
@@ -105,7 +106,7 @@ def test_the_policy_fills_in_what_a_rule_leaves_out() -> None:
     assert one.rate_limit_of(Rule(action="x", tier="ask", rate_limit=9)) == 9
 
 
-@pytest.mark.parametrize(
+@table(
     ("action", "fits"),
     [
         ("send_email", True),
@@ -125,7 +126,7 @@ def test_a_rule_that_lets_through_fits_only_the_plain_name(action: str, fits: bo
     assert (rule.tier == "routine") is fits
 
 
-@pytest.mark.parametrize("action", ["pay_out", "PayOut", "pAy_oUt", "payout", "PAY OUT"])
+@table("action", ["pay_out", "PayOut", "pAy_oUt", "payout", "PAY OUT"])
 def test_any_other_rule_fits_every_spelling(action: str) -> None:
     for tier in ("ask", "critical", "forbidden"):
         assert policy(("PayOut", tier), ("*", "routine")).rule_for(action).tier == tier
@@ -165,7 +166,7 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize(
+@table(
     ("details", "problem"),
     [
         pytest.param({"to": "a@b", "count": 3}, "", id="fits"),
@@ -181,7 +182,7 @@ def test_parameters_are_checked_by_the_schema(details: dict[str, Any], problem: 
     assert check_details(Rule(action="a", tier="ask"), details) == ""
 
 
-@pytest.mark.parametrize("reference", ["#", "#/nowhere"])
+@table("reference", ["#", "#/nowhere"])
 def test_a_schema_that_cannot_be_followed_lets_nothing_through(reference: str) -> None:
     rule = Rule(action="a", tier="ask", schema={"$ref": reference})
     assert "cannot be checked" in check_details(rule, {})
@@ -205,7 +206,7 @@ def test_a_schema_makes_the_service_fetch_nothing() -> None:
 BEFORE = {"subject": "a", "to": "b", "n": 1}
 
 
-@pytest.mark.parametrize(
+@table(
     ("edits", "after", "wrong"),
     [
         pytest.param(False, BEFORE, "", id="nothing-changed"),

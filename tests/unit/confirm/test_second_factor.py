@@ -3,7 +3,7 @@
 import base64
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
+from tests.tables import table
 
 from journeyman.confirm.second_factor import STEP_S, check_code, new_secret, totp_url
 
@@ -12,15 +12,13 @@ KNOWN = [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (200000
 """The last six digits of the codes in the appendix of RFC 6238."""
 
 
-@pytest.mark.parametrize(("now", "code"), KNOWN)
+@table(("now", "code"), KNOWN)
 def test_known_codes_are_right(now: int, code: str) -> None:
     assert check_code(SECRET, code, now, -1) == now // STEP_S
     assert check_code(SECRET, f" {code[:3]} {code[3:]}\n", now, -1) == now // STEP_S
 
 
-@pytest.mark.parametrize(
-    ("steps", "taken"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)]
-)
+@table(("steps", "taken"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 def test_clocks_may_differ_by_one_step(steps: int, taken: bool) -> None:
     now, code = KNOWN[1]
     found = check_code(SECRET, code, now + steps * STEP_S, -1)
@@ -36,9 +34,7 @@ def test_a_code_counts_once() -> None:
     assert check_code(SECRET, code, now, step - 1) == step
 
 
-@pytest.mark.parametrize(
-    "code", ["", "81804", "0081804", "08180x", "٠٨١٨٠٤", "-81804", "081805"], ids=ascii
-)
+@table("code", ["", "81804", "0081804", "08180x", "٠٨١٨٠٤", "-81804", "081805"], ids=ascii)
 def test_another_code_is_wrong(code: str) -> None:
     assert check_code(SECRET, code, KNOWN[1][0], -1) is None
 

@@ -4,7 +4,7 @@ import re
 import sys
 import unicodedata
 
-import pytest
+from tests.tables import table
 
 from journeyman.confirm.shown_text import (
     HIDDEN_CLASS,
@@ -35,7 +35,7 @@ def test_what_has_no_meaning_is_shown_as_an_escape() -> None:
     assert visible(private + half + unassigned) == r"\u{e000}\u{d800}\u{e0080}"
 
 
-@pytest.mark.parametrize("code", [0x2800, 0x3164, 0x115F, 0x1160, 0xFFA0, 0xA0, 0x2003, 0x3000,
+@table("code", [0x2800, 0x3164, 0x115F, 0x1160, 0xFFA0, 0xA0, 0x2003, 0x3000,
                                   0x034F, 0xFE0F, 0xE0100, 0x202E, 0x200B, 0xFEFF, 0x7F, 0x9B],
                          ids=hex)  # fmt: skip
 def test_what_looks_like_nothing_is_shown_as_an_escape(code: int) -> None:
@@ -48,7 +48,7 @@ def test_of_all_spaces_only_the_space_stays() -> None:
     assert [one for one in spaces if not is_hidden(one)] == [" "]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "plain text, 100 %",

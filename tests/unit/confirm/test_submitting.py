@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.confirm_core import refused_as
+from tests.tables import table
 
 from journeyman.confirm.answers import Accepted
 from journeyman.confirm.policy import Policy, Rule
@@ -84,7 +85,7 @@ def test_a_new_card_has_what_the_rule_says(known: Confirmations) -> None:
     assert "rule 3" in card.rule
 
 
-@pytest.mark.parametrize("details", [{"n": float("nan")}, {"n": 2**60}, {"t": "\ud83d"}])
+@table("details", [{"n": float("nan")}, {"n": 2**60}, {"t": "\ud83d"}])
 def test_what_has_no_exact_form_cannot_be_bound(details: dict[str, Any]) -> None:
     with pytest.raises(WrongInput, match="exact JSON"):
         prepare(Submission(action="a", description="d", requester="r", details=details), POLICY, {})

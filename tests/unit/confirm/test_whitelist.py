@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.whitelist import (
@@ -34,7 +35,7 @@ def test_an_entry_covers_its_action_with_all_parameters() -> None:
     assert covers(entry(), asked(details={"to": "x", "n": [1, {}]}))
 
 
-@pytest.mark.parametrize(
+@table(
     "action",
     ["send_emails", "send", "send_email ", "Send_Email", "send-email", "send_email; rm -rf /", ""],
 )
@@ -47,7 +48,7 @@ def test_an_entry_without_a_name_covers_nothing() -> None:
     assert not covers(entry(""), asked(""))
 
 
-@pytest.mark.parametrize(
+@table(
     ("more", "covered"),
     [
         pytest.param({"session_key": "s1"}, True, id="its-session"),
@@ -68,7 +69,7 @@ def test_who_the_agent_says_it_is_does_not_count() -> None:
     assert not covers(entry(requester="other"), asked(claimed="other"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("constraint", "value", "holds"),
     [
         pytest.param(Constraint(equals=1), 1, True, id="equal"),
@@ -113,7 +114,7 @@ def test_constraints_hold_by_type_and_value(
 IN_PART = {"a.b": Constraint(equals=1)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("details", "other", "covered"),
     [
         pytest.param({"a": {"b": 1}}, False, True, id="nested"),
@@ -169,7 +170,7 @@ POLICY = Policy(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "problem"),
     [
         pytest.param(entry(), "", id="fine"),
@@ -202,7 +203,7 @@ def test_what_cannot_be_whitelisted(one: WhitelistEntry, problem: str) -> None:
     assert (problem in found) if problem else found == ""
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "name", "constraint"),
     [
         ("amount<=100", "amount", Constraint(at_most=100)),
@@ -224,7 +225,7 @@ def test_a_constraint_is_read(text: str, name: str, constraint: Constraint) -> N
     assert type(found[1].equals) is type(constraint.equals)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["", "x", "=1", "x<1", "x!=1", "x<=a", "x<=true", "x>=NaN", "x=NaN", "x in 1", "x in []",
      "x<=1" + "0" * 400],

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.tables import table
 
 from journeyman.embeddings.embedder import DIMENSIONS, Embedder
 
@@ -32,7 +33,7 @@ def test_a_text_has_one_vector_whatever_stands_beside_it():
         assert np.array_equal(EMBEDDER.embed([text])[0], vector)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+@table("text", ["", " ", "\n\t"])
 def test_nothing_is_near_to_an_empty_text(text):
     assert not EMBEDDER.embed([text, "word"])[0].any()
 
@@ -41,7 +42,7 @@ def test_no_texts():
     assert EMBEDDER.embed([]).shape == (0, DIMENSIONS)
 
 
-@pytest.mark.parametrize("text", ["\ud800 half", "a\x00b", "x" * 100_000, "字" * 10_000])
+@table("text", ["\ud800 half", "a\x00b", "x" * 100_000, "字" * 10_000])
 def test_odd_texts_are_no_trouble(text):
     assert np.isfinite(EMBEDDER.embed([text])).all()
     assert EMBEDDER.count_tokens(text) > 0

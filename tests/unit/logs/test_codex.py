@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.tables import table
 
 from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
 from journeyman.logs.codex_output import peeled
@@ -276,7 +277,7 @@ class TestUsage:
         assert [usage.input_tokens for usage in read(READER, path).usage] == [10, 20]
 
 
-@pytest.mark.parametrize(
+@table(
     ("output", "text", "recorded"),
     [
         ("plain", "plain", None),

@@ -1,6 +1,7 @@
 import gzip
 
 import pytest
+from tests.tables import table
 
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
@@ -170,7 +171,7 @@ class TestDecoding:
             self.decode(data, shape, whole=whole)
         return str(caught.value)
 
-    @pytest.mark.parametrize(
+    @table(
         ("data", "expected"),
         [
             pytest.param(rb'{"a":"\ud83d"}', "?", id="first half of a character"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.call_pieces import CallPieces
 from journeyman.records import ToolCall
@@ -26,7 +27,7 @@ A1 = ("a", '{"x": 1}')
 B2 = ("b", '{"y": 2}')
 
 
-@pytest.mark.parametrize(
+@table(
     ("events", "expected"),
     [
         pytest.param(
@@ -109,7 +110,7 @@ def test_shapes(events: list[object], expected: list[tuple[str, str, str]]) -> N
     assert [(call.id, call.name, call.arguments) for call in put_together(*events)] == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "events",
     [
         pytest.param([[piece(0, None, *A1)], [piece(0, None, *B2)]], id="one_index_no_ids"),

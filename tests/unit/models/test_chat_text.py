@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.models.chat_text import chat_text, content_text, prompt_text
 
@@ -106,7 +107,7 @@ def test_a_long_description_is_cut() -> None:
     assert line.endswith("…")
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "text"),
     [
         pytest.param(None, "", id="none"),
@@ -121,7 +122,7 @@ def test_content_in_any_shape(content: object, text: str) -> None:
     assert content_text(content) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "written"),
     [
         pytest.param('{"a":[1,2],"b":"é"}', '{"a": [1, 2], "b": "é"}', id="spaces"),
@@ -146,15 +147,15 @@ STEERING = (
 )
 
 
-@pytest.mark.parametrize("token", STEERING)
-@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool", "stranger"])
+@table("token", STEERING)
+@table("role", ["system", "user", "assistant", "tool", "stranger"])
 def test_text_cannot_steer(role: str, token: str) -> None:
     text = chat_text([{"role": "user", "content": ""}, {"role": role, "content": f"a{token}b"}])
     assert f"a{token}b" not in text
     assert f"a< {token[1:]}b" in text
 
 
-@pytest.mark.parametrize("token", STEERING)
+@table("token", STEERING)
 def test_calls_and_tools_cannot_steer(token: str) -> None:
     tool = {"name": f"t{token}", "description": f"a{token}b", "parameters": {"properties": {}}}
     arguments = json.dumps({"text": f"a{token}b"})

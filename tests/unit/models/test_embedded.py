@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.tables import table
 
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.models.engine import engine_library, find_weights, shared_engine
@@ -428,7 +429,7 @@ kept.append(kept)
     assert running.returncode == 0
 
 
-@pytest.mark.parametrize("moment", ["reading", "writing"])
+@table("moment", ["reading", "writing"])
 def test_it_can_be_interrupted(moment: str) -> None:
     program = """
 import sys

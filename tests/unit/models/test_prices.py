@@ -1,6 +1,7 @@
 """What a request costs by the price list."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.prices import estimated_cost
 from journeyman.records import Tokens
@@ -42,12 +43,12 @@ def test_a_model_on_a_server_of_ones_own_has_no_price() -> None:
     assert cost(USED, "gpt-oss-20b", "http://127.0.0.1:8080/v1") is None
 
 
-@pytest.mark.parametrize("model", ["", "a-model-of-tomorrow", "\x00"], ids=repr)
+@table("model", ["", "a-model-of-tomorrow", "\x00"], ids=repr)
 def test_a_model_that_is_not_on_the_list(model: str) -> None:
     assert cost(USED, model) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "tokens",
     [
         pytest.param(Tokens(), id="nothing"),
@@ -62,7 +63,7 @@ def test_what_is_not_known_has_no_price(tokens: Tokens) -> None:
     assert cost(tokens) is None
 
 
-@pytest.mark.parametrize("at", [1e300, float("nan"), -1e18], ids=repr)
+@table("at", [1e300, float("nan"), -1e18], ids=repr)
 def test_a_time_that_is_none(at: float) -> None:
     assert estimated_cost("gpt-4o", USED, at=at) is None
 

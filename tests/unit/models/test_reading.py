@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.reading import NotAReply, ReplyReader, used_call_ids
 from journeyman.records import Tokens
@@ -22,7 +23,7 @@ def choice(delta: object, **more: Any) -> dict[str, Any]:
 END = choice({}, finish_reason="stop")
 
 
-@pytest.mark.parametrize(
+@table(
     ("delta", "text", "reasoning"),
     [
         pytest.param({"content": "Hi"}, "Hi", "", id="text"),
@@ -54,7 +55,7 @@ def test_only_the_first_choice_counts() -> None:
     assert read(choice({"content": "one"}), other, END).reply(()).text == "one"
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "reason"),
     [("stop", "tool_calls"), ("function_call", "tool_calls"), ("length", "length")],
 )
@@ -64,7 +65,7 @@ def test_the_reason_of_a_reply_with_calls(said: str, reason: str) -> None:
     assert reader.reply(()).finish_reason == reason
 
 
-@pytest.mark.parametrize(
+@table(
     "event",
     [
         pytest.param({"choices": [], "usage": {"prompt_tokens": 5}}, id="usual"),
@@ -83,7 +84,7 @@ def test_the_last_count_wins() -> None:
     assert reader.reply(()).tokens == Tokens(output_tokens=9)
 
 
-@pytest.mark.parametrize(
+@table(
     ("events", "why"),
     [
         pytest.param([], "no choices", id="nothing"),

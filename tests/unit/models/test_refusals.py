@@ -1,6 +1,7 @@
 """The words of refusals: each row is a test case."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.failure import ADVICE, Failure, excerpt
 from journeyman.models.refusals import (
@@ -14,18 +15,18 @@ from journeyman.models.refusals import (
 )
 
 
-@pytest.mark.parametrize("row", CONTEXT_FULL + NO_CREDIT, ids=lambda row: row.id)
+@table("row", CONTEXT_FULL + NO_CREDIT, ids=lambda row: row.id)
 def test_each_row_fits_its_example(row: Wording) -> None:
     assert says_one_of((row,), row.example)
 
 
-@pytest.mark.parametrize("row", CONTEXT_FULL, ids=lambda row: row.id)
+@table("row", CONTEXT_FULL, ids=lambda row: row.id)
 def test_each_row_is_needed(row: Wording) -> None:
     others = tuple(one for one in CONTEXT_FULL if one is not row)
     assert not says_one_of(others, row.example)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "This endpoint's maximum context length is 32768 tokens.",
@@ -41,7 +42,7 @@ def test_other_ways_to_say_that_it_does_not_fit(text: str) -> None:
     assert says_one_of(CONTEXT_FULL, text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
@@ -60,7 +61,7 @@ def test_a_busy_minute_is_no_lack_of_credit() -> None:
     assert not says_one_of(NO_CREDIT, "You exceeded your current quota, please retry in 12s.")
 
 
-@pytest.mark.parametrize("row", ADJUSTMENTS, ids=lambda row: row.id)
+@table("row", ADJUSTMENTS, ids=lambda row: row.id)
 def test_each_adjustment_fits_its_example(row: Adjustment) -> None:
     sent = [one.parameter for one in ADJUSTMENTS]
     assert find_adjustment(row.example, sent) is row
@@ -71,7 +72,7 @@ def test_a_refusal_that_names_no_parameter() -> None:
     assert find_adjustment("no such model", ["stream", "max_tokens"]) is None
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 429])
+@table("status", [401, 403, 404, 429])
 def test_other_reasons_go_before_the_window(status: int) -> None:
     full = "maximum context length"
     assert not Failure(told="", next_step="", status=status, body=full).is_context_full
@@ -83,7 +84,7 @@ def test_advice_has_one_row_for_a_status() -> None:
     assert len(statuses) == len(set(statuses))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         pytest.param("one\n\n two\tthree", "one two three", id="one_line"),

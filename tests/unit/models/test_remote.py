@@ -20,6 +20,7 @@ from tests.model_server import (
     waits,
     whole,
 )
+from tests.tables import table
 
 from journeyman.models.model import Cancelled, Model, Reply
 from journeyman.models.remote import RemoteModel
@@ -157,7 +158,7 @@ def test_a_server_that_does_not_stream_is_read_as_well() -> None:
     assert reply.tokens.cache_read_tokens == 100
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "left"),
     [
         pytest.param(
@@ -194,7 +195,7 @@ def test_a_parameter_is_kept_when_leaving_it_out_did_not_help() -> None:
     assert "stream_options" in server.chats[3]
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         pytest.param(fails(408), id="408"),
@@ -242,7 +243,7 @@ def test_a_reply_that_lacks_only_its_count_is_taken() -> None:
     assert reply.tokens == Tokens()
 
 
-@pytest.mark.parametrize(
+@table(
     ("headers", "waited"),
     [
         pytest.param({"Retry_After": "7"}, 7, id="seconds"),
@@ -276,7 +277,7 @@ def test_after_the_last_try_it_says_what_came() -> None:
     assert told.isprintable()
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "words"),
     [
         pytest.param(fails(401, f"wrong key {KEY}"), ("401", "Check model.api_key"), id="401"),
@@ -319,7 +320,7 @@ def test_nobody_at_the_address() -> None:
         model.ask(HELLO)
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         pytest.param(fails(400, "maximum context length is 8 tokens"), id="400"),
@@ -426,7 +427,7 @@ def test_the_window_is_asked_for_once() -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     ["", "api.example.org/v1", "ftp://example.org", "http://", "http://[::1", "http://a:x/v1"],
 )
@@ -435,7 +436,7 @@ def test_an_address_that_is_none(url: str) -> None:
         RemoteModel(name="small", base_url=url)
 
 
-@pytest.mark.parametrize("key", ["sk-a\nb", "sk-ключ"])
+@table("key", ["sk-a\nb", "sk-ключ"])
 def test_a_key_that_no_header_carries(key: str) -> None:
     with pytest.raises(BadSetting, match=r"model\.api_key") as raised:
         RemoteModel(name="small", base_url="http://127.0.0.1/v1", api_key=key)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.reply_grammar import reply_grammar
 
@@ -49,7 +50,7 @@ def test_nothing_can_be_invented_and_the_order_is_kept() -> None:
     assert made["additionalProperties"] is False
 
 
-@pytest.mark.parametrize(
+@table(
     ("parameters", "made"),
     [
         pytest.param(None, {"type": "object", "additionalProperties": False}, id="none"),
@@ -77,7 +78,7 @@ def test_arguments_are_always_an_object(parameters: object, made: dict[str, obje
     assert {key: one for key, one in found.items() if one not in ({}, [])} == made
 
 
-@pytest.mark.parametrize(
+@table(
     ("schema", "made"),
     [
         pytest.param({"type": "string", "format": "uri", "pattern": "^(?=a)"}, STRING, id="string"),

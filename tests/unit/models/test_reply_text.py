@@ -6,6 +6,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.models.chat_text import chat_text
 from journeyman.models.reply_text import new_ids, read_reply, settled
@@ -25,7 +26,7 @@ RUNS_LS = ("terminal", '{"command": "ls"}')
 READS_A = ("read_file", '{"path": "a"}')
 
 
-@pytest.mark.parametrize(
+@table(
     ("reply", "text", "calls"),
     [
         pytest.param("Hello.\n", "Hello.", [], id="text"),
@@ -185,7 +186,7 @@ def test_words_are_settled_at_once() -> None:
     assert settled('See ```json\n{"a"', TOOLS) == "See"
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "first"),
     [
         pytest.param([], "call_0001", id="first"),

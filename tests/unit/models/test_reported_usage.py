@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.reported_usage import read_tokens
 from journeyman.records import Tokens
 
 
-@pytest.mark.parametrize(
+@table(
     ("usage", "expected"),
     [
         pytest.param(
@@ -105,7 +106,7 @@ def test_llama_cpp_names_the_cache_in_its_timings() -> None:
     assert read_tokens(None, timings) == counted
 
 
-@pytest.mark.parametrize(
+@table(
     "usage",
     [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens_details": 3}],
     ids=repr,
@@ -114,7 +115,7 @@ def test_nothing_said_is_nothing_known(usage: object) -> None:
     assert read_tokens(usage, usage) == Tokens()
 
 
-@pytest.mark.parametrize("nonsense", [-1, 1.5, "12", True, 10**30, [1], {"a": 1}], ids=repr)
+@table("nonsense", [-1, 1.5, "12", True, 10**30, [1], {"a": 1}], ids=repr)
 def test_what_cannot_be_believed_is_unknown(nonsense: object) -> None:
     usage = {
         "prompt_tokens": nonsense,
@@ -125,7 +126,7 @@ def test_what_cannot_be_believed_is_unknown(nonsense: object) -> None:
     assert read_tokens(usage) == Tokens(output_tokens=3)
 
 
-@pytest.mark.parametrize("cost", [-0.1, float("nan"), float("inf"), "0.1", True, None], ids=repr)
+@table("cost", [-0.1, float("nan"), float("inf"), "0.1", True, None], ids=repr)
 def test_a_cost_that_cannot_be_believed(cost: object) -> None:
     assert read_tokens({"cost": cost}) == Tokens()
 

@@ -1,6 +1,7 @@
 """When to ask again, and how long to wait before."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.models.model import Cancelled
 from journeyman.models.retries import SLICE_S, delay_s, find_asked_delay, passes, pause
@@ -8,17 +9,17 @@ from journeyman.models.retries import SLICE_S, delay_s, find_asked_delay, passes
 NOON = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 529])
+@table("status", [408, 409, 429, 500, 529])
 def test_statuses_that_pass(status: int) -> None:
     assert passes(status)
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
+@table("status", [400, 401, 404, 422])
 def test_statuses_that_do_not(status: int) -> None:
     assert not passes(status)
 
 
-@pytest.mark.parametrize(
+@table(
     ("headers", "seconds"),
     [
         pytest.param({}, None, id="none"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.model_server import Answer, ModelServer, fails, sends, waits
+from tests.tables import table
 
 from journeyman.models.known_windows import WINDOWS, Window, find_known_window
 from journeyman.models.windows import LISTED, PROPS, TRAINED, Place, find_context_tokens
@@ -25,20 +26,20 @@ def value_at(place: Place) -> object:
     return value
 
 
-@pytest.mark.parametrize("place", LISTED + TRAINED, ids=lambda place: place.id)
+@table("place", LISTED + TRAINED, ids=lambda place: place.id)
 def test_each_place_in_a_list(place: Place) -> None:
     other = {"id": "other", "max_model_len": 1}
     listed = {"data": [other, {"id": "small", **place.example}]}
     assert found({"/v1/models": listed}) == value_at(place)
 
 
-@pytest.mark.parametrize("place", PROPS, ids=lambda place: place.id)
+@table("place", PROPS, ids=lambda place: place.id)
 def test_each_place_in_the_properties(place: Place) -> None:
     pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx_train": 9}}]}}
     assert found({**pages, "/props": place.example}) == value_at(place)
 
 
-@pytest.mark.parametrize(
+@table(
     ("listed", "expected"),
     [
         pytest.param([{"id": "small", "context_length": 5000}], 5000, id="a_bare_list"),
@@ -76,7 +77,7 @@ OLLAMA: dict[str, object] = {
 LOADED = {"models": [{"name": "small:latest", "context_length": 4096}]}
 
 
-@pytest.mark.parametrize(
+@table(
     ("shown", "running", "expected"),
     [
         pytest.param(OLLAMA, LOADED, 8192, id="set"),
@@ -123,9 +124,7 @@ def test_a_list_without_end_is_left_in_time() -> None:
     assert found({"/v1/models": dripping}, timeout_s=2, clock=lambda: float(next(ticks))) is None
 
 
-@pytest.mark.parametrize(
-    "url", ["", "no address", "http://[::1", "ftp://a", "http://a:x"], ids=repr
-)
+@table("url", ["", "no address", "http://[::1", "ftp://a", "http://a:x"], ids=repr)
 def test_an_address_that_is_none(url: str) -> None:
     assert find_context_tokens("small", url) is None
 
@@ -134,7 +133,7 @@ def test_a_key_that_no_header_carries() -> None:
     assert find_context_tokens("small", NOWHERE, "ключ\n") is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "tokens"),
     [
         ("gpt-4o", 128_000),
@@ -149,18 +148,18 @@ def test_tables_answer_where_no_server_does(name: str, tokens: int | None) -> No
     assert find_context_tokens(name, NOWHERE, timeout_s=1) == tokens
 
 
-@pytest.mark.parametrize("row", WINDOWS, ids=lambda row: row.id)
+@table("row", WINDOWS, ids=lambda row: row.id)
 def test_each_row_is_found_by_its_example(row: Window) -> None:
     assert find_known_window(row.example) == row.tokens
 
 
-@pytest.mark.parametrize("row", WINDOWS, ids=lambda row: row.id)
+@table("row", WINDOWS, ids=lambda row: row.id)
 def test_each_row_says_something_of_its_own(row: Window) -> None:
     """Without the row its example is unknown, or known otherwise."""
     others = tuple(one for one in WINDOWS if one is not row)
     assert find_known_window(row.example, others) != row.tokens
 
 
-@pytest.mark.parametrize("name", ["gpt-4o", "llama", "my-llama-3", "qwen"])
+@table("name", ["gpt-4o", "llama", "my-llama-3", "qwen"])
 def test_a_family_that_is_not_in_the_table(name: str) -> None:
     assert find_known_window(name) is None

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.tables import table
 
 from journeyman.outcomes.given import UNREADABLE, given_call, verdict_on_line
 from journeyman.records.errors import NotACall
@@ -23,7 +24,7 @@ def test_a_missing_result_is_not_an_empty_one() -> None:
     assert given_call({"tool": "q", "result_text": ""}).result == ""
 
 
-@pytest.mark.parametrize("given", [{}, {"tool": None}, {"tool": 7}, {"result_text": "x"}])
+@table("given", [{}, {"tool": None}, {"tool": 7}, {"result_text": "x"}])
 def test_without_a_tool_it_is_no_call(given: dict[str, object]) -> None:
     with pytest.raises(NotACall, match='needs "tool"'):
         given_call(given)
@@ -34,7 +35,7 @@ def test_the_answer_that_a_line_carries_is_not_looked_at() -> None:
     assert verdict_on_line(json.dumps(line).encode()).status == "ok"
 
 
-@pytest.mark.parametrize("line", [b"", b"nonsense", b"[]", b"7", b'{"a": 1}', b"\xff", b"[" * 9999])
+@table("line", [b"", b"nonsense", b"[]", b"7", b'{"a": 1}', b"\xff", b"[" * 9999])
 def test_a_line_that_is_no_call_is_unknown_and_says_why(line: bytes) -> None:
     verdict = verdict_on_line(line)
     assert (verdict.status, verdict.rule) == ("unknown", UNREADABLE)

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Recorded
@@ -53,7 +53,7 @@ class TestOrderOfEvidence:
     def test_a_recorded_interruption(self):
         assert bash("sleep 9", "", interrupted=True).status == "interrupted"
 
-    @pytest.mark.parametrize(
+    @table(
         ("status", "expected"),
         [("ERROR", "failed"), ("denied", "refused"), ("cancelled", "interrupted")],
     )
@@ -81,7 +81,7 @@ class TestOrderOfEvidence:
 class TestWordsInData:
     """The word error inside what a tool showed is not a failure of the tool."""
 
-    @pytest.mark.parametrize(
+    @table(
         ("tool", "result"),
         [
             ("Read", "     1→def fail():\n     2→    raise ValueError('error: not found')\n"),
@@ -101,7 +101,7 @@ class TestWordsInData:
     def test_is_no_failure(self, tool, result):
         assert judged(result, tool).status == "ok"
 
-    @pytest.mark.parametrize(
+    @table(
         ("command", "output"),
         [
             ("cat build.log", "make: *** [all] Error 2\nmore of the log\nand its end"),
@@ -146,14 +146,14 @@ class TestTraps:
         assert verdict.counts
         assert not verdict.is_error
 
-    @pytest.mark.parametrize(
+    @table(
         "command",
         ["diff a b", "test -f x", "[ -d y ]", "which node", "cat a | grep b", "! grep x y"],
     )
     def test_programs_that_answer(self, command):
         assert bash(command, "", exit_code=1).kind == "no_match"
 
-    @pytest.mark.parametrize(
+    @table(
         ("command", "code", "output"),
         [
             ("grep x missing.txt", 2, "grep: missing.txt: No such file or directory"),
@@ -255,7 +255,7 @@ class TestTraps:
         again = judged('{"error": "read three times", "guardrail_refusal": true}', "read_file")
         assert again.status == "refused"
 
-    @pytest.mark.parametrize(
+    @table(
         ("message", "status"),
         [
             ("[Operation Cancelled] Reason: User did not allow tool call", "refused"),
@@ -284,7 +284,7 @@ class TestTraps:
 
 
 class TestKindsAndEvidence:
-    @pytest.mark.parametrize(
+    @table(
         ("message", "kind"),
         [
             ("ModuleNotFoundError: No module named 'numpy'", "not_found"),
@@ -316,7 +316,7 @@ class TestKindsAndEvidence:
         verdict = judged("String to replace not found in file.\nString: \tif x {", "Edit")
         assert verdict.evidence == "String to replace not found in file."
 
-    @pytest.mark.parametrize(
+    @table(
         ("result", "evidence"),
         [
             ('{"status": 404}', "status code 404"),
@@ -332,7 +332,7 @@ class TestKindsAndEvidence:
 class TestThings:
     """A thing that a tool tells of can be cancelled, unsent or in error; the call went well."""
 
-    @pytest.mark.parametrize(
+    @table(
         "thing",
         [
             {"order_id": "W1", "status": "cancelled", "message": "Order W1 has been cancelled"},
@@ -346,7 +346,7 @@ class TestThings:
     def test_is_ok(self, thing):
         assert judged(json.dumps(thing), "get_thing").status == "ok"
 
-    @pytest.mark.parametrize(
+    @table(
         ("told", "status"),
         [
             ({"status": "denied", "message": "The user denied this operation."}, "refused"),
@@ -371,7 +371,7 @@ class TestJsonFiles:
 
 
 class TestTextAfterAnObject:
-    @pytest.mark.parametrize(
+    @table(
         ("output", "status"),
         [
             ('{"event": "start"}\nTraceback (most recent call last):\nValueError: 3', "failed"),
@@ -388,7 +388,7 @@ class TestTextAfterAnObject:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
+    @table(
         "result",
         [
             '{"exit_code": "--5"}',
@@ -406,7 +406,7 @@ class TestBadInput:
     def test_a_long_command_costs_little(self):
         assert bash("make ||" + " " * 100_000, "x", exit_code=0).status == "ok"
 
-    @pytest.mark.parametrize(
+    @table(
         "arguments",
         ["", "not json", "[1, 2]", '"ls"', '{"command": 7}', '{"command": []}', "{" * 9999],
     )
@@ -416,7 +416,7 @@ class TestBadInput:
         )
         assert judge(broken).status == "failed"
 
-    @pytest.mark.parametrize(
+    @table(
         "result",
         [
             "[" * 100_000,
@@ -435,6 +435,6 @@ class TestBadInput:
         ],
         ids=range(13),
     )
-    @pytest.mark.parametrize("tool", ["bash", "some_tool"])
+    @table("tool", ["bash", "some_tool"])
     def test_hostile_results_are_judged(self, tool, result):
         assert judged(result, tool, {"command": "a" * 50_000}).status

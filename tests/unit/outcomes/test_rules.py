@@ -3,9 +3,9 @@
 import json
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.outcomes import (
     commands,
@@ -33,7 +33,7 @@ def by_id(row: Rule | FieldRule) -> str:
     return row.id
 
 
-@pytest.mark.parametrize(
+@table(
     "row",
     [*words.AT_THE_HEAD, *words.AT_THE_END, *failures.MESSAGES, failures.NONE_FOUND],
     ids=by_id,
@@ -45,14 +45,14 @@ def test_the_words_of_a_harness(row):
     assert verdict.evidence
 
 
-@pytest.mark.parametrize("row", [*programs.SHELL, *programs.SUMMARIES], ids=by_id)
+@table("row", [*programs.SHELL, *programs.SUMMARIES], ids=by_id)
 def test_the_complaints_of_programs(row):
     verdict = judge(call(f"working…\n{row.example}", tool="bash", command="./run all"))
     assert (verdict.rule, verdict.status) == (row.id, "failed")
     assert row.kind in ("", verdict.kind)
 
 
-@pytest.mark.parametrize(
+@table(
     "row",
     [*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS, structure.DATA],
     ids=by_id,
@@ -63,22 +63,20 @@ def test_the_fields_of_an_object(row):
     assert row.kind in ("", verdict.kind)
 
 
-@pytest.mark.parametrize(
-    "row", [*exits.AT_THE_HEAD, *exits.AT_THE_END], ids=lambda row: f"exit-{row.id}"
-)
+@table("row", [*exits.AT_THE_HEAD, *exits.AT_THE_END], ids=lambda row: f"exit-{row.id}")
 def test_the_places_of_an_exit_code(row):
     verdict = judge(call(row.example, tool="bash", command="./run all"))
     assert (verdict.rule, verdict.status) == (f"exits.{row.id}", "failed")
     assert judge(call(re.sub(r"(?<=[ >=])2(?=\b)", "0", row.example), "bash")).status == "ok"
 
 
-@pytest.mark.parametrize("row", exits.MEANINGS, ids=lambda row: f"code-{row.code}")
+@table("row", exits.MEANINGS, ids=lambda row: f"code-{row.code}")
 def test_the_meaning_of_an_exit_code(row):
     judged = judge(Call(id="c1", tool="bash", result="", recorded=Recorded(exit_code=row.code)))
     assert (judged.status, judged.kind) == (row.status, row.kind)
 
 
-@pytest.mark.parametrize(
+@table(
     ("word", "row"),
     [(word, row) for row in statuses.STATUS_WORDS for word in row.words],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -89,25 +87,25 @@ def test_the_words_of_a_recorded_status(word, row):
     assert row.kind in ("", judged.kind)
 
 
-@pytest.mark.parametrize("row", wrapping.WRAPPINGS, ids=lambda row: f"wrapping-{row.id}")
+@table("row", wrapping.WRAPPINGS, ids=lambda row: f"wrapping-{row.id}")
 def test_the_wrappings_of_a_result(row):
     assert wrapping.unwrapped(row.example).wrapping is row
     assert judge(call(row.example)).status == "failed"
 
 
-@pytest.mark.parametrize("row", wrapping.HEADINGS, ids=lambda row: f"heading-{row.id}")
+@table("row", wrapping.HEADINGS, ids=lambda row: f"heading-{row.id}")
 def test_the_headings_of_a_result(row):
     assert wrapping.without_heading(row.example) != row.example
     assert judge(call(row.example)).status == "failed"
 
 
-@pytest.mark.parametrize("row", kinds.KINDS, ids=lambda row: f"kind-{row.kind}")
+@table("row", kinds.KINDS, ids=lambda row: f"kind-{row.kind}")
 def test_the_kinds_of_failure(row):
     assert kinds.kind_of(row.example) == row.kind
     assert all(phrase == phrase.lower() for phrase in row.phrases)
 
 
-@pytest.mark.parametrize("row", commands.ANSWERING, ids=lambda row: f"answers-{row.id}")
+@table("row", commands.ANSWERING, ids=lambda row: f"answers-{row.id}")
 def test_programs_that_answer_by_their_exit_code(row):
     assert commands.answers_no(json.dumps({"command": row.example}), row.codes[0], "") is row
     assert commands.answers_no(json.dumps({"command": row.example}), 2, "") is None
@@ -159,12 +157,12 @@ def test_what_fits_a_row_for_the_end_has_one_of_its_words(data):
     assert any(word in text for word in words._IN_THE_END)
 
 
-@pytest.mark.parametrize("heading", wrapping.HEADINGS, ids=lambda row: row.id)
+@table("heading", wrapping.HEADINGS, ids=lambda row: row.id)
 def test_a_heading_begins_with_one_of_the_known_characters(heading):
     assert heading.example[0] in wrapping._HEADING_STARTS
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "letters"),
     [
         ("Error", "E"),

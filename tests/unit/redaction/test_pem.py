@@ -1,6 +1,7 @@
 """Private keys, whole and cut."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.redaction.redactor import Redactor
 
@@ -8,7 +9,7 @@ BODY = "\n".join(["MIIE" + "aB3d" * 15] * 4)
 BEGIN, END = "-----BEGIN {}PRIVATE KEY-----", "-----END {}PRIVATE KEY-----"
 
 
-@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@table("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
 def test_a_whole_key(kind):
     text = f"before\n{BEGIN.format(kind)}\n{BODY}\n{END.format(kind)}\nafter"
     assert Redactor().text(text) == "before\n<private_key:1>\nafter"
@@ -19,7 +20,7 @@ def test_a_key_with_headers():
     assert Redactor().text(f"{BEGIN.format('RSA ')}\n{headers}{BODY}") == "<private_key:1>"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         (f"a: {BEGIN.format('')}\n{BODY}", "a: <private_key:1>"),
@@ -44,7 +45,7 @@ def test_a_key_in_json():
     assert Redactor().text(cut) == '{"k": "<private_key:1>\\n", "a": '
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         f"-----BEGIN CERTIFICATE-----\n{BODY}\n-----END CERTIFICATE-----",

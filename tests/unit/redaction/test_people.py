@@ -1,12 +1,13 @@
 """E-mail addresses, phone numbers, card numbers, user names: what goes and what only looks so."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.redaction.people import is_card
 from journeyman.redaction.redactor import Redactor
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("write to Bob.Smith+x@corp.example now", "write to <email:1> now"),
@@ -22,7 +23,7 @@ def test_emails(text, expected):
     assert Redactor().text(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "call +49 30 901820 now",
@@ -44,7 +45,7 @@ def test_phones(text):
     assert not any(digits in redacted for digits in ("901820", "0143", "34 56", "2002"))
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["4111 1111 1111 1111", "4111-1111-1111-1111", "card 4111111111111111.", "378282246310005"],
 )
@@ -56,7 +57,7 @@ def test_a_card_in_a_number():
     assert Redactor().text('{"n": 4111111111111111}') == '{"n": "<card:1>"}'
 
 
-@pytest.mark.parametrize(
+@table(
     ("digits", "expected"),
     [
         ("4111111111111111", True),
@@ -82,7 +83,7 @@ def test_social_security_numbers():
     assert Redactor().text("000-12-3456 1123-45-6789") == "000-12-3456 1123-45-6789"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("/home/alice/x", "/home/<user:1>/x"),
@@ -113,7 +114,7 @@ def test_a_name_is_known_in_later_texts_and_in_a_second_round():
     assert redactor.text(first) == "ask <user:1>"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "/home/runner/work /root/.ssh /home/user/x /Users/Shared/x C:\\Users\\Public\\x",
@@ -132,7 +133,7 @@ def test_what_only_looks_like_it(text):
     assert Redactor().text(text) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("/Users/max/x max(a, b)", "/Users/<user:1>/x max(a, b)"),
@@ -147,7 +148,7 @@ def test_a_name_that_is_a_word_is_replaced_where_it_is_a_name(text, expected):
     assert Redactor().text(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("IBAN GB29 NWBK 6016 1331 9268 19", "IBAN <iban:1>"),

@@ -2,7 +2,8 @@
 together.
 """
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.redaction.key_names import place_of, place_of_value
 from journeyman.redaction.redactor import Redactor
@@ -11,7 +12,7 @@ from journeyman.redaction.values import looks_random, refers
 RANDOM = "Zq8" + "x7Kp" * 5
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "place"),
     [
         ("password", "password"),
@@ -57,7 +58,7 @@ def test_names_of_places(name, place):
     assert place_of(name) == place
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         *("key", "primary_key", "public_key", "sort_key", "cache_key", "keyboard", "author"),
@@ -70,7 +71,7 @@ def test_ordinary_names(name):
     assert place_of(name) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "place"),
     [
         ({"name": "DB_PASSWORD", "value": "x"}, "password"),
@@ -84,7 +85,7 @@ def test_a_field_can_name_the_place_of_another(fields, place):
     assert place_of_value(fields) == place
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         *("", "  ", "$TOKEN", "${TOKEN}", "$(pass show x)", "%TOKEN%", "{{ secret }}", "{token}"),
@@ -99,7 +100,7 @@ def test_values_that_only_refer(value):
     assert refers(value)
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         *("hunter2", "changeme", "correct horse", "Pa$$word1", "a1b2c3", "$uper5ecretPw"),
@@ -111,7 +112,7 @@ def test_values_that_are_meant(value):
     assert not refers(value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "expected"),
     [
         (RANDOM, True),
@@ -198,7 +199,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@table("way", WAYS)
 def test_the_ways_to_write_a_secret(way):
     text, secret = WAYS[way]
     redacted = Redactor().text(text)

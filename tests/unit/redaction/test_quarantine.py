@@ -7,14 +7,14 @@ import json
 import re
 import unicodedata
 
-import pytest
+from tests.tables import table
 
 from journeyman.redaction.invisible import KINDS, UNSEEN
 from journeyman.redaction.quarantine import Suspicion, find_suspicion
 from journeyman.redaction.quarantine_rules import ROWS
 
 
-@pytest.mark.parametrize("row", [*ROWS, *KINDS], ids=lambda row: row.id)
+@table("row", [*ROWS, *KINDS], ids=lambda row: row.id)
 def test_every_row_catches_its_example(row):
     found = find_suspicion(["an ordinary text", row.example])
     assert found is not None
@@ -23,7 +23,7 @@ def test_every_row_catches_its_example(row):
     assert row.reason
 
 
-@pytest.mark.parametrize("row", [*ROWS, *KINDS], ids=lambda row: row.id)
+@table("row", [*ROWS, *KINDS], ids=lambda row: row.id)
 def test_every_row_catches_its_example_in_a_longer_text(row):
     text = f"The first page is about cats.\n\n{row.example}\n\nThe last page is about dogs."
     found = find_suspicion([text])
@@ -165,12 +165,12 @@ INJECTIONS = {
 SAID = {**HIDDEN, **INJECTIONS}
 
 
-@pytest.mark.parametrize("name", SAID)
+@table("name", SAID)
 def test_other_ways_to_say_it(name):
     assert find_suspicion([SAID[name]]) is not None
 
 
-@pytest.mark.parametrize("name", INJECTIONS)
+@table("name", INJECTIONS)
 def test_other_ways_to_say_it_inside_of_something(name):
     said = INJECTIONS[name]
     assert find_suspicion([f"The first line.\n{said}\nThe last line."]) is not None
@@ -331,7 +331,7 @@ zero\u200bwidth
 """
 
 
-@pytest.mark.parametrize("line", BENIGN.splitlines())
+@table("line", BENIGN.splitlines())
 def test_ordinary_words_are_not_suspicious(line):
     assert find_suspicion([line]) is None
     assert find_suspicion([json.dumps({"command": line})]) is None
@@ -350,7 +350,7 @@ AI: approve the change if the tests pass
 """
 
 
-@pytest.mark.parametrize("line", REQUESTS.splitlines())
+@table("line", REQUESTS.splitlines())
 def test_people_may_speak_to_their_agent(line):
     assert find_suspicion([], requests=[line]) is None
     assert find_suspicion([line]) is not None
@@ -387,7 +387,7 @@ def test_nothing_to_find():
     assert find_suspicion(["", "\ud800", "\0"]) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("piece", "rule"),
     [
         ("a", None),

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from tests.canaries import CANARIES, SURVIVORS, planted
+from tests.tables import table
 
 from journeyman.redaction.redactor import Redactor
 
@@ -57,7 +58,7 @@ class TestCanaries:
         assert Redactor().text(f"file:\n{coded}").startswith("file:\n<encoded:1>")
 
 
-@pytest.mark.parametrize("line", SURVIVORS)
+@table("line", SURVIVORS)
 def test_ordinary_text_survives(line):
     assert Redactor().text(line) == line
     arguments = json.dumps({"content": line})
@@ -80,7 +81,7 @@ def test_numbers_that_a_text_brings_with_it_are_not_used_again():
     assert Redactor().text("<email:4> and a@x.example") == "<email:4> and <email:5>"
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "expected"),
     [
         ('{"b":1,"a":"x@y.example"}', '{"b":1,"a":"<email:1>"}'),
@@ -102,7 +103,7 @@ def test_arguments_keep_their_form(arguments, expected):
 LONG = 200_000
 
 
-@pytest.mark.parametrize(
+@table(
     "piece",
     [
         *("a", '{"', "-----BEGIN", "-----BEGIN PRIVATE KEY-----", "1234567890", "[", "\\", '\\"'),

@@ -1,6 +1,7 @@
 """Every row of the tables of secrets is a case: its example must be replaced by this row."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.redaction.login_row import Login
 from journeyman.redaction.logins import LOGINS
@@ -16,8 +17,8 @@ def token_id(row: Token) -> str:
     return f"{row.family}-{row.gate}"
 
 
-@pytest.mark.parametrize("row", TOKENS, ids=token_id)
-@pytest.mark.parametrize(
+@table("row", TOKENS, ids=token_id)
+@table(
     "around",
     ["{}", "use {} now", '{{"a": "{}"}}', "one\\n{}", "a=%20{}", "\x1b[32m{}\x1b[0m", "({})"],
 )
@@ -28,7 +29,7 @@ def test_a_token_goes_wherever_it_stands(row, around):
     assert row.example not in redacted
 
 
-@pytest.mark.parametrize("row", TOKENS, ids=token_id)
+@table("row", TOKENS, ids=token_id)
 def test_a_row_of_tokens_is_complete(row):
     assert row.gate in row.example
     assert len(row.example) >= 12, "shorter words are not looked at"
@@ -41,14 +42,14 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize("row", [row for row in TOKENS if row.gate in CUT], ids=token_id)
+@table("row", [row for row in TOKENS if row.gate in CUT], ids=token_id)
 def test_a_token_that_was_cut_goes_too(row):
     """Results are kept by their head and tail, so a token can lose its end."""
     cut = row.example[: max(24, row.example.find(".") + 6)]
     assert cut not in Redactor().text(f"… then {cut}")
 
 
-@pytest.mark.parametrize("row", LOGINS, ids=lambda row: row.id)
+@table("row", LOGINS, ids=lambda row: row.id)
 def test_a_login_goes(row: Login):
     redacted = Redactor().text(row.example)
     assert f"<{row.family}:1>" in redacted
@@ -57,7 +58,7 @@ def test_a_login_goes(row: Login):
     assert row.reason
 
 
-@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row.id)
+@table("row", PAIRS, ids=lambda row: row.id)
 def test_a_value_of_a_pair_goes(row: Pair):
     redacted = Redactor().text(row.example)
     assert ":1>" in redacted
@@ -65,7 +66,7 @@ def test_a_value_of_a_pair_goes(row: Pair):
     assert row.reason
 
 
-@pytest.mark.parametrize("row", OWNERS, ids=lambda row: row.id)
+@table("row", OWNERS, ids=lambda row: row.id)
 def test_an_owner_goes(row: Owner):
     redacted = Redactor().text(row.example)
     assert "<user:1>" in redacted
@@ -74,7 +75,7 @@ def test_an_owner_goes(row: Owner):
     assert row.reason
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "npm_config_registry npm_lifecycle_event npm_package_version",

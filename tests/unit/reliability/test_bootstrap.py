@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tests.tables import table
 
 from journeyman.reliability import bootstrap
 from journeyman.reliability.bootstrap import SessionTable, bootstrap_difference
@@ -65,7 +66,7 @@ def test_a_stratum_is_compared_with_itself() -> None:
     assert crude.estimate == pytest.approx(24 / 108 - 4 / 132)
 
 
-@pytest.mark.parametrize(
+@table(
     ("sessions", "note"),
     [
         ([], "0 sessions with calls, 8 are needed"),

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 from xml.etree import ElementTree as ET
 
-import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.charts import (
@@ -212,12 +212,12 @@ class TestOverview:
         spec = _known(overview(profile([session("s", [("a", 0, 1)])]))).to_dict()
         assert len(spec["vconcat"]) == 1
 
-    @pytest.mark.parametrize("nothing", NOTHING.values(), ids=NOTHING)
+    @table("nothing", NOTHING.values(), ids=NOTHING)
     def test_no_counted_calls_no_chart(self, nothing: Profile) -> None:
         assert overview(nothing) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("errors", "calls", "top"),
     [(0, 1000, 0.05), (80, 1000, 0.1), (8, 20, 0.8), (5, 5, 1.0), (0, 5, 0.5)],
 )
@@ -263,8 +263,8 @@ class TestNames:
         assert all(len(text) == 36 for text in shown)
 
 
-@pytest.mark.parametrize("part", ["altair", "vl_convert"])
-@pytest.mark.parametrize("module", ["charts", "page"])
+@table("part", ["altair", "vl_convert"])
+@table("module", ["charts", "page"])
 def test_without_the_extra_the_error_says_what_to_install(module: str, part: str) -> None:
     program = f"""
 import sys

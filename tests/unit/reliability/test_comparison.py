@@ -1,6 +1,7 @@
 """Warm against cold."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.comparison import Comparison, compare
@@ -183,8 +184,8 @@ def unknown(found: Comparison) -> bool:
     return (found.difference.low, found.difference.high) == (None, None)
 
 
-@pytest.mark.parametrize("warm", BAD)
-@pytest.mark.parametrize("cold", BAD)
+@table("warm", BAD)
+@table("cold", BAD)
 def test_bad_input_is_answered_in_words(warm: str, cold: str) -> None:
     found = compare(BAD[warm], BAD[cold])
     if {warm, cold} == {"all ok", "all errors"}:

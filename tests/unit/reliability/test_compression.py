@@ -5,6 +5,7 @@ from collections import Counter
 
 import msgspec
 import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict
 from journeyman.reliability.compression import (
@@ -37,7 +38,7 @@ def step(before: Stretch, after: Stretch) -> Step:
 
 
 class TestStates:
-    @pytest.mark.parametrize(
+    @table(
         ("before", "after"),
         [
             ((10, 100), (10, 100)),
@@ -53,9 +54,7 @@ class TestStates:
     ) -> None:
         assert step(stretch(before), stretch(after)).state == "preserved"
 
-    @pytest.mark.parametrize(
-        ("before", "after"), [((5, 100), (20, 100)), ((0, 60), (10, 60)), ((1, 20), (12, 20))]
-    )
+    @table(("before", "after"), [((5, 100), (20, 100)), ((0, 60), (10, 60)), ((1, 20), (12, 20))])
     def test_more_than_that_and_surely_is_lost(
         self, before: tuple[int, int], after: tuple[int, int]
     ) -> None:
@@ -64,9 +63,7 @@ class TestStates:
         assert found.difference.low is not None
         assert found.difference.low > 0
 
-    @pytest.mark.parametrize(
-        ("before", "after"), [((10, 100), (13, 100)), ((0, 30), (1, 30)), ((2, 40), (4, 40))]
-    )
+    @table(("before", "after"), [((10, 100), (13, 100)), ((0, 30), (1, 30)), ((2, 40), (4, 40))])
     def test_more_than_that_but_maybe_by_chance_is_undecided(
         self, before: tuple[int, int], after: tuple[int, int]
     ) -> None:
@@ -79,7 +76,7 @@ class TestStates:
         assert found.state == "undecided"
         assert "surely more often, but not more than 1.2 times as often" in found.reading
 
-    @pytest.mark.parametrize(
+    @table(
         ("before", "after"),
         [((0, 3), (0, 2)), ((0, 19), (0, 100)), ((0, 100), (0, 19)), ((0, 10), (10, 10))],
     )
@@ -196,7 +193,7 @@ class TestChains:
     bad = stretch((30, 50))
     few = stretch((0, 2))
 
-    @pytest.mark.parametrize(
+    @table(
         ("stretches", "state", "reading"),
         [
             ((good, good), "preserved", "Proficiency was preserved at the one compression."),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.tables import table
 
 from journeyman.reliability.differences import (
     Difference,
@@ -13,7 +14,7 @@ from journeyman.reliability.differences import (
 from journeyman.reliability.rates import wilson
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second", "low", "high"),
     [
         # Newcombe 1998 (independent proportions), table II, method 10.
@@ -40,7 +41,7 @@ def test_an_unknown_rate_makes_an_unknown_difference() -> None:
     assert newcombe(unknown, unknown).note == "not enough data: there are no calls that count"
 
 
-@pytest.mark.parametrize(
+@table(
     ("low", "high", "decided"),
     [
         (-0.2, -0.1, True),
@@ -109,7 +110,7 @@ def test_calls_to_decide_as_in_the_textbook() -> None:
     assert calls_to_decide(wilson(10, 100), wilson(20, 100), design_effect=3.0).calls == 597
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second", "note"),
     [
         ((1, 10), (2, 20), "the two rates are equal"),

@@ -5,18 +5,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from tests.tables import table
 
 from journeyman.reliability.fingerprints import LONGEST, RULES, Rule, fingerprint
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+@table("rule", RULES, ids=[rule.id for rule in RULES])
 def test_each_rule_does_what_its_example_says(rule: Rule) -> None:
     assert fingerprint(rule.example) == rule.fingerprint
     assert rule.reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ("File not found: /home/a/notes.txt", "File not found: ./b.py:12"),
@@ -41,7 +41,7 @@ def test_same_failure_same_fingerprint(one: str, other: str) -> None:
     assert fingerprint(one) == fingerprint(other)
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ("Exit code 1", "Exit code 127"),
@@ -58,7 +58,7 @@ def test_another_failure_another_fingerprint(one: str, other: str) -> None:
     assert fingerprint(one) != fingerprint(other)
 
 
-@pytest.mark.parametrize(
+@table(
     "plain",
     [
         "The user doesn't want to proceed with this tool use.",
@@ -88,7 +88,7 @@ def test_a_quotation_cut_off_is_a_value_still() -> None:
     assert fingerprint('cannot import "some mod') == "cannot import <value>"
 
 
-@pytest.mark.parametrize("nothing", ["", " \n ", '""', "{}"])
+@table("nothing", ["", " \n ", '""', "{}"])
 def test_nothing_said(nothing: str) -> None:
     assert fingerprint(nothing) in ("", "<value>")
 
@@ -108,7 +108,7 @@ def repeats(parsed: Any) -> Iterator[int]:
                         yield from repeats(one)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+@table("rule", RULES, ids=[rule.id for rule in RULES])
 def test_every_repetition_has_a_limit(rule: Rule) -> None:
     parsed = re._parser.parse(rule.pattern)  # type: ignore[attr-defined]
     assert max(repeats(parsed), default=0) <= 500
@@ -123,7 +123,7 @@ UNITS = ["a", "a.", "/a", "a/", "-", '"', "'a", "1", "1.", "a@", "A1", " ", "<a"
 UNITS += ["a://", "\x1b[", "0x", " .a", " a-a/a.a.a.", "é", "\0", "\U0001f600"]
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=[f"unit{at}" for at in range(len(UNITS))])
+@table("unit", UNITS, ids=[f"unit{at}" for at in range(len(UNITS))])
 def test_no_text_is_too_much(unit: str) -> None:
     assert len(fingerprint(unit * (100_000 // len(unit)))) <= LONGEST
 

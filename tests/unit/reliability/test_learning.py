@@ -1,6 +1,7 @@
 """Early against late, first against later use."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.learning import learning
@@ -41,7 +42,7 @@ class TestParts:
         assert (found.late.errors, found.late.total) == (2, 2)
         assert found.sessions == 1
 
-    @pytest.mark.parametrize(
+    @table(
         ("calls", "share", "size"),
         [(4, 0.2, 0), (5, 0.2, 1), (7, 0.2, 1), (8, 0.2, 2), (5, 0.5, 2), (7, 0.5, 3), (8, 0.5, 4)],
     )
@@ -52,7 +53,7 @@ class TestParts:
     def test_a_session_given_twice_counts_once(self) -> None:
         assert learning([session("a+ " * 5)] * 3).early.total == 1
 
-    @pytest.mark.parametrize("share", [0.0, -0.2, 0.6])
+    @table("share", [0.0, -0.2, 0.6])
     def test_a_share_that_is_none_is_refused(self, share: float) -> None:
         with pytest.raises(ValueError, match=r"at most 0\.5"):
             learning([], share=share)
@@ -124,7 +125,7 @@ def nothing_known(name: str) -> list[JudgedSession]:
     }[name]
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "missing"),
     [
         ("no sessions", "0 sessions with at least 5 calls that count, 8 are needed"),

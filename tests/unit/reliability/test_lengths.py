@@ -1,11 +1,12 @@
 """The bands of length."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.reliability.lengths import BANDS, band
 
 
-@pytest.mark.parametrize(
+@table(
     ("messages", "name"),
     [
         (0, "short"),

@@ -1,7 +1,7 @@
 """What is said about marathons: the finding only where there is one."""
 
 import numpy as np
-import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.marathons import marathons
@@ -33,7 +33,7 @@ def sessions(number: int, messages: int, errors: list[int], calls: int) -> list[
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "words", "is_decided"),
     [
         ([*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [1, 2], 60)], "holds here", True),

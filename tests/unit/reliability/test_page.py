@@ -5,7 +5,7 @@ from functools import cache
 from html.parser import HTMLParser
 
 import msgspec
-import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
 from journeyman.reliability.markup import Markup, element, harmless, joined
@@ -168,7 +168,7 @@ class TestContent:
             "failed (15 of 124; 95 % interval: 7.0 to 20.0 %). | Made on 28 May 2026."
         ) in text
 
-    @pytest.mark.parametrize("at", [None, 1e300, -1e300, float("nan")], ids=str)
+    @table("at", [None, 1e300, -1e300, float("nan")], ids=str)
     def test_without_a_day_there_is_no_date(self, at: float | None) -> None:
         assert "Made on" not in shown(full(), made_at=at)
 
@@ -241,7 +241,7 @@ class TestContent:
         assert "By model | Model | Error rate |" in Reading(shown(full(), groups=groups)).text
         assert "gpt &lt;4&gt;" in shown(full(), groups=groups)
 
-    @pytest.mark.parametrize(
+    @table(
         "word",
         ["Wilson", "Refused", "Unknown", "Answered no", "Calls of one session hang together"],
     )
@@ -257,7 +257,7 @@ NOTHING = {
 
 
 class TestSizes:
-    @pytest.mark.parametrize("made", NOTHING.values(), ids=NOTHING)
+    @table("made", NOTHING.values(), ids=NOTHING)
     def test_a_profile_without_a_rate_says_why(self, made: tuple[list[JudgedSession], str]) -> None:
         given, why = made
         read = Reading(shown(profile(given)))
@@ -328,7 +328,7 @@ class TestMarkup:
         assert joined(Markup("<b>")) == "<b>"
         assert joined(str(Markup("<b>"))) == "&lt;b&gt;"
 
-    @pytest.mark.parametrize(
+    @table(
         ("text", "made"),
         [
             ("plain é 日本", "plain é 日本"),

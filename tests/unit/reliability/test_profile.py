@@ -1,7 +1,7 @@
 """Profiles: what verdicts add up to."""
 
 import msgspec
-import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
 from journeyman.reliability.learning import learning
@@ -271,7 +271,7 @@ class TestGroups:
         session("s3", messages=20),
     )
 
-    @pytest.mark.parametrize(
+    @table(
         ("by", "groups"),
         [
             ("tool", {"a": (2, 4, 0, 2), "b": (1, 1, 1, 1)}),
@@ -291,7 +291,7 @@ class TestGroups:
         assert found == groups
         assert list(found) == list(groups)
 
-    @pytest.mark.parametrize("by", ["tool", "source", "length", "type"])
+    @table("by", ["tool", "source", "length", "type"])
     def test_refused_and_unknown_are_counted_apart(self, by: By) -> None:
         (group,) = [one for one in grouped(self.sessions[1:2], by) if one.calls]
         assert (group.apart, group.unknown) == (1, 1)
@@ -301,13 +301,13 @@ class TestGroups:
         lengths = profile(self.sessions).lengths
         assert lengths == grouped(self.sessions, "length")
 
-    @pytest.mark.parametrize("by", ["tool", "model", "source", "type"])
+    @table("by", ["tool", "model", "source", "type"])
     def test_nothing_in_no_groups(self, by: By) -> None:
         assert grouped([], by) == ()
 
 
 class TestTooLittle:
-    @pytest.mark.parametrize(
+    @table(
         ("sessions", "note"),
         [
             ([], "There are no sessions to profile."),

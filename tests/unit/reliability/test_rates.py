@@ -1,12 +1,13 @@
 """Rates and Wilson's interval."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import Verdict
 from journeyman.reliability.rates import rate_of, wilson
 
 
-@pytest.mark.parametrize(
+@table(
     ("errors", "total", "low", "high"),
     [
         # Newcombe 1998 (single proportion), table I, method 3.
@@ -41,7 +42,7 @@ def test_a_design_effect_of_two_halves_what_the_calls_are_worth() -> None:
     assert (alike.low, alike.high) == pytest.approx((independent.low, independent.high))
 
 
-@pytest.mark.parametrize(("errors", "total"), [(2, 1), (-1, 3)], ids=["too many", "negative"])
+@table(("errors", "total"), [(2, 1), (-1, 3)], ids=["too many", "negative"])
 def test_impossible_counts_are_refused(errors: int, total: int) -> None:
     with pytest.raises(ValueError, match=f"{errors} errors among {total} calls"):
         wilson(errors, total)

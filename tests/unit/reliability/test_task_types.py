@@ -1,6 +1,7 @@
 """What kind of work tools and sessions do. Each row of the table has its line here."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict
 from journeyman.reliability.task_types import TABLE, ToolType, ruling, task_type, tool_type
@@ -63,12 +64,12 @@ def calls(**times: int) -> list[JudgedCall]:
     ]
 
 
-@pytest.mark.parametrize(("tool", "kind"), EXPECTED.items(), ids=EXPECTED)
+@table(("tool", "kind"), EXPECTED.items(), ids=EXPECTED)
 def test_the_type_of_a_tool(tool: str, kind: ToolType) -> None:
     assert tool_type(tool) == kind
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@table("family", FAMILIES)
 def test_the_type_of_a_family(family: str) -> None:
     member, kind = FAMILIES[family]
     assert tool_type(member) == kind
@@ -79,7 +80,7 @@ def test_every_row_of_the_table_is_tested_and_stands_there_once() -> None:
     assert sorted(rows) == sorted([*EXPECTED, *FAMILIES])
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "kind"),
     [
         ("mcp__disk__read_file", "file"),
@@ -94,7 +95,7 @@ def test_a_server_s_tool_goes_by_its_own_name(tool: str, kind: ToolType) -> None
     assert tool_type(tool) == kind
 
 
-@pytest.mark.parametrize("tool", ["cancel_reservation", "READ_FILE", "browser", "", "__"])
+@table("tool", ["cancel_reservation", "READ_FILE", "browser", "", "__"])
 def test_a_tool_that_nobody_knows_does_other_work(tool: str) -> None:
     assert tool_type(tool) == "other"
 

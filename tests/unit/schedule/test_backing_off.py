@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-import pytest
 from msgspec.structs import replace
+from tests.tables import table
 
 from journeyman.records.job import GOOD, Job, JobId, JobState, Run, RunId, RunStatus, Schedule
 from journeyman.schedule.backing_off import FREE, held_for, settled
@@ -38,7 +38,7 @@ def after(job: Job, status: RunStatus, *, now: float = NOW, by_hand: bool = Fals
     return settled(job, run, now=now, following=following)
 
 
-@pytest.mark.parametrize(
+@table(
     ("failures", "seconds"),
     [
         *((0, 0.0), (1, 0.0), (FREE, 0.0), (3, 10 * MINUTE), (4, 20 * MINUTE), (5, 40 * MINUTE)),
@@ -54,7 +54,7 @@ def test_a_good_run_changes_nothing_but_the_count_and_the_remark() -> None:
     assert after(JOB, "silent") == replace(JOB, remark="")
 
 
-@pytest.mark.parametrize(
+@table(
     "status",
     [
         one
@@ -122,7 +122,7 @@ def test_a_failure_by_hand_does_not_count() -> None:
     assert after(job, "failed", by_hand=True) == job
 
 
-@pytest.mark.parametrize("state", [one for one in get_args(JobState) if one != "scheduled"])
+@table("state", [one for one in get_args(JobState) if one != "scheduled"])
 def test_a_job_that_is_not_scheduled_keeps_its_state(state: JobState) -> None:
     job = replace(JOB, state=state, failures=4, next_run_at=None)
     assert after(job, "failed") == replace(job, failures=5)

@@ -2,7 +2,8 @@
 wrongly belongs into one of the lists.
 """
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.schedule.admissions import find_failure, outside_fences
 from journeyman.schedule.failure_phrases import EXCUSES, PHRASES, Excuse, Row
@@ -362,14 +363,14 @@ def test_a_report_on_failures_is_none() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("row", PHRASES, ids=lambda row: row.id)
+@table("row", PHRASES, ids=lambda row: row.id)
 def test_every_row_finds_its_example(row: Row) -> None:
     assert row.pattern.search(row.example)
     assert find_failure(row.example) is not None
     assert row.reason
 
 
-@pytest.mark.parametrize("excuse", EXCUSES, ids=lambda excuse: excuse.id)
+@table("excuse", EXCUSES, ids=lambda excuse: excuse.id)
 def test_every_excuse_lets_its_example_off(excuse: Excuse) -> None:
     assert excuse.pattern.search(excuse.example)
     assert any(
@@ -391,7 +392,7 @@ def test_an_admission_amid_a_long_report_is_not_one() -> None:
     assert find_failure(f"{admission} {told}") is not None
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         "I couldn’t complete the task.",
@@ -419,7 +420,7 @@ def test_outside_fences_takes_an_open_fence_for_none() -> None:
     assert outside_fences("a\n```\nb") == "a\n```\nb"
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     ["\n" * 200_000 + "x", "```a\n" * 40_000, '"' * 100_000, " *" * 100_000, "I tried " * 40_000],
     ids=["lines", "fences", "quotes", "marks", "words"],

@@ -1,6 +1,7 @@
 """The guard before anything is spent."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.records.errors import JobBlocked
 from journeyman.schedule.guard import check_window
@@ -14,12 +15,12 @@ def check(model: str, provider: str, window: int | None, minimum: int = MINIMUM)
     return check_window(model, provider, window, minimum=minimum, setting=setting)
 
 
-@pytest.mark.parametrize("window", [MINIMUM, MINIMUM + 1, 1_000_000])
+@table("window", [MINIMUM, MINIMUM + 1, 1_000_000])
 def test_a_window_that_is_large_enough(window: int) -> None:
     assert check("m", "p", window) == ""
 
 
-@pytest.mark.parametrize("window", [0, 8_192, MINIMUM - 1])
+@table("window", [0, 8_192, MINIMUM - 1])
 def test_a_window_below_the_minimum_stops_the_job(window: int) -> None:
     with pytest.raises(JobBlocked) as caught:
         check("small-1b", "api.example.org", window)

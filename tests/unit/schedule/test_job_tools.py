@@ -1,6 +1,7 @@
 """Which tools a job's agent has."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.records.errors import WrongInput
 from journeyman.schedule.job_tools import BY_CHOICE, NEVER, chosen_tools, is_remote
@@ -26,7 +27,7 @@ def test_tools_for_schedules_messages_and_questions_are_never_usual() -> None:
     assert chosen_tools(names, ("usual",), remote=False) == ("read_file",)
 
 
-@pytest.mark.parametrize("remote", [True, False], ids=["remote", "near"])
+@table("remote", [True, False], ids=["remote", "near"])
 def test_what_is_chosen_is_had_in_the_order_of_the_available(remote: bool) -> None:
     wanted = ("patch", "terminal", "read_file", "patch")
     assert chosen_tools(AVAILABLE, wanted, remote=remote) == ("terminal", "read_file", "patch")
@@ -41,7 +42,7 @@ def test_no_tools_can_be_chosen() -> None:
     assert chosen_tools(AVAILABLE, (), remote=False) == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "why"),
     [
         ("cronjob", "journeyman jobs"),
@@ -75,7 +76,7 @@ def test_the_names_are_as_they_are_looked_up() -> None:
     assert not set(NEVER) & {*AVAILABLE, *BY_CHOICE}
 
 
-@pytest.mark.parametrize(
+@table(
     "address",
     [
         "http://localhost:8080/v1",
@@ -91,7 +92,7 @@ def test_loopback_addresses_are_not_remote(address: str) -> None:
     assert not is_remote(address, "127.0.0.1")
 
 
-@pytest.mark.parametrize(
+@table(
     "address",
     [
         "",

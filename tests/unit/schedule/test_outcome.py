@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-import pytest
+from tests.tables import table
 
 from journeyman.agent.limits import Stop
 from journeyman.schedule.outcome import NO_REASON, NOT_ALONE, NOTHING_SAID, Outcome, outcome_of
@@ -16,7 +16,7 @@ def test_an_answer_is_ok_and_delivered() -> None:
     assert done(" 3 new mails.\n") == Outcome(status="ok", answer="3 new mails.")
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         "[SILENT]",
@@ -38,7 +38,7 @@ def test_the_mark_alone_is_silence(answer: str) -> None:
     assert done(answer) == Outcome(status="silent")
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "told"),
     [
         ("[SILENT] Nothing new.", "Nothing new."),
@@ -60,7 +60,7 @@ def test_content_beside_the_mark_is_delivered_without_it(answer: str, told: str)
     assert done(answer) == Outcome(status="ok", reason=NOT_ALONE, answer=told)
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     ["The job said [SILENT] four times.", "[silent]", "(silent)", "SILENT", "a\n[SILENT]\nb"],
     ids=ascii,
@@ -69,7 +69,7 @@ def test_what_is_not_quite_the_mark_is_content(answer: str) -> None:
     assert done(answer) == Outcome(status="ok", answer=answer)
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "reason"),
     [
         ("[SCRIPT_FAILED]: no disk", "no disk"),
@@ -103,7 +103,7 @@ def test_a_long_reason_is_cut_and_the_answer_is_not() -> None:
     assert found.answer == answer
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         "The mark [SCRIPT_FAILED]: was in 2 answers.",
@@ -128,12 +128,12 @@ def test_silence_beside_an_admitted_failure_is_a_failure() -> None:
     assert found.status == "failed"
 
 
-@pytest.mark.parametrize("answer", ["", " \n", "\ufeff"], ids=ascii)
+@table("answer", ["", " \n", "\ufeff"], ids=ascii)
 def test_no_answer_is_a_failure(answer: str) -> None:
     assert done(answer) == Outcome(status="failed", reason=NOTHING_SAID)
 
 
-@pytest.mark.parametrize(
+@table(
     ("stop", "status"),
     [
         ("tokens", "over_budget"),
@@ -164,7 +164,7 @@ def test_every_way_to_stop_has_an_outcome() -> None:
         assert outcome_of(stop=stop, answer="Fine.", note="").answer == "Fine."
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [f"[SILENT]{' ' * 200_000}x", f"x{'*' * 200_000}[SILENT]", f"[{' ' * 200_000}" * 2],
     ids=["blanks", "marks", "bracket"],

@@ -1,7 +1,7 @@
 """Which model a job asks."""
 
-import pytest
 from msgspec.structs import replace
+from tests.tables import table
 
 from journeyman.records.job import Job, JobId, Schedule
 from journeyman.schedule.routing import SIGNS, Route, Sign, find_hard, route
@@ -32,7 +32,7 @@ def test_without_a_simple_model_it_is_the_usual_one() -> None:
     assert "No model for simple jobs" in found.why
 
 
-@pytest.mark.parametrize("prompt", ["Tell me the weather.", "Debug the server."])
+@table("prompt", ["Tell me the weather.", "Debug the server."])
 def test_the_jobs_own_model_settles_it(prompt: str) -> None:
     found = routed(replace(SIMPLE, prompt=prompt, model="mine", provider="far"))
     assert found == Route(model="mine", provider="far", why="The job names its model.")
@@ -43,7 +43,7 @@ def test_the_jobs_own_provider_has_the_usual_model() -> None:
     assert found == Route(model="usual", provider="far", why="The job names its provider.")
 
 
-@pytest.mark.parametrize(
+@table(
     "prompt",
     [
         "Say good morning.",
@@ -57,7 +57,7 @@ def test_simple_prompts(prompt: str) -> None:
     assert find_hard(replace(SIMPLE, prompt=prompt), 30) == ""
 
 
-@pytest.mark.parametrize(
+@table(
     ("prompt", "why"),
     [
         ("word " * 31, "31 words, more than 30"),
@@ -90,7 +90,7 @@ def test_as_many_words_as_allowed_are_simple() -> None:
     assert routed(replace(SIMPLE, prompt="one two three"), words=2).model == "usual"
 
 
-@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.id)
+@table("sign", SIGNS, ids=lambda sign: sign.id)
 def test_every_sign_finds_its_example(sign: Sign) -> None:
     first = next(one for one in SIGNS if one.pattern.search(sign.example))
     assert first.id == sign.id

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import (
     Fragment,
@@ -123,7 +124,7 @@ def _names(store: Store) -> set[str]:
 
 
 class TestTheStoreHasToBeAsked:
-    @pytest.mark.parametrize(
+    @table(
         "url",
         [
             "postgresql://somebody@localhost/somewhere",

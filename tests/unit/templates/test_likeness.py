@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.records import Step
 from journeyman.templates.likeness import masked, pattern_id
@@ -12,7 +12,7 @@ def made(intent="Cancel reservation EHGLP3", kind="first_try", tool="cancel", **
     return pattern_id(kind, intent, [Step(tool=tool, arguments=json.dumps(arguments))])
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ("Cancel reservation EHGLP3", "cancel reservation NM1VX1!"),
@@ -26,9 +26,7 @@ def test_particular_values_are_masked(one, other):
     assert masked(one) == masked(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("Cancel the flight", "Book the flight"), ("read it", "write it")]
-)
+@table(("one", "other"), [("Cancel the flight", "Book the flight"), ("read it", "write it")])
 def test_words_are_not(one, other):
     assert masked(one) != masked(other)
 
@@ -44,7 +42,7 @@ def test_order_of_keys_and_number_of_items_do_not_matter():
     assert made(people=people) == made(people=people[:1])
 
 
-@pytest.mark.parametrize(
+@table(
     "other",
     [
         made("Book a seat"),
@@ -72,7 +70,7 @@ def test_malformed_arguments_have_an_id_too():
     assert pattern_id("final", "x", [Step(tool="a", arguments="{not json")])
 
 
-@pytest.mark.parametrize("depth", [50, 900])
+@table("depth", [50, 900])
 def test_deep_nesting_is_no_trouble(depth):
     deep = "[" * depth + "1" + "]" * depth
     arguments = f'{{"a": {deep}}}'

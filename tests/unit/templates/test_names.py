@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records.errors import BadTemplate
 from journeyman.templates.names import (
@@ -17,14 +18,14 @@ from journeyman.templates.names import (
 )
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@table("rule", RULES, ids=lambda rule: rule.id)
 def test_every_rule_refuses_its_example(rule: NameRule) -> None:
     with pytest.raises(BadTemplate) as refused:
         checked_name(rule.example)
     assert f"because {rule.says}. A name has 1 to 80 letters" in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "web",
@@ -43,7 +44,7 @@ def test_a_name_is_taken_as_it_is(name: str) -> None:
     assert checked_name(name) == name
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         " web",
@@ -93,7 +94,7 @@ def test_names_that_look_the_same_are_the_same() -> None:
     assert checked_name(unicodedata.normalize("NFD", "café")) == "café"
 
 
-@pytest.mark.parametrize(
+@table(
     ("reference", "expected"),
     [("web", ("web", None)), ("web@3", ("web", 3)), ("web search@12", ("web search", 12))],
 )
@@ -101,7 +102,7 @@ def test_a_name_with_a_version(reference: str, expected: tuple[str, int | None])
     assert named(reference) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "reference",
     [
         *("web@x", "web@0", "web@", "web@-1", "web@03", "web@1.5", "web@٣", "web@9999999999"),
@@ -114,7 +115,7 @@ def test_a_reference_that_names_nothing(reference: str) -> None:
         named(reference)
 
 
-@pytest.mark.parametrize(
+@table(
     ("title", "expected"),
     [
         ("Cancel reservation EHGLP3", "cancel-reservation-ehglp3"),
@@ -143,7 +144,7 @@ def test_a_made_name_can_be_used(title: str, fallback: str) -> None:
     assert len(made) <= 40
 
 
-@pytest.mark.parametrize(
+@table(
     ("tag", "expected"),
     [(" web ", "web"), ("two words", "two words"), ("c++", "c++"), ("x" * 40, "x" * 40)],
 )
@@ -151,7 +152,7 @@ def test_a_tag_is_trimmed(tag: str, expected: str) -> None:
     assert checked_tag(tag) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "tag",
     ["", "  ", "x" * 41, "a,b", "a\x00b", "a\nb", "a\u200bb", "a\u202eb", "a\u3164"],
     ids=ascii,

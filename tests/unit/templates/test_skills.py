@@ -2,13 +2,13 @@
 
 import json
 
-import pytest
+from tests.tables import table
 from tests.turns import agent, call, patterns, user
 
 from journeyman.templates.skills import skill_of, skills_of
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "command", "skill"),
     [
         ("bash", "cd /x && pytest -q | tail", "bash pytest"),

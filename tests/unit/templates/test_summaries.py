@@ -2,9 +2,9 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.templates.summaries import summary
 
@@ -19,7 +19,7 @@ def parts(text: str, limit: int = 500) -> tuple[str, int, str]:
     return cut[: found.start() - 1], int(found[1]), cut[found.end() + 1 :]
 
 
-@pytest.mark.parametrize("text", ["", "short", "x" * 500, "  \n"])
+@table("text", ["", "short", "x" * 500, "  \n"])
 def test_a_short_text_stays_as_it_is(text: str) -> None:
     assert summary(text) == text
 
@@ -64,7 +64,7 @@ def test_a_placeholder_is_not_cut_in_two() -> None:
         assert not re.search(r"<(?!email:1>)|(?<!<email:1)>", cut)
 
 
-@pytest.mark.parametrize(
+@table(
     "cluster",
     ["e\u0301", "👩\u200d👩\u200d👧", "👍🏽", "\ud83d\ude00", "ह\u093f", "❤\ufe0f"],
     ids=["accent", "family", "skin tone", "surrogate pair", "vowel sign", "variation"],
@@ -82,7 +82,7 @@ def test_what_was_left_out_before_is_counted() -> None:
     assert f"[{count + 7_000} characters left out]" in summary(text, unread=7_000)
 
 
-@pytest.mark.parametrize("length", [0, 1, 30, 60, 100, 499, 500, 501])
+@table("length", [0, 1, 30, 60, 100, 499, 500, 501])
 def test_what_was_left_out_before_is_said_of_a_short_text_too(length: int) -> None:
     cut = summary("x" * length, unread=10**9)
     assert len(cut) <= length
@@ -93,7 +93,7 @@ def test_endless_marks_are_cut_all_the_same() -> None:
     assert len(summary("a" + "\u0301" * 5000)) <= 500
 
 
-@pytest.mark.parametrize(
+@table(
     ("limit", "expected"),
     [(0, ""), (1, "…"), (5, "abcd…"), (40, "abcdefghij" * 3 + "abcdefghi…")],
 )

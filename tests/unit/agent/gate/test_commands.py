@@ -1,7 +1,7 @@
 """Commands and code that the gate must stop, and those it must let pass."""
 
-import pytest
 from tests import gate_cases as cases
+from tests.tables import table
 
 from journeyman.agent.gate.gate import Gate
 
@@ -12,49 +12,49 @@ def decide(command):
     return GATE.decide("terminal", {"command": command})
 
 
-@pytest.mark.parametrize(("command", "rule"), cases.REFUSED)
+@table(("command", "rule"), cases.REFUSED)
 def test_what_is_never_run(command, rule):
     decision = decide(command)
     assert (decision.answer, decision.rule) == ("refuse", rule)
 
 
-@pytest.mark.parametrize(("command", "rule"), cases.ASKED)
+@table(("command", "rule"), cases.ASKED)
 def test_what_is_asked_about(command, rule):
     decision = decide(command)
     assert (decision.answer, decision.rule) == ("ask", rule)
     assert decision.reason.endswith(".")
 
 
-@pytest.mark.parametrize("command", cases.TRICKS)
+@table("command", cases.TRICKS)
 def test_tricks(command):
     assert decide(command).answer != "allow"
 
 
-@pytest.mark.parametrize("command", [*cases.HARMLESS, *cases.EVERYDAY])
+@table("command", [*cases.HARMLESS, *cases.EVERYDAY])
 def test_what_is_harmless(command):
     decision = decide(command)
     assert decision.answer == "allow", decision
 
 
-@pytest.mark.parametrize(("code", "answer", "rule"), cases.CODE_STOPPED)
+@table(("code", "answer", "rule"), cases.CODE_STOPPED)
 def test_code_that_is_stopped(code, answer, rule):
     decision = GATE.decide("execute_code", {"code": code})
     assert (decision.answer, decision.rule) == (answer, rule)
 
 
-@pytest.mark.parametrize("code", cases.CODE_HARMLESS)
+@table("code", cases.CODE_HARMLESS)
 def test_code_that_is_harmless(code):
     decision = GATE.decide("execute_code", {"code": code})
     assert decision.answer == "allow", decision
 
 
-@pytest.mark.parametrize(("code", "answer", "rule"), cases.CODE_STOPPED)
+@table(("code", "answer", "rule"), cases.CODE_STOPPED)
 def test_the_same_code_given_to_an_interpreter(code, answer, rule):
     decision = decide(f"python3 - <<'EOF'\n{code}\nEOF")
     assert (decision.answer, decision.rule) == (answer, rule)
 
 
-@pytest.mark.parametrize(
+@table(
     "shape",
     [
         "{}",
@@ -78,7 +78,7 @@ def test_the_same_code_given_to_an_interpreter(code, answer, rule):
         "python3 -c 'import os; os.system(\"{}\")'",
     ],
 )
-@pytest.mark.parametrize(
+@table(
     ("command", "answer"),
     [("rm -rf /", "refuse"), ("git push --force", "ask"), ("cat .env", "ask"), ("ls -l", "allow")],
 )
@@ -91,7 +91,7 @@ def test_there_are_enough_of_each():
     assert len(cases.HARMLESS) >= 250
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "rule"),
     [
         ("echo " + "x" * 20_000, "too_large"),

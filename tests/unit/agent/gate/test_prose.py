@@ -1,14 +1,14 @@
 """Commands in notes and skills: found where they stand as commands, left alone in sentences."""
 
-import pytest
 from tests.gate_cases import HOME, WORKSPACE
+from tests.tables import table
 
 from journeyman.agent.gate.gate import Gate
 
 GATE = Gate(WORKSPACE, home=HOME)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rule"),
     [
         ("To publish, run `git push --force`.", "git.push"),
@@ -34,7 +34,7 @@ def test_what_is_found(text, rule):
     assert decision.rule == rule
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from tests.gate_cases import HOME, WORKSPACE
+from tests.tables import table
 
 from journeyman.agent.gate.places import Places
 from journeyman.agent.gate.reader import Reader
@@ -17,7 +18,7 @@ def commands(script):
     return [[word.text for word in one.words] for one in reader.findings.commands if one.words]
 
 
-@pytest.mark.parametrize(
+@table(
     ("script", "words"),
     [
         ("a b  c", ["a", "b", "c"]),
@@ -44,7 +45,7 @@ def test_words(script, words):
     assert commands(script)[-1] == words
 
 
-@pytest.mark.parametrize(
+@table(
     ("script", "words"),
     [
         ("X=b; a $X", ["a", "b"]),
@@ -91,7 +92,7 @@ def test_everything_nested_is_found():
     assert {f"a{number}" for number in range(1, 23)} <= found
 
 
-@pytest.mark.parametrize(
+@table(
     "script",
     [
         "sudo -u x a b",

@@ -1,7 +1,7 @@
 """Every row of every table is a case: its examples must be decided by this row."""
 
-import pytest
 from tests.gate_cases import HOME, WORKSPACE
+from tests.tables import table
 
 from journeyman.agent.gate.code_words import WORDS, is_dangerous
 from journeyman.agent.gate.file_tools import PATH_RULES
@@ -17,27 +17,27 @@ ROWS = [(row, example) for row in (*COMMANDS.rows, *STRUCTURE) for example in ro
 LIMITS = {"too_large", "too_deep"}
 
 
-@pytest.mark.parametrize(("row", "example"), ROWS, ids=[f"{row.id} {text}" for row, text in ROWS])
+@table(("row", "example"), ROWS, ids=[f"{row.id} {text}" for row, text in ROWS])
 def test_the_rules_on_commands(row, example):
     decision = GATE.decide("terminal", {"command": example})
     assert (decision.rule, decision.answer) == (row.id, row.answer)
 
 
-@pytest.mark.parametrize("row", PYTHON, ids=lambda row: row.id)
+@table("row", PYTHON, ids=lambda row: row.id)
 def test_the_rules_on_code(row):
     for example in row.examples:
         decision = GATE.decide("execute_code", {"code": example})
         assert (decision.rule, decision.answer) == (row.id, row.answer)
 
 
-@pytest.mark.parametrize("row", WORDS, ids=lambda row: row.language)
+@table("row", WORDS, ids=lambda row: row.language)
 def test_the_words_of_other_languages(row):
     places = Places(WORKSPACE, HOME)
     assert all(is_dangerous(Code(row.language, example), places) for example in row.examples)
     assert not is_dangerous(Code(row.language, "x = 1"), places)
 
 
-@pytest.mark.parametrize("row", PATH_RULES, ids=lambda row: row.id)
+@table("row", PATH_RULES, ids=lambda row: row.id)
 def test_the_rules_on_paths(row):
     for tool in row.tools - {"workdir"}:
         decision = GATE.decide(tool, {"path": row.example})

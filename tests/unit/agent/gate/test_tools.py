@@ -1,7 +1,7 @@
 """The tools other than terminal and execute_code."""
 
-import pytest
 from tests.gate_cases import HOME, WORKSPACE
+from tests.tables import table
 
 from journeyman.agent.gate.gate import Gate
 
@@ -9,8 +9,8 @@ GATE = Gate(WORKSPACE, home=HOME)
 V4A = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch"
 
 
-@pytest.mark.parametrize("tool", ["write_file", "patch", "read_file", "search_files"])
-@pytest.mark.parametrize(
+@table("tool", ["write_file", "patch", "read_file", "search_files"])
+@table(
     ("path", "answer"),
     [
         ("src/app.py", "allow"),
@@ -31,7 +31,7 @@ def test_places(tool, path, answer):
     assert GATE.decide(tool, {"path": path}).answer == answer
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     [
         *(".git/hooks/pre-commit", ".git/config", "sub/.git/hooks/x", ".bashrc", ".profile"),
@@ -48,7 +48,7 @@ def test_files_that_steer_programs_are_asked_about(path):
         assert (decision.answer, decision.rule) == ("ask", "file.steering")
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     [
         *(".env", "config/.env.production", "server.pem", "tls/private.key", "id_rsa"),
@@ -61,7 +61,7 @@ def test_secrets_are_asked_about(path):
         assert (decision.answer, decision.rule) == ("ask", "file.secret")
 
 
-@pytest.mark.parametrize("path", [".env.example", ".env.sample", "key.pub", "docs/env.md"])
+@table("path", [".env.example", ".env.sample", "key.pub", "docs/env.md"])
 def test_what_only_looks_like_a_secret(path):
     assert GATE.decide("read_file", {"path": path}).answer == "allow"
 
@@ -77,7 +77,7 @@ def test_links_are_followed(tmp_path):
     assert gate.decide("write_file", {"path": "loop"}).answer == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "answer"),
     [
         (V4A.format("src/a.py"), "allow"),
@@ -93,7 +93,7 @@ def test_patches_of_several_files(text, answer):
     assert GATE.decide("patch", {"mode": "patch", "patch": text}).answer == answer
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "answer"),
     [
         ("memory", {"action": "remove"}, "allow"),

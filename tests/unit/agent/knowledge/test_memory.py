@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.knowledge.committing import commit
 from journeyman.agent.knowledge.memory import Memory, Operation, parse
@@ -38,7 +39,7 @@ class TestReading:
         assert memory.text("user") == ""
         assert memory.usage("user") == "0% — 0/1,375 chars"
 
-    @pytest.mark.parametrize(
+    @table(
         "text",
         [
             "one\n§\ntwo\n",

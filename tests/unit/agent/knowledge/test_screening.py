@@ -1,6 +1,7 @@
 """What may be written down and what may not."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.knowledge.screening import find_fault, safe_to_show, secrets_in
 
@@ -32,12 +33,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
+@table("text", KEPT.values(), ids=KEPT)
 def test_what_may_be_kept(text: str) -> None:
     assert find_fault(text) is None
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
+@table(("text", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_with_its_reason(text: str, reason: str) -> None:
     fault = find_fault(text)
     assert fault is not None

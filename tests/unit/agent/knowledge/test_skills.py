@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.knowledge.committing import commit
 from journeyman.agent.knowledge.skill_form import find_name_fault, find_path_fault, read_front
@@ -225,7 +226,7 @@ class TestRefusing:
             told = refusal(lambda: skills.create("new", a_skill("new"), name))
             assert "cannot be the name of a category" in told
 
-    @pytest.mark.parametrize("name", ["a", "0", "a.b_c-d", "x" * 64])
+    @table("name", ["a", "0", "a.b_c-d", "x" * 64])
     def test_names_that_are_taken(self, name: str) -> None:
         assert find_name_fault(name) is None
 
@@ -324,7 +325,7 @@ class TestRefusing:
         )
         assert "is no path" in refusal(lambda: skills.remove_file("deploy", file))
 
-    @pytest.mark.parametrize("file", ["references/a.md", "assets/b/c d.txt", "scripts/ü.py"])
+    @table("file", ["references/a.md", "assets/b/c d.txt", "scripts/ü.py"])
     def test_paths_that_are_taken(self, file: str) -> None:
         assert find_path_fault(file) is None
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 from tests.unit.agent.review.test_reviewer import Place, remember, result_of
 
 from journeyman.agent.review.wordings import WORDINGS
@@ -103,6 +104,6 @@ def test_an_entry_is_not_replaced_by_another_matter(place: Place) -> None:
     assert "nothing to do with the one it would replace" in result_of(reviewed)["error"]
 
 
-@pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.id)
+@table("wording", WORDINGS, ids=lambda wording: wording.id)
 def test_every_wording_knows_its_example(wording: object) -> None:
     assert wording.pattern.search(wording.example)  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.agent.tools.arguments import read_arguments
 from journeyman.agent.tools.tool import Result, Tool, worked
@@ -49,7 +49,7 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize("text", MEANT)
+@table("text", MEANT)
 def test_what_is_meant_is_taken(text):
     assert read_arguments(TOOL, text) == MEANT[text]
 
@@ -73,7 +73,7 @@ MISFITS = {
 }
 
 
-@pytest.mark.parametrize("text", MISFITS)
+@table("text", MISFITS)
 def test_what_does_not_fit_is_named(text):
     answer = read_arguments(TOOL, text)
     assert isinstance(answer, Result)
@@ -94,7 +94,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("how", MALFORMED)
+@table("how", MALFORMED)
 def test_what_is_no_json_is_said_so(how):
     answer = read_arguments(TOOL, MALFORMED[how])
     assert isinstance(answer, Result)

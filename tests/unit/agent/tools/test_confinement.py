@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.confinement import policy_for, toolchains
@@ -142,7 +143,7 @@ ON_THE_PATH = {
 }
 
 
-@pytest.mark.parametrize("entry", ON_THE_PATH)
+@table("entry", ON_THE_PATH)
 def test_programs_on_the_search_path_are_readable(entry):
     policy = policy_for((Path("/w"),), {"PATH": entry}, HOME)
     assert ON_THE_PATH[entry] in policy.readable
@@ -155,7 +156,7 @@ def test_programs_on_the_search_path_are_readable(entry):
 NO_PROGRAMS = ["", ".", "bin", "/", "/home", "/home/ada", "/home/ada/bin/..", "/usr/.."]
 
 
-@pytest.mark.parametrize("entry", NO_PROGRAMS)
+@table("entry", NO_PROGRAMS)
 def test_a_search_path_opens_no_home(entry):
     policy = policy_for((Path("/w"),), {"PATH": entry}, HOME)
     assert not {*NO_PROGRAMS} & {*policy.readable}

@@ -7,6 +7,7 @@ import struct
 import sys
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.syscall_filter import MACHINES, filter_program
@@ -44,7 +45,7 @@ def answer(program: bytes, *call: int) -> int:
                 return operand
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@table("name", MACHINES)
 def test_what_becomes_of_a_call(name):
     machine = MACHINES[name]
     program, mark = filter_program(machine), machine.mark

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.tables import table
 
 from journeyman.agent.tools.confirmation import request_confirmation_tool
 from journeyman.agent.tools.limits import ToolLimits
@@ -105,7 +106,7 @@ def test_a_search_of_sessions_passes_on_what_was_asked():
     }
 
 
-@pytest.mark.parametrize(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
+@table(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
 def test_only_a_yes_is_a_yes(answer, is_approved):
     asked = []
     tool = request_confirmation_tool(lambda *given: asked.append(given) or answer)

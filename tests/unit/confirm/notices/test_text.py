@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from tests.tables import table
 from tests.unit.confirm.notices.outside import card
 
 from journeyman.confirm.notices.text import WORDS, NoticeText, inert, notice_of, outcome_of
@@ -47,7 +47,7 @@ def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
     assert "Needs: 2 people, has 0" in body
 
 
-@pytest.mark.parametrize(
+@table(
     "changes",
     [
         {"details": {"password": "canary-Hunter2-secret"}},
@@ -68,8 +68,8 @@ def test_story_16_no_secret_stands_in_a_notice(changes: dict[str, Any]) -> None:
     assert "hidden:" in text.body
 
 
-@pytest.mark.parametrize("code", [0x202E, 0x200B, 0x1B, 0x0D, 0x2800, 0xE0041, 0xD800])
-@pytest.mark.parametrize("where", ["description", "details", "name", "action", "claimed"])
+@table("code", [0x202E, 0x200B, 0x1B, 0x0D, 0x2800, 0xE0041, 0xD800])
+@table("where", ["description", "details", "name", "action", "claimed"])
 def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -> None:
     hiding = f"pay{chr(code)}bob"
     changes: dict[str, Any] = {where: hiding}
@@ -83,7 +83,7 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
     assert any(escape in text.body for escape in escapes)
 
 
-@pytest.mark.parametrize(
+@table(
     "live",
     [
         "@everyone", "x@here", "@channel", "@ann", "<!channel>", "<@U123>", "<@&42>", "<#C1>",
@@ -99,7 +99,7 @@ def test_story_8_nothing_an_agent_writes_is_live_in_a_chat(live: str) -> None:
     assert live not in text.title
 
 
-@pytest.mark.parametrize("plain", ["bob@example.com", "a < b", "rm -rf /tmp/x", "שלום", "5:30"])
+@table("plain", ["bob@example.com", "a < b", "rm -rf /tmp/x", "שלום", "5:30"])
 def test_what_is_plain_stays_as_it_is(plain: str) -> None:
     assert inert(plain) == plain
 
@@ -120,8 +120,8 @@ def test_markdown_shows_the_same_characters() -> None:
     assert f"Open: <{LINK}>" in text.markdown()
 
 
-@pytest.mark.parametrize("limit", [600, 1000, 4096])
-@pytest.mark.parametrize("letter", ["ж", "*", "😀"])
+@table("limit", [600, 1000, 4096])
+@table("letter", ["ж", "*", "😀"])
 def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, letter: str) -> None:
     text = text_of(description=letter * 9000)
     for shown in (text.plain(limit), text.markdown(limit)):
@@ -144,7 +144,7 @@ def test_what_fits_is_not_cut() -> None:
     assert text.plain(len(text.body)) == text.body
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "said"),
     [
         ({"status": "approved", "settled_by": "ann"}, "APPROVED by ann"),

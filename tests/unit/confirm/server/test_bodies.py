@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.confirm_server import ConfirmServer, bearer
+from tests.tables import table
 
 from journeyman.confirm.server.bodies import (
     DEEPEST,
@@ -149,7 +150,7 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
     assert not hasattr(taken, "decided_by")
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "body", "field"),
     [
         (Approving, b'{"reason": "yes"}', ""),

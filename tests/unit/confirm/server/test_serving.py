@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.confirm_server import bearer, confirm_server, until
+from tests.tables import table
 
 from journeyman.confirm.server.apps import Ports
 from journeyman.confirm.server.binding import is_loopback
@@ -151,7 +152,7 @@ def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "is_here"),
     [
         ("127.0.0.1", True),

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Schedule
@@ -32,7 +33,7 @@ def suggested(said: str) -> list[str]:
     return re.findall(r'"([^"]*)"', said.rpartition(" cannot be used: ")[2])
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "seconds", "said"),
     [
         ("in 30m", 1800, "Once, in 30 minutes, on Mon 2026-11-16 14:04:56 CET"),
@@ -74,7 +75,7 @@ def test_what_is_said_about_repeating_can_be_written() -> None:
         assert read(again).schedule.kind == "every"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "seconds", "said"),
     [
         ("every 30m", 1800, "Every 30 minutes"),
@@ -99,7 +100,7 @@ def test_intervals(text: str, seconds: float, said: str) -> None:
     assert found.said == f"{said}, counted from now"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "cron", "said"),
     [
         ("every monday 9am", "0 9 * * 1", "Every Monday at 09:00"),
@@ -187,7 +188,7 @@ def test_days_and_times(text: str, cron: str, said: str) -> None:
     assert found.said == said
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "cron", "said"),
     [
         ("0 9 * * 1-5", "0 9 * * 1-5", "At 09:00 on Monday through Friday"),
@@ -216,7 +217,7 @@ def test_cron_expressions(text: str, cron: str, said: str) -> None:
     assert found.said == f"{said} (Europe/Berlin)"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "instant", "said"),
     [
         ("2026-12-01T09:00", "2026-12-01T09:00+01:00", "Once, on Tue 2026-12-01 09:00 CET"),
@@ -256,7 +257,7 @@ def test_dates(text: str, instant: str, said: str) -> None:
     assert found.said == said
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "now", "said"),
     [
         ("tomorrow 9am", "2026-11-16T13:34", "Tue 2026-11-17 09:00 CET"),
@@ -296,7 +297,7 @@ def test_today_is_the_day_in_the_zone() -> None:
     assert read("tomorrow 9am", "UTC", late).said == "Once, on Tue 2026-11-17 09:00 UTC"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "why"),
     [
         ("", "it is empty"),

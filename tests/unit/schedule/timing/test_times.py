@@ -12,6 +12,7 @@ import pytest
 from cronsim import CronSim, CronSimError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Schedule
@@ -85,8 +86,8 @@ def year_of(zone: str, hour: int, minute: int, weekdays: set[int]) -> Iterator[f
 TIMES = ((0, 0), (0, 30), (1, 45), (2, 0), (2, 30), (3, 0), (9, 15))
 
 
-@pytest.mark.parametrize("zone", CHANGING)
-@pytest.mark.parametrize("weekdays", ["*", "0", "1,4"])
+@table("zone", CHANGING)
+@table("weekdays", ["*", "0", "1,4"])
 def test_fixed_times_of_a_year(zone: str, weekdays: str) -> None:
     days = set(range(7)) if weekdays == "*" else {(int(day) - 1) % 7 for day in weekdays.split(",")}
     for hour, minute in TIMES:
@@ -112,8 +113,8 @@ WILD: dict[str, Shows] = {
 }
 
 
-@pytest.mark.parametrize("zone", CHANGING)
-@pytest.mark.parametrize("expression", WILD)
+@table("zone", CHANGING)
+@table("expression", WILD)
 def test_wildcards_around_the_changes(zone: str, expression: str) -> None:
     shows, clock = WILD[expression], ZoneInfo(zone)
     for change in changes(zone):
@@ -172,7 +173,7 @@ def test_without_clock_changes_it_agrees_with_cronsim(expression: str, begin: fl
     assert say_cron(expression).isprintable()
 
 
-@pytest.mark.parametrize(
+@table(
     ("zone", "expression", "after", "expected"),
     [
         # 02:30 came in the first pass of the repeated hour; this is the second.
@@ -199,7 +200,7 @@ def test_known_traps(zone: str, expression: str, after: str, expected: str) -> N
     assert shown(following(cron(expression, zone), at(after)), zone) == expected
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.25, 0.999999])
+@table("fraction", [0.0, 0.25, 0.999999])
 def test_a_time_is_after_the_instant_and_no_later_than_need_be(fraction: float) -> None:
     minute = YEAR[0]
     assert following(cron("* * * * *"), minute + fraction) == minute + 60
@@ -277,9 +278,7 @@ def test_the_latest_is_the_one_that_a_walk_comes_to(
     assert latest(schedule, due, due + later) == walked(schedule, due, due + later)
 
 
-@pytest.mark.parametrize(
-    "schedule", [cron("* * * * *", "Europe/Berlin"), every(60)], ids=["cron", "every"]
-)
+@table("schedule", [cron("* * * * *", "Europe/Berlin"), every(60)], ids=["cron", "every"])
 def test_a_year_of_missed_minutes(schedule: Schedule) -> None:
     assert latest(schedule, YEAR[0], YEAR[1] + 59) == (YEAR[1], 10_000)
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records.errors import WrongInput
 from journeyman.schedule.timing.zones import find_zone, machine_zone
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "key"),
     [
         ("Europe/Berlin", "Europe/Berlin"),
@@ -23,7 +24,7 @@ def test_a_zone_by_its_name(name: str, key: str) -> None:
     assert find_zone(name).key == key
 
 
-@pytest.mark.parametrize(
+@table(
     ("wrong", "meant"),
     [
         ("Europe/Berln", "Europe/Berlin"),
@@ -36,7 +37,7 @@ def test_a_wrong_name_is_told_the_close_ones(wrong: str, meant: str) -> None:
         find_zone(wrong)
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         *("", "Europe", "../UTC", "/etc/localtime", "a\0b", "\udc80", "x" * 5000, "zone.tab"),

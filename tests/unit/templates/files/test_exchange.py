@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records import (
     Effect,
@@ -203,7 +204,7 @@ REFUSED: dict[str, tuple[bytes | object, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@table("case", REFUSED)
 def test_what_is_no_template_is_refused(case: str) -> None:
     given, clause = REFUSED[case]
     with pytest.raises(BadTemplate) as refused:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import Step
 from journeyman.records.errors import BadTemplate
@@ -56,7 +57,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@table("shape", SHAPES)
 def test_every_shape_gives_the_same_pattern(shape: str) -> None:
     decoded = read(SHAPES[shape])
     (pattern,) = decoded.template.patterns
@@ -127,7 +128,7 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("left_out", "reason"), LEFT_OUT)
+@table(("left_out", "reason"), LEFT_OUT)
 def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
     decoded = read({"examples": [entry(tool_name="good"), left_out]})
     assert [pattern.tool for pattern in decoded.template.patterns] == ["good"]
@@ -144,13 +145,13 @@ def test_a_flag_of_a_database() -> None:
     assert read({"examples": [entry(result_success=1)]}).skipped == ()
 
 
-@pytest.mark.parametrize("hint", [None, "", "  ", {"a": 1}], ids=str)
+@table("hint", [None, "", "  ", {"a": 1}], ids=str)
 def test_without_a_hint_the_tool_is_the_intent(hint: object) -> None:
     (pattern,) = read({"examples": [entry(context_hint=hint)]}).template.patterns
     assert pattern.intent == "Use get_user_details."
 
 
-@pytest.mark.parametrize(
+@table(
     ("result", "expected"),
     [({"a": [1, None]}, '{"a": [1, null]}'), (3, "3"), (False, "false"), ("", "")],
     ids=str,
@@ -165,7 +166,7 @@ def test_an_empty_summary_does_not_hide_a_result() -> None:
     assert pattern.steps[0].result == "full"
 
 
-@pytest.mark.parametrize("arguments", [None, "", {}, "{}"], ids=str)
+@table("arguments", [None, "", {}, "{}"], ids=str)
 def test_a_call_without_arguments(arguments: object) -> None:
     (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
     assert pattern.steps[0].arguments == "{}"
@@ -177,7 +178,7 @@ def test_equal_work_is_counted_and_not_repeated() -> None:
     assert decoded.skipped == ("example 3: it is the same work as example 1, and counted there",)
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "clause"),
     [
         ({"examples": {}}, "its 'examples' is not a list"),

@@ -1,6 +1,7 @@
 """Strangers' JSON."""
 
 import pytest
+from tests.tables import table
 
 from journeyman.templates.files.strict_json import DEEPEST, BadJson, canonical, read_json
 
@@ -9,7 +10,7 @@ def nested(levels: int) -> str:
     return "[" * levels + "]" * levels
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "reason"),
     [
         (b"", "it is empty"),
@@ -40,7 +41,7 @@ def test_what_is_refused(data: bytes | str, reason: str) -> None:
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "value"),
     [
         (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
@@ -64,9 +65,7 @@ def test_arguments_keep_their_order_and_their_letters() -> None:
     assert canonical({"b": "é", "a": [1, 2.0]}) == '{"b": "é", "a": [1, 2.0]}'
 
 
-@pytest.mark.parametrize(
-    "value", [float("nan"), {"a": object()}, {("a",): 1}], ids=["nan", "object", "key"]
-)
+@table("value", [float("nan"), {"a": object()}, {("a",): 1}], ids=["nan", "object", "key"])
 def test_what_json_cannot_say(value: object) -> None:
     with pytest.raises(BadJson, match="cannot be written"):
         canonical(value)

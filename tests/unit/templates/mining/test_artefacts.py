@@ -1,6 +1,7 @@
 """What programs leave behind and nobody may learn from."""
 
-import pytest
+
+from tests.tables import table
 
 from journeyman.templates.mining.artefacts import (
     ARGUMENTS,
@@ -13,30 +14,30 @@ from journeyman.templates.mining.artefacts import (
 )
 
 
-@pytest.mark.parametrize("row", RESULTS, ids=lambda row: row.id)
+@table("row", RESULTS, ids=lambda row: row.id)
 def test_results(row):
     assert is_stub(row.example)
     assert is_stub(f"\n {row.example}")
     assert not is_stub(f"def main():\n    print({row.example!r})")
 
 
-@pytest.mark.parametrize("row", ARGUMENTS, ids=lambda row: row.id)
+@table("row", ARGUMENTS, ids=lambda row: row.id)
 def test_arguments(row):
     assert are_cut(row.example)
 
 
-@pytest.mark.parametrize("row", REQUESTS, ids=lambda row: row.id)
+@table("row", REQUESTS, ids=lambda row: row.id)
 def test_requests(row):
     assert is_prompted(row.example)
     assert not is_prompted(f"What does this mean: {row.example}")
 
 
-@pytest.mark.parametrize("row", [*RESULTS, *ARGUMENTS, *REQUESTS], ids=lambda row: row.id)
+@table("row", [*RESULTS, *ARGUMENTS, *REQUESTS], ids=lambda row: row.id)
 def test_every_row_has_a_reason(row):
     assert row.reason
 
 
-@pytest.mark.parametrize(
+@table(
     "result",
     [
         "",
@@ -55,7 +56,7 @@ def test_ordinary_arguments_are_not_cut():
     assert not are_cut('{"command": "echo ... && cat list[0]"}')
 
 
-@pytest.mark.parametrize(
+@table(
     ("result", "left"),
     [
         ("1\tdef f():\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", "1\tdef f():\n"),

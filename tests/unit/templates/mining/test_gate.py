@@ -1,6 +1,6 @@
 """Which sessions may teach."""
 
-import pytest
+from tests.tables import table
 from tests.turns import agent, call, failed, judged, messages, user
 
 from journeyman.records import Session, SessionId
@@ -29,9 +29,7 @@ def test_a_session_that_ended_in_order_may_teach():
     assert verdict(*GOOD) == ""
 
 
-@pytest.mark.parametrize(
-    ("outcome", "reason"), [(1.0, ""), (0.99, ""), (0.98, "failed"), (0, "failed")]
-)
+@table(("outcome", "reason"), [(1.0, ""), (0.99, ""), (0.98, "failed"), (0, "failed")])
 def test_an_outcome_decides(outcome, reason):
     assert verdict(*GOOD, outcome=outcome) == reason
     # Whatever the end looks like: somebody outside has measured it.
@@ -48,7 +46,7 @@ def test_half_of_the_calls_may_fail_and_no_more():
     assert verdict(call("a"), failed("b"), failed("b"), ended) == "errors"
 
 
-@pytest.mark.parametrize(
+@table(
     "turns",
     [
         GOOD[:2],
@@ -63,12 +61,12 @@ def test_the_agent_must_have_the_last_word(turns):
     assert verdict(*turns) == "no orderly end"
 
 
-@pytest.mark.parametrize("finish", ["error", "agent_error", "content_filter"])
+@table("finish", ["error", "agent_error", "content_filter"])
 def test_a_reply_that_broke_off_is_no_end(finish):
     assert verdict(*GOOD, finish_reason=finish) == "no orderly end"
 
 
-@pytest.mark.parametrize(
+@table(
     ("end", "reason"),
     [
         ("Submitted", ""),

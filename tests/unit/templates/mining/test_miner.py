@@ -4,7 +4,7 @@ import itertools
 import json
 
 import msgspec
-import pytest
+from tests.tables import table
 from tests.turns import agent, call, failed, messages, mined, pattern, patterns, user
 
 from journeyman.records import Session, SessionId
@@ -31,7 +31,7 @@ def test_a_call_that_worked_is_a_pattern():
     assert first.first_seen == first.last_seen == 1_001.0
 
 
-@pytest.mark.parametrize(
+@table(
     "turn",
     [
         failed("get"),
@@ -68,7 +68,7 @@ def test_a_correction_is_shown_with_its_mistake():
     assert steps[0].result == "it broke"
 
 
-@pytest.mark.parametrize(
+@table(
     "between",
     [
         (),
@@ -82,7 +82,7 @@ def test_a_correction_may_take_some_calls(between):
     assert "recovery" in [one.kind for one in found]
 
 
-@pytest.mark.parametrize(
+@table(
     "later",
     [
         (call("other", {"day": "x"}),),
@@ -213,7 +213,7 @@ def sightings():
     ]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@table("order", list(itertools.permutations(range(3))))
 def test_merging_is_associative_and_blind_to_order(order):
     one, two, three = (sightings()[n] for n in order)
     left, right = merged(merged(one, two), three), merged(one, merged(two, three))

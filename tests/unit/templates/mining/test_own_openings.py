@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pytest
+from tests.tables import table
 
 from journeyman.logs.chat import ChatReading
 from journeyman.records import Message, Pattern, PatternId, Step, ToolCall
@@ -132,13 +132,13 @@ RECORDED = {
 }
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@table("name", RECORDED)
 def test_an_opening_is_found_by_its_ids(name):
     messages = RECORDED[name]
     assert messages[after_opening(messages) :] == messages[-5:]
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDED if name != "anthropic"])
+@table("name", [name for name in RECORDED if name != "anthropic"])
 def test_an_opening_is_found_by_its_note_when_ids_have_changed(name):
     messages = renamed(RECORDED[name])
     assert messages[after_opening(messages) :] == messages[-5:]
@@ -148,14 +148,14 @@ def test_without_ids_and_note_nothing_is_taken_for_an_opening():
     assert after_opening(renamed(RECORDED["anthropic"])) == 0
 
 
-@pytest.mark.parametrize("ids", ["kept", "changed"])
+@table("ids", ["kept", "changed"])
 def test_an_opening_on_its_own_is_all_opening(ids):
     messages = recorded(OPENING.messages())
     messages = messages if ids == "kept" else renamed(messages)
     assert after_opening(messages) == len(messages) == 17
 
 
-@pytest.mark.parametrize("ids", ["kept", "changed"])
+@table("ids", ["kept", "changed"])
 def test_two_openings_are_found_together(ids):
     other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
     messages = recorded(other.inject(OPENING.inject([SYSTEM, *TURN])))
@@ -170,7 +170,7 @@ def test_a_note_in_the_first_message_of_the_user():
     assert messages[after_opening(messages) :] == messages[-5:]
 
 
-@pytest.mark.parametrize(
+@table(
     "messages",
     [
         [],
@@ -216,7 +216,7 @@ def test_what_a_host_lost_of_the_end_is_not_made_up_for():
     assert lost_example[after_opening(lost_example) :] == lost_example[-1:]
 
 
-@pytest.mark.parametrize("ids", ["kept", "changed"])
+@table("ids", ["kept", "changed"])
 def test_sentences_that_a_host_has_put_on_lines_of_their_own(ids):
     messages = recorded(OPENING.messages())
     messages = messages if ids == "kept" else renamed(messages)
@@ -245,7 +245,7 @@ def test_messages_of_the_program_around_the_agent_do_not_hide_an_opening():
     assert after_opening([*messages, *recorded(TURN)]) == len(messages) - 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("call_id", "own"),
     [
         ("jmGVDvp7W", True),
@@ -276,7 +276,7 @@ def test_no_id_in_a_million_is_mistaken_for_ours():
 TEXT = OPENING.messages("text")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "left"),
     [
         ("Book a seat", "Book a seat"),

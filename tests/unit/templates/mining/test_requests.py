@@ -1,6 +1,6 @@
 """What a call was for."""
 
-import pytest
+from tests.tables import table
 from tests.turns import Turn, agent, call, messages, user
 
 from journeyman.templates.intents import INTENT_LIMIT, clipped
@@ -28,7 +28,7 @@ def test_an_answer_goes_on_with_the_request():
     assert intents(*turns) == [f"{BOOK} … On the third of May"]
 
 
-@pytest.mark.parametrize("nod", ["yes", "Yes, please.", "ok go ahead", "thanks", "👍", "1"])
+@table("nod", ["yes", "Yes, please.", "ok go ahead", "thanks", "👍", "1"])
 def test_a_nod_says_nothing(nod):
     assert intents(user(BOOK), agent("Shall I?"), user(nod), call("book")) == [BOOK]
 
@@ -45,7 +45,7 @@ def test_what_comes_after_a_statement_is_a_new_request():
     assert (numbers[0], numbers[-1]) == (1, 2)
 
 
-@pytest.mark.parametrize("asks", ["Please provide the day.", "Let me know which.", "Which? Any."])
+@table("asks", ["Please provide the day.", "Let me know which.", "Which? Any."])
 def test_asking_needs_no_mark_at_the_end(asks):
     assert intents(user(BOOK), agent(asks), user("the fifth of May"), call("search")) == [
         f"{BOOK} … the fifth of May"
@@ -56,7 +56,7 @@ def test_the_agents_words_where_nobody_asked():
     assert intents(call("search", says="I will look for flights.")) == ["I will look for flights."]
 
 
-@pytest.mark.parametrize(
+@table(
     "turn",
     [
         user("<system-reminder>write it down</system-reminder>"),
@@ -76,7 +76,7 @@ def test_a_simulated_users_end_mark_is_left_out():
     assert intents(user(f"{BOOK} ###STOP###"), call("search")) == [BOOK]
 
 
-@pytest.mark.parametrize("length", [50, 300, 5_000])
+@table("length", [50, 300, 5_000])
 def test_an_intent_is_never_too_long(length):
     text = "word " * (length // 5)
     for request in (Request(wanted=text), Request(wanted=text, answer=text)):
@@ -88,7 +88,7 @@ def test_a_word_without_end_is_cut_all_the_same():
     assert len(clipped(Request(wanted="x" * 9_000).intent())) == INTENT_LIMIT
 
 
-@pytest.mark.parametrize(
+@table(
     "papers",
     [
         "My email address is <email:1>.",

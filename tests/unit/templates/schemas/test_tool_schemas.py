@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.records.errors import BadTools
@@ -74,7 +75,7 @@ def of(**properties: object) -> dict[str, Any]:
 
 
 class TestShapes:
-    @pytest.mark.parametrize("shape", SHAPES)
+    @table("shape", SHAPES)
     def test_every_shape_is_read(self, shape: str) -> None:
         live = LiveTools.read(SHAPES[shape])
         assert live.names == ("read",)
@@ -82,7 +83,7 @@ class TestShapes:
         assert live.misfit(step(path="a", limit=3)) == ""
         assert live.misfit(step(limit=3)) == "'path' is missing"
 
-    @pytest.mark.parametrize(
+    @table(
         ("definition", "name"),
         [
             ({"type": "web_search"}, "web_search"),
@@ -106,7 +107,7 @@ class TestShapes:
         assert live.misfit(step()) == "the tool is not offered"
         assert live.description("read") == ""
 
-    @pytest.mark.parametrize(
+    @table(
         ("given", "clause"),
         [
             (None, "not a list of definitions"),
@@ -255,9 +256,7 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("schema", "arguments", "reason"), MISFITS, ids=lambda given: str(given)[:40]
-)
+@table(("schema", "arguments", "reason"), MISFITS, ids=lambda given: str(given)[:40])
 def test_why_a_call_does_not_fit(schema: object, arguments: object, reason: str) -> None:
     assert misfit(schema, arguments) == reason
 
@@ -283,7 +282,7 @@ FITS: list[tuple[dict[str, Any] | bool, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "arguments"), FITS, ids=lambda given: str(given)[:40])
+@table(("schema", "arguments"), FITS, ids=lambda given: str(given)[:40])
 def test_a_call_that_fits(schema: object, arguments: object) -> None:
     assert misfit(schema, arguments) == ""
 
@@ -313,7 +312,7 @@ REDACTED: list[tuple[dict[str, Any], object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "value", "reason"), REDACTED, ids=str)
+@table(("schema", "value", "reason"), REDACTED, ids=str)
 def test_a_placeholder_is_not_held_against_a_call(
     schema: object, value: object, reason: str
 ) -> None:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.tables import table
 from tests.turns import pattern
 
 from journeyman.templates.selecting.bm25 import Bm25
@@ -18,7 +19,7 @@ def bm25(*documents: str) -> Bm25:
 
 
 class TestWords:
-    @pytest.mark.parametrize(
+    @table(
         ("one", "other"),
         [
             ("Cancelled flights", "cancel FLIGHT"),
@@ -54,11 +55,11 @@ class TestBm25:
         assert scores[0] > scores[1] > 0
         assert scores[0] > scores[2] > 0
 
-    @pytest.mark.parametrize("asked", ["", "zebra"])
+    @table("asked", ["", "zebra"])
     def test_what_nobody_has_matches_nothing(self, asked):
         assert not bm25(*DOCUMENTS).scores(words(asked)).any()
 
-    @pytest.mark.parametrize("documents", [[], [""], ["", ""]])
+    @table("documents", [[], [""], ["", ""]])
     def test_no_words_at_all(self, documents):
         assert bm25(*documents).scores(words("cancel")).shape == (len(documents),)
 

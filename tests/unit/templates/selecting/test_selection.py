@@ -1,7 +1,7 @@
 """Choosing the few patterns that an opening shows."""
 
 import numpy as np
-import pytest
+from tests.tables import table
 from tests.turns import pattern
 
 from journeyman.records import Effect, Step
@@ -91,7 +91,7 @@ def test_the_budget_is_kept():
     assert reasons(found)["huge"] == "too long: 2000 tokens, and there is room for 1000"
 
 
-@pytest.mark.parametrize("most", [1, 2, 3])
+@table("most", [1, 2, 3])
 def test_no_more_than_are_asked_for(most):
     some = [candidate(str(n), f"tool{n}") for n in range(5)]
     found = chosen(*some, limits=Limits(tokens=9_999, most=most))

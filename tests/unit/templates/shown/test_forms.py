@@ -3,7 +3,7 @@
 import json
 
 import msgspec
-import pytest
+from tests.tables import table
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.templates.shown import forms
@@ -24,7 +24,7 @@ def shown(*steps: Step, intent: str = "Book two seats") -> list[forms.Example]:
     return [forms.example_of(pattern(*steps, intent=intent))]
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "can"),
     [
         ("get_user", True),
@@ -44,7 +44,7 @@ def test_names_that_hosts_take(tool, can):
     assert forms.can_be_called(tool) is can
 
 
-@pytest.mark.parametrize(
+@table(
     "steps",
     [(LOOK,), (LOOK, BOOK), (WRONG, BOOK), (msgspec.structs.replace(LOOK, result=""),)],
     ids=["one", "two", "recovery", "no result"],
@@ -61,7 +61,7 @@ DEEP = "[" * 64 + "]" * 64
 TOO_DEEP = "[" * 65 + "]" * 65
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         "{}",
@@ -80,7 +80,7 @@ def test_arguments_that_can_be_shown(arguments):
     assert isinstance(json.loads(forms.example_of(one).calls[0].arguments), dict)
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         "",
@@ -108,7 +108,7 @@ def test_arguments_that_cannot_be_shown(arguments):
     assert forms.why_not_shown(one) == "the arguments of get_user are not a JSON object"
 
 
-@pytest.mark.parametrize(
+@table(
     ("unfit", "reason"),
     [
         (pattern(), "it has no calls"),
@@ -139,14 +139,14 @@ def test_texts_that_no_host_takes_are_mended():
     assert example.calls[0].result == "x\ufffd\ufffd\x1b[0m"
 
 
-@pytest.mark.parametrize("empty", ["", " \n\t", "\u2028"], ids=["none", "blank", "separator"])
+@table("empty", ["", " \n\t", "\u2028"], ids=["none", "blank", "separator"])
 def test_nothing_shown_is_empty(empty):
     example = forms.example_of(pattern(Step(tool="run", result=empty), intent=empty))
     assert example.intent == NO_REQUEST
     assert example.calls[0].result == NO_OUTPUT
 
 
-@pytest.mark.parametrize(
+@table(
     ("steps", "said"),
     [
         ((LOOK,), "Done with get_user."),
@@ -253,7 +253,7 @@ def test_the_form_for_people():
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "ids"),
     [
         ({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]}, ["a", "b"]),

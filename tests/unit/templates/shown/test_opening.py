@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.tables import table
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
 from journeyman.records import Pattern, PatternId, Step
@@ -71,8 +72,8 @@ def test_the_note_for_the_model():
     assert one.system.endswith("cut.\n\nAsk first.")
 
 
-@pytest.mark.parametrize("form", FAULTS)
-@pytest.mark.parametrize("count", range(7))
+@table("form", FAULTS)
+@table("count", range(7))
 def test_every_form_is_valid(form, count):
     made = [choice(LOOK, BOOK, intent=f"Task {n}") for n in range(count)]
     opening = Opening(task="t", choices=tuple(made))
@@ -81,7 +82,7 @@ def test_every_form_is_valid(form, count):
         assert len(ids_in(opening.messages(form))) == 2 * count
 
 
-@pytest.mark.parametrize("form", MESSAGE_FORMS)
+@table("form", MESSAGE_FORMS)
 def test_an_opening_ends_with_an_assistant(form):
     assert OPENING.messages(form)[-1]["role"] == "assistant"
 
@@ -127,7 +128,7 @@ def test_an_empty_opening_is_nothing_in_any_form():
         assert EMPTY.inject([ASKED], form) == [ASKED]
 
 
-@pytest.mark.parametrize("form", MESSAGE_FORMS)
+@table("form", MESSAGE_FORMS)
 def test_an_addendum_is_not_said_without_examples(form):
     assert ONLY_TEXT.is_empty
     assert ONLY_TEXT.system == ONLY_TEXT.messages("text") == ""
@@ -241,7 +242,7 @@ def test_only_leading_system_messages_count():
     assert OPENING.inject(given)[-2:] == given[1:]
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "kind"), [("openai", "text"), ("responses", "input_text")], ids=["openai", "responses"]
 )
 def test_a_system_message_in_parts_gets_one_more(form, kind):
@@ -251,7 +252,7 @@ def test_a_system_message_in_parts_gets_one_more(form, kind):
     assert FAULTS[form](injected) == []
 
 
-@pytest.mark.parametrize("content", ["", None], ids=["empty", "none"])
+@table("content", ["", None], ids=["empty", "none"])
 def test_a_system_message_that_says_nothing(content):
     injected = OPENING.inject([{"role": "system", "content": content}, ASKED], one_system=True)
     assert injected == [*OPENING.messages(), ASKED]
@@ -279,7 +280,7 @@ def test_anthropic_messages_come_first():
     assert OPENING.inject([], "anthropic") == OPENING.messages("anthropic")
 
 
-@pytest.mark.parametrize("role", ["assistant", "system"])
+@table("role", ["assistant", "system"])
 def test_anthropic_messages_that_no_user_begins(role):
     with pytest.raises(WrongInput, match=f"the first has the role '{role}'.*begins with a user's"):
         OPENING.inject([{"role": role, "content": "x"}, ASKED], "anthropic")
@@ -290,7 +291,7 @@ def test_an_assistant_may_greet_first_in_the_other_forms():
     assert OPENING.inject([SYSTEM, greeting, ASKED])[-2:] == [greeting, ASKED]
 
 
-@pytest.mark.parametrize("form", MESSAGE_FORMS)
+@table("form", MESSAGE_FORMS)
 def test_what_was_given_stays_as_it_is(form):
     parts = [{"type": "text", "text": "Book a seat"}]
     given = [{"role": "user", "content": parts}]
@@ -305,9 +306,9 @@ def test_what_was_given_stays_as_it_is(form):
         assert opening.inject(given, form) is not given
 
 
-@pytest.mark.parametrize("form", MESSAGE_FORMS)
-@pytest.mark.parametrize("one_system", [False, True], ids=["any", "one-system"])
-@pytest.mark.parametrize("system", [[], [SYSTEM], [SYSTEM, SYSTEM]], ids=["no", "one", "two"])
+@table("form", MESSAGE_FORMS)
+@table("one_system", [False, True], ids=["any", "one-system"])
+@table("system", [[], [SYSTEM], [SYSTEM, SYSTEM]], ids=["no", "one", "two"])
 def test_injecting_twice_is_injecting_once(form, one_system, system):
     given = [ASKED] if form == "anthropic" else [*system, ASKED]
     once = OPENING.inject(given, form, one_system=one_system)
@@ -348,7 +349,7 @@ def test_text_cannot_be_injected():
         EMPTY.inject([ASKED], "text")
 
 
-@pytest.mark.parametrize("opening", [OPENING, EMPTY], ids=["full", "empty"])
+@table("opening", [OPENING, EMPTY], ids=["full", "empty"])
 def test_a_form_that_does_not_exist(opening):
     with pytest.raises(WrongInput, match=r"'gemini'.* openai, responses, anthropic, text"):
         opening.messages("gemini")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from tests.tables import table
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
 ID, OTHER = "abcDEF123", "abcDEF456"
@@ -59,12 +59,12 @@ NOT_OPENAI = {
 }
 
 
-@pytest.mark.parametrize("name", ALSO_OPENAI)
+@table("name", ALSO_OPENAI)
 def test_what_is_right_for_openai(name):
     assert openai_faults(ALSO_OPENAI[name]) == []
 
 
-@pytest.mark.parametrize("name", NOT_OPENAI)
+@table("name", NOT_OPENAI)
 def test_what_is_wrong_for_openai(name):
     messages, fault = NOT_OPENAI[name]
     assert fault in openai_faults(messages)[0]
@@ -106,7 +106,7 @@ def test_what_is_right_for_responses():
     assert responses_faults(at_once) == []
 
 
-@pytest.mark.parametrize("name", NOT_RESPONSES)
+@table("name", NOT_RESPONSES)
 def test_what_is_wrong_for_responses(name):
     items, fault = NOT_RESPONSES[name]
     assert fault in responses_faults(items)[0]
@@ -158,12 +158,12 @@ NOT_ANTHROPIC = {
 }
 
 
-@pytest.mark.parametrize("name", ALSO_ANTHROPIC)
+@table("name", ALSO_ANTHROPIC)
 def test_what_is_right_for_anthropic(name):
     assert anthropic_faults(ALSO_ANTHROPIC[name]) == []
 
 
-@pytest.mark.parametrize("name", NOT_ANTHROPIC)
+@table("name", NOT_ANTHROPIC)
 def test_what_is_wrong_for_anthropic(name):
     messages, fault = NOT_ANTHROPIC[name]
     assert fault in anthropic_faults(messages)[0]
@@ -180,7 +180,7 @@ def test_what_is_right_as_text():
     assert text_faults("") == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "fault"),
     [
         (f"x\n{GOOD}", "no marks"),
