@@ -18,7 +18,7 @@ from journeyman.settings import EMBEDDED, ConfirmSettings, Settings
 from journeyman.store.address import sqlite_path
 from journeyman.store.job_claims import is_free
 from journeyman.store.store import Store
-from journeyman.templates.rules import rules_name
+from journeyman.templates.rules import learning_rules
 
 Status = Literal["ok", "note", "problem"]
 
@@ -120,7 +120,7 @@ def _jobs(store: Store, now: float) -> Finding:
 
 def _learned(store: Store, settings: Settings) -> Finding:
     counts = store.patterns.counts()
-    missing = len(store.learned.missing(rules_name(settings.trivial_tools)))
+    missing = len(store.learned.missing(learning_rules(settings.trivial_tools)))
     held = counts.pop("quarantined", 0)
     found = f"{sum(counts.values()):,} patterns"
     if held:

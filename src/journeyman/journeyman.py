@@ -96,9 +96,10 @@ class Journeyman:
     @cached_property
     def _judging(self) -> "Judging":
         from journeyman.judging import Judging
-        from journeyman.outcomes.judge import judge, rules_name
+        from journeyman.outcomes import RULES_VERSION
+        from journeyman.outcomes.judge import judge
 
-        return Judging(self._store, judge, rules_name())
+        return Judging(self._store, judge, str(RULES_VERSION))
 
     @cached_property
     def _learning(self) -> "Learning":
@@ -115,9 +116,9 @@ class Journeyman:
 
     @property
     def _learning_rules(self) -> str:
-        from journeyman.templates.rules import rules_name
+        from journeyman.templates.rules import learning_rules
 
-        return rules_name(self.settings.trivial_tools)
+        return learning_rules(self.settings.trivial_tools)
 
     @cached_property
     def _openings(self) -> "Openings":

@@ -3,9 +3,6 @@ first, then the structure of the result, then the harness's words where harnesse
 only then general text. The rules themselves are in the tables beside this module.
 """
 
-import hashlib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from journeyman.outcomes import exits, structure, words
@@ -30,7 +27,6 @@ from journeyman.outcomes.statuses import ENDED, FAILED, GOOD, meaning
 from journeyman.outcomes.tools import runs_commands, shows_content
 from journeyman.outcomes.wrapping import unwrapped, without_heading
 from journeyman.records import Call, Kind, Recorded, Status, Verdict
-from journeyman.version import __version__
 
 _NO_RESULT = Verdict(status="unknown", rule="no_result")
 _EMPTY = Verdict(status="ok", rule="text.empty")
@@ -52,17 +48,6 @@ def judge(call: Call) -> Verdict:
     if result is None:
         return _NO_RESULT
     return _by_report(call, result, _DEEPEST)
-
-
-@cache
-def rules_name() -> str:
-    """A name for the rules as they are now: verdicts that were made under another name may no
-    longer be what this judge would say.
-    """
-    digest = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _by_flag(call: Call, recorded: Recorded, text: str) -> Verdict | None:

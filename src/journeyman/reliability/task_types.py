@@ -22,6 +22,9 @@ are no calls."""
 MOST_PERCENT = 60
 """A type rules when it has more than so many percent of all calls."""
 
+TYPES_VERSION = 1
+"""Raise it with every change after which a session may have another type."""
+
 TABLE: tuple[tuple[str, ToolType], ...] = (
     # Hermes
     ("terminal", "code"),

@@ -1,6 +1,5 @@
 """Private keys, whole and cut."""
 
-
 from tests.tables import table
 
 from journeyman.redaction.redactor import Redactor

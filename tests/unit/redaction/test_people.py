@@ -1,6 +1,5 @@
 """E-mail addresses, phone numbers, card numbers, user names: what goes and what only looks so."""
 
-
 from tests.tables import table
 
 from journeyman.redaction.people import is_card

@@ -2,7 +2,6 @@
 together.
 """
 
-
 from tests.tables import table
 
 from journeyman.redaction.key_names import place_of, place_of_value

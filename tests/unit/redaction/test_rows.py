@@ -1,6 +1,5 @@
 """Every row of the tables of secrets is a case: its example must be replaced by this row."""
 
-
 from tests.tables import table
 
 from journeyman.redaction.login_row import Login

@@ -1,6 +1,5 @@
 """The bands of length."""
 
-
 from tests.tables import table
 
 from journeyman.reliability.lengths import BANDS, band

@@ -1,6 +1,5 @@
 """What kind of work tools and sessions do. Each row of the table has its line here."""
 
-
 from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict

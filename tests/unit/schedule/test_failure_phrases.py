@@ -2,7 +2,6 @@
 wrongly belongs into one of the lists.
 """
 
-
 from tests.tables import table
 
 from journeyman.schedule.admissions import find_failure, outside_fences

@@ -1,6 +1,5 @@
 """What a job's agent is told."""
 
-
 from tests.tables import table
 
 from journeyman.records.job import Job, JobId, Schedule

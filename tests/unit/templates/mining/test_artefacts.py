@@ -1,6 +1,5 @@
 """What programs leave behind and nobody may learn from."""
 
-
 from tests.tables import table
 
 from journeyman.templates.mining.artefacts import (
