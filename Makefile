@@ -4,15 +4,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test check format setup bench clean
+.PHONY: run test soak check format setup bench clean
 
 run: $(READY)
 	$(BIN)/journeyman tour
 
-# Compiled modules are kept even where that is switched off: each process would make them anew. The
-# processes share the processors; threads within them would only wait for each other.
+# Compiled modules are kept even where that is switched off. The processes share the processors;
+# threads within them would only wait for each other.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
+
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
+	$(PYTEST)
+
+# What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, and
+# many more examples for every property.
+soak: $(READY)
+	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile=soak
 
 check: $(READY)
 	$(BIN)/ruff format --check

@@ -25,29 +25,19 @@ from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
 
 
+# The same examples in every run of `make test`, new ones and many more in `make soak`. No deadline:
+# a busy machine is no failure.
+hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
+hypothesis.settings.register_profile("soak", deadline=None, max_examples=500)
+hypothesis.settings.load_profile("quick")
+
+
 def pytest_configure() -> None:
     """A shell that starts the tests in the background has Ctrl-C ignored, and so would every
     program that a test starts and interrupts.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Tests do not assert times: a busy machine is no failure.
-    hypothesis.settings.register_profile("journeyman", deadline=None)
-    hypothesis.settings.load_profile("journeyman")
-
-
-_FIRST = (
-    *("test_embedded", "test_jobs_embedded", "test_the_tour_shows"),
-    "test_every_shell_line_runs[agent.md]",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What asks the embedded model comes first. These tests are the longest; at the beginning of
-    the list they do not keep everybody waiting at the end, and one process runs them one after
-    another, where they would slow each other down.
-    """
-    items.sort(key=lambda item: not any(part in item.nodeid for part in _FIRST))
 
 
 class PostgresServer:

@@ -287,6 +287,7 @@ class TestDoctorAndTour:
         findings = filled.json("doctor", code=1)
         assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
 
+    @pytest.mark.soak  # the embedded model does an errand twice
     def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:
         shown = command("tour").stdout
         for source in ("claude_code", "codex", "hermes", "openai"):
