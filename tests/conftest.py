@@ -24,7 +24,6 @@ from journeyman.store.store import Store
 from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
 
-
 # The same examples in every run of `make test`, new ones and many more in `make soak`. No deadline:
 # a busy machine is no failure.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
