@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ class Command:
         """Run the program with these arguments; it must end with `code`, unless that is None, and
         without a traceback.
         """
-        if "PYTHONPATH" in environ:  # which an interpreter reads when it starts
+        if any(name.startswith("PYTHON") for name in environ):  # read when an interpreter starts
             return self.start(*arguments, typed=typed, **environ).wait(code=code)
         with (
             tempfile.TemporaryFile("w+", encoding="utf-8") as stdin,
@@ -91,6 +92,7 @@ class Process:
                 program, env=environ, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr
             )
         self.pid = self._process.pid
+        weakref.finalize(self, _end, self._process)  # for a test that fails before it waits
 
     @property
     def running(self) -> bool:
@@ -116,6 +118,12 @@ class Process:
         output, errors = self._stdout.read_text(), self._stderr.read_text()
         self._folder.cleanup()
         return _checked(ended, output, errors, code)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def _exit_code() -> int:
