@@ -213,15 +213,15 @@ def confirm_server(
     file = home / "policy.toml"
     file.write_text(policy or f"requester_limit = {rate_limit}\n")
     store = Store(database or f"sqlite:///{home / 'journeyman.db'}")
-    told = {"told_new": told_new, "told_settled": told_settled}
     try:
         service = kind(
             store.confirmations,
             home,
             partial(read_policy, file, rate_limit=rate_limit),
             clock=clock,
-            **{name: hear for name, hear in told.items() if hear is not None},
         )
+        service.told_new = told_new or service.told_new
+        service.told_settled = told_settled or service.told_settled
         serving = Serving(
             service,
             ports=ports or Ports(agents=0, page=0),

@@ -70,15 +70,13 @@ class Service:
         read_policy: Callable[[], Policy],
         *,
         clock: Callable[[], float] = time.time,
-        told_new: Told = _nobody,
-        told_settled: Told = _nobody,
     ) -> None:
         self.policy = read_policy()
         self.signing = Signing(read_key(files / "confirm.key"))
-        self.told_new = told_new
+        self.told_new: Told = _nobody
         self.notifies = True
         """Whether there are channels through which people are told."""
-        self.told_settled = told_settled
+        self.told_settled: Told = _nobody
         self._confirmations = confirmations
         self._clock = clock
         self._anchor = Anchor(files / "confirm.anchor")
@@ -268,12 +266,8 @@ class Service:
     async def pending(self) -> int:
         return await self._read(self._confirmations.count_pending)
 
-    async def noticed(self, id_: str, notice: Notice) -> None:
-        """Write down whether people were told; who waits sees it on the card."""
-        await self._writer.do(lambda ledger: _noticed(ledger, id_, notice))
-
     def noticed_soon(self, id_: str, notice: Notice) -> None:
-        """The same from any thread, where nobody waits for it."""
+        """From any thread: write down whether people were told; who waits sees it on the card."""
         self._writer.soon(lambda ledger: _noticed(ledger, id_, notice))
 
     def shown_in_terminal(self, ids: Sequence[str]) -> None:

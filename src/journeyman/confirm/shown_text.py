@@ -3,9 +3,8 @@ turn around what is read, stands as a visible escape. What is bound and stored s
 """
 
 import re
-import sys
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 
 _HIDING = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")
 _UNSEEN = (
@@ -19,58 +18,36 @@ _UNSEEN = (
 )  # fmt: skip
 """What hides without being of a category that hides."""
 
-HIDDEN_CLASS = "[{}{}]".format(
-    "".join(rf"\p{{{category}}}" for category in _HIDING),
-    "".join(rf"\u{{{first:x}}}-\u{{{last:x}}}" for first, last in _UNSEEN),
-)
-"""The same rule as a regular expression of JavaScript, for its flag `u`. A browser may know letters
-that are newer than this Python; nothing else can differ."""
-
-_KEPT_IN_LINES = "\n\t"
+_NOT_COUNTED = "\n\t"
 _LOOKS_ESCAPED = re.compile(r"\\(?=u\{)")
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    r"""The text with what hides as escapes: `\u{202e}`. With `lines`, newlines and tabs stay. Where
-    the text itself has such an escape in it, its backslash is shown as `\u{5c}`, so whatever looks
-    like an escape is one and the text can be had back. Letters that are read from the right stay.
+def visible(text: str) -> str:
+    r"""The text with what hides as escapes: `\u{202e}`. Where the text itself has such an escape in
+    it, its backslash is shown as `\u{5c}`, so whatever looks like an escape is one and the text can
+    be had back. Letters that are read from the right stay.
     """
     if text.isascii() and text.isprintable() and "\\u{" not in text:
         return text
-    kept = _KEPT_IN_LINES if lines else ""
-    marked = _LOOKS_ESCAPED.split(text)
     shown = (
-        "".join(_escape(one) if one not in kept and is_hidden(one) else one for one in part)
-        for part in marked
+        "".join(_escape(one) if is_hidden(one) else one for one in part)
+        for part in _LOOKS_ESCAPED.split(text)
     )
     return _escape("\\").join(shown)
 
 
 def hidden_characters(text: str) -> int:
     """How many characters of a text hide something, newlines and tabs aside: worth a warning."""
-    return sum(letter not in _KEPT_IN_LINES and is_hidden(letter) for letter in text)
+    return sum(letter not in _NOT_COUNTED and is_hidden(letter) for letter in text)
 
 
 @lru_cache(maxsize=4096)
 def is_hidden(letter: str) -> bool:
-    """Whether a character is shown as an escape where a text has one line."""
+    """Whether a character is shown as an escape."""
     code = ord(letter)
     return unicodedata.category(letter) in _HIDING or any(
         first <= code <= last for first, last in _UNSEEN
     )
-
-
-@cache
-def hidden_ranges() -> tuple[tuple[int, int], ...]:
-    """Every character that is shown as an escape: the first and the last of each run."""
-    ranges: list[tuple[int, int]] = []
-    for code in range(sys.maxunicode + 1):
-        if is_hidden(chr(code)):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1] = (ranges[-1][0], code)
-            else:
-                ranges.append((code, code))
-    return tuple(ranges)
 
 
 def _escape(letter: str) -> str:

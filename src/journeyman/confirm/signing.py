@@ -6,7 +6,6 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from typing import Any
 
 from itsdangerous import BadData, URLSafeSerializer, URLSafeTimedSerializer
 from msgspec import Struct
@@ -62,14 +61,6 @@ class Signing:
                 {"id": card.id, "digest": card.digest, "redeemed_at": card.redeemed_at}
             )
         )
-
-    def read_grant(self, grant: str) -> dict[str, Any] | None:
-        """What a grant is for, or None when it is not ours."""
-        try:
-            found: dict[str, Any] = self._grants.loads(grant)
-        except BadData:
-            return None
-        return found
 
 
 def read_key(path: Path) -> str:

@@ -79,7 +79,7 @@ def whole_number(value: Any) -> int | None:
     return int(value)
 
 
-def first_line(text: str, limit: int = 120) -> str:
+def first_line(text: str, limit: int) -> str:
     """The first line that says something, cut to a title's length."""
     for line in text.splitlines():
         if words := " ".join(line.split()):

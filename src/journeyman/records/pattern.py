@@ -63,11 +63,6 @@ class Pattern(Struct, frozen=True, kw_only=True):
         return at, min(self.sessions, default="")
 
     @property
-    def tool(self) -> str:
-        """The tool of the call that worked: the last one's."""
-        return self.steps[-1].tool
-
-    @property
     def tools(self) -> tuple[str, ...]:
         """The tools of all steps, each once, in order."""
         return tuple(dict.fromkeys(step.tool for step in self.steps))

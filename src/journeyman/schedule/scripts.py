@@ -48,7 +48,6 @@ class ScriptRun(Struct, frozen=True, kw_only=True):
     reason: str = ""
     remarks: tuple[str, ...] = ()
     wakes: bool = True
-    seconds: float
 
 
 def find_script(folder: Path, name: str) -> Path:
@@ -85,10 +84,10 @@ def run_script(
             cancelled=cancelled,
         )
     except WrongInput as error:
-        return ScriptRun(output="", ending="failed", reason=str(error), seconds=0.0)
+        return ScriptRun(output="", ending="failed", reason=str(error))
     except OSError as error:
         reason = f"it could not be started in {workdir}: {error.strerror or error}"
-        return ScriptRun(output="", ending="failed", reason=reason, seconds=0.0)
+        return ScriptRun(output="", ending="failed", reason=reason)
     return _told(ended, command, timeout_s)
 
 
@@ -189,7 +188,6 @@ def _told(ended: Ended, command: tuple[str, ...], timeout_s: float) -> ScriptRun
         reason=reason,
         remarks=tuple(_remarks(ended.output)),
         wakes=ending != "ok" or not _says_nothing_to_do(output),
-        seconds=ended.seconds,
     )
 
 

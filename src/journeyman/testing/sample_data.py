@@ -58,11 +58,11 @@ def _unbundle(text: str) -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def access_log(lines: int = 600) -> str:
+def access_log() -> str:
     """A day of requests: busier in the evening, slow searches, a bad half hour at checkout."""
     rows = []
-    for number in range(lines):
-        second = number * 86400 // lines + pick(f"second {number}", 120)
+    for number in range(600):
+        second = number * 86400 // 600 + pick(f"second {number}", 120)
         path = PATHS[pick(f"path {number}", len(PATHS))]
         method = "POST" if path in ("/basket", "/checkout") else "GET"
         bad = path == "/checkout" and 50400 <= second < 57600
@@ -79,10 +79,10 @@ def _clock(second: int) -> str:
     return f"2026-10-05T{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
 
 
-def orders(count: int = 240) -> str:
+def orders() -> str:
     """Orders of a quarter, some returned, some cancelled, two with a missing amount."""
     rows = ["order_id,ordered_on,region,product,quantity,amount_cents,status"]
-    for number in range(count):
+    for number in range(240):
         day = f"2026-{7 + number // 80:02d}-{1 + pick(f'day {number}', 28):02d}"
         good = GOODS[pick(f"good {number}", len(GOODS))]
         quantity = 1 + pick(f"quantity {number}", 4)

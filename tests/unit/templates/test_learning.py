@@ -136,7 +136,8 @@ class TestLearning:
             writing.finish()
         with opened(tmp_path) as jm:
             jm.learn()
-            seen = {one.pattern.tool: one.pattern.session_count for one in jm.patterns.list()}
+            learned = [one.pattern for one in jm.patterns.list()]
+        seen = {one.steps[-1].tool: one.session_count for one in learned}
         assert seen == {"get_reservation": 1, "cancel_reservation": 1, "drop_hotel": 1}
 
     def test_what_an_opening_showed_does_not_count_as_the_agents_work(self, filled):

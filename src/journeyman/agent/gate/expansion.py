@@ -127,7 +127,7 @@ class Expansion:
                 return ""
         return self.text(node)
 
-    def quoted(self, node: Node, *, escapes: bool = True) -> str:
+    def quoted(self, node: Node) -> str:
         """The inside of double quotes or of a here-document. What stands between the children is
         text of its own.
         """
@@ -137,7 +137,7 @@ class Expansion:
 
         def literal(piece: bytes) -> str:
             plain = piece.decode(errors="replace")
-            return protect(_IN_QUOTES.sub(_keep, plain) if escapes else plain) if plain else ""
+            return protect(_IN_QUOTES.sub(_keep, plain)) if plain else ""
 
         for child in node.children:
             if child.type in ('"', "$", "string_content", "heredoc_content"):

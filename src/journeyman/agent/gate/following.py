@@ -23,7 +23,6 @@ from journeyman.agent.gate.wrappers import wrapped
 
 _NETWORK = frozenset({"curl", "wget", "http", "https", "fetch", "aria2c", "lynx", "nc", "ssh"})
 _STDIN = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"})
-_WRITES = frozenset({">", ">>", ">|", "&>", "&>>"})
 _TRANSPARENT = frozenset({"command", "builtin", "env", "timeout", "eval"})
 _KEYWORDS = frozenset(
     {

@@ -1,5 +1,5 @@
 """Planned changes are written here: under a lock, only if the files are still what the plan saw,
-each file replaced at once, and several of them all or none.
+each file replaced at once, and all files of a change or none.
 
 The lock of a memory file is the one that Hermes takes; all skills share one.
 """
@@ -9,8 +9,8 @@ import os
 import stat
 import time
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from journeyman.agent.knowledge.files import read_exactly
@@ -24,54 +24,31 @@ _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
 
 
-def commit(folder: Path, *writes: Write, patience_s: float = _PATIENCE_S) -> None:
-    """Do planned changes, all or none. Raises NotWritten when a file has changed since."""
-    with locked(folder, *(write.path for write in writes), patience_s=patience_s):
-        put(folder, *writes)
-
-
 @contextmanager
-def locked(folder: Path, *paths: str, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Nobody else who asks for the lock changes these files meanwhile."""
-    with ExitStack() as stack:
-        for lock in sorted({_lock_of(path) for path in paths}):
-            stack.enter_context(_held(folder / lock, patience_s))
+def locked(folder: Path, path: str, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+    """Nobody else who asks for the lock changes this file meanwhile."""
+    with _held(folder / _lock_of(path), patience_s):
         yield
 
 
-def put(folder: Path, *writes: Write) -> None:
-    """The same as `commit` for who holds the lock already."""
-    changes = _together(change for write in writes for change in write.files)
+def put(folder: Path, write: Write) -> None:
+    """Do a planned change, for who holds the lock. Raises NotWritten when a file has changed since
+    it was planned.
+    """
     try:
-        for change in changes:
+        for change in write.files:
             path = _real(folder, change.path)
             if read_exactly(path) != change.before:
                 raise NotWritten(
                     f"{path} has changed meanwhile, so nothing was written. Read it again, then "
                     "try again."
                 )
-        _replace(folder, changes)
+        _replace(folder, write.files)
     except OSError as error:
         raise NotWritten(
             f"{error.filename or folder} could not be written: {error.strerror}. "
             "Nothing was changed; check the disk and the permissions of the folder."
         ) from error
-
-
-def _together(changes: Iterable[FileChange]) -> list[FileChange]:
-    """One change for each file, where several follow each other."""
-    merged: dict[str, FileChange] = {}
-    for change in changes:
-        earlier = merged.get(change.path)
-        if earlier is None:
-            merged[change.path] = change
-            continue
-        if earlier.after != change.before:
-            raise NotWritten(f"The changes of {change.path} do not follow each other.")
-        merged[change.path] = FileChange(
-            path=change.path, before=earlier.before, after=change.after
-        )
-    return list(merged.values())
 
 
 def _real(folder: Path, path: str) -> Path:
@@ -89,7 +66,7 @@ def _real(folder: Path, path: str) -> Path:
     return whole
 
 
-def _replace(folder: Path, changes: list[FileChange]) -> None:
+def _replace(folder: Path, changes: Sequence[FileChange]) -> None:
     """Write all new files beside the old ones, then put them in their places. What goes wrong
     halfway is taken back.
     """

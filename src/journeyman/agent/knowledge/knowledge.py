@@ -5,7 +5,7 @@ through which changes are made. The folder is Journeyman's own, or the home of H
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from journeyman.agent.knowledge.committing import commit, locked, put
+from journeyman.agent.knowledge.committing import locked, put
 from journeyman.agent.knowledge.files import shortened
 from journeyman.agent.knowledge.memory import FILES, LIMITS, Memory
 from journeyman.agent.knowledge.screening import safe_to_show
@@ -52,10 +52,6 @@ class Knowledge:
             check(write)
             put(self.folder, write)
         return write
-
-    def commit(self, *writes: Write) -> None:
-        """Write planned changes, all or none. Raises NotWritten when a file changed since."""
-        commit(self.folder, *writes)
 
     def undo(self, write: Write) -> Write:
         """Plan the opposite of a change that was made. Raises NotWritten when what it wrote has

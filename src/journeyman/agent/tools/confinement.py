@@ -99,10 +99,8 @@ def available() -> bool:
     return landlock_version() > 0
 
 
-def policy_for(
-    writable: Iterable[Path], environment: Mapping[str, str], home: Path, also: Iterable[Path] = ()
-) -> Policy:
-    """What a command may touch that has this environment. `also` may be read besides."""
+def policy_for(writable: Iterable[Path], environment: Mapping[str, str], home: Path) -> Policy:
+    """What a command may touch that has this environment."""
     readable = [
         *(Path(path) for path in SYSTEM),
         *(folder for prefix in (sys.prefix, sys.base_prefix) for folder in _own(prefix, home)),
@@ -113,7 +111,6 @@ def policy_for(
             for entry in environment.get("PATH", "").split(":")
             for folder in _beside(Path(entry), home)
         ),
-        *also,
     ]
     return Policy(
         readable=tuple(dict.fromkeys(map(str, readable))),

@@ -45,7 +45,6 @@ class Workspace:
         *,
         confine: bool = True,
         environment: Mapping[str, str] | None = None,
-        also_readable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> None:
         self.root = root.expanduser().resolve()
@@ -64,9 +63,7 @@ class Workspace:
         self.environment = command_environment(
             given, home=home, own_home=own_home, temporary=temporary
         )
-        self.policy = confinement.policy_for(
-            (self.root, self.private), self.environment, home, also_readable
-        )
+        self.policy = confinement.policy_for((self.root, self.private), self.environment, home)
         self._refuse_to_open(hidden)
 
     def _refuse_to_open(self, hidden: Sequence[Path]) -> None:

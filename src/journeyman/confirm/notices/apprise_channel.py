@@ -2,14 +2,9 @@
 URL stays secret, is left to `apprise_service`.
 """
 
-from typing import TYPE_CHECKING
-
 from journeyman.confirm.notices.apprise_service import AppriseService
 from journeyman.confirm.notices.text import NoticeText
 from journeyman.records.confirmation import Confirmation
-
-if TYPE_CHECKING:
-    from apprise import NotifyBase
 
 
 class AppriseChannel:
@@ -18,10 +13,6 @@ class AppriseChannel:
     def __init__(self, to: AppriseService) -> None:
         self.name = to.name
         self._to = to
-
-    @property
-    def service(self) -> "NotifyBase":
-        return self._to.service
 
     def send(self, text: NoticeText, confirmation: Confirmation) -> None:  # noqa: ARG002 - as every channel
         """Send a notice. Raises NotTold."""

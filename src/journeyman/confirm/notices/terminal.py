@@ -2,7 +2,6 @@
 service. Many at once are summed up, because nobody reads a hundred lines.
 """
 
-import logging
 import sys
 import threading
 from collections import deque
@@ -13,8 +12,6 @@ from typing import Final, TextIO
 from journeyman.confirm.masking import masked_text
 from journeyman.confirm.notices.text import inert, title_of
 from journeyman.records.confirmation import Confirmation, ConfirmationId
-
-logger = logging.getLogger(__name__)
 
 TERMINAL: Final = "terminal"
 _GATHERED_S: Final = 0.1

@@ -49,13 +49,10 @@ class NoticeText(Struct, frozen=True, kw_only=True):
     hides: bool = False
     """Whether a parameter, or a part of one, is not shown because it looks like a secret."""
 
-    @property
-    def body(self) -> str:
-        """The whole as plain text, without the title."""
-        return self.plain()
-
     def plain(self, limit: int | None = None) -> str:
-        """As plain text of at most so many characters, as far as the fixed part allows."""
+        """As plain text without the title, of at most so many characters as far as the fixed part
+        allows.
+        """
         return self._laid_out(limit, escape=str, link=self.link, line_end="\n")
 
     def shows_all(self, limit: int) -> bool:

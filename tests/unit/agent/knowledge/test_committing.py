@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.agent.knowledge.changes import commit
 
-from journeyman.agent.knowledge.committing import commit, locked
+from journeyman.agent.knowledge.committing import locked
 from journeyman.agent.knowledge.memory import Memory
 from journeyman.records import FileChange, Write
 from journeyman.records.errors import NotWritten
@@ -73,51 +74,51 @@ def test_a_file_that_was_made_meanwhile_is_not_overwritten(tmp_path: Path) -> No
     assert Memory(tmp_path).entries("user") == ("theirs",)
 
 
-class TestSeveral:
+def several(*changes: tuple[str, str | None, str | None]) -> Write:
+    files = [FileChange(path=path, before=before, after=after) for path, before, after in changes]
+    first, *others = files
+    return Write(
+        kind="skill",
+        action="edit",
+        path=first.path,
+        before=first.before,
+        after=first.after,
+        others=tuple(others),
+    )
+
+
+class TestSeveralFiles:
     def test_all_are_written(self, tmp_path: Path) -> None:
-        commit(
-            tmp_path,
-            a_write("skills/a/SKILL.md", None, "a"),
-            a_write("skills/b/SKILL.md", None, "b"),
-            a_write("skills/a/SKILL.md", "a", "a2"),
-            Memory(tmp_path).add("user", "tea"),
-        )
-        assert files(tmp_path) == {
-            "memories/USER.md": "tea",
-            "skills/a/SKILL.md": "a2",
-            "skills/b/SKILL.md": "b",
-        }
+        commit(tmp_path, several(("skills/a/SKILL.md", None, "a"), ("skills/a/x.md", None, "x")))
+        assert files(tmp_path) == {"skills/a/SKILL.md": "a", "skills/a/x.md": "x"}
 
     def test_one_that_does_not_fit_stops_all(self, tmp_path: Path) -> None:
-        good = a_write("skills/a/SKILL.md", None, "a")
         with pytest.raises(NotWritten, match="changed meanwhile"):
-            commit(tmp_path, good, a_write("skills/b/SKILL.md", "was", "b"))
-        with pytest.raises(NotWritten, match="do not follow each other"):
-            commit(tmp_path, good, a_write("skills/a/SKILL.md", "else", "a2"))
+            commit(tmp_path, several(("skills/a/SKILL.md", None, "a"), ("skills/b", "was", "b")))
         assert files(tmp_path) == {}
 
     def test_a_name_that_no_disk_takes_stops_all(self, tmp_path: Path) -> None:
-        good = a_write("skills/a/SKILL.md", None, "a")
+        long = f"skills/{'x' * 300}/SKILL.md"
         with pytest.raises(NotWritten, match="could not be written: File name too long"):
-            commit(tmp_path, good, a_write(f"skills/{'x' * 300}/SKILL.md", None, "b"))
+            commit(tmp_path, several(("skills/a/SKILL.md", None, "a"), (long, None, "b")))
         assert files(tmp_path) == {}
 
     def test_what_fails_halfway_is_taken_back(self, tmp_path: Path) -> None:
         """A file in the place of a folder fails only when it is put there, after the others."""
         commit(
-            tmp_path,
-            a_write("skills/a/SKILL.md", None, "a"),
-            a_write("skills/b/SKILL.md", None, "b"),
+            tmp_path, several(("skills/a/SKILL.md", None, "a"), ("skills/b/SKILL.md", None, "b"))
         )
         before = files(tmp_path)
         with pytest.raises(NotWritten, match="could not be written"):
             commit(
                 tmp_path,
-                a_write("skills/a/SKILL.md", "a", "a2"),
-                a_write("skills/b/SKILL.md", "b", None),
-                a_write("skills/c/SKILL.md", None, "c"),
-                a_write("skills/c", None, "a file"),
-                a_write("skills/d/SKILL.md", None, "d"),
+                several(
+                    ("skills/a/SKILL.md", "a", "a2"),
+                    ("skills/b/SKILL.md", "b", None),
+                    ("skills/c/SKILL.md", None, "c"),
+                    ("skills/c", None, "a file"),
+                    ("skills/d/SKILL.md", None, "d"),
+                ),
             )
         assert files(tmp_path) == before
         assert sorted(path.name for path in (tmp_path / "skills").iterdir()) == [".lock", "a", "b"]
@@ -130,11 +131,8 @@ class TestFolders:
         assert [path.name for path in (tmp_path / "skills").iterdir()] == [".lock"]
 
     def test_folders_that_hold_something_stay(self, tmp_path: Path) -> None:
-        commit(
-            tmp_path,
-            a_write("skills/web/a/references/x.md", None, "x"),
-            a_write("skills/web/b/SKILL.md", None, "b"),
-        )
+        commit(tmp_path, a_write("skills/web/a/references/x.md", None, "x"))
+        commit(tmp_path, a_write("skills/web/b/SKILL.md", None, "b"))
         commit(tmp_path, a_write("skills/web/a/references/x.md", "x", None))
         assert files(tmp_path) == {"skills/web/b/SKILL.md": "b"}
         assert not (tmp_path / "skills" / "web" / "a").exists()

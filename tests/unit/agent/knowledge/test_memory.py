@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
+from tests.unit.agent.knowledge.changes import commit
 
-from journeyman.agent.knowledge.committing import commit
 from journeyman.agent.knowledge.memory import Memory, Operation, parse
 from journeyman.records import EntryChange
 from journeyman.records.errors import NotWritten, OutsideProblem

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
+from tests.unit.agent.knowledge.changes import commit
 
-from journeyman.agent.knowledge.committing import commit
 from journeyman.agent.knowledge.skill_form import find_name_fault, find_path_fault, read_front
 from journeyman.agent.knowledge.skills import Skills
 from journeyman.records import Write
@@ -173,7 +173,8 @@ class TestPlanning:
             after=a_skill("new"),
             summary="skill: created new",
         )
-        commit(tmp_path, write, skills.create("newer", a_skill("newer")))
+        commit(tmp_path, write)
+        commit(tmp_path, skills.create("newer", a_skill("newer")))
         assert [one.full_name for one in skills.list()] == [
             "deploy", "newer", "web/new", "web/scrape",
         ]  # fmt: skip

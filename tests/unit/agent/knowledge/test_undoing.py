@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.agent.knowledge.changes import commit
 
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.knowledge.memory import FILES, Operation, parse
@@ -22,7 +23,7 @@ def knowledge(tmp_path: Path) -> Knowledge:
 
 
 def did(knowledge: Knowledge, write: Write) -> Write:
-    knowledge.commit(write)
+    commit(knowledge.folder, write)
     return write
 
 
@@ -195,7 +196,7 @@ def test_any_row_of_changes_keeps_the_form_and_can_be_undone(
             before = knowledge.memory.entries(target)  # type: ignore[arg-type]
             with suppress(NotWritten):
                 write = knowledge.memory.batch(target, operations)  # type: ignore[arg-type]
-                knowledge.commit(write)
+                commit(knowledge.folder, write)
                 done.append(write)
                 entries = knowledge.memory.entries(target)  # type: ignore[arg-type]
                 text = (Path(folder) / FILES[target]).read_bytes().decode()

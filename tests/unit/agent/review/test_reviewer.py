@@ -472,8 +472,10 @@ class TestUndo:
         reviewed = place.review(
             place.turn(), remember("The user wants answers in German.", "always answer in German")
         )
-        write = place.knowledge.memory.replace("user", "German", "The user wants French now.")
-        place.knowledge.commit(write)
+        memory = place.knowledge.memory
+        place.knowledge.change(
+            "user", lambda: memory.replace("user", "German", "The user wants French now.")
+        )
         undone = place.journal.undo(reviewed.review.id)
         assert undone.entries == ()
         assert "German" in undone.kept[0][0].write.summary

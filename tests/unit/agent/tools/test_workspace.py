@@ -81,14 +81,13 @@ def test_the_temporary_folder_goes_with_a_forgotten_workspace(root):
     assert not private.exists()
 
 
-@pytest.mark.parametrize("place", ["work/ours", "work", "more/ours/data.db", "tools/lib/ours"])
+@pytest.mark.parametrize("place", ["work/ours", "work", "tools/lib/ours"])
 def test_a_workspace_that_would_open_what_is_hidden_is_refused(place, root, tmp_path):
     environment = {"PATH": f"{tmp_path}/tools/bin:/usr/bin"}
     with pytest.raises(BadSetting, match="would be able to read"):
         Workspace(
             root,
             environment=environment,
-            also_readable=[tmp_path / "more"],
             hidden=[tmp_path / "elsewhere", tmp_path / place],
         )
 

@@ -38,7 +38,7 @@ def test_the_text_arrives_as_it_is(box: PostBox) -> None:
     text = text_of(description="a \\n b :smile: *x* {y} &amp;")
     arrived = sent(box, box.url("ok?emojis=yes"), text)
     assert arrived["title"] == text.title
-    assert arrived["message"] == text.body
+    assert arrived["message"] == text.plain()
     assert arrived["attachments"] == []
 
 
@@ -103,7 +103,7 @@ ATTACK = "@everyone <@&42> <!channel> **APPROVED** [Approve](https://evil.exampl
 
 def test_story_8_discord_calls_nobody_and_draws_nothing(box: PostBox) -> None:
     channel = apprise_channel(f"discord://{'1' * 18}/{'a' * 68}")
-    channel.service.notify_url = f"http://127.0.0.1:{box.port}/ok"
+    channel._to.service.notify_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
     channel.send(text_of(description=ATTACK), card())
     content = box.received[0][1]["content"]
@@ -118,7 +118,7 @@ def test_story_8_discord_calls_nobody_and_draws_nothing(box: PostBox) -> None:
 
 def test_story_8_slack_calls_nobody(box: PostBox) -> None:
     channel = apprise_channel("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops")
-    channel.service.webhook_url = f"http://127.0.0.1:{box.port}/ok"
+    channel._to.service.webhook_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
     channel.send(text_of(description=ATTACK), card())
     sent_text = json.dumps(box.received[0][1])

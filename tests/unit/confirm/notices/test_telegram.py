@@ -111,7 +111,7 @@ def test_a_notice_comes_with_buttons(server: BotServer, bot: NoticeChannel) -> N
     bot.send(TEXT, CARD)
     (message,) = server.named("sendMessage")
     assert message["chat_id"] == ANN
-    assert message["text"] == f"{TEXT.title}\n{TEXT.body}"
+    assert message["text"] == f"{TEXT.title}\n{TEXT.plain()}"
     assert "parse_mode" not in message
     assert message["link_preview_options"] == {"is_disabled": True}
     assert buttons(message) == {"Approve": data(), "Deny": data("deny"), "Open": LINK}

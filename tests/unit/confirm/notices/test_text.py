@@ -18,7 +18,7 @@ def text_of(**changes: Any) -> NoticeText:
 def test_a_notice_says_who_asks_for_what_until_when_and_where_to_decide() -> None:
     text = text_of(details={"to": "bob@example.com", "count": 2}, claimed="nightly")
     assert text.title == "01234567: deploy_production waits for your decision"
-    assert text.body == (
+    assert text.plain() == (
         "Id: 01234567\n"
         "Action: deploy_production\n"
         "Tier: ask\n"
@@ -41,7 +41,7 @@ def test_a_notice_sent_again_says_so() -> None:
 
 
 def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
-    body = text_of(edited={"version": "9.9"}, quorum=2).body
+    body = text_of(edited={"version": "9.9"}, quorum=2).plain()
     assert '> version: "9.9"' in body
     assert "1.2.3" not in body
     assert "Needs: 2 people, has 0" in body
@@ -62,10 +62,10 @@ def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
 )
 def test_story_16_no_secret_stands_in_a_notice(changes: dict[str, Any]) -> None:
     text = text_of(**changes)
-    for shown in (text.title, text.body, text.markdown(), text.plain(500)):
+    for shown in (text.title, text.plain(), text.markdown(), text.plain(500)):
         assert "canary" not in shown
         assert "Hunter2" not in shown
-    assert "hidden:" in text.body
+    assert "hidden:" in text.plain()
 
 
 @table("code", [0x202E, 0x200B, 0x1B, 0x0D, 0x2800, 0xE0041, 0xD800])
@@ -76,11 +76,11 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
     if where in ("details", "name"):
         changes = {"details": {hiding: 1} if where == "name" else {"a": hiding}}
     text = text_of(**changes)
-    for shown in (text.title, text.body, text.markdown()):
+    for shown in (text.title, text.plain(), text.markdown()):
         assert chr(code) not in shown
         shown.encode()
     escapes = (f"pay\\u{{{code:x}}}bob", f"pay\\u{code:04x}bob", "pay\\rbob")
-    assert any(escape in text.body for escape in escapes)
+    assert any(escape in text.plain() for escape in escapes)
 
 
 @table(
@@ -93,7 +93,7 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
 )  # fmt: skip
 def test_story_8_nothing_an_agent_writes_is_live_in_a_chat(live: str) -> None:
     text = text_of(description=live, details={"a": live}, action=live)
-    ours = text.body.replace(LINK, "")
+    ours = text.plain().replace(LINK, "")
     assert live not in ours
     assert "://" not in ours
     assert live not in text.title
@@ -141,7 +141,7 @@ def test_without_room_for_anything_the_link_stays() -> None:
 
 def test_what_fits_is_not_cut() -> None:
     text = text_of()
-    assert text.plain(len(text.body)) == text.body
+    assert text.plain(len(text.plain())) == text.plain()
 
 
 @table(

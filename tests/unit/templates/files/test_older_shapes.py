@@ -131,7 +131,7 @@ LEFT_OUT = [
 @table(("left_out", "reason"), LEFT_OUT)
 def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
     decoded = read({"examples": [entry(tool_name="good"), left_out]})
-    assert [pattern.tool for pattern in decoded.template.patterns] == ["good"]
+    assert [pattern.steps[-1].tool for pattern in decoded.template.patterns] == ["good"]
     assert decoded.skipped == (f"example 2: {reason}",)
 
 
