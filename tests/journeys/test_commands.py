@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from benchmarks.import_speed import write_large_claude_log
 from tests.program import Command
 
 from journeyman.testing import Corpus
@@ -377,8 +378,6 @@ def test_a_pipe_that_is_closed_early_is_no_error(filled: Command) -> None:
 
 
 def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
-    from journeyman.testing import write_large_claude_log
-
     log = tmp_path / "large.jsonl"
     sessions = write_large_claude_log(log, 25_000_000)
     for number in range(5):

@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from benchmarks.import_speed import write_large_claude_log
 from tests.program import Command
 
 from journeyman import Journeyman
-from journeyman.testing import Corpus, write_large_claude_log
+from journeyman.testing import Corpus
 
 _KILLS = 10
 

@@ -17,11 +17,10 @@ _LATIN_ENDS = 0x24F
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """The model to ask. An empty provider is the one of the settings. `why` is a sentence."""
+    """The model to ask. An empty provider is the one of the settings."""
 
     model: str
     provider: str
-    why: str
 
 
 class Sign(NamedTuple):
@@ -87,37 +86,23 @@ def route(
 ) -> Route:
     """The model that a job asks. No simple model: simple work goes to the usual one too."""
     if job.model or job.provider:
-        why = "The job names its model." if job.model else "The job names its provider."
-        return Route(model=job.model or usual_model, provider=job.provider, why=why)
-    if not simple_model:
-        return Route(model=usual_model, provider="", why="No model for simple jobs is set.")
-    hard = find_hard(job, simple_words)
-    if hard:
-        return Route(model=usual_model, provider="", why=f"Not a simple job: {hard}.")
-    return Route(
-        model=simple_model, provider=simple_provider, why="A simple job: short, with plain words."
-    )
+        return Route(model=job.model or usual_model, provider=job.provider)
+    if simple_model and is_simple(job, simple_words):
+        return Route(model=simple_model, provider=simple_provider)
+    return Route(model=usual_model, provider="")
 
 
-def find_hard(job: Job, simple_words: int) -> str:
-    """Why a job is not simple; nothing if it is."""
+def is_simple(job: Job, simple_words: int) -> bool:
+    """Whether a job is nothing but a short prompt of plain words. Words in a script that the table
+    of signs does not know are not taken for plain ones.
+    """
     text = job.prompt.strip()
-    words = len(text.split())
-    if job.skills:
-        return "it loads skills"
-    if job.script:
-        return "it has a script"
-    if words > simple_words:
-        return f"its prompt has {words:,} words, more than {simple_words:,}"
-    if len(text) > simple_words * _LONGEST_WORD:
-        return "its prompt is long"
-    if len(text.splitlines()) > _LINES:
-        return f"its prompt has more than {_LINES} lines"
-    if any(one.isalpha() and ord(one) > _LATIN_ENDS for one in text):
-        return "its words are in a script that the table of words does not know"
-    for sign in SIGNS:
-        found = sign.pattern.search(text)
-        if found:
-            word = found.group() + text[found.end() :].split(" ", 1)[0]
-            return f"{sign.reason} ({' '.join(word.split())!r})"
-    return ""
+    return not (
+        job.skills
+        or job.script
+        or len(text.split()) > simple_words
+        or len(text) > simple_words * _LONGEST_WORD
+        or len(text.splitlines()) > _LINES
+        or any(one.isalpha() and ord(one) > _LATIN_ENDS for one in text)
+        or any(sign.pattern.search(text) for sign in SIGNS)
+    )

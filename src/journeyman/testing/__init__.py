@@ -5,7 +5,6 @@ formats of real recorders, so that the product's own readers import it.
 """
 
 from journeyman.testing.corpus import Corpus, SampleSession, Source, write_corpus, write_lists
-from journeyman.testing.large_log import write_large_claude_log
 from journeyman.testing.scripted_model import ScriptedModel, calls, says
 
 __all__ = [
@@ -16,6 +15,5 @@ __all__ = [
     "calls",
     "says",
     "write_corpus",
-    "write_large_claude_log",
     "write_lists",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from journeyman.testing import Corpus, Source, write_corpus, write_large_claude_log
+from journeyman.testing import Corpus, Source, write_corpus
 
 SOURCES: tuple[Source, ...] = ("claude_code", "codex", "hermes", "chat")
 
@@ -222,19 +222,3 @@ class TestHermes:
                 "AND role = 'tool'",
             )
             assert len(found) == session.answered
-
-
-class TestLargeLog:
-    def test_size_lines_and_ids(self, tmp_path: Path) -> None:
-        file = tmp_path / "large.jsonl"
-        wanted = 7_000_000
-        sessions = write_large_claude_log(file, wanted)
-        read = lines(file)
-        assert wanted <= file.stat().st_size < wanted + 1_500_000
-        assert len({line["sessionId"] for line in read if "sessionId" in line}) == sessions
-        uuids = [line["uuid"] for line in read if "uuid" in line]
-        assert len(uuids) == len(set(uuids))
-        calls = [block["id"] for block in blocks(file, "tool_use")]
-        assert len(calls) == len(set(calls))
-        results = {block["tool_use_id"] for block in blocks(file, "tool_result")}
-        assert results <= set(calls)
