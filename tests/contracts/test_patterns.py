@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
+from tests.tables import table
 
 from journeyman.records import (
     Fragment,
@@ -325,24 +326,25 @@ class TestMissing:
         }
         assert store.patterns.reasons() == {"": 1, "failed": 1}
 
-    @pytest.mark.parametrize(
-        "change",
+    @table(
+        ("name", "change"),
         [
-            pytest.param({"text": "something else"}, id="content"),
-            pytest.param({"outcome": 1.0}, id="outcome known"),
-            pytest.param({"outcome": 0.0}, id="outcome known to be none"),
-            pytest.param({"end_reason": "done"}, id="end"),
+            ("content", {"text": "something else"}),
+            ("outcome known", {"outcome": 1.0}),
+            ("outcome known to be none", {"outcome": 0.0}),
+            ("end", {"end_reason": "done"}),
         ],
     )
     def test_a_session_that_changed_is_missing_again(
-        self, store: Store, missing: Callable[..., list[str]], change: dict[str, Any]
+        self, store: Store, missing: Callable[..., list[str]], name: str, change: dict[str, Any]
     ) -> None:
-        write(store, "a", "b")
-        save(store, mined(store, "a", a_pattern()), mined(store, "b"))
-        write(store, "a", **change)
-        assert missing() == ["a"]
-        assert shown(store) == "as a says p"
-        save(store, mined(store, "a", a_pattern()))
+        write(store, name, f"not {name}")
+        pattern = a_pattern(name, name)
+        save(store, mined(store, name, pattern), mined(store, f"not {name}"))
+        write(store, name, **change)
+        assert missing() == [name]
+        assert shown(store, name) == f"as {name} says {name}"
+        save(store, mined(store, name, pattern))
         assert missing() == []
 
     def test_an_outcome_that_changed_counts_too(
@@ -422,20 +424,26 @@ class TestSavingAgain:
         assert kept(store) == {"p": (b, b"as b says p")}
         assert missing() == []
 
-    @pytest.mark.parametrize("other_too", [False, True], ids=["it alone", "with the other"])
+    @table(("p", "other_too"), [("it alone", False), ("with the other", True)])
     def test_what_the_earliest_now_has_later_than_another(
-        self, store: Store, missing: Callable[..., list[str]], other_too: bool
+        self, store: Store, missing: Callable[..., list[str]], p: str, other_too: bool
     ) -> None:
-        write(store, "a", "b")
-        a, b = a_pattern(), a_pattern(session="b", first_seen=2.0)
-        save(store, mined(store, "a", a), mined(store, "b", b))
-        later = mined(store, "a", a_pattern(first_seen=3.0, last_seen=4.0, intent="later words"))
-        save(store, later, *([mined(store, "b", b)] if other_too else []))
-        assert missing() == ([] if other_too else ["b"])
+        one, other = f"a {p}", f"b {p}"
+        write(store, one, other)
+        a, b = a_pattern(p, one), a_pattern(p, other, first_seen=2.0)
+        save(store, mined(store, one, a), mined(store, other, b))
+        later = a_pattern(p, one, first_seen=3.0, last_seen=4.0, intent="later words")
+        save(
+            store,
+            mined(store, one, later),
+            *([mined(store, other, b)] if other_too else []),
+        )
+        assert missing() == ([] if other_too else [other])
         save(store, *(mined(store, name, b) for name in missing()))
-        assert shown(store) == "as b says p"
         assert missing() == []
-        (found,) = store.patterns.list()
+        found = store.patterns.get(p)
+        assert found is not None
+        assert found.pattern.intent == f"as {other} says {p}"
         assert (found.pattern.first_seen, found.pattern.last_seen) == (2.0, 4.0)
 
     def test_a_later_session_does_not_change_what_is_shown(self, store: Store) -> None:
@@ -458,17 +466,20 @@ class TestSavingAgain:
 
 
 class TestSharing:
-    SEEN = (
-        pytest.param([1.0, 2.0, 3.0], id="in order"),
-        pytest.param([3.0, 1.0, 2.0], id="out of order"),
-        pytest.param([5.0, 5.0, 5.0], id="at the same time"),
-        pytest.param([None, 2.0, None], id="one dated"),
-        pytest.param([None, None, None], id="none dated"),
+    @table(
+        ("row", "seen"),
+        enumerate(
+            [
+                [1.0, 2.0, 3.0],
+                [3.0, 1.0, 2.0],
+                [5.0, 5.0, 5.0],
+                [None, 2.0, None],
+                [None, None, None],
+            ]
+        ),
     )
-
-    @pytest.mark.parametrize("seen", SEEN)
     def test_the_order_of_saving_does_not_matter(
-        self, store: Store, seen: list[float | None]
+        self, store: Store, row: int, seen: list[float | None]
     ) -> None:
         """Each order in a part of the store of its own, one by one and in batches."""
         names = ["a", "B", "c"]
@@ -479,17 +490,16 @@ class TestSharing:
         }
         world = World(store)
         for number, order in enumerate(itertools.permutations(names)):
-            for size in (1, 2, 3):
-                here = [f"{name}-{number}-{size}" for name in order]
-                for name in here:
-                    pattern = msgspec.structs.replace(
-                        taught[name[0]][1], id=PatternId(f"p-{number}-{size}")
-                    )
-                    world.set(name, pattern)
-                for start in range(0, 3, size):
-                    world.save(*here[start : start + size])
-        found = kept(store)
-        assert found == world.expected()
+            size = 1 + (row + number) % 3
+            here = [f"{name}-{row}-{number}" for name in order]
+            for name in here:
+                id_ = PatternId(f"p-{row}-{number}")
+                world.set(name, msgspec.structs.replace(taught[name[0]][1], id=id_))
+            for start in range(0, 3, size):
+                world.save(*here[start : start + size])
+        expected = world.expected()
+        found = {id_: one for id_, one in kept(store).items() if id_ in expected}
+        assert found == expected
         first = min(names, key=lambda name: (_late(taught[name][0]), name))
         for pattern, _ in found.values():
             assert pattern.intent.startswith(first)
@@ -498,7 +508,9 @@ class TestSharing:
             assert pattern.first_seen == min((at for at in seen if at is not None), default=None)
             assert pattern.last_seen == max((at for at in seen if at is not None), default=None)
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize(
+        "seed", [0, *(pytest.param(one, marks=pytest.mark.soak) for one in range(1, 6))]
+    )
     def test_whatever_happens_learning_comes_to_what_a_fresh_store_would_have(
         self, store: Store, missing: Callable[..., list[str]], seed: int
     ) -> None:
@@ -535,26 +547,25 @@ def _late(at: float | None) -> float:
 
 
 class TestPassingOver:
-    @pytest.mark.parametrize(
-        "change",
+    @table(
+        ("name", "change"),
         [
-            pytest.param({"text": "something else"}, id="content"),
-            pytest.param({"outcome": 0.0}, id="outcome"),
-            pytest.param({"end_reason": "given up"}, id="end"),
+            ("content", {"text": "something else"}),
+            ("outcome", {"outcome": 0.0}),
+            ("end", {"end_reason": "given up"}),
         ],
     )
     def test_a_session_that_changed_between_mining_and_saving(
-        self, store: Store, missing: Callable[..., list[str]], change: dict[str, Any]
+        self, store: Store, missing: Callable[..., list[str]], name: str, change: dict[str, Any]
     ) -> None:
-        write(store, "changes", "stays")
-        found = [
-            mined(store, "changes", a_pattern("p", "changes")),
-            mined(store, "stays", a_pattern("q", "stays")),
-        ]
-        write(store, "changes", **change)
+        stays = f"not {name}"
+        write(store, name, stays)
+        found = [mined(store, one, a_pattern(one, one)) for one in (name, stays)]
+        write(store, name, **change)
         save(store, *found)
-        assert kept(store).keys() == {"q"}
-        assert missing() == ["changes"]
+        assert (shown(store, name), shown(store, stays)) == ("", f"as {stays} says {stays}")
+        assert missing() == [name]
+        store.sessions.delete(name)
 
     def test_a_session_that_was_deleted_between_mining_and_saving(
         self, store: Store, missing: Callable[..., list[str]]
@@ -702,8 +713,8 @@ class TestDeleting:
         store.sessions.delete("a")
         assert kept(store).keys() == {"q"}
         assert missing() == []
-        for table in ("patterns", "pattern_vectors", "sightings", "mined"):
-            assert sql(f"SELECT count(*) FROM {table}").scalar() == 1
+        for name in ("patterns", "pattern_vectors", "sightings", "mined"):
+            assert sql(f"SELECT count(*) FROM {name}").scalar() == 1
 
     def test_what_was_shown_in_its_words_is_learned_again_from_others(
         self, store: Store, missing: Callable[..., list[str]]
