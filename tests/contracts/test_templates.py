@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 import sqlalchemy as sa
+from tests.tables import table
 
 from journeyman.records import (
     Effect,
@@ -241,7 +241,7 @@ class TestEffects:
             version=2, effect=Effect(tried=1, gained=0.5)
         )
 
-    @pytest.mark.parametrize("number", [501, 1200])
+    @table("number", [501, 1200])
     def test_many_at_once(self, store: Store, number: int) -> None:
         gains = {f"p{n}": [1.0] for n in range(number)}
         store.templates.add_effects(gains)

@@ -15,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from tests.program import Command
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.cli import command_line
@@ -138,7 +139,7 @@ class TestTemplates:
         said = working("templates", "create", "failed", code=1).stderr
         assert "its outcome is known" in said
 
-    @pytest.mark.parametrize("columns", ["50", "80", "120"])
+    @table("columns", ["50", "80", "120"])
     def test_the_list_fits_the_window(self, learned: Command, columns: str) -> None:
         shown = asked_here(learned, "templates", "list", COLUMNS=columns).stdout
         assert "depot" in shown
@@ -209,7 +210,7 @@ class TestTemplates:
 
 
 class TestOpen:
-    @pytest.mark.parametrize("form", ["openai", "responses"])
+    @table("form", ["openai", "responses"])
     def test_messages_for_programs(self, learned: Command, library: Journeyman, form: Any) -> None:
         told = learned("open", TASK, "--format", form)
         assert json.loads(told.stdout) == library.opening(TASK).messages(form)
@@ -230,7 +231,7 @@ class TestOpen:
     def test_the_task_from_standard_input(self, learned: Command) -> None:
         assert learned("open", "-", typed=TASK).stdout == learned("open", *TASK.split()).stdout
 
-    @pytest.mark.parametrize(
+    @table(
         ("form", "empty"),
         [
             ("openai", "[]\n"),
@@ -250,7 +251,7 @@ class TestOpen:
         assert "the floor is 0.90" in told.stderr
         assert len(told.stderr.splitlines()) == 1
 
-    @pytest.mark.parametrize("columns", ["80", "120"])
+    @table("columns", ["80", "120"])
     def test_explained_for_people(self, learned: Command, columns: str) -> None:
         said = asked_here(learned, "open", TASK, "--explain", COLUMNS=columns).stdout
         assert "of 1,500 tokens" in said
@@ -271,7 +272,7 @@ class TestOpen:
             assert told["template"] == "depot@1"
             assert told["choices"]
 
-    @pytest.mark.parametrize("name", ["-", "tools.json"])
+    @table("name", ["-", "tools.json"])
     def test_only_what_fits_the_tools(self, working: Command, name: str) -> None:
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
         tools = json.dumps({"tools": [{"name": "query_stock", "inputSchema": schema}]})
@@ -344,7 +345,7 @@ def test_defaults_are_those_of_the_library() -> None:
 
 
 class TestWrong:
-    @pytest.mark.parametrize(("arguments", "error", "says"), WRONG_INPUT.values(), ids=WRONG_INPUT)
+    @table(("arguments", "error", "says"), WRONG_INPUT.values(), ids=WRONG_INPUT)
     def test_input_is_refused_and_changes_nothing(
         self,
         working: Command,
@@ -366,7 +367,7 @@ class TestWrong:
         with Journeyman(home=working.home / ".journeyman", environ={}) as journeyman:
             assert [one.name for one in journeyman.templates.list(versions=True)] == ["depot"]
 
-    @pytest.mark.parametrize("arguments", WRONG_USAGE.values(), ids=WRONG_USAGE)
+    @table("arguments", WRONG_USAGE.values(), ids=WRONG_USAGE)
     def test_usage_is_explained(self, learned: Command, arguments: tuple[str, ...]) -> None:
         done = run_here(learned, *arguments)
         assert isinstance(done.exception, click.UsageError)

@@ -19,6 +19,7 @@ from mcp.client.client import ConnectMode
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, Tool
 from tests.conversations import stock_keeping
 from tests.program import Command
+from tests.tables import table
 from tests.validators import anthropic_faults, openai_faults, responses_faults
 
 from journeyman import Journeyman
@@ -220,7 +221,7 @@ class TestWrongCalls:
         assert answer["success"] is False
         assert "There is no template 'nothing'" in answer["error"]
 
-    @pytest.mark.parametrize(
+    @table(
         ("tool", "arguments", "said"),
         [
             ("opening", {}, "opening needs task"),

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from tests.program import Command
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
@@ -98,12 +99,12 @@ class TestProfile:
             assert head in text
         assert "95 % interval" in text
 
-    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    @table("columns", ["60", "80", "120"])
     def test_it_fits_the_window(self, filled: Command, columns: str) -> None:
         for line in filled("profile", COLUMNS=columns).stdout.splitlines():
             assert len(line) <= int(columns)
 
-    @pytest.mark.parametrize("by", ["tool", "model", "source", "length", "type"])
+    @table("by", ["tool", "model", "source", "length", "type"])
     def test_in_groups(self, filled: Command, by: str) -> None:
         told = filled.json("profile", "--by", by)
         assert told["by"] == by
@@ -274,7 +275,7 @@ class TestCompare:
         assert (told["warm"]["sessions"], told["cold"]["calls"]) == (10, 100)
         assert told["difference"]["low"] < 0 < told["difference"]["high"]
 
-    @pytest.mark.parametrize(
+    @table(
         "arguments",
         [[], ["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]],
         ids=str,

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.program import Command
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.records import Usage
@@ -39,7 +40,7 @@ class TestUsage:
         assert keys("day") != keys("day", TZ="Pacific/Pago_Pago")
         assert filled.json("usage", TZ="Asia/Tokyo")["zone"] == "JST"
 
-    @pytest.mark.parametrize("by", ["model", "day"])
+    @table("by", ["model", "day"])
     def test_the_table_fits_and_no_number_is_cut(self, filled: Command, by: str) -> None:
         report = filled.json("usage", "--by", by)
         for columns in (40, 80, 120):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.records.errors import WrongInput
@@ -43,7 +44,7 @@ class TestRecord:
         jm.sessions.delete(name)
         assert jm.record(CHAT).session.id == name
 
-    @pytest.mark.parametrize(
+    @table(
         "wrong",
         [
             {"messages": []},

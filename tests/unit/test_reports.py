@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.records.errors import WrongInput
@@ -28,9 +29,7 @@ def full() -> Profile:
     return profile(judged())
 
 
-@pytest.mark.parametrize(
-    ("name", "beginning"), [("a.png", b"\x89PNG"), ("a.svg", b"<svg"), ("A.SVG", b"<svg")]
-)
+@table(("name", "beginning"), [("a.png", b"\x89PNG"), ("a.svg", b"<svg"), ("A.SVG", b"<svg")])
 def test_a_chart_as_the_name_ends(tmp_path: Path, name: str, beginning: bytes) -> None:
     draw(full(), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(beginning)
@@ -43,7 +42,7 @@ def test_an_old_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> Non
     assert (tmp_path / "a.svg").read_text() != "old"
 
 
-@pytest.mark.parametrize("name", ["a.pdf", "a", ".png"])
+@table("name", ["a.pdf", "a", ".png"])
 def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(WrongInput, match=r"must end in \.png or \.svg\.$"):
         draw(full(), tmp_path / name)
@@ -69,9 +68,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
 
 
-@pytest.mark.parametrize(
-    ("number", "title"), [(1, "Reliability of 1 session of test"), (3, "of 3 sessions of test")]
-)
+@table(("number", "title"), [(1, "Reliability of 1 session of test"), (3, "of 3 sessions of test")])
 def test_a_page_says_what_it_is_of(tmp_path: Path, number: int, title: str) -> None:
     sessions = judged(number)
     write_page(profile(sessions), sessions, tmp_path / "a.html", made_at=1_780_000_000.0)

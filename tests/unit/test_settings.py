@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.records.errors import BadSetting
 from journeyman.settings import SETTINGS, load
@@ -22,7 +23,7 @@ def test_tables_and_variables(tmp_path: Path) -> None:
     assert (settings.model.name, settings.agent.turns) == ("m", 5)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "said"),
     [
         ("[model]\ncolour = 1", "model.colour"),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.conversations import stock_keeping
+from tests.tables import table
 from tests.validators import openai_faults
 
 from journeyman import Journeyman
@@ -258,7 +259,7 @@ WRONG = {
 
 
 class TestWrongUse:
-    @pytest.mark.parametrize("name", WRONG)
+    @table("name", WRONG)
     def test_the_error_says_what_is_wrong(self, kept: Journeyman, name: str) -> None:
         arguments, said = WRONG[name]
         assert said in refused(kept, arguments)
@@ -298,6 +299,6 @@ class TestForm:
     def test_a_whole_number_may_be_a_float(self, own: Journeyman) -> None:
         assert asked(own, "build", name="stock", max_sessions=1.0)["qualified"] == 1
 
-    @pytest.mark.parametrize("action", ["list", "profile"])
+    @table("action", ["list", "profile"])
     def test_the_same_question_gets_the_same_bytes(self, kept: Journeyman, action: str) -> None:
         assert len({warm_session(kept, {"action": action}) for _ in range(3)}) == 1

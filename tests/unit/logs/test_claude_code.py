@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.logfile import LogFile
@@ -235,7 +236,7 @@ class TestResults:
         assert self.flags(transcript) is None
         assert self.flags(transcript, {"stdout": "x", "interrupted": False}) is None
 
-    @pytest.mark.parametrize("said", [True, False])
+    @table("said", [True, False])
     def test_is_error(self, transcript, said):
         assert self.flags(transcript, is_error=said) == Recorded(is_error=said)
 
@@ -274,7 +275,7 @@ class TestResults:
             "duration_s": 1.5,
         }
 
-    @pytest.mark.parametrize(
+    @table(
         "wrong",
         [
             {"code": "ENOENT"},
@@ -288,11 +289,11 @@ class TestResults:
         recorded = self.flags(transcript, {**wrong, "interrupted": True})
         assert recorded == Recorded(interrupted=True)
 
-    @pytest.mark.parametrize("said", ["Error: no such file", ["a", "b"], [], 7, True, {}])
+    @table("said", ["Error: no such file", ["a", "b"], [], 7, True, {}])
     def test_other_forms_of_it_say_nothing(self, transcript, said):
         assert self.flags(transcript, said) is None
 
-    @pytest.mark.parametrize(
+    @table(
         ("content", "text"),
         [
             ("plain", "plain"),
@@ -327,7 +328,7 @@ class TestUsers:
         reading = transcript(user("u1", [block, {"type": "text", "text": "Use the other one"}]))
         assert shape(reading) == [("tool", "plain", "no"), ("user", "plain", "Use the other one")]
 
-    @pytest.mark.parametrize(
+    @table(
         "text",
         [
             "<command-name>/clear</command-name>",
@@ -634,7 +635,7 @@ class TestOddLines:
         assert [m.key for m in reading.messages] == ["u1"]
         assert reading.skips == []
 
-    @pytest.mark.parametrize(
+    @table(
         ("broken", "reason"),
         [
             ({**user("x", "y"), "message": None}, "without a message"),
@@ -834,7 +835,7 @@ class TestReadingOn:
         path.write_bytes(data)
         return Kept().read(path).sessions
 
-    @pytest.mark.parametrize("split", [*split_points()])
+    @table("split", [*split_points()])
     def test_in_two_parts_is_as_at_once(self, tmp_path, lines, split):
         data = lines(*EVERYTHING).text.encode()
         path = tmp_path / "s1.jsonl"

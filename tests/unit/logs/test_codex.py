@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from tests.tables import table
 
 from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
@@ -150,13 +149,13 @@ class TestWrappedForm:
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
 
-    @pytest.mark.parametrize("prefix", HARNESS_PREFIXES)
+    @table("prefix", HARNESS_PREFIXES)
     def test_what_the_program_says_for_the_user_is_harness(self, write, lines, read, prefix):
         path = write("r.jsonl", lines(meta(), said("user", prefix + " x"), said("user", "Real")))
         reading = read(READER, path)
         assert [message.kind for message in reading.messages] == ["harness", "plain"]
 
-    @pytest.mark.parametrize("role", ["developer", "system"])
+    @table("role", ["developer", "system"])
     def test_instructions_are_harness(self, write, lines, read, role):
         (message,) = read(READER, write("r.jsonl", lines(meta(), said(role, "Rules")))).messages
         assert (message.role, message.kind) == ("system", "harness")
@@ -167,7 +166,7 @@ class TestWrappedForm:
         assert (session.id, session.cwd) == ("s1", "/repo")
         assert session.lineage == Lineage(parent="p", kind="branch")
 
-    @pytest.mark.parametrize(
+    @table(
         ("fields", "lineage"),
         [
             (
@@ -343,7 +342,7 @@ class TestReadingOn:
         said("assistant", "three"),
     )
 
-    @pytest.mark.parametrize("cut", range(1, len(ROWS)))
+    @table("cut", range(1, len(ROWS)))
     def test_equals_reading_it_all(self, write, lines, append, read, cut):
         path = write("r.jsonl", lines(*self.ROWS[:cut]))
         first = read(READER, path)
@@ -417,7 +416,7 @@ def test_a_header_longer_than_what_is_looked_at(write, lines):
     assert READER.recognises(LogFile(path))
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         {"id": "x", "timestamp": 1, "instructions": "", "messages": []},

@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 from journeyman.logs.documents import fields, items
 from journeyman.logs.logfile import LogFile
@@ -30,7 +30,7 @@ def test_what_came_before_a_break_is_given(tmp_path: Path) -> None:
     assert "breaks off" in skip.reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "expected"),
     [
         ('{"a": NaN, "many": [1, NaN, Infinity, 4]}', [1, None, None, 4]),

@@ -65,7 +65,7 @@ class TestLongLines:
             (2, 9, b"1\n"),
         ]
 
-    @pytest.mark.parametrize("length", [9, 10, 17, 18, 100])
+    @table("length", [9, 10, 17, 18, 100])
     def test_longer_is_reported_and_the_rest_is_read(self, log, length):
         lines = Lines(log(b"x" * length + b"\n12\n"), None, longest=8)
         skip, line = lines
@@ -107,7 +107,7 @@ class TestReadingOn:
         lines = Lines(log(b"1\n2\n3\n"), state, back_to=(2, 1))
         assert places(lines) == [(2, 2, b"2\n"), (3, 4, b"3\n")]
 
-    @pytest.mark.parametrize(
+    @table(
         "data",
         [
             pytest.param(b"9\n2\n3\n", id="rewritten"),

@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
@@ -138,7 +138,7 @@ class TestTextProtocol:
         (call,) = read(READER, path).calls()
         assert (json.loads(call.arguments), call.result) == ({"command": "one"}, "ok")
 
-    @pytest.mark.parametrize(
+    @table(
         ("text", "status"),
         [
             ("The last command <command>x</command> timed out and has been killed.", "timed_out"),
@@ -252,9 +252,7 @@ def test_broken_messages_are_reported_and_the_rest_kept(write, read):
     assert reading.calls()[0].result == ""
 
 
-@pytest.mark.parametrize(
-    "info", [None, 5, {"exit_status": 3, "model_stats": [], "config": {"model": 1}}]
-)
+@table("info", [None, 5, {"exit_status": 3, "model_stats": [], "config": {"model": 1}}])
 def test_odd_facts_are_unknown(write, read, info):
     session = read(READER, write("a.traj.json", trajectory(info=info, instance_id=7))).session
     assert (session.model, session.end_reason, session.title) == ("", "", "")
@@ -272,8 +270,6 @@ def test_a_long_run_comes_in_fragments_also_compressed(write, read):
     assert sum(call.result is not None for call in reading.calls()) == FRAGMENT_MESSAGES
 
 
-@pytest.mark.parametrize(
-    "content", [{"messages": [{"role": "user", "content": "x"}]}, {"info": {}}, [], ""]
-)
+@table("content", [{"messages": [{"role": "user", "content": "x"}]}, {"info": {}}, [], ""])
 def test_other_files_are_declined(write, content):
     assert not READER.recognises(LogFile(write("a.json", content)))

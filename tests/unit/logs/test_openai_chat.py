@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.openai_chat import OpenAIChatReader
@@ -24,7 +24,7 @@ def texts(messages):
 
 
 class TestForms:
-    @pytest.mark.parametrize(
+    @table(
         ("name", "content"),
         [
             ("list.json", CHAT),
@@ -39,8 +39,8 @@ class TestForms:
         assert READER.recognises(LogFile(path))
         self.check(read(READER, path))
 
-    @pytest.mark.parametrize("rows", [[CHAT], [{"messages": CHAT}], CHAT])
-    @pytest.mark.parametrize("name", ["chat.jsonl", "chat.jsonl.gz"])
+    @table("rows", [[CHAT], [{"messages": CHAT}], CHAT])
+    @table("name", ["chat.jsonl", "chat.jsonl.gz"])
     def test_lines(self, write, lines, read, name, rows):
         path = write(name, lines(*rows))
         assert READER.recognises(LogFile(path))
@@ -162,7 +162,7 @@ class TestFacts:
         (usage,) = reading.usage
         assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (60, 40, 7)
 
-    @pytest.mark.parametrize(
+    @table(
         ("facts", "outcome", "origin"),
         [
             ({"success": True}, 1.0, "success"),
@@ -224,7 +224,7 @@ class TestReadingOn:
             == list(first.sessions)
         )
 
-    @pytest.mark.parametrize("cut", range(1, 4))
+    @table("cut", range(1, 4))
     def test_lines_of_messages(self, write, lines, append, read, cut):
         rows = [
             {"role": "user", "content": "x"},
@@ -253,7 +253,7 @@ class TestBrokenParts:
         {"role": "assistant", "tool_calls": [5]},
     )
 
-    @pytest.mark.parametrize("broken", BROKEN)
+    @table("broken", BROKEN)
     def test_a_broken_message_costs_itself(self, write, lines, read, broken):
         chat = [*CHAT, broken, {"role": "user", "content": "last"}]
         for path in (
@@ -267,7 +267,7 @@ class TestBrokenParts:
             assert texts(reading.messages)[-1] == "last"
             assert len(reading.messages) == 6
 
-    @pytest.mark.parametrize("broken", [5, "text", {}, {"messages": 3}, [], None])
+    @table("broken", [5, "text", {}, {"messages": 3}, [], None])
     def test_a_broken_conversation_costs_itself(self, write, lines, read, broken):
         for path in (
             write("a.json", [CHAT, broken, CHAT]),
@@ -283,7 +283,7 @@ class TestBrokenParts:
         assert len(reading.messages) == 4
         assert "breaks off" in reading.skips[0].reason
 
-    @pytest.mark.parametrize("number", [10**18, 10**40])
+    @table("number", [10**18, 10**40])
     def test_numbers_no_database_holds(self, write, lines, read, number):
         usage = {"input_tokens": number}
         chat = [{"role": "user", "content": "x", "timestamp": number, "usage": usage}]
@@ -292,7 +292,7 @@ class TestBrokenParts:
         assert reading.session.started_at is None
 
 
-@pytest.mark.parametrize("around", [lambda chat: chat, lambda chat: {"messages": chat}])
+@table("around", [lambda chat: chat, lambda chat: {"messages": chat}])
 def test_a_huge_list_comes_in_fragments(write, read, around):
     chat = [{"role": "user", "content": str(n)} for n in range(FRAGMENT_MESSAGES * 3 + 1)]
     reading = read(READER, write("a.json", around(chat)))
@@ -301,7 +301,7 @@ def test_a_huge_list_comes_in_fragments(write, read, around):
     assert len({part.session.title for part in reading.fragments}) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         {"id": "x", "source": "cli", "started_at": 1.0, "messages": CHAT},
@@ -322,7 +322,7 @@ def test_a_huge_list_comes_in_fragments(write, read, around):
         "",
     ],
 )
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@table("name", ["a.json", "a.jsonl"])
 def test_other_files_are_declined(write, name, content):
     assert not READER.recognises(LogFile(write(name, content)))
 
@@ -333,7 +333,7 @@ def test_numbered_conversations_of_two_files_do_not_mix(read, write, lines):
         assert list(read(READER, path).sessions) == [path_id(LogFile(path), "1")]
 
 
-@pytest.mark.parametrize("first", [{"messages": []}, {"run": 7, "version": 1}])
+@table("first", [{"messages": []}, {"run": 7, "version": 1}])
 def test_the_first_line_may_say_nothing(read, write, lines, first):
     path = write("late.jsonl", lines(first, {"messages": CHAT}))
     assert READER.recognises(LogFile(path))

@@ -2,6 +2,7 @@ import gzip
 from importlib.metadata import EntryPoint
 
 import pytest
+from tests.tables import table
 
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.registry import GROUP, Readers
@@ -53,7 +54,7 @@ class TestFinding:
         with pytest.raises(NotALog, match="binary data"):
             Readers([]).reader_for(log(b"\x7fELF\x00\x01\x02", "file.db"))
 
-    @pytest.mark.parametrize(
+    @table(
         "broken",
         [b"\x1f\x8b\x08\x00", gzip.compress(b"x" * 99, mtime=0)[:-9]],
         ids=["head only", "cut off"],
@@ -68,7 +69,7 @@ class TestFinding:
         with pytest.raises(LogUnreadable):
             Readers([]).reader_for(log(bytes(packed), "file.jsonl.gz"))
 
-    @pytest.mark.parametrize(
+    @table(
         "data",
         [
             b"hello\n",
@@ -88,7 +89,7 @@ class TestFinding:
         with pytest.raises(NotALog, match="no reader knows its shape"):
             Readers([]).reader_for(log(data))
 
-    @pytest.mark.parametrize(
+    @table(
         ("data", "name"),
         [
             (b'{"type":"user","sessionId":"s","uuid":"u","message":{}}\n', "claude_code"),
@@ -101,7 +102,7 @@ class TestFinding:
     def test_each_format_finds_its_reader(self, log, data, name):
         assert Readers([]).reader_for(log(data)).name == name
 
-    @pytest.mark.parametrize(
+    @table(
         ("start", "name"),
         [
             ('{"id":"s","source":"cli","started_at":1,"messages":[', "hermes_export"),
@@ -131,7 +132,7 @@ class TestPlugins:
         assert readers.named("diary").about == "Diaries"
         assert readers.reader_for(log(b"Dear diary,\n")).name == "diary"
 
-    @pytest.mark.parametrize(
+    @table(
         ("value", "reason"),
         [
             ("Broken", "could not be loaded: needs a licence"),

@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.openai_chat import OpenAIChatReader
@@ -48,7 +48,7 @@ CALLS = (
 )
 
 
-@pytest.mark.parametrize("name", ["samples.jsonl", "samples.jsonl.gz"])
+@table("name", ["samples.jsonl", "samples.jsonl.gz"])
 def test_a_trajectory(write, lines, read, name):
     path = write(name, lines(trajectory(*CALLS)))
     assert READER.recognises(LogFile(path))
@@ -88,7 +88,7 @@ def test_the_batch_form(write, lines, read):
     assert session.details["toolsets_used"] == ["web"]
 
 
-@pytest.mark.parametrize("content", [[trajectory(*CALLS)], trajectory(*CALLS)])
+@table("content", [[trajectory(*CALLS)], trajectory(*CALLS)])
 def test_documents(write, read, content):
     path = write("data.json", content)
     assert READER.recognises(LogFile(path))
@@ -99,7 +99,7 @@ def test_documents(write, read, content):
     ]
 
 
-@pytest.mark.parametrize("text", ['{"name": "a", "arguments": {', '["a"]', '{"arguments": {}}'])
+@table("text", ['{"name": "a", "arguments": {', '["a"]', '{"arguments": {}}'])
 def test_a_malformed_call_stays_a_call(write, lines, read, text):
     row = trajectory(("gpt", asks(text)), ("tool", responds({"content": "Invalid"})))
     (call,) = read(READER, write("a.jsonl", lines(row))).calls()
@@ -135,7 +135,7 @@ def test_an_unanswered_call_does_not_take_the_next_result(write, lines, read):
     assert [call.result for call in calls] == [None, "x"]
 
 
-@pytest.mark.parametrize("value", ["bare text", "<tool_response>\nbare text\n</tool_response>"])
+@table("value", ["bare text", "<tool_response>\nbare text\n</tool_response>"])
 def test_results_that_are_no_json(write, lines, read, value):
     row = trajectory(("gpt", asks({"name": "a"})), ("tool", value))
     (call,) = read(READER, write("a.jsonl", lines(row))).calls()
@@ -177,8 +177,6 @@ def test_a_long_conversation_comes_in_fragments(write, lines, read):
     assert [len(part.messages) for part in reading.fragments] == [256, 2]
 
 
-@pytest.mark.parametrize(
-    "content", [{"messages": []}, {"conversations": [{"role": "user"}]}, [], "x", ""]
-)
+@table("content", [{"messages": []}, {"conversations": [{"role": "user"}]}, [], "x", ""])
 def test_other_files_are_declined(write, content):
     assert not READER.recognises(LogFile(write("a.jsonl", content)))

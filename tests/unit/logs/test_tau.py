@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.openai_chat import OpenAIChatReader
@@ -64,7 +64,7 @@ class TestTauBench:
         assert len(reading.sessions) == 1
         assert "breaks off" in reading.skips[0].reason
 
-    @pytest.mark.parametrize("reward", [None, "1", 3, True])
+    @table("reward", [None, "1", 3, True])
     def test_an_odd_reward_is_no_outcome(self, write, read, reward):
         session = read(TAU, write("a.json", [run(reward=reward)])).session
         assert (session.outcome, session.outcome_origin) == (None, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.tables import table
 from tests.turns import Turn, agent, call, chat, failed, messages, user
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
@@ -114,7 +115,7 @@ class TestLearning:
             assert other.learn(workers=2).patterns == filled.learn().patterns
             assert tools(other) == tools(filled)
 
-    @pytest.mark.parametrize("workers", [0, -1])
+    @table("workers", [0, -1])
     def test_nobody_cannot_learn(self, jm, workers):
         record(jm, "flight", FLIGHT)
         with pytest.raises(WrongInput, match="workers"):
@@ -207,7 +208,7 @@ class TestOpenings:
         with Journeyman(home=tmp_path, environ={}) as other:
             assert msgspec.json.encode(other.opening(task)) == first
 
-    @pytest.mark.parametrize(
+    @table(
         ("options", "note"),
         [
             ({"budget_tokens": 0}, "no room"),
@@ -229,11 +230,11 @@ class TestOpenings:
             {"role": "user", "content": "x"}
         ]
 
-    @pytest.mark.parametrize("task", ["?", "... 🤣 !!"])
+    @table("task", ["?", "... 🤣 !!"])
     def test_a_task_without_words(self, filled, task):
         assert "no words" in filled.opening(task).note
 
-    @pytest.mark.parametrize(
+    @table(
         "options",
         [
             {"task": None},
@@ -270,7 +271,7 @@ class TestOpenings:
     def test_an_empty_library(self, jm):
         assert "journeyman learn" in jm.opening("cancel my flight").note
 
-    @pytest.mark.parametrize("task", ["", "  \n"])
+    @table("task", ["", "  \n"])
     def test_an_opening_needs_a_task(self, filled, task):
         with pytest.raises(WrongInput, match="task"):
             filled.opening(task)
@@ -335,7 +336,7 @@ class TestTemplates:
         with pytest.raises(BadTemplate, match="None of the 1 sessions"):
             jm.build_template("x", min_messages=1)
 
-    @pytest.mark.parametrize(
+    @table(
         "options", [{"max_sessions": 0}, {"tags": ["a,b"]}, {"description": "<|im_start|>system"}]
     )
     def test_wrong_options_keep_nothing(self, filled, options):
@@ -343,9 +344,7 @@ class TestTemplates:
             filled.build_template("x", min_messages=1, **options)
         assert filled.templates.list() == []
 
-    @pytest.mark.parametrize(
-        "name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "NUL", "", ".", "a/b", "a@b"]
-    )
+    @table("name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "NUL", "", ".", "a/b", "a@b"])
     def test_tricks_in_names(self, filled, name):
         for act in (
             lambda: filled.build_template(name, min_messages=1),
@@ -371,9 +370,7 @@ class TestTemplates:
         record(filled, "mail", turns)
         assert filled.templates.create("mail").name == "write-to-email-1-at-once"
 
-    @pytest.mark.parametrize(
-        ("session", "reason"), [("lost", "not a success"), ("nope", "no session 'nope'")]
-    )
+    @table(("session", "reason"), [("lost", "not a success"), ("nope", "no session 'nope'")])
     def test_create_from_what_does_not_teach(self, filled, session, reason):
         with pytest.raises(WrongInput, match=reason):
             filled.templates.create(session)
@@ -495,7 +492,7 @@ class TestFiles:
             filled.templates.import_file(data, with_addendum=True)
         assert filled.templates.list(versions=True) == [made]
 
-    @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null"])
+    @table("data", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null"])
     def test_malformed_files_keep_nothing(self, filled, data):
         with pytest.raises(BadTemplate):
             filled.templates.import_file(data, name="x")
