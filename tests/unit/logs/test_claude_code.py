@@ -126,7 +126,8 @@ def kept(write, lines):
 
 
 class TestAnswers:
-    def test_adjacent_lines_are_one_answer(self, transcript):
+    def test_one_answer_over_several_lines(self, transcript):
+        # Adjacent lines are one answer.
         reading = transcript(
             user("u1", "Fix it"),
             answer("a1", "m1", {"type": "thinking", "thinking": "Hm"}),
@@ -141,7 +142,7 @@ class TestAnswers:
         assert (message.model, message.finish_reason) == ("opus", "tool_use")
         assert message.at == 1767225600.0
 
-    def test_results_in_between(self, transcript):
+        # Results in between.
         reading = transcript(
             answer("a1", "m1", call("c1")),
             result("r1", "c1", "one"),
@@ -152,7 +153,7 @@ class TestAnswers:
         assert [m.key for m in reading.messages] == ["a1", "r1", "r2", "a3"]
         assert [(c.id, c.result) for c in reading.calls()] == [("c1", "one"), ("c2", "two")]
 
-    def test_a_late_line_is_a_message_of_its_own(self, transcript):
+        # A late line is a message of its own.
         reading = transcript(
             answer("a1", "m1", "first", usage={"output_tokens": 1}),
             answer("a2", "m2", "second", usage={"output_tokens": 5}),
@@ -163,25 +164,7 @@ class TestAnswers:
         assert reading.calls()[0].result == "ok"
         assert {u.key: u.output_tokens for u in reading.usage} == {"m1": 9, "m2": 5}
 
-    def test_usage_counts_once_and_the_last_line_wins(self, transcript):
-        early = {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 100}
-        late = {**early, "output_tokens": 42, "cache_creation_input_tokens": 7}
-        reading = transcript(
-            answer("a1", "m1", "x", usage=early),
-            answer("a2", "m1", "y", usage=late),
-            answer("a3", "m1", "z"),
-        )
-        (usage,) = reading.usage
-        assert (usage.key, usage.model) == ("m1", "opus")
-        assert (usage.input_tokens, usage.output_tokens) == (3, 42)
-        assert (usage.cache_read_tokens, usage.cache_write_tokens) == (100, 7)
-        assert (usage.cost_usd, usage.cost_origin) == (None, "")
-
-    def test_cost(self, transcript):
-        reading = transcript(answer("a1", "m1", "x", usage={}, costUSD=0.25))
-        assert (reading.usage[0].cost_usd, reading.usage[0].cost_origin) == (0.25, "claude_code")
-
-    def test_parallel_calls_are_joined_whatever_the_order(self, transcript):
+        # Parallel calls are joined whatever the order.
         reading = transcript(
             answer("a1", "m1", call("c1"), call("c2")),
             answer("a2", "m1", call("c3")),
@@ -196,14 +179,26 @@ class TestAnswers:
         )
         assert [c.result for c in reading.calls()] == ["one", "two", "three"]
 
-    def test_answers_without_ids(self, transcript):
-        one = answer("a1", None, "x", usage={"output_tokens": 1})
-        two = answer(None, None, "y")
-        reading = transcript(one, two)
-        assert [m.text for m in reading.messages] == ["x", "y"]
-        assert reading.messages[0].key == "a1"
+    def test_usage_and_cost(self, transcript):
+        # Usage counts once and the last line wins.
+        early = {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 100}
+        late = {**early, "output_tokens": 42, "cache_creation_input_tokens": 7}
+        reading = transcript(
+            answer("a1", "m1", "x", usage=early),
+            answer("a2", "m1", "y", usage=late),
+            answer("a3", "m1", "z"),
+        )
+        (usage,) = reading.usage
+        assert (usage.key, usage.model) == ("m1", "opus")
+        assert (usage.input_tokens, usage.output_tokens) == (3, 42)
+        assert (usage.cache_read_tokens, usage.cache_write_tokens) == (100, 7)
+        assert (usage.cost_usd, usage.cost_origin) == (None, "")
 
-    def test_errors_of_the_program_are_harness_and_cost_nothing(self, transcript):
+        # Cost.
+        reading = transcript(answer("a1", "m1", "x", usage={}, costUSD=0.25))
+        assert (reading.usage[0].cost_usd, reading.usage[0].cost_origin) == (0.25, "claude_code")
+
+        # Errors of the program are harness and cost nothing.
         error = answer("a1", "m1", "API Error: 529", usage={"input_tokens": 0})
         error["message"]["model"] = "<synthetic>"
         flagged = answer("a2", "m2", "Limit reached", usage={}, isApiErrorMessage=True)
@@ -211,14 +206,22 @@ class TestAnswers:
         assert [(m.kind, m.model) for m in reading.messages[1:]] == [("harness", "")] * 2
         assert reading.usage == []
 
-    def test_content_as_text_and_as_nothing(self, transcript):
+    def test_answers_that_lack_something(self, transcript):
+        # Answers without ids.
+        one = answer("a1", None, "x", usage={"output_tokens": 1})
+        two = answer(None, None, "y")
+        reading = transcript(one, two)
+        assert [m.text for m in reading.messages] == ["x", "y"]
+        assert reading.messages[0].key == "a1"
+
+        # Content as text and as nothing.
         plain = answer("a1", "m1")
         plain["message"]["content"] = "Hello"
         empty = answer("a2", "m2")
         empty["message"]["content"] = None
         assert [m.text for m in transcript(plain, empty).messages] == ["Hello", ""]
 
-    def test_a_call_without_input(self, transcript):
+        # A call without input.
         block = {"type": "tool_use", "id": "c1", "name": "TaskList"}
         assert transcript(answer("a1", "m1", block)).calls()[0].arguments == "{}"
 
@@ -232,33 +235,30 @@ class TestResults:
         assert reading.skips == []
         return reading.messages[-1].recorded
 
-    def test_nothing_said_is_nothing_known(self, transcript):
+    def test_what_the_recorder_says_of_a_result(self, transcript):
+        # Nothing said is nothing known.
         assert self.flags(transcript) is None
         assert self.flags(transcript, {"stdout": "x", "interrupted": False}) is None
 
-    @table("said", [True, False])
-    def test_is_error(self, transcript, said):
-        assert self.flags(transcript, is_error=said) == Recorded(is_error=said)
-
-    def test_interrupted(self, transcript):
+        # Interrupted.
         assert self.flags(transcript, {"interrupted": True}) == Recorded(interrupted=True)
 
-    def test_success_false_is_an_error_unless_the_block_says_otherwise(self, transcript):
+        # Success false is an error unless the block says otherwise.
         assert self.flags(transcript, {"success": False}) == Recorded(is_error=True)
         assert self.flags(transcript, {"success": False}, is_error=False) == Recorded(
             is_error=False
         )
         assert self.flags(transcript, {"success": True}) is None
 
-    def test_exit_code_and_status(self, transcript):
+        # Exit code and status.
         recorded = self.flags(transcript, {"exitCode": 2, "status": "completed"})
         assert recorded == Recorded(exit_code=2, status="completed")
 
-    def test_the_code_of_a_web_page_is_no_exit_code(self, transcript):
+        # The code of a web page is no exit code.
         recorded = self.flags(transcript, {"code": 200, "codeText": "OK", "bytes": 12})
         assert recorded == Recorded(details={"code": 200})
 
-    def test_details(self, transcript):
+        # Details.
         recorded = self.flags(
             transcript,
             {
@@ -274,6 +274,10 @@ class TestResults:
             "return_code_interpretation": "No matches found",
             "duration_s": 1.5,
         }
+
+    @table("said", [True, False])
+    def test_is_error(self, transcript, said):
+        assert self.flags(transcript, is_error=said) == Recorded(is_error=said)
 
     @table(
         "wrong",
@@ -316,17 +320,21 @@ class TestResults:
 
 
 class TestUsers:
-    def test_text_parts_and_pictures(self, transcript):
+    def test_content(self, transcript):
+        # Text parts and pictures.
         picture = {"type": "image", "source": {"type": "base64", "data": "xx"}}
         (message,) = transcript(
             user("u1", [{"type": "text", "text": "Look"}, picture, {"type": "text", "text": "!"}])
         ).messages
         assert (message.role, message.kind, message.text) == ("user", "plain", "Look\n[image]\n!")
 
-    def test_text_beside_a_result(self, transcript):
+        # Text beside a result.
         block = {"type": "tool_result", "tool_use_id": "c1", "content": "no"}
         reading = transcript(user("u1", [block, {"type": "text", "text": "Use the other one"}]))
         assert shape(reading) == [("tool", "plain", "no"), ("user", "plain", "Use the other one")]
+
+        # No content.
+        assert transcript(user("u1", None), user("u2", [])).messages == []
 
     @table(
         "text",
@@ -345,20 +353,19 @@ class TestUsers:
         reading = transcript(user("u1", text), user("u2", [{"type": "text", "text": text}]))
         assert [m.kind for m in reading.messages] == ["harness"] * 2
 
-    def test_meta_lines_are_harness(self, transcript):
+    def test_what_else_is_harness_and_what_is_not(self, transcript):
+        # Meta lines are harness.
         assert transcript(user("u1", "Hooks ran", isMeta=True)).messages[0].kind == "harness"
 
-    def test_a_reminder_before_a_prompt_does_not_hide_the_prompt(self, transcript):
+        # A reminder before a prompt does not hide the prompt.
         parts = ["<system-reminder>Be brief</system-reminder>", "Fix the parser"]
         reading = transcript(user("u1", [{"type": "text", "text": part} for part in parts]))
         assert reading.messages[0].kind == "plain"
 
-    def test_no_content(self, transcript):
-        assert transcript(user("u1", None), user("u2", [])).messages == []
-
 
 class TestCompaction:
-    def test_a_boundary_starts_a_generation(self, transcript):
+    def test_generations(self, transcript):
+        # A boundary starts a generation.
         reading = transcript(
             user("u1", "Go"),
             answer("a1", "m1", "One"),
@@ -378,7 +385,7 @@ class TestCompaction:
             ("On", "plain", 2),
         ]
 
-    def test_only_of_its_own_conversation(self, transcript):
+        # Only of its own conversation.
         reading = transcript(
             user("u1", "Go"),
             side(user("x1", "Search"), "x"),
@@ -389,7 +396,7 @@ class TestCompaction:
         assert [m.generation for m in reading.by_session["s1"]] == [0, 1]
         assert [m.generation for m in reading.by_session["agent-x-s1"]] == [0, 0]
 
-    def test_other_system_lines_are_none(self, transcript):
+        # Other system lines are none.
         other = line("system", "y1", subtype="turn_duration", durationMs=5)
         assert transcript(user("u1", "Go"), other, user("u2", "On")).messages[1].generation == 0
 
@@ -397,7 +404,8 @@ class TestCompaction:
 class TestGoingBack:
     START = (user("u0", "Hello"), answer("a0", "m0", "Hi", parent="u0"))
 
-    def test_what_lies_between_was_taken_back(self, kept):
+    def test_siblings(self, kept):
+        # What lies between was taken back.
         store = kept(
             *self.START,
             user("u1", "Wrong", "a0"),
@@ -408,11 +416,11 @@ class TestGoingBack:
         )
         assert store.texts() == ["Hello", "Hi", "Right", "Good"]
 
-    def test_without_an_answer_nothing_was(self, kept):
+        # Without an answer nothing was.
         store = kept(*self.START, user("u1", "And", "a0"), user("u2", "also", "a0"))
         assert store.texts() == ["Hello", "Hi", "And", "also"]
 
-    def test_twice_and_then_further_back(self, kept):
+        # Twice and then further back.
         lines = [
             *self.START,
             user("u1", "One", "a0"),
@@ -426,11 +434,11 @@ class TestGoingBack:
         lines += [user("u4", "More", "a3"), answer("a4", "m4", "4"), user("u5", "Four", "a0")]
         assert kept(*lines).texts() == ["Hello", "Hi", "Four"]
 
-    def test_first_prompts_without_a_parent_are_no_siblings(self, kept):
+        # First prompts without a parent are no siblings.
         store = kept(user("u1", "One"), answer("a1", "m1", "1"), user("u2", "Two"))
         assert store.texts() == ["One", "1", "Two"]
 
-    def test_results_and_notes_with_one_parent_are_no_siblings(self, kept):
+        # Results and notes with one parent are no siblings.
         store = kept(
             answer("a1", "m1", call("c1"), call("c2")),
             result("r1", "c1", "one", "a1"),
@@ -468,7 +476,8 @@ class TestGoingBack:
 
 
 class TestSideChains:
-    def test_with_a_name(self, transcript):
+    def test_by_name_and_without(self, transcript):
+        # With a name.
         reading = transcript(
             user("u1", "Go"),
             side(user("x1", "Search for x"), "x"),
@@ -484,7 +493,7 @@ class TestSideChains:
             assert lineage == Lineage(parent="s1", kind="subagent")
         assert reading.sessions["s1"].lineage is None
 
-    def test_without_a_name_each_is_known_by_its_first_line(self, transcript):
+        # Without a name each is known by its first line.
         reading = transcript(
             user("u1", "Go"),
             side(user("x1", "Search for x")),
@@ -497,15 +506,7 @@ class TestSideChains:
         assert [m.key for m in reading.by_session["agent-x1-s1"]] == ["x1", "x2", "x3", "x4"]
         assert [m.key for m in reading.by_session["agent-y1-s1"]] == ["y1", "y2"]
 
-    def test_a_line_without_an_id_does_not_swallow_the_next_chain(self, transcript):
-        reading = transcript(
-            side(user(None, "Lost")),
-            side(user("x1", "Search for x")),
-            side(user("y1", "Search for y")),
-        )
-        assert [len(messages) for messages in reading.by_session.values()] == [1, 1, 1]
-
-    def test_in_a_file_of_its_own(self, transcript):
+        # In a file of its own.
         reading = transcript(
             side(user("x1", "Search"), "x"),
             side(answer("x2", "m1", "Found"), "x", "x1"),
@@ -514,7 +515,16 @@ class TestSideChains:
         assert reading.session.id == "agent-x-s1"
         assert reading.session.lineage == Lineage(parent="s1", kind="subagent")
 
-    def test_parents_in_a_circle(self, transcript):
+    def test_odd_ones(self, transcript):
+        # A line without an id does not swallow the next chain.
+        reading = transcript(
+            side(user(None, "Lost")),
+            side(user("x1", "Search for x")),
+            side(user("y1", "Search for y")),
+        )
+        assert [len(messages) for messages in reading.by_session.values()] == [1, 1, 1]
+
+        # Parents in a circle.
         reading = transcript(
             side(user("x1", "One"), parent="x2"),
             side(user("x2", "Two"), parent="x1"),
@@ -550,21 +560,22 @@ class TestSideChains:
 
 
 class TestCopies:
-    def test_the_same_line_again_is_left_out(self, transcript):
+    def test_the_same_id(self, transcript):
+        # The same line again is left out.
         first, second = user("u1", "Go"), answer("a1", "m1", call("c1"))
         reading = transcript(first, second, first, second, result("r1", "c1"))
         assert [m.key for m in reading.messages] == ["u1", "a1", "r1"]
         assert len(reading.calls()) == 1
         assert reading.skips == []
 
-    def test_the_same_id_with_other_content_is_kept_and_reported(self, transcript):
+        # The same id with other content is kept and reported.
         reading = transcript(user("u1", "Go"), user("u1", "Stop"), answer("a1", "m1", "Yes"))
         assert [m.text for m in reading.messages] == ["Go", "Stop", "Yes"]
         (skip,) = reading.skips
         assert skip.line == 2
         assert "u1" in skip.reason
 
-    def test_the_same_id_in_another_session_is_another_line(self, transcript):
+        # The same id in another session is another line.
         reading = transcript(user("u1", "Go"), user("u1", "Go", session="s2"))
         assert [len(one) for one in reading.by_session.values()] == [1, 1]
 
@@ -663,19 +674,21 @@ class TestOddLines:
         path.write_text(text)
         assert store.read(path).texts() == ["Go", "Yes"]
 
-    def test_nothing_but_empty_lines(self, write, read):
+    def test_forms_of_a_file(self, write, read, tmp_path, lines):
+        # Nothing but empty lines.
         reading = read(READER, write("s1.jsonl", "\n\n"))
         assert reading.fragments == []
         assert reading.state.lines == 2
 
-    def test_compressed(self, tmp_path, read, lines):
+        # Compressed.
         path = tmp_path / "s1.jsonl.gz"
         path.write_bytes(gzip.compress(lines(user("u1", "Go")).text.encode()))
         assert [m.text for m in read(READER, path).messages] == ["Go"]
 
 
 class TestSessions:
-    def test_facts_are_those_of_the_first_line(self, transcript, write):
+    def test_facts(self, transcript, write, lines, append):
+        # Facts are those of the first line.
         reading = transcript(user("u1", "Go"), user("u2", "On", cwd="/tmp", version="9"))
         session = reading.session
         assert (session.id, session.source) == ("s1", "claude_code")
@@ -683,7 +696,7 @@ class TestSessions:
         assert session.agent == "Claude Code 2.0.1"
         assert session.log.endswith("s1.jsonl")
 
-    def test_and_stay_so_when_the_log_grows(self, write, lines, append):
+        # And stay so when the log grows.
         path = write("s1.jsonl", lines(user("u1", "Go")))
         store = Kept().read(path)
         append(path, [user("u2", "On", cwd="/tmp", gitBranch="other", version="9")])
@@ -691,7 +704,13 @@ class TestSessions:
         assert (facts["cwd"], facts["git_branch"]) == ("/repo", "main")
         assert facts["agent"] == "Claude Code 2.0.1"
 
-    def test_a_title_wherever_it_stands(self, kept, write, lines, append):
+        # Several in one file.
+        reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
+        assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
+        assert [m.text for m in reading.by_session["s2"]] == ["Also"]
+
+    def test_titles(self, kept, write, lines, append):
+        # A title wherever it stands.
         title = {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"}
         assert kept(title, user("u1", "Go")).sessions["s1"]["facts"]["title"] == "Parser"
         assert kept(user("u1", "Go"), title).sessions["s1"]["facts"]["title"] == "Parser"
@@ -700,18 +719,14 @@ class TestSessions:
         append(path, [title])
         assert store.read(path).sessions["s1"]["facts"]["title"] == "Parser"
 
-    def test_a_title_alone_is_no_session(self, kept):
+        # A title alone is no session.
         title = {"type": "custom-title", "sessionId": "s9", "customTitle": "Parser"}
         assert list(kept(title, user("u1", "Go")).sessions) == ["s1"]
-
-    def test_several_in_one_file(self, transcript):
-        reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
-        assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
-        assert [m.text for m in reading.by_session["s2"]] == ["Also"]
 
 
 class TestMemory:
     def test_fragments_are_bounded(self, transcript):
+        # Fragments are bounded.
         lines = []
         for turn in range(1250):
             lines += [
@@ -725,7 +740,7 @@ class TestMemory:
         assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
         assert [one.replaces for one in reading.fragments[:3]] == [True, False, False]
 
-    def test_so_are_those_with_very_many_results_to_one_answer(self, transcript):
+        # So are those with very many results to one answer.
         calls = [call(f"c{n}") for n in range(1500)]
         reading = transcript(
             answer("a1", "m1", *calls), *(result(f"r{n}", f"c{n}") for n in range(1500))
@@ -733,7 +748,7 @@ class TestMemory:
         assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
         assert all(one.result == "ok" for one in reading.calls())
 
-    def test_long_texts_come_in_smaller_ones(self, transcript):
+        # Long texts come in smaller ones.
         reading = transcript(*(user(f"u{n}", "x" * 100_000) for n in range(60)))
         assert max(len(one.messages) for one in reading.fragments) < 30
 
@@ -753,7 +768,8 @@ class TestMemory:
 
 
 class TestRewritten:
-    def test_read_from_its_start_and_what_is_gone_is_gone(self, write, lines):
+    def test_it_is_read_from_its_start(self, write, lines):
+        # Read from its start and what is gone is gone.
         path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
         store = Kept().read(path)
         path.write_text(lines(user("u9", "Other"), user("u2", "On"), user("u3", "End")).text)
@@ -761,7 +777,7 @@ class TestRewritten:
         assert store.texts() == ["Other", "On", "End"]
         assert {m.generation for m in store.sessions["s1"]["messages"].values()} == {0}
 
-    def test_emptied_and_written_again(self, write, lines):
+        # Emptied and written again.
         path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
         store = Kept().read(path)
         path.write_text("")

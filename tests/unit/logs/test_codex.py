@@ -247,7 +247,8 @@ class TestWrappedForm:
 
 
 class TestUsage:
-    def test_cached_tokens_are_counted_apart(self, write, lines, read):
+    def test_tokens(self, write, lines, read):
+        # Cached tokens are counted apart.
         spent = {
             "input_tokens": 100,
             "cached_input_tokens": 60,
@@ -262,7 +263,7 @@ class TestUsage:
         assert (usage.input_tokens, usage.cache_read_tokens, usage.model) == (40, 60, "m")
         assert (usage.output_tokens, usage.reasoning_tokens) == (20, 5)
 
-    def test_repeated_totals_count_once(self, write, lines, read):
+        # Repeated totals count once.
         path = write(
             "r.jsonl",
             lines(
@@ -356,7 +357,8 @@ class TestReadingOn:
         assert [part.replaces for part in first.fragments + second.fragments] == [True, False]
         assert second.state == whole.state
 
-    def test_a_line_without_its_end_is_read_again(self, write, lines, append, read):
+    def test_lines_without_an_end_and_nothing_new(self, write, lines, append, read):
+        # A line without its end is read again.
         text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
         path = write("r.jsonl", text.rstrip("\n"))
         first = read(READER, path)
@@ -365,14 +367,14 @@ class TestReadingOn:
         again = read(READER, path, first.state)
         assert again.messages == first.messages
 
-    def test_nothing_new(self, write, lines, read):
+        # Nothing new.
         path = write("r.jsonl", lines(meta(), said("user", "x")))
         state = read(READER, path).state
         again = read(READER, path, state)
         assert again.fragments == []
         assert again.state == state
 
-    def test_a_rewritten_log_is_read_from_its_start(self, write, lines, read):
+        # A rewritten log is read from its start.
         path = write("r.jsonl", lines(meta(), said("user", "x")))
         state = read(READER, path).state
         write("r.jsonl", lines(meta(id="s2"), said("user", "quite another text")))
@@ -402,7 +404,8 @@ def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
     assert [message.text for message in reading.messages] == ["kept"]
 
 
-def test_a_long_rollout_comes_in_fragments(write, lines, read):
+def test_long_rollouts(write, lines, read):
+    # A long rollout comes in fragments.
     count = 2 * FRAGMENT_MESSAGES + 3
     path = write("r.jsonl.gz", lines(meta(), *(said("user", str(n)) for n in range(count))))
     assert READER.recognises(LogFile(path))
@@ -410,8 +413,7 @@ def test_a_long_rollout_comes_in_fragments(write, lines, read):
     assert [len(part.messages) for part in reading.fragments] == [256, 256, 3]
     assert [part.replaces for part in reading.fragments] == [True, False, False]
 
-
-def test_a_header_longer_than_what_is_looked_at(write, lines):
+    # A header longer than what is looked at.
     path = write("r.jsonl", lines(meta(instructions="x" * 400_000), said("user", "x")))
     assert READER.recognises(LogFile(path))
 

@@ -6,15 +6,15 @@ def line(offset, data=b"x\n"):
     return Line(1, offset, data, True)
 
 
-def test_new_the_same_and_another():
+def test_what_is_a_copy():
+    # New the same and another.
     copies = Copies()
     assert copies.compare("a", line(0)) == "new"
     assert copies.compare("b", line(10)) == "new"
     assert copies.compare("a", line(20)) == "same"
     assert copies.compare("a", line(30, b"y\n")) == "other"
 
-
-def test_the_end_of_a_line_makes_no_difference():
+    # The end of a line makes no difference.
     copies = Copies()
     copies.compare("a", line(0, b"x\r\n"))
     assert copies.compare("a", line(10, b"x")) == "same"

@@ -79,7 +79,8 @@ class TestCodex:
 
 
 class TestPlaces:
-    def test_missing_folders_are_no_problem(self, tmp_path):
+    def test_missing_and_empty(self, tmp_path, touch):
+        # Missing folders are no problem.
         places = usual_places({}, tmp_path)
         assert [(place.source, place.exists) for place in places] == [
             ("hermes", False),
@@ -88,7 +89,7 @@ class TestPlaces:
         ]
         assert all(place.logs == [] and place.problems == [] for place in places)
 
-    def test_an_empty_variable_counts_as_none(self, tmp_path, touch):
+        # An empty variable counts as none.
         touch(".codex/sessions/rollout-1.jsonl")
         assert found(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
 

@@ -16,18 +16,26 @@ def document(tmp_path: Path, content: str | bytes) -> LogFile:
     return LogFile(file)
 
 
-def test_the_elements_of_a_list(tmp_path: Path) -> None:
+def test_elements_and_keys(tmp_path: Path) -> None:
+    # The elements of a list.
     assert list(items(document(tmp_path, '[1, {"a": [2.5]}]'), "item")) == [1, {"a": [2.5]}]
     under_a_key = document(tmp_path, '{"x": 0, "many": [1, 2], "y": 0}')
     assert list(items(under_a_key, "many.item")) == [1, 2]
     assert list(items(under_a_key, "none.item")) == []
 
-
-def test_what_came_before_a_break_is_given(tmp_path: Path) -> None:
+    # What came before a break is given.
     one, two, skip = items(document(tmp_path, '[1, 2, {"cut": '), "item")
     assert (one, two) == (1, 2)
     assert isinstance(skip, Skip)
     assert "breaks off" in skip.reason
+
+    # The values of single keys.
+    log = document(tmp_path, '{"a": {"b": [1]}, "many": [1, 2], "c": null}')
+    assert fields(log, without=("many",)) == {"a": {"b": [1]}, "c": None}
+
+    # A compressed document.
+    log = document(tmp_path, gzip.compress(b"[1, 2]"))
+    assert list(items(log, "item")) == [1, 2]
 
 
 @table(
@@ -48,13 +56,3 @@ def test_what_only_the_standard_library_reads(
     log = document(tmp_path, content)
     assert list(items(log, "many.item")) == expected
     assert "many" not in fields(log, without=("many",))
-
-
-def test_the_values_of_single_keys(tmp_path: Path) -> None:
-    log = document(tmp_path, '{"a": {"b": [1]}, "many": [1, 2], "c": null}')
-    assert fields(log, without=("many",)) == {"a": {"b": [1]}, "c": None}
-
-
-def test_a_compressed_document(tmp_path: Path) -> None:
-    log = document(tmp_path, gzip.compress(b"[1, 2]"))
-    assert list(items(log, "item")) == [1, 2]

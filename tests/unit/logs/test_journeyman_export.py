@@ -54,13 +54,13 @@ def test_nothing_is_lost_but_the_log_is_this_one(write, read):
     assert reading.skips == []
 
 
-def test_long_sessions_come_in_fragments(write, read):
+def test_long_and_broken(write, read):
+    # Long sessions come in fragments.
     reading = read(READER, write("export.jsonl", text(exported(count=3 * FRAGMENT_MESSAGES))))
     assert max(len(fragment.messages) for fragment in reading.fragments) <= FRAGMENT_MESSAGES
     assert [fragment.replaces for fragment in reading.fragments] == [True, False, False, False]
 
-
-def test_broken_lines_are_reported(write, read):
+    # Broken lines are reported.
     broken = '{"journeyman":1,"session":{"id":"x"},"messages":[]}\n'
     path = write("export.jsonl", text(exported("s1")) + broken + "[1]\n{\n" + text(exported("s2")))
     reading = read(READER, path)

@@ -32,27 +32,28 @@ def state_of(log: LogFile, **how) -> LogState:
 
 class TestPlaces:
     def test_offsets_and_numbers(self, log):
+        # Offsets and numbers.
         lines = Lines(log(b'{"a":1}\n{"b":2}\n'), None)
         assert places(lines) == [(1, 0, b'{"a":1}\n'), (2, 8, b'{"b":2}\n')]
         assert (lines.offset, lines.count, lines.resumed) == (16, 2, False)
 
-    def test_empty_lines_count_but_are_not_given(self, log):
+        # Empty lines count but are not given.
         lines = Lines(log(b"\n  \n1\n\r\n\n2\n"), None)
         assert places(lines) == [(3, 4, b"1\n"), (6, 9, b"2\n")]
         assert (lines.offset, lines.count) == (11, 6)
 
-    def test_windows_line_ends(self, log):
+        # Windows line ends.
         lines = Lines(log(b"[1]\r\n[2]\r\n"), None)
         found = list(lines)
         assert [line.offset for line in found] == [0, 5]
         assert [LineDecoder(list[int]).decode(line) for line in found] == [[1], [2]]
 
-    def test_a_last_line_without_an_end_is_given_but_not_counted(self, log):
+        # A last line without an end is given but not counted.
         lines = Lines(log(b"1\n2"), None)
         assert list(lines) == [Line(1, 0, b"1\n", True), Line(2, 2, b"2", False)]
         assert (lines.offset, lines.count) == (2, 1)
 
-    def test_an_empty_file(self, log):
+        # An empty file.
         lines = Lines(log(b""), None)
         assert list(lines) == []
         assert lines.state("test").offset == 0
@@ -85,24 +86,25 @@ class TestLongLines:
 
 
 class TestReadingOn:
-    def test_unchanged(self, log):
+    def test_only_what_is_new(self, log):
+        # Unchanged.
         file = log(b"1\n2\n")
         lines = Lines(file, state_of(file))
         assert list(lines) == []
         assert lines.resumed
         assert (lines.offset, lines.count) == (4, 2)
 
-    def test_appended(self, log):
+        # Appended.
         state = state_of(log(b"1\n2\n"))
         lines = Lines(log(b"1\n2\n3\n"), state)
         assert places(lines) == [(3, 4, b"3\n")]
         assert lines.resumed
 
-    def test_a_line_that_had_no_end(self, log):
+        # A line that had no end.
         state = state_of(log(b"1\n2"))
         assert places(Lines(log(b"1\n23\n"), state)) == [(2, 2, b"23\n")]
 
-    def test_a_little_earlier_when_asked(self, log):
+        # A little earlier when asked.
         state = state_of(log(b"1\n2\n"))
         lines = Lines(log(b"1\n2\n3\n"), state, back_to=(2, 1))
         assert places(lines) == [(2, 2, b"2\n"), (3, 4, b"3\n")]
@@ -122,14 +124,15 @@ class TestReadingOn:
         assert [line.number for line in lines] == list(range(1, data.count(b"\n") + 1))
         assert not lines.resumed
 
-    def test_emptied(self, log):
+    def test_changed_before_the_end(self, log):
+        # Emptied.
         state = state_of(log(b"1\n2\n"))
         lines = Lines(log(b""), state)
         assert list(lines) == []
         assert not lines.resumed
         assert lines.offset == 0
 
-    def test_a_change_far_from_both_ends_of_a_short_log(self, log):
+        # A change far from both ends of a short log.
         first, last = b"1" * 3000 + b"\n", b"3" * 3000 + b"\n"
         state = state_of(log(first + b"2\n" + last))
         lines = Lines(log(first + b"9\n" + last), state)
@@ -138,14 +141,15 @@ class TestReadingOn:
 
 
 class TestCompressed:
-    def test_read_whole_each_time(self, log):
+    def test_whole_cut_off_and_damaged(self, log):
+        # Read whole each time.
         file = log(gzip.compress(b"1\n2\n"), "log.jsonl.gz")
         state = state_of(file)
         lines = Lines(file, state)
         assert places(lines) == [(1, 0, b"1\n"), (2, 2, b"2\n")]
         assert not lines.resumed
 
-    def test_cut_off(self, log):
+        # Cut off.
         content = b"".join(b'{"line": %d}\n' % number for number in range(20_000))
         packed = gzip.compress(content, mtime=0)
         lines = Lines(log(packed[: len(packed) // 2], "log.jsonl.gz"), None)
@@ -155,7 +159,7 @@ class TestCompressed:
         assert isinstance(last, Skip)
         assert "breaks off" in last.reason
 
-    def test_damaged(self, log):
+        # Damaged.
         packed = bytearray(gzip.compress(b"1\n" * 100, mtime=0))
         packed[-6] ^= 0xFF
         *_, last = Lines(log(bytes(packed), "log.jsonl.gz"), None)
@@ -185,25 +189,26 @@ class TestDecoding:
     def test_what_only_the_standard_library_reads(self, data, expected):
         assert self.decode(data) == {"a": expected}
 
-    def test_invalid_utf8(self):
+    def test_what_cannot_be_read_says_why(self):
+        # Invalid utf8.
         assert self.reason(b'{"a":"\xff"}\n').startswith("not valid UTF-8")
 
-    def test_invalid_utf8_at_the_cut_is_a_cut(self):
+        # Invalid utf8 at the cut is a cut.
         cut = '{"a":"ö'.encode()[:-1]
         assert "cut off" in self.reason(cut, whole=False)
 
-    def test_not_json(self):
+        # Not json.
         assert self.reason(b"hello\n").startswith("not valid JSON")
 
-    def test_cut_off(self):
+        # Cut off.
         assert "cut off" in self.reason(b'{"a": [1, 2', whole=False)
 
-    def test_another_shape(self):
+        # Another shape.
         assert self.reason(b"[1]\n").startswith("not the expected shape")
         assert self.reason(b"[NaN]\n").startswith("not the expected shape")
 
-    def test_nested_too_deeply(self):
+        # Nested too deeply.
         assert "deep" in self.reason(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
 
-    def test_a_number_too_long_for_anybody(self):
+        # A number too long for anybody.
         assert "out of range" in self.reason(b'{"a":' + b"9" * 5000 + b"}\n")

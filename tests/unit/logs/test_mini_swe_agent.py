@@ -71,7 +71,8 @@ class TestTextProtocol:
         assert (submit.result, submit.recorded) == ("diff --git a b\n", None)
         assert reading.messages[2].at == 1_700_000_000
 
-    def test_what_is_known_about_the_session(self, write, read):
+    def test_ids_and_facts(self, write, read):
+        # What is known about the session.
         path = write("repo__1.traj.json", trajectory())
         session = read(READER, path).session
         assert session.id == path_id(LogFile(path))
@@ -83,7 +84,7 @@ class TestTextProtocol:
         )
         assert session.details["instance_cost"] == 0.75
 
-    def test_the_same_name_in_another_folder_is_another_session(self, write, read):
+        # The same name in another folder is another session.
         one, two = (write(f"{d}/repo__1.traj.json", trajectory()) for d in ("a", "b"))
         assert read(READER, one).session.id != read(READER, two).session.id
         other = write("other.traj.json", trajectory())
@@ -101,7 +102,8 @@ class TestTextProtocol:
         (call,) = read(READER, path).calls()
         assert (call.result, call.recorded) == (body, Recorded(exit_code=0))
 
-    def test_a_refused_answer_is_no_call(self, write, read):
+    def test_refused_answers_and_blocks(self, write, read):
+        # A refused answer is no call.
         twice = answer("one\n```\n\n```bash\ntwo")
         path = write(
             "a.traj.json",
@@ -126,7 +128,7 @@ class TestTextProtocol:
             "harness",
         ]
 
-    def test_two_blocks_of_which_one_was_run(self, write, read):
+        # Two blocks of which one was run.
         path = write(
             "a.traj.json",
             trajectory(
@@ -137,6 +139,13 @@ class TestTextProtocol:
         )
         (call,) = read(READER, path).calls()
         assert (json.loads(call.arguments), call.result) == ({"command": "one"}, "ok")
+
+        # An exhausted limit answers nothing.
+        path = write("a.traj.json", trajectory(answer("x"), user(""), status="LimitsExceeded"))
+        reading = read(READER, path)
+        (call,) = reading.calls()
+        assert call.result is None
+        assert reading.messages[-1].role == "assistant"
 
     @table(
         ("text", "status"),
@@ -151,13 +160,6 @@ class TestTextProtocol:
         more = trajectory(answer("x"), user(text), answer("y"), status="")
         call = read(READER, write("a.traj.json", more)).calls()[0]
         assert call.recorded == Recorded(status=status)
-
-    def test_an_exhausted_limit_answers_nothing(self, write, read):
-        path = write("a.traj.json", trajectory(answer("x"), user(""), status="LimitsExceeded"))
-        reading = read(READER, path)
-        (call,) = reading.calls()
-        assert call.result is None
-        assert reading.messages[-1].role == "assistant"
 
     def test_usage_and_thoughts(self, write, read):
         response = {

@@ -63,7 +63,8 @@ class TestForms:
 
 
 class TestMessages:
-    def test_arguments_as_an_object_and_calls_without_id(self, write, read):
+    def test_other_ways_to_write_calls(self, write, read):
+        # Arguments as an object and calls without id.
         chat = [
             {"role": "user", "content": "x"},
             {
@@ -80,7 +81,7 @@ class TestMessages:
         assert (a.tool, a.arguments, a.result) == ("a", '{"n":1}', "from a")
         assert (b.tool, b.arguments, b.result) == ("b", "{}", "from b")
 
-    def test_the_old_function_call(self, write, read):
+        # The old function call.
         chat = [
             {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}},
             {"role": "function", "name": "f", "content": "one"},
@@ -89,6 +90,10 @@ class TestMessages:
         ]
         calls = read(READER, write("c.json", chat)).calls()
         assert [(call.arguments, call.result) for call in calls] == [("{}", "one"), ("{", "two")]
+
+        # Developers are systems.
+        path = write("c.json", [{"role": "developer", "content": "x"}])
+        assert read(READER, path).messages[0].role == "system"
 
     def test_anthropic_blocks(self, write, read):
         chat = [
@@ -127,10 +132,6 @@ class TestMessages:
         assert (good.arguments, good.result, good.recorded) == ('{"n":1}', "good", None)
         assert (bad.result, bad.recorded) == ("bad", Recorded(is_error=True))
         assert reading.messages[-1].text == "and now?"
-
-    def test_developers_are_systems(self, write, read):
-        path = write("c.json", [{"role": "developer", "content": "x"}])
-        assert read(READER, path).messages[0].role == "system"
 
 
 class TestFacts:

@@ -46,13 +46,20 @@ def log(tmp_path):
 
 
 class TestFinding:
-    def test_empty(self, log):
+    def test_what_is_no_log(self, log):
+        # Empty.
         with pytest.raises(NotALog, match=r"file\.jsonl is empty\."):
             Readers([]).reader_for(log(b""))
 
-    def test_binary(self, log):
+        # Binary.
         with pytest.raises(NotALog, match="binary data"):
             Readers([]).reader_for(log(b"\x7fELF\x00\x01\x02", "file.db"))
+
+        # Compressed and damaged.
+        packed = bytearray(gzip.compress(bytes(range(256)) * 40, mtime=0))
+        packed[10:20] = b"\xff" * 10
+        with pytest.raises(LogUnreadable):
+            Readers([]).reader_for(log(bytes(packed), "file.jsonl.gz"))
 
     @table(
         "broken",
@@ -62,12 +69,6 @@ class TestFinding:
     def test_compressed_and_broken(self, log, broken):
         with pytest.raises(LogUnreadable, match=r"file\.jsonl\.gz"):
             Readers([]).reader_for(log(broken, "file.jsonl.gz"))
-
-    def test_compressed_and_damaged(self, log):
-        packed = bytearray(gzip.compress(bytes(range(256)) * 40, mtime=0))
-        packed[10:20] = b"\xff" * 10
-        with pytest.raises(LogUnreadable):
-            Readers([]).reader_for(log(bytes(packed), "file.jsonl.gz"))
 
     @table(
         "data",
@@ -114,13 +115,14 @@ class TestFinding:
         data = start + ",".join([message] * 400) + "]}\n"
         assert Readers([]).reader_for(log(data.encode())).name == name
 
-    def test_names_are_unique_and_known(self):
+    def test_names(self):
+        # Names are unique and known.
         readers = Readers([])
         names = [reader.name for reader in readers.all]
         assert len(names) == len(set(names))
         assert all(readers.named(name).name == name for name in names)
 
-    def test_unknown_name(self):
+        # Unknown name.
         with pytest.raises(UnknownReader, match=r"'codec'.*codex"):
             Readers([]).named("codec")
 

@@ -106,7 +106,8 @@ def test_a_malformed_call_stays_a_call(write, lines, read, text):
     assert (call.tool, call.arguments, call.result) == ("", text, "Invalid")
 
 
-def test_tags_inside_of_values(write, lines, read):
+def test_odd_calls(write, lines, read):
+    # Tags inside of values.
     inside = {"name": "write", "arguments": {"text": "<tool_call></tool_call>\n</tool_call>"}}
     shown = "seen </tool_response> here"
     row = trajectory(("gpt", asks(inside, {"name": "z"})), ("tool", responds({"content": shown})))
@@ -114,8 +115,14 @@ def test_tags_inside_of_values(write, lines, read):
     assert json.loads(write_call.arguments) == inside["arguments"]
     assert (write_call.result, other.result) == (shown, None)
 
+    # An unclosed call is read to the end.
+    row = trajectory(("gpt", 'Now <tool_call>\n{"name": "a"}'))
+    (call,) = read(READER, write("a.jsonl", lines(row))).calls()
+    assert (call.tool, call.arguments) == ("a", "{}")
 
-def test_ids_decide_where_both_sides_have_them(write, lines, read):
+
+def test_which_result_belongs_to_which_call(write, lines, read):
+    # Ids decide where both sides have them.
     row = trajectory(
         ("gpt", asks({"id": "1", "name": "a"}, {"id": "2", "name": "a"})),
         ("tool", responds({"tool_call_id": "2", "content": "two"})),
@@ -124,8 +131,7 @@ def test_ids_decide_where_both_sides_have_them(write, lines, read):
     calls = read(READER, write("a.jsonl", lines(row))).calls()
     assert [call.result for call in calls] == ["one", "two"]
 
-
-def test_an_unanswered_call_does_not_take_the_next_result(write, lines, read):
+    # An unanswered call does not take the next result.
     row = trajectory(
         ("gpt", asks({"name": "a"})),
         ("gpt", asks({"name": "a"})),
@@ -140,12 +146,6 @@ def test_results_that_are_no_json(write, lines, read, value):
     row = trajectory(("gpt", asks({"name": "a"})), ("tool", value))
     (call,) = read(READER, write("a.jsonl", lines(row))).calls()
     assert call.result == "bare text"
-
-
-def test_an_unclosed_call_is_read_to_the_end(write, lines, read):
-    row = trajectory(("gpt", 'Now <tool_call>\n{"name": "a"}'))
-    (call,) = read(READER, write("a.jsonl", lines(row))).calls()
-    assert (call.tool, call.arguments) == ("a", "{}")
 
 
 def test_reading_on_equals_reading_it_all(write, lines, append, read):

@@ -32,6 +32,7 @@ def run(task=0, trial=0, **fields):
 
 class TestTauBench:
     def test_runs(self, write, read):
+        # Runs.
         path = write("gpt-airline.json", [run(3, 1), run(4, 0, reward=0.0)])
         assert TAU.recognises(LogFile(path))
         assert not TAU2.recognises(LogFile(path))
@@ -45,13 +46,14 @@ class TestTauBench:
         assert (call.tool, call.result) == ("find", "found")
         assert all(part.replaces for part in reading.fragments)
 
-    def test_the_same_task_twice_is_kept_twice(self, write, read):
+        # The same task twice is kept twice.
         reading = read(TAU, write("a.json", [run(), run()]))
         first, second = reading.sessions
         assert second == f"{first}#2"
         assert len(reading.skips) == 1
 
-    def test_broken_runs_and_messages_are_reported(self, write, read):
+    def test_broken_and_cut(self, write, read):
+        # Broken runs and messages are reported.
         crashed = run(info={"error": "rate limit", "traceback": "…"}, traj=[])
         half = run(1, traj=[{"role": "user", "content": "Hi"}, {"role": "ghost"}, 7], info=None)
         reading = read(TAU, write("a.json", [5, crashed, half, run(2)]))
@@ -59,7 +61,7 @@ class TestTauBench:
         assert len(reading.skips) == 4
         assert "rate limit" in reading.skips[1].reason
 
-    def test_a_cut_file(self, write, read):
+        # A cut file.
         reading = read(TAU, write("a.json", json.dumps([run(1), run(2)])[:-30]))
         assert len(reading.sessions) == 1
         assert "breaks off" in reading.skips[0].reason
@@ -131,7 +133,8 @@ def results(*simulations):
 
 
 class TestTau2:
-    def test_a_simulation(self, write, read):
+    def test_simulations(self, write, read):
+        # A simulation.
         path = write("a.json", results(simulation()))
         assert TAU2.recognises(LogFile(path))
         assert not TAU.recognises(LogFile(path))
@@ -150,20 +153,20 @@ class TestTau2:
         assert (one.recorded, two.recorded) == (Recorded(is_error=False), Recorded(is_error=True))
         assert reading.messages[3].finish_reason == "tool_calls"
 
-    def test_usage_of_the_simulated_user_is_side_work(self, write, read):
+        # Usage of the simulated user is side work.
         user, agent = read(TAU2, write("a.json", results(simulation()))).usage
         assert (user.task, user.model, user.cost_usd) == ("user_simulator", "user-model", 0.25)
         assert (agent.task, agent.model, agent.cost_usd) == ("", "agent-model", 0.5)
         assert (agent.input_tokens, agent.output_tokens) == (10, 2)
 
+        # The same id twice is kept twice.
+        reading = read(TAU2, write("a.json", results(simulation(), simulation())))
+        assert [name[-2:] for name in reading.sessions] == ["01", "#2"]
+
     def test_tasks_that_fill_the_first_bytes(self, write):
         document = results(simulation())
         document["tasks"] = [{"id": str(n), "text": "x" * 1000} for n in range(400)]
         assert TAU2.recognises(LogFile(write("a.json", document)))
-
-    def test_the_same_id_twice_is_kept_twice(self, write, read):
-        reading = read(TAU2, write("a.json", results(simulation(), simulation())))
-        assert [name[-2:] for name in reading.sessions] == ["01", "#2"]
 
     def test_broken_simulations_and_messages_are_reported(self, write, read):
         bad = simulation(

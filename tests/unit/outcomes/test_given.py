@@ -10,18 +10,25 @@ from journeyman.records.errors import NotACall
 
 
 def test_a_call_from_an_object() -> None:
+    # A call from an object.
     call = given_call({"tool": "Bash", "arguments": {"command": "ls"}, "result_text": "a"})
     assert (call.tool, json.loads(call.arguments), call.result) == ("Bash", {"command": "ls"}, "a")
 
-
-def test_what_is_no_text_is_taken_as_json() -> None:
+    # What is no text is taken as json.
     call = given_call({"tool": "q", "arguments": "{}", "result_text": {"error": "no"}})
     assert (call.arguments, call.result) == ("{}", '{"error":"no"}')
 
-
-def test_a_missing_result_is_not_an_empty_one() -> None:
+    # A missing result is not an empty one.
     assert given_call({"tool": "q"}).result is None
     assert given_call({"tool": "q", "result_text": ""}).result == ""
+
+    # The answer that a line carries is not looked at.
+    line = {"tool": "q", "arguments": {}, "result_text": "fine", "is_error": True, "exit_code": 1}
+    assert verdict_on_line(json.dumps(line).encode()).status == "ok"
+
+    # What json cannot hold is no call.
+    with pytest.raises(NotACall, match="JSON cannot"):
+        given_call({"tool": "q", "arguments": {"x": object()}})
 
 
 @table("given", [{}, {"tool": None}, {"tool": 7}, {"result_text": "x"}])
@@ -30,18 +37,8 @@ def test_without_a_tool_it_is_no_call(given: dict[str, object]) -> None:
         given_call(given)
 
 
-def test_the_answer_that_a_line_carries_is_not_looked_at() -> None:
-    line = {"tool": "q", "arguments": {}, "result_text": "fine", "is_error": True, "exit_code": 1}
-    assert verdict_on_line(json.dumps(line).encode()).status == "ok"
-
-
 @table("line", [b"", b"nonsense", b"[]", b"7", b'{"a": 1}', b"\xff", b"[" * 9999])
 def test_a_line_that_is_no_call_is_unknown_and_says_why(line: bytes) -> None:
     verdict = verdict_on_line(line)
     assert (verdict.status, verdict.rule) == ("unknown", UNREADABLE)
     assert verdict.evidence
-
-
-def test_what_json_cannot_hold_is_no_call() -> None:
-    with pytest.raises(NotACall, match="JSON cannot"):
-        given_call({"tool": "q", "arguments": {"x": object()}})

@@ -29,14 +29,15 @@ def terminal(command, **result):
 
 
 class TestOrderOfEvidence:
-    def test_no_result_is_unknown(self):
+    def test_the_recorder_comes_first(self):
+        # No result is unknown.
         assert judged(None).status == "unknown"
 
-    def test_the_recorder_s_flag_beats_the_words(self):
+        # The recorder s flag beats the words.
         assert judged("Error: no such user", is_error=False).status == "ok"
         assert judged("all is well", is_error=True).status == "failed"
 
-    def test_the_words_tell_what_a_flag_means(self):
+        # The words tell what a flag means.
         refused = judged("The user doesn't want to proceed with this tool use.", is_error=True)
         assert (refused.status, refused.rule) == ("refused", "recorded.is_error")
         sibling = judged(
@@ -46,12 +47,18 @@ class TestOrderOfEvidence:
         missing = judged("File does not exist.", is_error=True)
         assert (missing.status, missing.kind) == ("failed", "not_found")
 
-    def test_a_recorded_exit_code_beats_the_output(self):
+        # A recorded exit code beats the output.
         assert bash("pytest", "1 failed", exit_code=0).status == "ok"
         assert bash("pytest", "all passed", exit_code=1).status == "failed"
 
-    def test_a_recorded_interruption(self):
+        # A recorded interruption.
         assert bash("sleep 9", "", interrupted=True).status == "interrupted"
+
+        # A good status without a result is ok.
+        assert judged(None, status="completed").status == "ok"
+
+        # Structure beats words.
+        assert judged('{"success": true, "output": "Error: none was found"}').status == "ok"
 
     @table(
         ("status", "expected"),
@@ -60,19 +67,14 @@ class TestOrderOfEvidence:
     def test_a_recorded_status(self, status, expected):
         assert judged("some text", status=status).status == expected
 
-    def test_a_good_status_without_a_result_is_ok(self):
-        assert judged(None, status="completed").status == "ok"
-
-    def test_structure_beats_words(self):
-        assert judged('{"success": true, "output": "Error: none was found"}').status == "ok"
-
-    def test_a_verdict_names_its_rule_and_its_evidence(self):
+    def test_rule_and_evidence(self):
+        # A verdict names its rule and its evidence.
         verdict = judged("Error: Payment method visa_1 not found")
         assert verdict.rule == "words.error"
         assert verdict.kind == "not_found"
         assert "visa_1" in verdict.evidence
 
-    def test_evidence_is_short_and_on_one_line(self):
+        # Evidence is short and on one line.
         verdict = judged("Error: " + "long\n" * 5000)
         assert len(verdict.evidence) <= 240
         assert "\n" not in verdict.evidence
@@ -120,12 +122,13 @@ class TestWordsInData:
 
 
 class TestTraps:
-    def test_error_null_is_no_error(self):
+    def test_what_is_no_error(self):
+        # Error null is no error.
         assert judged('{"output": "x", "error": null}').status == "ok"
         assert judged('{"error": ""}').status == "ok"
         assert judged('{"error": "none", "data": 1}').status == "ok"
 
-    def test_a_search_without_hits_is_no_error_where_the_harness_says_so(self):
+        # A search without hits is no error where the harness says so.
         said = terminal(
             "grep -rn needle .",
             output="",
@@ -140,11 +143,24 @@ class TestTraps:
         assert terminal("find / -name x", **find).status == "failed"
         assert terminal("rg needle", output="", exit_code=1, error=None).status == "ok"
 
-    def test_a_bare_exit_code_stays_but_does_not_count_as_an_error(self):
+        # A bare exit code stays but does not count as an error.
         verdict = bash("cd src && grep -rn needle .", "", exit_code=1)
         assert (verdict.status, verdict.kind) == ("failed", "no_match")
         assert verdict.counts
         assert not verdict.is_error
+
+        # A partial batch is ok and says so.
+        some = [{"url": "a", "content": "x", "error": None}, {"url": "b", "error": "404"}]
+        verdict = judged(json.dumps({"results": some}), "web_extract")
+        assert (verdict.status, verdict.kind) == ("ok", "partial")
+        none = judged(json.dumps({"results": some[1:]}), "web_extract")
+        assert none.status == "failed"
+
+        # Empty results.
+        assert judged("").status == "ok"
+        assert judged("[]").status == "ok"
+        assert judged('{"total_count": 0}', "search_files").status == "ok"
+        assert judged('{"total_count": 0, "error": "bad regex"}', "search_files").is_error
 
     @table(
         "command",
@@ -169,7 +185,8 @@ class TestTraps:
         assert verdict.status == "failed"
         assert verdict.is_error
 
-    def test_curl_has_a_meaning_and_is_a_failure_all_the_same(self):
+    def test_what_is_an_error_all_the_same(self):
+        # Curl has a meaning and is a failure all the same.
         said = terminal(
             "curl http://x",
             output="",
@@ -179,7 +196,42 @@ class TestTraps:
         )
         assert said.is_error
 
-    def test_a_background_start_is_not_known_yet(self):
+        # A masked failure.
+        verdict = terminal(
+            "rm x || echo FAIL", output="rm: cannot remove 'x'\nFAIL", exit_code=0, error=None
+        )
+        assert (verdict.status, verdict.kind, verdict.evidence) == ("failed", "masked", "FAIL")
+        unmasked = terminal("rm x || echo FAIL", output="", exit_code=0, error=None)
+        assert unmasked.status == "ok"
+        question = bash('test -f a || echo "NOT FOUND"', "NOT FOUND", exit_code=0)
+        assert question.status == "ok"
+
+        # Hermes refusals.
+        blocked = terminal(
+            "rm -rf /", output="", exit_code=-1, error="BLOCKED: no", status="blocked"
+        )
+        assert blocked.status == "refused"
+        waiting = terminal("sudo x", output="", exit_code=-1, error="", status="pending_approval")
+        assert (waiting.status, waiting.kind) == ("refused", "pending")
+        again = judged('{"error": "read three times", "guardrail_refusal": true}', "read_file")
+        assert again.status == "refused"
+
+        # A special word behind a general one.
+        verdict = judged("Error: foo is not a valid tool, try one of [bar].")
+        assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
+
+        # A command that was stopped has an exit code too.
+        stopped = bash("make", "Exit code 137\n[Request interrupted by user for tool use]")
+        assert (stopped.status, stopped.rule) == ("interrupted", "exits.claude_code")
+        late = bash("make", "Exit code 143\nCommand timed out after 2m 0.0s\nbuilding")
+        assert (late.status, late.kind) == ("failed", "timeout")
+
+        # A traceback is told by its last line.
+        trace = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'city'"
+        assert "KeyError" in judged(trace, "run_query").evidence
+
+    def test_wrapped_cut_and_unfinished(self):
+        # A background start is not known yet.
         for started in (
             terminal(
                 "./server", output="Background process started", pid=7, exit_code=0, error=None
@@ -192,14 +244,7 @@ class TestTraps:
         ):
             assert (started.status, started.kind) == ("unknown", "background")
 
-    def test_a_partial_batch_is_ok_and_says_so(self):
-        some = [{"url": "a", "content": "x", "error": None}, {"url": "b", "error": "404"}]
-        verdict = judged(json.dumps({"results": some}), "web_extract")
-        assert (verdict.status, verdict.kind) == ("ok", "partial")
-        none = judged(json.dumps({"results": some[1:]}), "web_extract")
-        assert none.status == "failed"
-
-    def test_a_wrapped_result(self):
+        # A wrapped result.
         inside = '{"success": false, "error": "Element not found"}'
         wrapped = (
             '<untrusted_tool_result source="browser_click">\nThe following content was retrieved '
@@ -209,7 +254,7 @@ class TestTraps:
         fine = wrapped.replace(inside, '{"success": true, "clicked": "error-button"}')
         assert judged(fine, "browser_click").status == "ok"
 
-    def test_a_truncated_result(self):
+        # A truncated result.
         cut = '{"output": "' + "x" * 3000 + '", "exit_code": 2, "err'
         assert judged(cut, "terminal").status == "failed"
         assert judged('{"error": "No such host: db", "output": "aaaa', "query").status == "failed"
@@ -219,41 +264,15 @@ class TestTraps:
         )
         assert judged(preview, "Grep").status == "ok"
 
-    def test_notes_after_an_object(self):
+        # Notes after an object.
         noted = '{"success": false, "error": "locked"}\n\n[hermes note: this is the 3rd call]'
         assert judged(noted, "memory").status == "failed"
 
-    def test_a_masked_failure(self):
-        verdict = terminal(
-            "rm x || echo FAIL", output="rm: cannot remove 'x'\nFAIL", exit_code=0, error=None
-        )
-        assert (verdict.status, verdict.kind, verdict.evidence) == ("failed", "masked", "FAIL")
-        unmasked = terminal("rm x || echo FAIL", output="", exit_code=0, error=None)
-        assert unmasked.status == "ok"
-        question = bash('test -f a || echo "NOT FOUND"', "NOT FOUND", exit_code=0)
-        assert question.status == "ok"
-
-    def test_empty_results(self):
-        assert judged("").status == "ok"
-        assert judged("[]").status == "ok"
-        assert judged('{"total_count": 0}', "search_files").status == "ok"
-        assert judged('{"total_count": 0, "error": "bad regex"}', "search_files").is_error
-
-    def test_content_blocks_are_their_text(self):
+        # Content blocks are their text.
         blocks = [{"type": "text", "text": "Error: no such repository"}]
         assert judged(json.dumps(blocks), "mcp__github__get").status == "failed"
         assert judged(json.dumps({"content": blocks}), "mcp__github__get").status == "failed"
         assert judged(json.dumps([{"type": "text", "text": "fine"}])).status == "ok"
-
-    def test_hermes_refusals(self):
-        blocked = terminal(
-            "rm -rf /", output="", exit_code=-1, error="BLOCKED: no", status="blocked"
-        )
-        assert blocked.status == "refused"
-        waiting = terminal("sudo x", output="", exit_code=-1, error="", status="pending_approval")
-        assert (waiting.status, waiting.kind) == ("refused", "pending")
-        again = judged('{"error": "read three times", "guardrail_refusal": true}', "read_file")
-        assert again.status == "refused"
 
     @table(
         ("message", "status"),
@@ -267,20 +286,6 @@ class TestTraps:
     )
     def test_the_message_in_an_error_field_tells_what_it_was(self, message, status):
         assert judged(json.dumps({"error": message})).status == status
-
-    def test_a_special_word_behind_a_general_one(self):
-        verdict = judged("Error: foo is not a valid tool, try one of [bar].")
-        assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
-
-    def test_a_command_that_was_stopped_has_an_exit_code_too(self):
-        stopped = bash("make", "Exit code 137\n[Request interrupted by user for tool use]")
-        assert (stopped.status, stopped.rule) == ("interrupted", "exits.claude_code")
-        late = bash("make", "Exit code 143\nCommand timed out after 2m 0.0s\nbuilding")
-        assert (late.status, late.kind) == ("failed", "timeout")
-
-    def test_a_traceback_is_told_by_its_last_line(self):
-        trace = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'city'"
-        assert "KeyError" in judged(trace, "run_query").evidence
 
 
 class TestKindsAndEvidence:
@@ -297,7 +302,8 @@ class TestKindsAndEvidence:
     def test_kinds(self, message, kind):
         assert bash("./run", message, exit_code=1).kind == kind
 
-    def test_what_went_to_the_other_stream_first(self):
+    def test_where_the_evidence_is(self):
+        # What went to the other stream first.
         output = (
             'Traceback (most recent call last):\n  File "a.py", line 3\nKeyError: 3\n'
             + "Result: fine\n" * 80
@@ -305,14 +311,14 @@ class TestKindsAndEvidence:
         verdict = bash("python a.py", output, exit_code=1)
         assert verdict.evidence == "exit code 1: KeyError: 3"
 
-    def test_a_last_line_that_says_little(self):
+        # A last line that says little.
         verdict = bash("go test", "--- FAIL: TestAdd (0.00s)\nFAIL", exit_code=1)
         assert (verdict.kind, verdict.evidence) == (
             "tests",
             "exit code 1: --- FAIL: TestAdd (0.00s)",
         )
 
-    def test_a_message_is_its_first_line(self):
+        # A message is its first line.
         verdict = judged("String to replace not found in file.\nString: \tif x {", "Edit")
         assert verdict.evidence == "String to replace not found in file."
 
@@ -360,12 +366,13 @@ class TestThings:
 
 
 class TestJsonFiles:
-    def test_what_a_json_file_holds_is_content(self):
+    def test_json_files(self):
+        # What a json file holds is content.
         held = '{"error": "placeholder", "success": false}'
         assert judged(held, "read_file", {"path": "config.json"}).status == "ok"
         assert bash("cat config.json", held).status == "ok"
 
-    def test_a_json_file_that_is_not_there(self):
+        # A json file that is not there.
         missing = '{"error": "File not found: config.json", "similar_files": []}'
         assert judged(missing, "read_file", {"path": "config.json"}).status == "failed"
 

@@ -22,35 +22,32 @@ def results(*messages: Message) -> list[str | None]:
     return [call.result for call in join_calls(messages)]
 
 
-def test_parallel_calls_find_their_own_results() -> None:
+def test_results_find_their_calls() -> None:
+    # Parallel calls find their own results.
     assert results(asks(1, "a", "b"), answers(2, "b", "B"), answers(3, "a", "A")) == ["A", "B"]
 
-
-def test_a_call_without_a_result_stays_without_one() -> None:
+    # A call without a result stays without one.
     assert results(asks(1, "a", "b"), answers(2, "b", "B")) == [None, "B"]
 
-
-def test_an_empty_result_is_a_result() -> None:
+    # An empty result is a result.
     empty = Message(key="k2", position=2, role="tool", tool_call_id="a")
     assert results(asks(1, "a"), empty) == [""]
 
-
-def test_a_result_that_stands_before_its_call() -> None:
+    # A result that stands before its call.
     assert results(answers(1, "a", "A"), asks(2, "a")) == ["A"]
 
-
-def test_order_comes_from_the_positions() -> None:
+    # Order comes from the positions.
     assert results(answers(3, "a", "late"), asks(2, "a"), asks(1, "b")) == [None, "late"]
 
-
-def test_an_id_used_again_belongs_to_the_latest_open_call() -> None:
+    # An id used again belongs to the latest open call.
     turns = (asks(1, "a"), answers(2, "a", "1"), asks(3, "a"), answers(4, "a", "2"))
     assert results(*turns) == ["1", "2"]
     unanswered_first = (asks(1, "a"), asks(3, "a"), answers(4, "a", "2"))
     assert results(*unanswered_first) == [None, "2"]
 
 
-def test_what_is_known_of_the_call_comes_along() -> None:
+def test_what_comes_along() -> None:
+    # What is known of the call comes along.
     asking = Message(
         key="q",
         position=1,
@@ -80,13 +77,11 @@ def test_what_is_known_of_the_call_comes_along() -> None:
     assert (call.asked_key, call.answered_key) == ("q", "r")
     assert call.recorded == Recorded(exit_code=1)
 
-
-def test_a_nameless_call_takes_the_name_of_its_result() -> None:
+    # A nameless call takes the name of its result.
     asking = Message(key="q", position=1, role="assistant", tool_calls=(ToolCall(id="a", name=""),))
     answer = Message(key="r", position=2, role="tool", tool_call_id="a", tool_name="bash")
     assert join_calls([asking, answer])[0].tool == "bash"
 
-
-def test_calls_of_a_simulated_user_are_told_apart() -> None:
+    # Calls of a simulated user are told apart.
     (call,) = join_calls([asks(1, "a", role="user"), answers(2, "a")])
     assert call.asked_by == "user"

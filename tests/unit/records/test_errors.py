@@ -12,12 +12,12 @@ def trip() -> None:
         raise AssertionError
 
 
-def test_an_error_while_an_interruption_was_dealt_with() -> None:
+def test_whose_error_it_is() -> None:
+    # An error while an interruption was dealt with.
     with pytest.raises(AssertionError) as caught:
         trip()
     assert follows_interrupt(caught.value)
 
-
-def test_an_error_of_its_own() -> None:
+    # An error of its own.
     assert not follows_interrupt(AssertionError())
     assert not follows_interrupt(None)
