@@ -6,7 +6,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.records.errors import BadSetting
-from journeyman.settings import SETTINGS, load
+from journeyman.settings import load
 
 
 def written(home: Path, text: str) -> Path:
@@ -68,7 +68,3 @@ def test_other_endpoints_have_names(tmp_path: Path) -> None:
     assert settings.providers["fast"].api_key == "sk-secret"
     assert settings.model.api_key == "k"
     assert "sk-secret" not in repr(settings)
-
-
-def test_no_two_settings_have_one_variable() -> None:
-    assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)

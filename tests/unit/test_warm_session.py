@@ -287,10 +287,6 @@ class TestWrongUse:
         for template in kept.templates.list():
             kept.templates.delete(template.name)
 
-    def test_what_nobody_foresaw_is_not_hidden(self) -> None:
-        with pytest.raises(AttributeError):
-            warm_session(None, {"action": "list"})  # type: ignore[arg-type]
-
 
 class TestForm:
     def test_arguments_may_be_a_text(self, kept: Journeyman) -> None:

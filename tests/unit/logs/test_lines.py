@@ -190,14 +190,14 @@ class TestDecoding:
         assert self.decode(data) == {"a": expected}
 
     def test_what_cannot_be_read_says_why(self):
-        # Invalid utf8.
+        # Invalid UTF-8.
         assert self.reason(b'{"a":"\xff"}\n').startswith("not valid UTF-8")
 
-        # Invalid utf8 at the cut is a cut.
+        # Invalid UTF-8 at the cut is a cut.
         cut = '{"a":"ö'.encode()[:-1]
         assert "cut off" in self.reason(cut, whole=False)
 
-        # Not json.
+        # Not JSON.
         assert self.reason(b"hello\n").startswith("not valid JSON")
 
         # Cut off.

@@ -14,7 +14,7 @@ def test_a_call_from_an_object() -> None:
     call = given_call({"tool": "Bash", "arguments": {"command": "ls"}, "result_text": "a"})
     assert (call.tool, json.loads(call.arguments), call.result) == ("Bash", {"command": "ls"}, "a")
 
-    # What is no text is taken as json.
+    # What is no text is taken as JSON.
     call = given_call({"tool": "q", "arguments": "{}", "result_text": {"error": "no"}})
     assert (call.arguments, call.result) == ("{}", '{"error":"no"}')
 
@@ -26,7 +26,7 @@ def test_a_call_from_an_object() -> None:
     line = {"tool": "q", "arguments": {}, "result_text": "fine", "is_error": True, "exit_code": 1}
     assert verdict_on_line(json.dumps(line).encode()).status == "ok"
 
-    # What json cannot hold is no call.
+    # What JSON cannot hold is no call.
     with pytest.raises(NotACall, match="JSON cannot"):
         given_call({"tool": "q", "arguments": {"x": object()}})
 

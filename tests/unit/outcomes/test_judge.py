@@ -33,7 +33,7 @@ class TestOrderOfEvidence:
         # No result is unknown.
         assert judged(None).status == "unknown"
 
-        # The recorder s flag beats the words.
+        # The recorder's flag beats the words.
         assert judged("Error: no such user", is_error=False).status == "ok"
         assert judged("all is well", is_error=True).status == "failed"
 
@@ -367,12 +367,12 @@ class TestThings:
 
 class TestJsonFiles:
     def test_json_files(self):
-        # What a json file holds is content.
+        # What a JSON file holds is content.
         held = '{"error": "placeholder", "success": false}'
         assert judged(held, "read_file", {"path": "config.json"}).status == "ok"
         assert bash("cat config.json", held).status == "ok"
 
-        # A json file that is not there.
+        # A JSON file that is not there.
         missing = '{"error": "File not found: config.json", "similar_files": []}'
         assert judged(missing, "read_file", {"path": "config.json"}).status == "failed"
 

@@ -32,7 +32,8 @@ def width(found: Difference) -> float:
     return found.high - found.low
 
 
-def test_the_spread_of_equal_sessions_is_that_of_their_mean() -> None:
+def test_sessions_are_drawn() -> None:
+    # The spread of equal sessions is that of their mean.
     sessions = tables(40)
     each = np.array([(row[0] - row[2]) / 10 for table in sessions for row in table.values()])
     found = difference(sessions, draws=20_000)
@@ -41,29 +42,35 @@ def test_the_spread_of_equal_sessions_is_that_of_their_mean() -> None:
     assert found.estimate == pytest.approx(each.mean())
     assert width(found) == pytest.approx(expected, rel=0.03)
 
+    # Sessions are the unit and not their calls. The same calls in sessions that fail as a whole
+    # tell much less.
+    whole = [{"": (10, 10, 0, 10)}] * 6 + [{"": (0, 10, 10, 10)}] * 6
+    mixed = [{"": (5, 10, 5, 10)}, {"": (6, 10, 4, 10)}, {"": (4, 10, 6, 10)}] * 4
+    assert width(difference(whole)) > 3 * width(difference(mixed))
 
-def test_the_same_sessions_give_the_same_interval() -> None:
+    # A stratum is compared with itself. Reads never fail and come second; writes fail half the time
+    # and come first.
+    sessions = [{"read": (0, 1, 0, 9), "write": (n % 2 * 4, 8, n % 3 % 2, 2)} for n in range(12)]
+    together = [{"": (n % 2 * 4, 9, n % 3 % 2, 11)} for n in range(12)]
+    by_tool, crude = difference(sessions), difference(together)
+    assert by_tool.estimate == pytest.approx((8 * 2 / 10 * (24 / 96 - 4 / 24)) / (1.6 + 0.9))
+    assert crude.estimate == pytest.approx(24 / 108 - 4 / 132)
+
+
+def test_drawing_is_repeatable_and_bounded() -> None:
+    # The same sessions give the same interval.
     sessions = tables(30, tools=3)
     assert difference(sessions) == difference(sessions)
     other = difference(sessions, seed=7)
     assert other != difference(sessions)
     assert width(other) == pytest.approx(width(difference(sessions)), rel=0.1)
 
-
-def test_sessions_are_the_unit_and_not_their_calls() -> None:
-    """The same calls in sessions that fail as a whole tell much less."""
-    whole = [{"": (10, 10, 0, 10)}] * 6 + [{"": (0, 10, 10, 10)}] * 6
-    mixed = [{"": (5, 10, 5, 10)}, {"": (6, 10, 4, 10)}, {"": (4, 10, 6, 10)}] * 4
-    assert width(difference(whole)) > 3 * width(difference(mixed))
-
-
-def test_a_stratum_is_compared_with_itself() -> None:
-    """Reads never fail and come second; writes fail half the time and come first."""
-    sessions = [{"read": (0, 1, 0, 9), "write": (n % 2 * 4, 8, n % 3 % 2, 2)} for n in range(12)]
-    together = [{"": (n % 2 * 4, 9, n % 3 % 2, 11)} for n in range(12)]
-    by_tool, crude = difference(sessions), difference(together)
-    assert by_tool.estimate == pytest.approx((8 * 2 / 10 * (24 / 96 - 4 / 24)) / (1.6 + 0.9))
-    assert crude.estimate == pytest.approx(24 / 108 - 4 / 132)
+    # Very many sessions are drawn in groups.
+    number = bootstrap.MOST_GROUPS * 3
+    found = difference(tables(number))
+    each = [(row[0] - row[2]) / 10 for table in tables(number) for row in table.values()]
+    assert found.estimate == pytest.approx(np.mean(each))
+    assert width(found) == pytest.approx(2 * 1.96 * np.std(each) / sqrt(number), rel=0.1)
 
 
 @table(
@@ -90,11 +97,3 @@ def test_too_little_is_said_in_words(sessions: list[SessionTable], note: str) ->
     assert (found.low, found.high) == (None, None)
     assert found.note.startswith("not enough data: ")
     assert note in found.note
-
-
-def test_very_many_sessions_are_drawn_in_groups() -> None:
-    number = bootstrap.MOST_GROUPS * 3
-    found = difference(tables(number))
-    each = [(row[0] - row[2]) / 10 for table in tables(number) for row in table.values()]
-    assert found.estimate == pytest.approx(np.mean(each))
-    assert width(found) == pytest.approx(2 * 1.96 * np.std(each) / sqrt(number), rel=0.1)

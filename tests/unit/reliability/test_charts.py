@@ -103,6 +103,7 @@ def texts(picture: str) -> list[str]:
 
 class TestByTool:
     def test_a_dot_on_its_interval_for_each_tool(self) -> None:
+        # A dot on its interval for each tool.
         chart = reliability_by_tool(full())
         assert [mark for mark, _ in layers(chart)] == ["rule", "rule", "point", "text"]
         bash = rows(chart, "point")[0]
@@ -114,34 +115,16 @@ class TestByTool:
         )
         assert bash["words"] == "4.7 %"
 
-    def test_the_most_used_first_with_their_calls(self) -> None:
+        # The most used first with their calls.
         labels = [row["label"] for row in rows(reliability_by_tool(full()), "point")]
         assert labels == ["Bash (1,529)", "Read (40)", "Edit (20)"]
 
-    def test_tools_with_few_calls_are_left_out_and_that_is_said(self) -> None:
-        assert "One tool with fewer than 5 counted calls left out." in notes(
-            reliability_by_tool(full())
-        )
-        two = [("a", 0, 9), ("b", 0, 2), ("c", 0, 1)]
-        assert "2 tools with fewer" in notes(reliability_by_tool(profile([session("s", two)])))
-
-    def test_calls_that_do_not_count_do_not_make_a_tool_telling(self) -> None:
-        found = profile([session("s", [("Read", 0, 9), ("Bash", 0, 4)], refused=5)])
-        assert [row["label"] for row in rows(reliability_by_tool(found), "point")] == ["Read (9)"]
-
-    def test_no_more_than_fifteen(self) -> None:
-        many = [(f"tool{at:02}", 0, 40 - at) for at in range(20)]
-        chart = reliability_by_tool(profile([session("s", many)]))
-        assert len(rows(chart, "point")) == 15
-        assert rows(chart, "point")[-1]["label"] == "tool14 (26)"
-        assert "The 15 most used of 20 tools with at least 5 counted calls." in notes(chart)
-
-    def test_the_line_of_all_tools(self) -> None:
+        # The line of all tools.
         found = full()
         assert layers(reliability_by_tool(found))[0][1] == [{"all": found.rate.estimate}]
 
-    def test_the_axis_reaches_the_line_of_all_tools(self) -> None:
-        """Also when the tools that are not shown are the bad ones."""
+        # The axis reaches the line of all tools. Also when the tools that are not shown are the bad
+        # ones.
         good = [(f"good{at}", 0, 500) for at in range(15)]
         bad = [(f"bad{at}", 400, 400) for at in range(20)]
         found = profile([session("s", good + bad)])
@@ -149,12 +132,32 @@ class TestByTool:
         assert found.rate.estimate is not None
         assert low <= found.rate.estimate <= high
 
-    def test_without_a_telling_tool_there_is_no_chart(self) -> None:
+    def test_which_tools_are_shown(self) -> None:
+        # Tools with few calls are left out and that is said.
+        assert "One tool with fewer than 5 counted calls left out." in notes(
+            reliability_by_tool(full())
+        )
+        two = [("a", 0, 9), ("b", 0, 2), ("c", 0, 1)]
+        assert "2 tools with fewer" in notes(reliability_by_tool(profile([session("s", two)])))
+
+        # Calls that do not count do not make a tool telling.
+        found = profile([session("s", [("Read", 0, 9), ("Bash", 0, 4)], refused=5)])
+        assert [row["label"] for row in rows(reliability_by_tool(found), "point")] == ["Read (9)"]
+
+        # No more than fifteen.
+        many = [(f"tool{at:02}", 0, 40 - at) for at in range(20)]
+        chart = reliability_by_tool(profile([session("s", many)]))
+        assert len(rows(chart, "point")) == 15
+        assert rows(chart, "point")[-1]["label"] == "tool14 (26)"
+        assert "The 15 most used of 20 tools with at least 5 counted calls." in notes(chart)
+
+        # Without a telling tool there is no chart.
         assert reliability_by_tool(profile([session("s", [("a", 1, 4)])])) is None
 
 
 class TestAlongTheSession:
     def test_ten_parts_with_a_band(self) -> None:
+        # Ten parts with a band.
         found = full()
         chart = rate_along_session(found)
         assert [mark for mark, _ in layers(chart)] == ["area", "line", "point"]
@@ -166,22 +169,23 @@ class TestAlongTheSession:
             (part.low, part.estimate, part.high) for part in found.curve.parts
         ]
 
-    def test_it_says_from_what_and_that_it_need_not_be_learning(self) -> None:
+        # It says from what and that it need not be learning.
         said = notes(rate_along_session(full()))
         assert "2 of 2 sessions" in said
         assert "need not be learning" in said
 
-    def test_it_goes_from_the_beginning_to_the_end(self) -> None:
+        # It goes from the beginning to the end.
         shown = texts(svg(_known(rate_along_session(full()))))
         percent = "\N{NO-BREAK SPACE}%"
         assert {"beginning", f"25{percent}", f"50{percent}", f"75{percent}", "end"} <= set(shown)
 
-    def test_without_long_sessions_there_is_no_chart(self) -> None:
+        # Without long sessions there is no chart.
         assert rate_along_session(profile([session("s", [("a", 0, 9)])])) is None
 
 
 class TestByLength:
-    def test_three_bands_with_their_sessions_and_calls(self) -> None:
+    def test_three_bands(self) -> None:
+        # Three bands with their sessions and calls.
         chart = rate_by_length(full())
         assert [mark for mark, _ in layers(chart)] == ["rule", "point", "text"]
         assert [row["label"] for row in rows(chart, "text")] == [
@@ -190,7 +194,7 @@ class TestByLength:
             "marathon: 100 messages or more\n1 session, 1,561 calls",
         ]
 
-    def test_a_band_without_calls_has_words_and_no_dot(self) -> None:
+        # A band without calls has words and no dot.
         chart = _known(rate_by_length(full()))
         short = rows(chart, "text")[0]
         assert (short["estimate"], short["words"]) == (None, "no calls that count")
@@ -200,7 +204,8 @@ class TestByLength:
 
 
 class TestOverview:
-    def test_all_charts(self) -> None:
+    def test_the_charts_with_data(self) -> None:
+        # All charts.
         spec = _known(overview(full())).to_dict()
         assert [chart["title"]["text"] for chart in spec["vconcat"]] == [
             "How often each tool fails",
@@ -208,7 +213,7 @@ class TestOverview:
             "How often calls fail in short and long sessions",
         ]
 
-    def test_only_the_charts_with_data(self) -> None:
+        # Only the charts with data.
         spec = _known(overview(profile([session("s", [("a", 0, 1)])]))).to_dict()
         assert len(spec["vconcat"]) == 1
 
@@ -230,7 +235,8 @@ def test_an_axis_begins_at_zero_and_ends_above_the_data(
 
 
 class TestPictures:
-    def test_a_png_of_twice_the_size(self) -> None:
+    def test_png_svg_and_figure(self) -> None:
+        # A png of twice the size.
         chart = _known(overview(full()))
         drawn = picture(chart, ".png")
         assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
@@ -238,11 +244,11 @@ class TestPictures:
         plain = ET.fromstring(svg(chart))
         assert size == (2 * int(plain.attrib["width"]), 2 * int(plain.attrib["height"]))
 
-    def test_an_svg_that_is_well_formed(self) -> None:
+        # An svg that is well formed.
         shown = texts(picture(_known(overview(full())), ".svg").decode())
         assert {"Bash (1,529)", "4.7 %", "How often each tool fails"} <= set(shown)
 
-    def test_a_figure_has_its_title_beside_it(self) -> None:
+        # A figure has its title beside it.
         drawn = figure(_known(reliability_by_tool(full())))
         assert drawn.title == "How often each tool fails"
         assert "Dashed: all tools" in drawn.notes
@@ -250,12 +256,13 @@ class TestPictures:
 
 
 class TestNames:
-    def test_harmful_characters_do_not_reach_the_picture(self) -> None:
+    def test_odd_names(self) -> None:
+        # Harmful characters do not reach the picture.
         name = "a<b>&\x00\x1b[31m\u202e\ud800\uffff\n\tz"
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5)])]))
         assert "a<b>&��[31m��� z (5)" in texts(svg(_known(chart)))
 
-    def test_a_long_name_keeps_both_ends(self) -> None:
+        # A long name keeps both ends.
         names = [f"mcp__some_server__{'x' * 60}_{end}" for end in ("one", "two")]
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5) for name in names])]))
         shown = [text for text in texts(svg(_known(chart))) if text.startswith("mcp__")]

@@ -15,19 +15,22 @@ def counts(*rows: tuple[int, int], times: int = 1) -> Counts:
 
 
 class TestCorrelation:
-    def test_sessions_that_fail_as_a_whole(self) -> None:
+    def test_known_answers(self) -> None:
+        # Sessions that fail as a whole.
         assert correlation(counts((10, 10), (0, 10), times=50)) == pytest.approx(1.0)
 
-    def test_sessions_that_are_all_alike(self) -> None:
+        # Sessions that are all alike.
         assert correlation(counts((2, 10), times=50)) == 0.0
 
-    def test_by_hand(self) -> None:
-        """Four sessions of 10 with 0, 0, 4 and 4 errors: they lie 2 apart from their mean of 2,
-        which makes 16 * 4/3; independent calls would make 40 * 0.2 * 0.8 = 6.4, and whole sessions
-        ten times that.
-        """
+        # By hand. Four sessions of 10 with 0, 0, 4 and 4 errors: they lie 2 apart from their mean
+        # of 2, which makes 16 * 4/3; independent calls would make 40 * 0.2 * 0.8 = 6.4, and whole
+        # sessions ten times that.
         found = correlation(counts((0, 10), (0, 10), (4, 10), (4, 10)))
         assert found == pytest.approx((16 * 4 / 3 - 6.4) / (64 - 6.4))
+
+        # Nothing to see.
+        assert correlation(counts((0, 10), times=9)) == 0.0
+        assert correlation(counts((1, 1), (0, 1), times=9)) == 0.0
 
     def test_of_binomial_sessions(self) -> None:
         random = np.random.default_rng(1)
@@ -37,21 +40,17 @@ class TestCorrelation:
             0.2, abs=0.02
         )
 
-    def test_nothing_to_see(self) -> None:
-        assert correlation(counts((0, 10), times=9)) == 0.0
-        assert correlation(counts((1, 1), (0, 1), times=9)) == 0.0
 
-
-def test_sessions_of_one_call_are_independent_calls() -> None:
-    """Then only Student's quantile tells the interval from Newcombe's."""
+def test_what_sessions_are_worth() -> None:
+    # Sessions of one call are independent calls. Then only Student's quantile tells the interval
+    # from Newcombe's.
     found = contrast_sets(counts((1, 1), (0, 1), times=20), counts((1, 1), times=40), NAMES)
     quantile = t_quantile(39)
     plain = newcombe(wilson(20, 40, quantile=quantile), wilson(40, 40, quantile=quantile))
     assert found.difference.low == pytest.approx(plain.low)
     assert found.design_effect == pytest.approx(1.0)
 
-
-def test_whole_sessions_are_worth_one_call_each() -> None:
+    # Whole sessions are worth one call each.
     found = contrast_sets(
         counts((10, 10), (0, 10), times=20), counts((10, 10), (0, 10), (0, 10), times=20), NAMES
     )
@@ -61,8 +60,7 @@ def test_whole_sessions_are_worth_one_call_each() -> None:
     assert found.difference.low == pytest.approx(plain.low, abs=0.005)
     assert found.difference.high == pytest.approx(plain.high, abs=0.005)
 
-
-def test_a_set_with_few_errors_borrows_the_correlation_of_both() -> None:
+    # A set with few errors borrows the correlation of both.
     cold = counts((10, 10), (0, 10), times=10)
     lucky = contrast_sets(counts((0, 10), times=10), cold, NAMES).first
     alone = wilson(0, 100, quantile=t_quantile(9))

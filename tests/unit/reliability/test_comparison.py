@@ -37,7 +37,8 @@ def many(name: str, *counts: tuple[int, int], times: int = 1) -> list[JudgedSess
 
 
 class TestTwoSessions:
-    def test_newcombe_and_fisher(self) -> None:
+    def test_verdicts(self) -> None:
+        # Newcombe and fisher.
         found = compare([session("w", 3, 100)], [session("c", 15, 100)])
         assert found.difference == newcombe(wilson(3, 100), wilson(15, 100))
         assert found.fisher_p == pytest.approx(0.005192, abs=1e-6)
@@ -50,7 +51,7 @@ class TestTwoSessions:
         )
         assert found.note.startswith("Two single sessions speak for themselves")
 
-    def test_both_must_agree(self) -> None:
+        # Both must agree.
         found = compare([session("w", 0, 12)], [session("c", 5, 14)])
         assert found.difference.decided
         assert found.fisher_p is not None
@@ -61,10 +62,10 @@ class TestTwoSessions:
         assert undecided.fisher_p > 0.05
         assert undecided.verdict == "undecided"
 
-    def test_the_other_way_round(self) -> None:
+        # The other way round.
         assert compare([session("w", 15, 100)], [session("c", 3, 100)]).verdict == "worse"
 
-    def test_an_open_question_says_what_would_decide_it(self) -> None:
+        # An open question says what would decide it.
         found = compare([session("w", 10, 100)], [session("c", 20, 100)])
         assert found.verdict == "undecided"
         assert found.calls_to_decide.calls == 199
@@ -72,14 +73,15 @@ class TestTwoSessions:
             "That may be chance; about 199 calls a side would decide a difference of this size."
         )
 
-    def test_equal_sessions(self) -> None:
+        # Equal sessions.
         found = compare([session("w", 2, 20)], [session("c", 3, 30)])
         assert "made about as many errors as the cold one" in found.reading
         assert found.reading.endswith("That may be chance.")
 
 
 class TestTwoSets:
-    def test_a_clear_difference(self) -> None:
+    def test_verdicts(self) -> None:
+        # A clear difference.
         found = compare(
             many("w", (0, 20), (1, 25), (2, 22), times=5),
             many("c", (4, 20), (5, 25), (3, 22), times=5),
@@ -89,6 +91,24 @@ class TestTwoSets:
         assert found.difference.method == "Newcombe 95 %, by session"
         assert found.reading.startswith("Warm sessions made 13.4 percentage points fewer errors")
         assert "Fisher's test takes all calls for independent" in found.note
+
+        # A side without errors is not taken for perfect.
+        found = compare(many("w", (0, 10), times=10), many("c", (4, 10), (0, 10), times=5))
+        assert found.difference.high is not None
+        assert found.warm.rate.high is not None
+        assert found.warm.rate.high > 0.1
+
+        # One against several is left open.
+        found = compare([session("w", 0, 500)], many("c", (5, 20), (6, 20), times=10))
+        assert found.verdict == "undecided"
+        assert found.difference.estimate == pytest.approx(-11 / 40)
+        assert found.difference.low is None
+        assert found.difference.note == ("not enough data: 1 warm session with calls, 8 are needed")
+        assert found.calls_to_decide.calls is None
+        assert found.reading == (
+            "Not enough data to compare warm with cold: 1 warm session with calls, 8 are needed."
+            " So far the error rates are 0.0 % against 27.5 %."
+        )
 
     def test_the_same_calls_in_sessions_that_fail_as_a_whole_decide_nothing(self) -> None:
         spread = compare(many("w", (1, 10), times=10), many("c", (3, 10), times=10))
@@ -115,25 +135,8 @@ class TestTwoSets:
         assert plain is not None
         assert more.calls_to_decide.calls == pytest.approx(10 * plain, rel=0.1)
 
-    def test_a_side_without_errors_is_not_taken_for_perfect(self) -> None:
-        found = compare(many("w", (0, 10), times=10), many("c", (4, 10), (0, 10), times=5))
-        assert found.difference.high is not None
-        assert found.warm.rate.high is not None
-        assert found.warm.rate.high > 0.1
-
-    def test_one_against_several_is_left_open(self) -> None:
-        found = compare([session("w", 0, 500)], many("c", (5, 20), (6, 20), times=10))
-        assert found.verdict == "undecided"
-        assert found.difference.estimate == pytest.approx(-11 / 40)
-        assert found.difference.low is None
-        assert found.difference.note == ("not enough data: 1 warm session with calls, 8 are needed")
-        assert found.calls_to_decide.calls is None
-        assert found.reading == (
-            "Not enough data to compare warm with cold: 1 warm session with calls, 8 are needed."
-            " So far the error rates are 0.0 % against 27.5 %."
-        )
-
-    def test_sessions_without_calls_do_not_count(self) -> None:
+    def test_what_is_counted(self) -> None:
+        # Sessions without calls do not count.
         found = compare(
             many("w", (1, 9), (0, 9), times=6) + many("e", (0, 0), times=9),
             many("c", (2, 9), times=7) + many("f", (0, 0), times=3),
@@ -141,19 +144,20 @@ class TestTwoSets:
         assert (found.warm.sessions, found.warm.with_calls) == (21, 12)
         assert found.difference.note == "not enough data: 7 cold sessions with calls, 8 are needed"
 
-    def test_a_session_on_both_sides_is_said(self) -> None:
+        # A session on both sides is said.
         warm = many("w", (1, 9), (0, 9), times=6)
         both = compare(warm, [*many("c", (1, 9), times=9), warm[0]])
         assert both.note.startswith("1 session is on both sides")
         assert compare(warm[:2], warm[:2]).note.startswith("2 sessions are on both sides")
         assert compare(warm[:1], warm[:1]).note.startswith("1 session is on both sides")
 
-    def test_a_session_given_twice_counts_once(self) -> None:
+        # A session given twice counts once.
         assert compare([session("w", 1, 9)] * 9, [session("c", 1, 9)] * 9).warm.calls == 9
 
 
 class TestTools:
-    def test_most_used_first_with_both_rates(self) -> None:
+    def test_rates_of_tools(self) -> None:
+        # Most used first with both rates.
         found = compare([session("w", 1, 10, tool="b")], [session("c", 2, 9, tool="c")])
         assert [row.tool for row in found.tools] == ["b", "c"]
         first = found.tools[0]
@@ -161,7 +165,7 @@ class TestTools:
         assert first.difference.estimate is None
         assert "no calls that count on one side" in first.difference.note
 
-    def test_in_sets_a_tool_needs_its_sessions_too(self) -> None:
+        # In sets a tool needs its sessions too.
         warm = [*many("w", (1, 10), (0, 10), times=8), session("x", 0, 200, tool="rare")]
         cold = [*many("c", (3, 10), (2, 10), times=8), session("y", 50, 200, tool="rare")]
         rare, usual = compare(warm, cold).tools

@@ -71,24 +71,13 @@ class TestStates:
         assert found.state == "undecided"
         assert "may be chance" in found.reading
 
-    def test_surely_more_but_within_a_fifth_is_undecided(self) -> None:
+    def test_counts_and_limits(self) -> None:
+        # Surely more but within a fifth is undecided.
         found = step(stretch((3000, 20_000)), stretch((3400, 20_000)))
         assert found.state == "undecided"
         assert "surely more often, but not more than 1.2 times as often" in found.reading
 
-    @table(
-        ("before", "after"),
-        [((0, 3), (0, 2)), ((0, 19), (0, 100)), ((0, 100), (0, 19)), ((0, 10), (10, 10))],
-    )
-    def test_few_calls_decide_nothing(
-        self, before: tuple[int, int], after: tuple[int, int]
-    ) -> None:
-        found = step(stretch(before), stretch(after))
-        assert found.state == "undecided"
-        assert f"{before[1]} calls before and {after[1]} after can be counted" in found.reading
-        assert str(FEWEST_CALLS) in found.reading
-
-    def test_only_calls_that_count_are_counted(self) -> None:
+        # Only calls that count are counted.
         unknown = Verdict(status="unknown", rule="test")
         refused = Verdict(status="refused", rule="test")
         silent = tuple(
@@ -102,10 +91,23 @@ class TestStates:
         assert found.ratio is None
         assert "0 calls before and 50 after" in found.reading
 
+    @table(
+        ("before", "after"),
+        [((0, 3), (0, 2)), ((0, 19), (0, 100)), ((0, 100), (0, 19)), ((0, 10), (10, 10))],
+    )
+    def test_few_calls_decide_nothing(
+        self, before: tuple[int, int], after: tuple[int, int]
+    ) -> None:
+        found = step(stretch(before), stretch(after))
+        assert found.state == "undecided"
+        assert f"{before[1]} calls before and {after[1]} after can be counted" in found.reading
+        assert str(FEWEST_CALLS) in found.reading
+
 
 class TestLikeWithLike:
-    def test_harder_work_is_no_lost_proficiency(self) -> None:
-        """Reads before, writes after, each tool as reliable as ever."""
+    def test_what_the_work_explains(self) -> None:
+        # Harder work is no lost proficiency. Reads before, writes after, each tool as reliable as
+        # ever.
         before = stretch((1, 90, "read_file"), (3, 10, "patch"))
         after = stretch((0, 10, "read_file"), (27, 90, "patch"))
         found = step(before, after)
@@ -114,7 +116,7 @@ class TestLikeWithLike:
         assert found.state == "undecided"
         assert "with the same tools it may be chance" in found.reading
 
-    def test_easier_work_hides_no_lost_proficiency(self) -> None:
+        # Easier work hides no lost proficiency.
         before = stretch((1, 50, "read_file"), (40, 50, "patch"))
         after = stretch((30, 90, "read_file"), (10, 10, "patch"))
         found = step(before, after)
@@ -122,14 +124,15 @@ class TestLikeWithLike:
         assert found.state == "undecided"
         assert "easier work hides it" in found.reading
 
-    def test_without_a_tool_on_both_sides_nothing_can_be_said(self) -> None:
+        # Without a tool on both sides nothing can be said.
         found = step(stretch((5, 50, "read_file")), stretch((5, 50, "patch")))
         assert found.state == "undecided"
         assert "no tool was used on both sides" in found.reading
         assert found.same_tools_before.estimate is None
         assert found.same_tools_after.estimate is None
 
-    def test_the_rate_before_is_that_of_the_tools_used_after(self) -> None:
+    def test_the_rate_before(self) -> None:
+        # The rate before is that of the tools used after.
         before = stretch((2, 20, "a"), (10, 20, "b"), (20, 20, "gone"))
         after = stretch((3, 30, "a"), (5, 10, "b"), (9, 9, "new"))
         found = step(before, after)
@@ -139,7 +142,7 @@ class TestLikeWithLike:
         assert (found.same_tools_after.errors, found.same_tools_after.total) == (8, 40)
         assert found.same_tools_difference.estimate == pytest.approx(0.0)
 
-    def test_with_one_tool_it_is_the_plain_comparison(self) -> None:
+        # With one tool it is the plain comparison.
         found = step(stretch((5, 50)), stretch((9, 40)))
         assert found.same_tools_before.low == pytest.approx(found.before.low)
         assert found.same_tools_before.high == pytest.approx(found.before.high)
@@ -147,7 +150,8 @@ class TestLikeWithLike:
         assert found.same_tools_difference.high == pytest.approx(found.difference.high)
 
 
-def test_ratio_and_difference_are_after_against_before() -> None:
+def test_what_a_step_says() -> None:
+    # Ratio and difference are after against before.
     found = step(stretch((5, 100)), stretch((20, 100)))
     assert found.ratio == pytest.approx(4.0)
     assert found.difference.estimate == pytest.approx(0.15)
@@ -155,13 +159,11 @@ def test_ratio_and_difference_are_after_against_before() -> None:
     assert found.difference.low == pytest.approx(0.0592, abs=5e-5)
     assert found.difference.high == pytest.approx(0.2433, abs=5e-5)
 
-
-def test_no_error_before_leaves_no_ratio() -> None:
+    # No error before leaves no ratio.
     assert step(stretch((0, 50)), stretch((2, 50))).ratio is None
     assert step(stretch((2, 50)), stretch((0, 50))).ratio == 0.0
 
-
-def test_tools_that_went_worse_come_with_the_most_errors_first() -> None:
+    # Tools that went worse come with the most errors first.
     before = stretch((1, 20, "a"), (1, 20, "b"), (5, 20, "better"), (2, 20, "same"), (1, 5, "gone"))
     after = stretch((5, 20, "a"), (12, 30, "b"), (1, 20, "better"), (2, 20, "same"), (4, 5, "new"))
     worse = step(before, after).worse_tools
@@ -169,8 +171,7 @@ def test_tools_that_went_worse_come_with_the_most_errors_first() -> None:
     assert (worse[0].before.errors, worse[0].before.total) == (1, 20)
     assert (worse[0].after.errors, worse[0].after.total) == (12, 30)
 
-
-def test_what_a_person_reads() -> None:
+    # What a person reads.
     lost = step(stretch((4, 100)), stretch((20, 100)))
     assert lost.reading == (
         "Lost: 4.0 % of 100 calls failed before, 20.0 % of 100 calls failed after, more than 1.2 "
@@ -186,6 +187,12 @@ def test_what_a_person_reads() -> None:
         "Preserved: 50.0 % of 100 calls failed before, 1.0 % of 100 calls failed after, surely "
         "less often."
     )
+
+    # A report is JSON and comes back.
+    report = compression([stretch((1, 30)), stretch((9, 30)), stretch()])
+    written = msgspec.json.encode(report)
+    assert msgspec.json.decode(written, type=CompressionReport) == report
+    assert b"NaN" not in written
 
 
 class TestChains:
@@ -209,32 +216,26 @@ class TestChains:
         assert (report.state, report.reading) == (state, reading)
         assert len(report.steps) == len(stretches) - 1
 
-    def test_steps_name_their_sides(self) -> None:
+    def test_steps_and_what_has_none(self) -> None:
+        # Steps name their sides.
         report = compression([stretch((0, 1), label="a"), stretch((0, 1), label="b")])
         assert [(one.before_label, one.after_label) for one in report.steps] == [("a", "b")]
 
-    def test_one_stretch_was_never_compressed(self) -> None:
+        # One stretch was never compressed.
         report = compression([stretch((1, 50), label="s1")])
         assert report == CompressionReport(steps=(), state=None, reading="s1 was never compressed.")
         assert compression([stretch()]).reading == "part was never compressed."
         assert compression([stretch(label="")]).reading == "The session was never compressed."
 
-    def test_nothing_at_all(self) -> None:
+        # Nothing at all.
         report = compression([])
         assert (report.steps, report.state) == ((), None)
         assert report.reading == "There is no session to look at."
 
-    def test_stretches_without_calls(self) -> None:
+        # Stretches without calls.
         report = compression([stretch(), stretch(), stretch()])
         assert report.state == "undecided"
         assert "0 calls before and 0 after" in report.steps[0].reading
-
-
-def test_a_report_is_json_and_comes_back() -> None:
-    report = compression([stretch((1, 30)), stretch((9, 30)), stretch()])
-    written = msgspec.json.encode(report)
-    assert msgspec.json.decode(written, type=CompressionReport) == report
-    assert b"NaN" not in written
 
 
 def simulated(

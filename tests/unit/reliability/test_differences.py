@@ -57,9 +57,17 @@ def test_an_interval_decides_when_it_leaves_out_zero(
     assert Difference(estimate=0.0, low=low, high=high, method="").decided is decided
 
 
-def test_the_lady_tasting_tea() -> None:
+def test_known_answers_of_fisher() -> None:
+    # The lady tasting tea.
     assert fisher_exact(wilson(3, 4), wilson(1, 4)) == pytest.approx(0.485714, abs=1e-6)
     assert fisher_exact(wilson(4, 4), wilson(0, 4)) == pytest.approx(0.028571, abs=1e-6)
+
+    # Fisher on many calls and on none.
+    assert fisher_exact(wilson(50_000, 1_000_000), wilson(50_100, 1_000_000)) == pytest.approx(
+        0.7477, abs=1e-3
+    )
+    assert fisher_exact(wilson(0, 0), wilson(1, 2)) is None
+    assert fisher_exact(wilson(0, 5), wilson(0, 9)) == 1.0
 
 
 def test_fisher_agrees_with_scipy_on_a_grid() -> None:
@@ -75,29 +83,20 @@ def test_fisher_agrees_with_scipy_on_a_grid() -> None:
                     assert found == pytest.approx(expected, rel=1e-7), table
 
 
-def test_fisher_on_many_calls_and_on_none() -> None:
-    assert fisher_exact(wilson(50_000, 1_000_000), wilson(50_100, 1_000_000)) == pytest.approx(
-        0.7477, abs=1e-3
-    )
-    assert fisher_exact(wilson(0, 0), wilson(1, 2)) is None
-    assert fisher_exact(wilson(0, 5), wilson(0, 9)) == 1.0
-
-
-def test_mantel_haenszel_by_hand() -> None:
+def test_known_answers_of_mantel_haenszel() -> None:
+    # Mantel haenszel by hand.
     # Weights 25 and 20, differences 0.1 and 1/6.
     strata = [(10, 50, 5, 50), (20, 30, 30, 60)]
     assert mantel_haenszel(strata) == pytest.approx((25 * 0.1 + 20 / 6) / 45)
 
-
-def test_mantel_haenszel_turns_the_sign_of_the_kidney_stones() -> None:
-    """Charig 1986: treatment A is better for small stones and for large ones, and looks worse."""
+    # Mantel haenszel turns the sign of the kidney stones. Charig 1986: treatment A is better for
+    # small stones and for large ones, and looks worse.
     small, large = (81, 87, 234, 270), (192, 263, 55, 80)
     together = np.add(small, large)
     assert mantel_haenszel([together]) == pytest.approx(273 / 350 - 289 / 350)
     assert mantel_haenszel([small, large]) == pytest.approx(0.053835, abs=1e-6)
 
-
-def test_strata_with_calls_on_one_side_weigh_nothing() -> None:
+    # Strata with calls on one side weigh nothing.
     assert mantel_haenszel([(1, 4, 0, 4), (9, 9, 0, 0)]) == pytest.approx(0.25)
     assert np.isnan(mantel_haenszel([(9, 9, 0, 0), (0, 0, 1, 2)]))
     assert np.isnan(mantel_haenszel(np.zeros((0, 4))))

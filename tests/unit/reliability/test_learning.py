@@ -35,12 +35,16 @@ def sessions(*kinds: tuple[int, str]) -> list[JudgedSession]:
 
 
 class TestParts:
-    def test_a_fifth_of_the_calls_that_count_at_each_end(self) -> None:
+    def test_which_calls(self) -> None:
+        # A fifth of the calls that count at each end.
         ten = "a- ? a+ " + "a? " * 30 + "a+ a+ a+ a+ a+ a- a- a!"
         found = learning([session(ten.replace(" ? ", " a? "))])
         assert (found.early.errors, found.early.total) == (1, 2)
         assert (found.late.errors, found.late.total) == (2, 2)
         assert found.sessions == 1
+
+        # A session given twice counts once.
+        assert learning([session("a+ " * 5)] * 3).early.total == 1
 
     @table(
         ("calls", "share", "size"),
@@ -49,9 +53,6 @@ class TestParts:
     def test_their_size(self, calls: int, share: float, size: int) -> None:
         found = learning([session("a+ " * calls)], share=share)
         assert (found.early.total, found.late.total) == (size, size)
-
-    def test_a_session_given_twice_counts_once(self) -> None:
-        assert learning([session("a+ " * 5)] * 3).early.total == 1
 
     @table("share", [0.0, -0.2, 0.6])
     def test_a_share_that_is_none_is_refused(self, share: float) -> None:
@@ -68,6 +69,7 @@ class TestLikeWithLike:
     )
 
     def test_the_crude_figure_has_the_wrong_sign(self) -> None:
+        # The crude figure has the wrong sign.
         found = learning(sessions(*self.TRAP), share=0.5)
         assert found.crude.estimate is not None
         assert found.crude.estimate > 0
@@ -78,19 +80,20 @@ class TestLikeWithLike:
         assert "point the other way" in found.reading
         assert "do not go by that figure" in found.reading
 
-    def test_only_tools_used_in_both_parts_are_compared(self) -> None:
+        # Only tools used in both parts are compared.
         found = learning(sessions(*self.TRAP), share=0.5)
         assert found.strata == 1
         assert found.used == pytest.approx((12 * 6 + 3 * 6) / 150)
 
-    def test_worse_is_called_worse(self) -> None:
+    def test_readings(self) -> None:
+        # Worse is called worse.
         worse = sessions((6, "a+ a+ a+ a- a-"), (6, "a+ a+ a+ a+ a-"), (2, "a- a+ a+ a+ a+"))
         found = learning(worse, share=0.5)
         assert found.stratified.decided
         assert found.reading.startswith("The agent gets worse within a session: with the same")
         assert "other way" not in found.reading
 
-    def test_an_open_question_is_left_open(self) -> None:
+        # An open question is left open.
         found = learning(sessions((5, "a- a+ a+ a+ a+"), (4, "a+ a+ a+ a+ a-")))
         assert not found.stratified.decided
         assert found.stratified.low is not None
@@ -98,13 +101,14 @@ class TestLikeWithLike:
 
 
 class TestFirstUse:
-    def test_each_tool_has_its_first_use_in_each_session(self) -> None:
+    def test_first_uses(self) -> None:
+        # Each tool has its first use in each session.
         found = learning(sessions((2, "a- b+ a+ a+ b-")))
         assert (found.first.errors, found.first.total) == (2, 4)
         assert (found.later.errors, found.later.total) == (2, 6)
 
-    def test_an_agent_that_only_tries_again_has_not_learnt(self) -> None:
-        """Half of all calls fail, and a failed one is made again until it works."""
+        # An agent that only tries again has not learnt. Half of all calls fail, and a failed one is
+        # made again until it works.
         again = sessions((16, "a+"), (8, "a- a+"), (4, "a- a- a+"), (4, "a- a- a- a+"))
         found = learning(again)
         assert found.first_later.estimate == pytest.approx(12 / 28 - 16 / 32)

@@ -119,7 +119,8 @@ class Reading(HTMLParser):
 
 
 class TestSelfContained:
-    def test_nothing_is_fetched_and_nothing_runs(self) -> None:
+    def test_one_file_that_fetches_nothing(self) -> None:
+        # Nothing is fetched and nothing runs.
         text = shown(full(), groups=[("source", grouped(sessions(), "source"))])
         read = Reading(text)
         assert not {"script", "link", "img", "iframe", "object", "base", "image"} & set(read.tags)
@@ -133,23 +134,24 @@ class TestSelfContained:
         assert "url(" not in text
         assert "@font-face" not in text
 
-    def test_a_browser_is_told_to_fetch_nothing(self) -> None:
+        # A browser is told to fetch nothing.
         assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in Reading(
             full_page()
         ).attributes
 
-    def test_it_is_html_5_in_utf_8(self) -> None:
+        # It is html 5 in utf 8.
         text = full_page()
         assert text.startswith("<!DOCTYPE html>\n<html lang=")
         assert '<meta charset="utf-8">' in text[:120]
         text.encode()
 
-    def test_charts_are_drawn_into_it(self) -> None:
+        # Charts are drawn into it.
         assert Reading(full_page()).tags.count("svg") == 3
 
 
 class TestContent:
-    def test_the_sections_in_order(self) -> None:
+    def test_summary_and_sections(self) -> None:
+        # The sections in order.
         groups = [(by, grouped(sessions(), by)) for by in ("model", "source")]
         assert Reading(shown(full(), groups=groups)).headings == [
             "What fails",
@@ -161,65 +163,72 @@ class TestContent:
             "How to read this",
         ]
 
-    def test_the_summary(self) -> None:
+        # The summary.
         text = Reading(shown(full(), title="Sessions of May", made_at=1_780_000_000.0)).text
         assert (
             "Sessions of May | In 12 sessions with 126 tool calls, 12.1 % of the calls that count "
             "failed (15 of 124; 95 % interval: 7.0 to 20.0 %). | Made on 28 May 2026."
         ) in text
 
-    @table("at", [None, 1e300, -1e300, float("nan")], ids=str)
-    def test_without_a_day_there_is_no_date(self, at: float | None) -> None:
-        assert "Made on" not in shown(full(), made_at=at)
-
-    def test_the_key_figures(self) -> None:
+        # The key figures.
         text = Reading(full_page()).text
         assert "Counted apart | 1 | 1 refused, 0 interrupted" in text
         assert "Unknown | 1 | not counted" in text
         assert "Errors | 15 | 15 failed, 0 invalid" in text
 
-    def test_a_search_without_a_match_is_not_among_the_errors(self) -> None:
+        # Further groups.
+        groups = [("model", grouped([session("s", call(), model="gpt <4>")], "model"))]
+        assert "By model | Model | Error rate |" in Reading(shown(full(), groups=groups)).text
+        assert "gpt &lt;4&gt;" in shown(full(), groups=groups)
+
+    @table("at", [None, 1e300, -1e300, float("nan")], ids=str)
+    def test_without_a_day_there_is_no_date(self, at: float | None) -> None:
+        assert "Made on" not in shown(full(), made_at=at)
+
+    def test_failures(self) -> None:
+        # A search without a match is not among the errors.
         found = profile([session("s", call(status="failed", kind="no_match"), call())])
         text = Reading(shown(found)).text
         assert "Errors | 0 | 0 failed, 0 invalid" in text
         assert "Answered no | 1 | no match" in text
         assert "Not one call that counts failed." in text
 
-    def test_a_failure_with_its_example(self) -> None:
+        # A failure with its example.
         text = Reading(full_page()).text
         assert (
             "No file <path> | 15 errors (100.0 % of all) in 9 sessions · Edit · not found | "
             "No file /a/b.py | Session long0, call 11, Edit, judged by the rule words.error |"
         ) in text
 
-    def test_a_call_that_could_not_be_made(self) -> None:
+        # A call that could not be made.
         invalid = call("Read", "invalid", "no path given", kind="invalid_arguments")
         text = Reading(shown(profile([session("s", invalid)]))).text
         assert "· Read · invalid arguments, invalid call |" in text
 
-    def test_failures_that_are_not_listed_are_counted(self) -> None:
+        # Failures that are not listed are counted.
         words = [f"it was {letter}" for letter in "abcdefghijkl"]
         found = profile([session("s", *[call(status="failed", evidence=one) for one in words])])
         text = Reading(shown(found)).text
         assert "And 2 further groups of failures with 2 errors together." in text
 
-    def test_many_tools_that_fail_alike(self) -> None:
+        # Many tools that fail alike.
         calls = [call(f"t{at}", "failed", "no") for at in range(8)]
         text = Reading(shown(profile([session("s", *calls)]))).text
         assert "t0, t1, t2, t3, t4 and 3 more tools" in text
 
-    def test_the_table_of_tools(self) -> None:
+    def test_tools_and_learning(self) -> None:
+        # The table of tools.
         text = Reading(full_page()).text
         assert "Editmostly: No file <path> | 51.7 % | 32.4 to 70.6 % | 15 | 29 | 11 | |" in text
         assert "Bash | 0.0 % | 0.0 to 5.5 % | 0 | 86 | 12 | 1 apart, 1 unknown |" in text
 
-    def test_a_bar_is_as_long_as_its_rate_to_the_highest(self) -> None:
+        # A bar is as long as its rate to the highest.
         calls = [call("a", "failed"), call("a"), *[call("b", "failed"), *[call("b")] * 3]]
         widths = re.findall(r"width:([\d.]+)%", shown(profile([session("s", *calls)])))
         # Tools a and b, then the three bands of length, of which one has calls.
         assert widths == ["50.0", "100.0", "100.0"]
 
-    def test_learning_shows_the_crude_figure_beside_the_other(self) -> None:
+        # Learning shows the crude figure beside the other.
         found = full()
         text = Reading(shown(found)).text
         assert found.learning.reading in text
@@ -232,14 +241,9 @@ class TestContent:
         assert "First and later uses of a tool, same tools compared | " in text
         assert "Early are the first 20 % of a session's calls, late the last 20 %" in text
 
-    def test_a_difference_of_nothing_has_no_sign(self) -> None:
+        # A difference of nothing has no sign.
         text = Reading(shown(profile([session("s", *[call()] * 5)]))).text
         assert "same tools compared | no difference, interval unknown: 1 session" in text
-
-    def test_further_groups(self) -> None:
-        groups = [("model", grouped([session("s", call(), model="gpt <4>")], "model"))]
-        assert "By model | Model | Error rate |" in Reading(shown(full(), groups=groups)).text
-        assert "gpt &lt;4&gt;" in shown(full(), groups=groups)
 
     @table(
         "word",
@@ -265,19 +269,20 @@ class TestSizes:
         assert "svg" not in read.tags
         assert not re.findall(r"\d\.\d %|nan|None", read.text)
 
-    def test_one_call(self) -> None:
+    def test_from_one_call_to_thousands(self) -> None:
+        # One call.
         read = Reading(shown(profile([session("s", call(status="failed", evidence="no"))])))
         assert "In 1 session with 1 tool call, 100.0 %" in read.text
         assert "No tool has 5 calls that count, so there is no chart." in read.text
         assert "No session has 10 calls that count, so there is no curve." in read.text
 
-    def test_thousands_of_tools(self) -> None:
+        # Thousands of tools.
         calls = [call(f"tool{at:04}") for at in range(3000)]
         text = shown(profile([session("s", *calls)]))
         assert "And 2,975 more tools with 2,975 calls and 0 errors together." in Reading(text).text
         assert len(text) < 100_000
 
-    def test_thousands_of_groups(self) -> None:
+        # Thousands of groups.
         groups = [
             ("model", grouped([session(f"s{at}", call(), model=f"m{at}") for at in range(99)], by))
             for by in ("model",)
@@ -301,30 +306,32 @@ def nasty_page() -> str:
 
 class TestRecordedText:
     def test_it_stays_text(self) -> None:
+        # It stays text.
         read = Reading(nasty_page())
         assert "script" not in read.tags
         assert "onload" not in {name for _, name, _ in read.attributes}
         assert read.text.count("<script>alert(1)</script>") > 8
 
-    def test_what_has_no_shape_is_replaced(self) -> None:
+        # What has no shape is replaced.
         text = nasty_page()
         assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e]", text)
         assert not re.findall(r"[\u2060-\u206f\ufeff\ud800-\udfff]", text)
         text.encode()
 
-    def test_a_dollar_is_a_dollar(self) -> None:
+        # A dollar is a dollar.
         made = profile([session("s", call(status="failed", evidence="costs $body"))])
         assert "costs $body" in Reading(shown(made, title="$title")).text
 
 
 class TestMarkup:
-    def test_text_is_escaped_and_markup_is_not(self) -> None:
+    def test_only_markup_is_markup(self) -> None:
+        # Text is escaped and markup is not.
         inner = element("b", "1 < 2")
         assert joined("a & b ", inner) == "a &amp; b <b>1 &lt; 2</b>"
         assert element("p", inner, class_='"x"') == '<p class="&quot;x&quot;"><b>1 &lt; 2</b></p>'
         assert element("wbr") == "<wbr>"
 
-    def test_markup_is_only_what_is_called_so(self) -> None:
+        # Markup is only what is called so.
         assert joined(Markup("<b>")) == "<b>"
         assert joined(str(Markup("<b>"))) == "&lt;b&gt;"
 

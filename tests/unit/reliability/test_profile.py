@@ -59,7 +59,8 @@ A_MIXED_SESSION = session(
 
 
 class TestCounts:
-    def test_every_call_is_in_one_count(self) -> None:
+    def test_what_is_counted(self) -> None:
+        # Every call is in one count.
         found = profile([A_MIXED_SESSION])
         counts = (found.ok, found.failed, found.invalid)
         apart = (found.refused, found.interrupted, found.unknown)
@@ -67,18 +68,18 @@ class TestCounts:
         assert apart == (1, 1, 1)
         assert sum(counts) + sum(apart) == found.calls == 8
 
-    def test_a_search_without_a_match_is_no_error(self) -> None:
+        # A search without a match is no error.
         found = profile([A_MIXED_SESSION])
         assert found.no_match == 1
         assert found.rate == wilson(2, 5)
 
-    def test_sessions_with_and_without_calls(self) -> None:
+        # Sessions with and without calls.
         found = profile([A_MIXED_SESSION, session("s2"), session("s3", call())])
         assert (found.sessions, found.sessions_without_calls) == (3, 1)
         assert found.calls == 9
         assert found.rate == wilson(2, 6)
 
-    def test_a_session_given_twice_counts_once(self) -> None:
+        # A session given twice counts once.
         assert profile([A_MIXED_SESSION] * 2) == profile([A_MIXED_SESSION])
         assert grouped([A_MIXED_SESSION] * 2, "tool") == grouped([A_MIXED_SESSION], "tool")
 
@@ -122,11 +123,12 @@ class TestTools:
             ),
         )
 
-    def test_equally_used_tools_come_by_name(self) -> None:
+    def test_tools(self) -> None:
+        # Equally used tools come by name.
         found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
         assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
 
-    def test_the_commonest_failure_of_a_tool_is_its_own(self) -> None:
+        # The commonest failure of a tool is its own.
         found = profile(
             [
                 session(
@@ -142,7 +144,7 @@ class TestTools:
             "b": "only here",
         }
 
-    def test_a_nameless_tool_gets_a_name(self) -> None:
+        # A nameless tool gets a name.
         found = profile([session("s", call("", "failed", "no"))])
         assert found.tools[0].tool == "unknown tool"
         assert found.tools[0].commonest_failure == "no"
@@ -189,7 +191,8 @@ class TestFailures:
         assert group.example.evidence == "No file /a/b.py"
         assert found.further_failures == 0
 
-    def test_the_ten_commonest_are_listed_and_the_rest_counted(self) -> None:
+    def test_order_and_limits(self) -> None:
+        # The ten commonest are listed and the rest counted.
         words = list("abcdefghijkl")
         failed = [
             call(status="failed", evidence=f"it was {word}")
@@ -202,11 +205,12 @@ class TestFailures:
         ]
         assert found.further_failures == 2
 
-    def test_equally_common_ones_come_by_name(self) -> None:
+        # Equally common ones come by name.
         two = [call(status="failed", evidence=word) for word in ("b", "a")]
         assert [group.fingerprint for group in profile([session("s", *two)]).failures] == ["a", "b"]
 
-    def test_only_errors_are_failures(self) -> None:
+    def test_what_is_a_failure(self) -> None:
+        # Only errors are failures.
         calls = [
             call(status="refused", evidence="no"),
             call(status="interrupted", evidence="stop"),
@@ -216,7 +220,7 @@ class TestFailures:
         ]
         assert profile([session("s", *calls)]).failures == ()
 
-    def test_failures_without_words_go_by_their_rule(self) -> None:
+        # Failures without words go by their rule.
         calls = [call(status="failed", rule=rule) for rule in ("flag", "flag", "exit")]
         found = profile([session("s", *calls)])
         assert [(group.fingerprint, group.count) for group in found.failures] == [
@@ -226,7 +230,8 @@ class TestFailures:
 
 
 class TestCurve:
-    def test_ten_parts_from_the_beginning_to_the_end(self) -> None:
+    def test_parts(self) -> None:
+        # Ten parts from the beginning to the end.
         failed = call(status="failed")
         first_part = session("s1", failed, failed, *[call()] * 18)
         last_part = session("s2", *[call()] * 9, failed)
@@ -238,18 +243,19 @@ class TestCurve:
             (1, 3),
         ]
 
-    def test_lengths_that_ten_does_not_divide(self) -> None:
+        # Lengths that ten does not divide.
         curve = profile([session("s", *[call()] * 13)]).curve
         totals = [part.total for part in curve.parts]
         assert sum(totals) == 13
         assert set(totals) == {1, 2}
 
-    def test_calls_that_do_not_count_take_no_place(self) -> None:
+        # Calls that do not count take no place.
         refused = call(status="refused")
         curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
         assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
 
-    def test_short_sessions_are_left_out_and_it_says_so(self) -> None:
+    def test_short_sessions(self) -> None:
+        # Short sessions are left out and it says so.
         short = session("s", *[call(status="failed")] * 9, call(status="unknown"))
         curve = profile([short, session("t", *[call()] * 10)]).curve
         assert curve.sessions == 1
@@ -257,7 +263,7 @@ class TestCurve:
         assert curve.note.startswith("From the 1 of 2 sessions with at least 10 calls that count.")
         assert "need not be learning" in curve.note
 
-    def test_no_session_is_long_enough(self) -> None:
+        # No session is long enough.
         curve = profile([session("s", call())]).curve
         assert curve.sessions == 0
         assert [part.estimate for part in curve.parts] == [None] * 10
@@ -331,23 +337,24 @@ class TestTooLittle:
         assert len(found.curve.parts) == 10
         assert b"NaN" not in msgspec.json.encode(found)
 
-    def test_without_calls_the_type_is_none(self) -> None:
+    def test_hardly_anything(self) -> None:
+        # Without calls the type is none.
         assert profile([]).task_type == "none"
         assert profile([session("s")]).task_type == "none"
 
-    def test_one_call_is_a_profile(self) -> None:
+        # One call is a profile.
         found = profile([session("s", call())])
         assert (found.calls, found.note) == (1, "")
         assert found.rate == wilson(0, 1)
 
 
-def test_learning_comes_from_the_same_sessions() -> None:
+def test_the_whole_profile() -> None:
+    # Learning comes from the same sessions.
     sessions = [
         session(f"s{at}", *[call(status="failed")] * (at % 3), *[call()] * 12) for at in range(12)
     ]
     assert profile(sessions).learning == learning(sessions)
 
-
-def test_a_profile_is_json_and_comes_back() -> None:
+    # A profile is JSON and comes back.
     found = profile([A_MIXED_SESSION, session("s2", *[call()] * 12)])
     assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found

@@ -26,31 +26,29 @@ def test_published_intervals(errors: int, total: int, low: float, high: float) -
     )
 
 
-def test_the_ends_are_exact() -> None:
+def test_the_ends_and_the_design_effect() -> None:
+    # The ends are exact.
     assert wilson(0, 7).low == 0.0
     assert wilson(7, 7).high == 1.0
 
-
-def test_without_calls_nothing_is_known() -> None:
+    # Without calls nothing is known.
     rate = wilson(0, 0)
     assert (rate.estimate, rate.low, rate.high) == (None, None, None)
 
-
-def test_a_design_effect_of_two_halves_what_the_calls_are_worth() -> None:
+    # A design effect of two halves what the calls are worth.
     alike, independent = wilson(20, 100, design_effect=2.0), wilson(10, 50)
     assert (alike.errors, alike.total) == (20, 100)
     assert (alike.low, alike.high) == pytest.approx((independent.low, independent.high))
+
+    # Only what says something about the tool is counted.
+    statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
+    verdicts = [Verdict(status=status, rule="") for status in statuses]
+    verdicts.append(Verdict(status="failed", rule="", kind="no_match"))
+    rate = rate_of(verdicts)
+    assert (rate.errors, rate.total) == (2, 4)
 
 
 @table(("errors", "total"), [(2, 1), (-1, 3)], ids=["too many", "negative"])
 def test_impossible_counts_are_refused(errors: int, total: int) -> None:
     with pytest.raises(ValueError, match=f"{errors} errors among {total} calls"):
         wilson(errors, total)
-
-
-def test_only_what_says_something_about_the_tool_is_counted() -> None:
-    statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
-    verdicts = [Verdict(status=status, rule="") for status in statuses]
-    verdicts.append(Verdict(status="failed", rule="", kind="no_match"))
-    rate = rate_of(verdicts)
-    assert (rate.errors, rate.total) == (2, 4)

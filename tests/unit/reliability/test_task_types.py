@@ -3,7 +3,7 @@
 from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict
-from journeyman.reliability.task_types import TABLE, ToolType, ruling, task_type, tool_type
+from journeyman.reliability.task_types import ToolType, ruling, task_type, tool_type
 
 NAMES: dict[ToolType, str] = {
     "code": """
@@ -74,11 +74,6 @@ def test_the_type_of_a_family(family: str) -> None:
     assert tool_type(member) == kind
 
 
-def test_every_row_of_the_table_is_tested_and_stands_there_once() -> None:
-    rows = [name for name, _ in TABLE]
-    assert sorted(rows) == sorted([*EXPECTED, *FAMILIES])
-
-
 @table(
     ("tool", "kind"),
     [
@@ -99,26 +94,23 @@ def test_a_tool_that_nobody_knows_does_other_work(tool: str) -> None:
     assert tool_type(tool) == "other"
 
 
-def test_more_than_sixty_percent_rule() -> None:
+def test_the_type_of_a_session() -> None:
+    # More than sixty percent rule.
     assert task_type(calls(Bash=61, Read=39)) == "code"
     assert task_type(calls(Read=4, Grep=3, Bash=3)) == "file"
     assert task_type(calls(WebSearch=2, Bash=1)) == "research"
 
-
-def test_sixty_percent_do_not() -> None:
+    # Sixty percent do not.
     assert task_type(calls(Bash=60, Read=40)) == "mixed"
     assert task_type(calls(Bash=3, Read=2)) == "mixed"
 
-
-def test_planning_counts_among_the_calls() -> None:
+    # Planning counts among the calls.
     assert task_type(calls(Bash=6, Read=3)) == "code"
     assert task_type(calls(Bash=6, Read=3, TodoWrite=1)) == "mixed"
 
-
-def test_a_trade_of_its_own_is_a_mixture() -> None:
+    # A trade of its own is a mixture.
     assert task_type(calls(get_order=9, Bash=1)) == "mixed"
 
-
-def test_without_calls_there_is_no_type() -> None:
+    # Without calls there is no type.
     assert task_type([]) == "none"
     assert ruling({"code": 0}) == "none"

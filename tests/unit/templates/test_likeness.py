@@ -31,15 +31,28 @@ def test_words_are_not(one, other):
     assert masked(one) != masked(other)
 
 
-def test_other_values_are_the_same_work():
+def test_what_makes_the_same_work():
+    # Other values are the same work.
     assert made(id="EHGLP3", seats=2) == made("Cancel reservation NM1VX1", id="NM1VX1", seats=3)
     assert made(path="/srv/app/main.py") == made(path="lib/other.ts")
 
-
-def test_order_of_keys_and_number_of_items_do_not_matter():
+    # Order of keys and number of items do not matter.
     assert made(a="x", b="y") == made(b="y", a="x")
     people = [{"name": "Ann", "age": 4}, {"name": "Ann", "age": 5}]
     assert made(people=people) == made(people=people[:1])
+
+    # Flags are words and not values.
+    assert made(force=True) != made(force=False)
+
+    # A step that failed is another step.
+    steps = [Step(tool="a"), Step(tool="a", worked=False)]
+    assert pattern_id("recovery", "x", steps) != pattern_id("recovery", "x", steps[::-1])
+
+    # Malformed arguments have an id too.
+    assert pattern_id("final", "x", [Step(tool="a", arguments="{not json")])
+
+    # The id is the same on every machine.
+    assert made(id="x") == "6f156211bb517b1f33b9"
 
 
 @table(
@@ -57,25 +70,8 @@ def test_other_work_has_another_id(other):
     assert other != made(id="walk")
 
 
-def test_flags_are_words_and_not_values():
-    assert made(force=True) != made(force=False)
-
-
-def test_a_step_that_failed_is_another_step():
-    steps = [Step(tool="a"), Step(tool="a", worked=False)]
-    assert pattern_id("recovery", "x", steps) != pattern_id("recovery", "x", steps[::-1])
-
-
-def test_malformed_arguments_have_an_id_too():
-    assert pattern_id("final", "x", [Step(tool="a", arguments="{not json")])
-
-
 @table("depth", [50, 900])
 def test_deep_nesting_is_no_trouble(depth):
     deep = "[" * depth + "1" + "]" * depth
     arguments = f'{{"a": {deep}}}'
     assert pattern_id("final", "x", [Step(tool="a", arguments=arguments)])
-
-
-def test_the_id_is_the_same_on_every_machine():
-    assert made(id="x") == "6f156211bb517b1f33b9"

@@ -79,19 +79,21 @@ def test_a_name_that_cannot_be_used(name: str) -> None:
         checked_name(name)
 
 
-def test_what_cannot_be_seen_is_spelled_out_in_the_error() -> None:
+def test_errors_that_can_be_read() -> None:
+    # What cannot be seen is spelled out in the error.
     with pytest.raises(BadTemplate, match=r"web\\u202e"):
         checked_name("web\u202e")
 
-
-def test_a_very_long_name_does_not_fill_the_screen() -> None:
+    # A very long name does not fill the screen.
     with pytest.raises(BadTemplate) as refused:
         checked_name("x" * 100_000)
     assert len(str(refused.value)) < 400
 
-
-def test_names_that_look_the_same_are_the_same() -> None:
+    # Names that look the same are the same.
     assert checked_name(unicodedata.normalize("NFD", "café")) == "café"
+
+    # There is always a name.
+    assert name_for("", "") == "template"
 
 
 @table(
@@ -131,10 +133,6 @@ def test_a_reference_that_names_nothing(reference: str) -> None:
 )
 def test_a_name_made_of_a_title(title: str, expected: str) -> None:
     assert name_for(title, "Session 7") == expected
-
-
-def test_there_is_always_a_name() -> None:
-    assert name_for("", "") == "template"
 
 
 @given(st.text(max_size=60), st.text(max_size=20))

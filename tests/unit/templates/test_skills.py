@@ -29,11 +29,11 @@ def test_the_program_where_the_tool_says_nothing(tool, command, skill):
     assert skill_of(tool, json.dumps({"command": command})) == skill
 
 
-def test_malformed_arguments():
+def test_shells():
+    # Malformed arguments.
     assert skill_of("bash", "{") == "bash"
 
-
-def test_an_agent_with_only_a_shell_has_sequences():
+    # An agent with only a shell has sequences.
     commands = ("ls", "cat a.py", "sed -i s/x/y/ a.py", "pytest -q", "git add -A")
     turns = [call("bash", {"command": one}) for one in commands]
     found = patterns(user("Fix the parser"), *turns, agent("Fixed."), kind="sequence")

@@ -24,7 +24,8 @@ def test_a_short_text_stays_as_it_is(text: str) -> None:
     assert summary(text) == text
 
 
-def test_head_and_tail_are_kept_and_the_cut_is_counted() -> None:
+def test_head_and_tail_are_kept() -> None:
+    # Head and tail are kept and the cut is counted.
     text = "H" + "x" * 5000 + "T"
     head, count, tail = parts(text)
     assert text.startswith(head)
@@ -32,12 +33,17 @@ def test_head_and_tail_are_kept_and_the_cut_is_counted() -> None:
     assert len(head) + count + len(tail) == len(text)
     assert len(head) > len(tail) > 100
 
-
-def test_most_of_the_limit_is_used() -> None:
+    # Most of the limit is used.
     assert len(summary("x" * 5000)) >= 495
 
+    # What was left out before is counted.
+    text = "x" * 2000
+    _, count, _ = parts(text)
+    assert f"[{count + 7_000} characters left out]" in summary(text, unread=7_000)
 
-def test_lines_stay_whole_where_that_costs_little() -> None:
+
+def test_where_it_is_cut() -> None:
+    # Lines stay whole where that costs little.
     lines = [f"line {number} with some words in it" for number in range(200)]
     cut = summary("\n".join(lines))
     kept = [line for line in cut.split("\n") if not MARK.fullmatch(line)]
@@ -46,22 +52,22 @@ def test_lines_stay_whole_where_that_costs_little() -> None:
     assert kept[0] == lines[0]
     assert kept[-1] == lines[-1]
 
-
-def test_the_indent_of_a_line_is_kept() -> None:
+    # The indent of a line is kept.
     _, _, tail = parts("\n".join(f"    {number} = value" for number in range(300)))
     assert tail.startswith("    ")
 
-
-def test_words_stay_whole_in_one_long_line() -> None:
+    # Words stay whole in one long line.
     head, _, tail = parts("word-and-word " * 400)
     assert head.endswith("word-and-word")
     assert tail.startswith("word-and-word")
 
-
-def test_a_placeholder_is_not_cut_in_two() -> None:
+    # A placeholder is not cut in two.
     for shift in range(14):
         cut = summary("x" * shift + " " + "<email:1> " * 200)
         assert not re.search(r"<(?!email:1>)|(?<!<email:1)>", cut)
+
+    # Endless marks are cut all the same.
+    assert len(summary("a" + "\u0301" * 5000)) <= 500
 
 
 @table(
@@ -76,21 +82,11 @@ def test_what_is_shown_as_one_character_is_not_split(cluster: str) -> None:
         assert tail.replace(cluster, "") == ""
 
 
-def test_what_was_left_out_before_is_counted() -> None:
-    text = "x" * 2000
-    _, count, _ = parts(text)
-    assert f"[{count + 7_000} characters left out]" in summary(text, unread=7_000)
-
-
 @table("length", [0, 1, 30, 60, 100, 499, 500, 501])
 def test_what_was_left_out_before_is_said_of_a_short_text_too(length: int) -> None:
     cut = summary("x" * length, unread=10**9)
     assert len(cut) <= length
     assert "…" in cut or not length
-
-
-def test_endless_marks_are_cut_all_the_same() -> None:
-    assert len(summary("a" + "\u0301" * 5000)) <= 500
 
 
 @table(

@@ -81,13 +81,14 @@ def with_step(number: int, **changes: object) -> dict[str, Any]:
 
 
 class TestOwnForm:
-    def test_what_was_written_is_read_back(self) -> None:
+    def test_round_trip(self) -> None:
+        # What was written is read back.
         decoded = decode(encode(FULL))
         assert decoded.template == FULL
         assert decoded.skipped == ()
 
-    def test_no_field_is_forgotten(self) -> None:
-        """Every field has another value here than by default, or is not meant to be in a file."""
+        # No field is forgotten. Every field has another value here than by default, or is not meant
+        # to be in a file.
         for record, left_out in (
             (FULL, {"origin", "used", "last_used_at", "effect"}),
             (RECOVERY, {"id", "tokens"}),
@@ -96,16 +97,24 @@ class TestOwnForm:
                 if field.name not in left_out:
                     assert getattr(record, field.name) != field.default, field.name
 
-    def test_a_file_is_for_people_too(self) -> None:
+        # The same template gives the same bytes.
+        assert encode(FULL) == encode(decode(encode(FULL)).template)
+
+        # A file is for people too.
         text = encode(FULL).decode()
         assert text.startswith('{\n  "format": "journeyman-template",\n  "format_version": 1,\n')
         assert text.endswith("}\n")
         assert '"note": "für Zoë"' in text
 
-    def test_the_same_template_gives_the_same_bytes(self) -> None:
-        assert encode(FULL) == encode(decode(encode(FULL)).template)
+        # Another name.
+        assert decode(encode(FULL), name="Mine").template.name == "Mine"
 
-    def test_what_this_library_counts_is_not_written(self) -> None:
+        # A template without patterns.
+        empty = Template(name="empty", origin="imported", addendum="Ask first.")
+        assert decode(encode(empty)).template == empty
+
+    def test_counts_stay_here(self) -> None:
+        # What this library counts is not written.
         used = msgspec.structs.replace(
             FULL,
             origin="built",
@@ -116,42 +125,12 @@ class TestOwnForm:
         )
         assert encode(used) == encode(FULL)
 
-    def test_what_this_library_counts_is_not_read(self) -> None:
+        # What this library counts is not read.
         claims = file(used=99, effect={"tried": 9, "gained": 9.0}, last_used_at=1.0, origin="built")
         claims["patterns"][0] |= {"id": "forged", "tokens": 1}
         assert read(claims) == FULL
 
-    def test_another_name(self) -> None:
-        assert decode(encode(FULL), name="Mine").template.name == "Mine"
-
-    def test_a_template_without_patterns(self) -> None:
-        empty = Template(name="empty", origin="imported", addendum="Ask first.")
-        assert decode(encode(empty)).template == empty
-
-    def test_arguments_may_be_an_object_or_its_text(self) -> None:
-        assert read(with_step(1, arguments='{"seat":12,"note":"f\\u00fcr Zo\\u00eb"}')) == FULL
-
-    def test_what_failed_may_have_had_any_arguments(self) -> None:
-        odd = (Step(tool="book", arguments='{"seat": ', result="invalid", worked=False), STEPS[1])
-        changed = msgspec.structs.replace(RECOVERY, steps=odd)
-        template = decode(encode(msgspec.structs.replace(FULL, patterns=(changed,)))).template
-        assert template.patterns[0].steps == odd
-
-    def test_numbers_of_any_length(self) -> None:
-        steps = (Step(tool="t", arguments='{"n": 123456789012345678901234567890}'),)
-        pattern = Pattern(id=PatternId(""), kind="final", intent="Count.", steps=steps)
-        written = encode(Template(name="n", patterns=(pattern,)))
-        assert decode(written).template.patterns[0].steps == steps
-
-    def test_half_characters_are_replaced_in_files(self) -> None:
-        written = encode(Template(name="n", description="half \ud800"))
-        assert decode(written).template.description == "half ?"
-
-    def test_long_results_are_left_whole_for_whoever_redacts_them(self) -> None:
-        long = "x" * 2000
-        assert read(with_step(1, result=long)).patterns[0].steps[1].result == long
-
-    def test_equal_work_is_counted_and_not_repeated(self) -> None:
+        # Equal work is counted and not repeated.
         whole = file()
         whole["patterns"] *= 2
         decoded = decode(json.dumps(whole).encode())
@@ -159,6 +138,30 @@ class TestOwnForm:
         assert decoded.skipped == (
             "pattern 2: it is the same work as pattern 1, and counted there",
         )
+
+    def test_odd_values(self) -> None:
+        # Arguments may be an object or its text.
+        assert read(with_step(1, arguments='{"seat":12,"note":"f\\u00fcr Zo\\u00eb"}')) == FULL
+
+        # What failed may have had any arguments.
+        odd = (Step(tool="book", arguments='{"seat": ', result="invalid", worked=False), STEPS[1])
+        changed = msgspec.structs.replace(RECOVERY, steps=odd)
+        template = decode(encode(msgspec.structs.replace(FULL, patterns=(changed,)))).template
+        assert template.patterns[0].steps == odd
+
+        # Numbers of any length.
+        steps = (Step(tool="t", arguments='{"n": 123456789012345678901234567890}'),)
+        pattern = Pattern(id=PatternId(""), kind="final", intent="Count.", steps=steps)
+        written = encode(Template(name="n", patterns=(pattern,)))
+        assert decode(written).template.patterns[0].steps == steps
+
+        # Half characters are replaced in files.
+        written = encode(Template(name="n", description="half \ud800"))
+        assert decode(written).template.description == "half ?"
+
+        # Long results are left whole for whoever redacts them.
+        long = "x" * 2000
+        assert read(with_step(1, result=long)).patterns[0].steps[1].result == long
 
 
 REFUSED: dict[str, tuple[bytes | object, str]] = {

@@ -95,16 +95,15 @@ def test_what_a_file_says_of_itself() -> None:
     assert (pattern.first_seen, pattern.last_seen) == (1714521600, 1714521600)
 
 
-def test_an_id_is_a_name_where_there_is_no_other() -> None:
+def test_names_and_tags() -> None:
+    # An id is a name where there is no other.
     assert read({"template_id": "t-1", "examples": [entry()]}, name=None).template.name == "t-1"
 
-
-def test_a_type_that_is_not_known_becomes_a_tag() -> None:
+    # A type that is not known becomes a tag.
     template = read({"task_type": "debugging", "tags": "a, b", "examples": [entry()]}).template
     assert (template.task_type, template.tags) == ("mixed", ("a", "b", "debugging"))
 
-
-def test_a_tag_that_cannot_be_used_costs_only_itself() -> None:
+    # A tag that cannot be used costs only itself.
     decoded = read({"tags": ["good", "x" * 60, 5], "examples": [entry()]})
     assert decoded.template.tags == ("good",)
     assert [sentence[:6] for sentence in decoded.skipped] == ["tag 2:", "tag 3:"]
@@ -135,14 +134,23 @@ def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
     assert decoded.skipped == (f"example 2: {reason}",)
 
 
-def test_without_a_flag_the_result_decides() -> None:
+def test_results_and_flags() -> None:
+    # Without a flag the result decides.
     unflagged = entry(result_summary='{"user": "mia"}')
     del unflagged["result_success"]
     assert read({"examples": [unflagged]}).skipped == ()
 
-
-def test_a_flag_of_a_database() -> None:
+    # A flag of a database.
     assert read({"examples": [entry(result_success=1)]}).skipped == ()
+
+    # An empty summary does not hide a result.
+    (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
+    assert pattern.steps[0].result == "full"
+
+    # Equal work is counted and not repeated.
+    decoded = read({"examples": [entry(), entry(tool_name="other"), entry()]})
+    assert [pattern.times for pattern in decoded.template.patterns] == [2, 1]
+    assert decoded.skipped == ("example 3: it is the same work as example 1, and counted there",)
 
 
 @table("hint", [None, "", "  ", {"a": 1}], ids=str)
@@ -161,21 +169,10 @@ def test_a_result_may_be_any_value(result: object, expected: str) -> None:
     assert pattern.steps[0].result == expected
 
 
-def test_an_empty_summary_does_not_hide_a_result() -> None:
-    (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
-    assert pattern.steps[0].result == "full"
-
-
 @table("arguments", [None, "", {}, "{}"], ids=str)
 def test_a_call_without_arguments(arguments: object) -> None:
     (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
     assert pattern.steps[0].arguments == "{}"
-
-
-def test_equal_work_is_counted_and_not_repeated() -> None:
-    decoded = read({"examples": [entry(), entry(tool_name="other"), entry()]})
-    assert [pattern.times for pattern in decoded.template.patterns] == [2, 1]
-    assert decoded.skipped == ("example 3: it is the same work as example 1, and counted there",)
 
 
 @table(

@@ -57,11 +57,11 @@ def test_what_is_read(data: bytes | str, value: object) -> None:
     assert read_json(data) == value
 
 
-def test_the_deepest_that_is_read_can_be_written() -> None:
+def test_writing() -> None:
+    # The deepest that is read can be written.
     assert canonical(read_json(nested(DEEPEST))) == nested(DEEPEST)
 
-
-def test_arguments_keep_their_order_and_their_letters() -> None:
+    # Arguments keep their order and their letters.
     assert canonical({"b": "é", "a": [1, 2.0]}) == '{"b": "é", "a": [1, 2.0]}'
 
 

@@ -31,11 +31,6 @@ def test_requests(row):
     assert not is_prompted(f"What does this mean: {row.example}")
 
 
-@table("row", [*RESULTS, *ARGUMENTS, *REQUESTS], ids=lambda row: row.id)
-def test_every_row_has_a_reason(row):
-    assert row.reason
-
-
 @table(
     "result",
     [

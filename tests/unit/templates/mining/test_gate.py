@@ -25,8 +25,20 @@ def verdict(*turns, outcome=None, end_reason="", finish_reason=""):
 GOOD = user("Do it"), call("tool"), agent("It is done.")
 
 
-def test_a_session_that_ended_in_order_may_teach():
+def test_who_may_teach():
+    # A session that ended in order may teach.
     assert verdict(*GOOD) == ""
+
+    # Without calls there is nothing to teach.
+    assert verdict(user("Hello"), agent("Hello!")) == "no calls"
+
+    # Half of the calls may fail and no more.
+    ended = agent("Done.")
+    assert verdict(call("a"), failed("b"), ended) == ""
+    assert verdict(call("a"), failed("b"), failed("b"), ended) == "errors"
+
+    # Harness messages after the end change nothing.
+    assert verdict(*GOOD, user("<system-reminder>x</system-reminder>", kind="harness")) == ""
 
 
 @table(("outcome", "reason"), [(1.0, ""), (0.99, ""), (0.98, "failed"), (0, "failed")])
@@ -34,16 +46,6 @@ def test_an_outcome_decides(outcome, reason):
     assert verdict(*GOOD, outcome=outcome) == reason
     # Whatever the end looks like: somebody outside has measured it.
     assert verdict(*GOOD[:2], outcome=outcome) == reason
-
-
-def test_without_calls_there_is_nothing_to_teach():
-    assert verdict(user("Hello"), agent("Hello!")) == "no calls"
-
-
-def test_half_of_the_calls_may_fail_and_no_more():
-    ended = agent("Done.")
-    assert verdict(call("a"), failed("b"), ended) == ""
-    assert verdict(call("a"), failed("b"), failed("b"), ended) == "errors"
 
 
 @table(
@@ -79,7 +81,3 @@ def test_the_recorders_word_on_the_end_counts(end, reason):
     assert verdict(*GOOD[:2], end_reason=end) == reason
     assert verdict(*GOOD, end_reason=end) == reason
     assert verdict(*GOOD, end_reason="cron_complete") == ""
-
-
-def test_harness_messages_after_the_end_change_nothing():
-    assert verdict(*GOOD, user("<system-reminder>x</system-reminder>", kind="harness")) == ""

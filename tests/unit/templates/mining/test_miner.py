@@ -14,7 +14,8 @@ from journeyman.templates.shown.opening import Choice, Opening
 ASK = user("Cancel my reservation, please")
 
 
-def test_a_call_that_worked_is_a_pattern():
+def test_single_calls():
+    # A call that worked is a pattern.
     first, last = patterns(
         ASK,
         call("get", {"id": "R1"}, '{"ok": 1}'),
@@ -29,6 +30,20 @@ def test_a_call_that_worked_is_a_pattern():
     assert first.sessions == ("s1",)
     assert first.models == ("m",)
     assert first.first_seen == first.last_seen == 1_001.0
+
+    # Of many different calls of one tool a few are taken and equal ones counted.
+    different = [
+        call("run", {"command": word}) for word in ["one", "two", "three", "four", "six", "ten"]
+    ]
+    found = patterns(ASK, *different, call("run", {"command": "one"}), call("end"))
+    runs = [one for one in found if one.tools == ("run",)]
+    assert [one.times for one in runs] == [2, 1, 1, 1, 1]
+
+    # Equal work is counted.
+    found = patterns(ASK, call("get", {"id": "R1"}), call("get", {"id": "R2"}), call("drop"))
+    first = found[0]
+    assert (first.tool, first.times, first.first_seen, first.last_seen) == ("get", 2, 1_001, 1_002)
+    assert first.steps[0].arguments == '{"id": "R1"}'
 
 
 @table(
@@ -51,14 +66,20 @@ def test_what_teaches_nothing(turn):
     assert [one.tool for one in patterns(ASK, turn, call("book"))] == ["book"]
 
 
-def test_a_session_that_may_not_teach_says_why():
+def test_who_does_not_teach():
+    # A session that may not teach says why.
     lost = Session(id=SessionId("s"), source="test", outcome=0.0)
     found = mined(ASK, call("get"), session=lost)
     assert (found.reason, found.patterns) == ("failed", ())
     assert (found.session, found.digest, found.outcome) == ("s", "d", 0.0)
 
+    # No messages no patterns.
+    assert mined().reason == "no calls"
+    assert messages() == []
 
-def test_a_correction_is_shown_with_its_mistake():
+
+def test_corrections():
+    # A correction is shown with its mistake.
     found = patterns(
         ASK, failed("get", {"id": "a b", "by": "day"}), call("get", {"id": "a", "by": "day"})
     )
@@ -66,6 +87,9 @@ def test_a_correction_is_shown_with_its_mistake():
     steps = found[0].steps
     assert [step.worked for step in steps] == [False, True]
     assert steps[0].result == "it broke"
+
+    # The same call again teaches nothing.
+    assert patterns(ASK, failed("get", {"a": "b"}), call("get", {"a": "b"})) == []
 
 
 @table(
@@ -98,11 +122,8 @@ def test_what_is_no_correction(later):
     assert patterns(ASK, failed("get", {"day": "x y"}), *later, kind="recovery") == []
 
 
-def test_the_same_call_again_teaches_nothing():
-    assert patterns(ASK, failed("get", {"a": "b"}), call("get", {"a": "b"})) == []
-
-
-def test_the_calls_of_one_request_are_a_sequence():
+def test_sequences():
+    # The calls of one request are a sequence.
     found = patterns(
         ASK,
         call("get", {"q": "u"}),
@@ -114,39 +135,20 @@ def test_the_calls_of_one_request_are_a_sequence():
     assert [one.tools for one in found] == [("get", "drop")]
     assert found[0].steps[0].arguments == '{"q": "u"}'  # the first that worked of each tool
 
-
-def test_a_sequence_has_the_order_in_which_tools_were_first_used():
+    # A sequence has the order in which tools were first used.
     turns = call("get", {"q": "u"}), call("drop"), call("get", {"q": "v"})
     assert [one.tools for one in patterns(ASK, *turns, kind="sequence")] == [("get", "drop")]
 
-
-def test_of_many_different_calls_of_one_tool_a_few_are_taken_and_equal_ones_counted():
-    different = [
-        call("run", {"command": word}) for word in ["one", "two", "three", "four", "six", "ten"]
-    ]
-    found = patterns(ASK, *different, call("run", {"command": "one"}), call("end"))
-    runs = [one for one in found if one.tools == ("run",)]
-    assert [one.times for one in runs] == [2, 1, 1, 1, 1]
-
-
-def test_one_tool_alone_is_no_sequence_and_of_many_the_last_are_shown():
+    # One tool alone is no sequence and of many the last are shown.
     assert patterns(ASK, call("get", {"q": "u"}), call("get", {"q": "v"}), kind="sequence") == []
     many = [call(f"tool{chr(97 + n)}") for n in range(7)]
     assert patterns(ASK, *many, kind="sequence")[0].tools == tuple(f"tool{c}" for c in "bcdefg")
 
-
-def test_what_the_user_said_in_between_is_not_the_sequences_intent():
+    # What the user said in between is not the sequences intent.
     found = patterns(
         ASK, call("get"), agent("Sure?"), user("Yes, drop that one"), call("drop"), kind="sequence"
     )
     assert [one.intent for one in found] == [ASK.text]
-
-
-def test_equal_work_is_counted():
-    found = patterns(ASK, call("get", {"id": "R1"}), call("get", {"id": "R2"}), call("drop"))
-    first = found[0]
-    assert (first.tool, first.times, first.first_seen, first.last_seen) == ("get", 2, 1_001, 1_002)
-    assert first.steps[0].arguments == '{"id": "R1"}'
 
 
 def test_long_results_are_cut_in_the_middle_and_shorter_in_a_sequence():
@@ -223,8 +225,3 @@ def test_merging_is_associative_and_blind_to_order(order):
         assert found.models == ("m0", "m1")
         assert set(found.sessions) == {"s0", "s1", "s2"}
         assert found.sessions[0] == "s2"
-
-
-def test_no_messages_no_patterns():
-    assert mined().reason == "no calls"
-    assert messages() == []

@@ -144,8 +144,30 @@ def test_an_opening_is_found_by_its_note_when_ids_have_changed(name):
     assert messages[after_opening(messages) :] == messages[-5:]
 
 
-def test_without_ids_and_note_nothing_is_taken_for_an_opening():
+def test_what_is_taken_for_an_opening():
+    # Without ids and note nothing is taken for an opening.
     assert after_opening(renamed(RECORDED["anthropic"])) == 0
+
+    # A note in the first message of the user.
+    first, *others = recorded(OPENING.messages("anthropic") + BLOCKS)
+    first = msgspec.structs.replace(first, text=f"{OPENING.system}\n\n{first.text}")
+    messages = renamed([first, *others])
+    assert messages[after_opening(messages) :] == messages[-5:]
+
+    # The text form announces no messages.
+    text = OPENING.messages("text")
+    in_system = recorded([{"role": "system", "content": f"Be kind.\n\n{text}"}, *TURN])
+    assert after_opening(in_system) == 0
+    in_user = recorded([SYSTEM, {"role": "user", "content": f"{text}\n\nBook"}, *TURN[1:]])
+    assert after_opening(in_user) == 0
+
+    # Messages of the program around the agent do not hide an opening.
+    note, *examples = renamed(recorded(OPENING.messages()))
+    reminder = Message(key="r", position=1, role="user", kind="harness", text="<reminder>")
+    messages = [note, reminder]
+    for message in examples:
+        messages += [message, reminder]
+    assert after_opening([*messages, *recorded(TURN)]) == len(messages) - 1
 
 
 @table("ids", ["kept", "changed"])
@@ -160,13 +182,6 @@ def test_two_openings_are_found_together(ids):
     other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
     messages = recorded(other.inject(OPENING.inject([SYSTEM, *TURN])))
     messages = messages if ids == "kept" else renamed(messages)
-    assert messages[after_opening(messages) :] == messages[-5:]
-
-
-def test_a_note_in_the_first_message_of_the_user():
-    first, *others = recorded(OPENING.messages("anthropic") + BLOCKS)
-    first = msgspec.structs.replace(first, text=f"{OPENING.system}\n\n{first.text}")
-    messages = renamed([first, *others])
     assert messages[after_opening(messages) :] == messages[-5:]
 
 
@@ -192,28 +207,30 @@ def test_where_there_is_no_opening(messages):
     assert after_opening(messages) == 0
 
 
-def test_the_text_form_announces_no_messages():
-    text = OPENING.messages("text")
-    in_system = recorded([{"role": "system", "content": f"Be kind.\n\n{text}"}, *TURN])
-    assert after_opening(in_system) == 0
-    in_user = recorded([SYSTEM, {"role": "user", "content": f"{text}\n\nBook"}, *TURN[1:]])
-    assert after_opening(in_user) == 0
-
-
-def test_an_imitated_sentence_is_not_taken_for_one_more_example():
+def test_what_is_not_taken_for_an_opening():
+    # An imitated sentence is not taken for one more example.
     one = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
     messages = renamed(recorded(one.inject([SYSTEM, *TURN])))
     assert messages[after_opening(messages)].text == "Book a seat"
 
-
-def test_what_a_host_lost_of_the_end_is_not_made_up_for():
-    """The last sentence, or the last example: what is left of the opening is found."""
+    # What a host lost of the end is not made up for. The last sentence, or the last example: what
+    # is left of the opening is found.
     whole = OPENING.messages()
     lost_sentence = recorded([*whole[:-1], *TURN])
     assert lost_sentence[after_opening(lost_sentence) :] == lost_sentence[-5:]
     last_example = next(i for i, one in enumerate(whole) if one["content"] == "A seat for Ada")
     lost_example = renamed(recorded([*whole[:last_example], TURN[-1]]))
     assert lost_example[after_opening(lost_example) :] == lost_example[-1:]
+
+    # An answer in place of the last sentence is kept.
+    messages = recorded([*OPENING.messages()[:-1], {"role": "assistant", "content": "Hello!"}])
+    assert [one.text for one in messages[after_opening(messages) :]] == ["Hello!"]
+
+    # A model that copies an id is not taken for us.
+    copied = call_ids(OPENING.id, 1)[0]
+    turn = [TURN[0], call(copied), result(copied), TURN[3]]
+    messages = recorded([*OPENING.messages(), *turn])
+    assert messages[after_opening(messages) :] == messages[-4:]
 
 
 @table("ids", ["kept", "changed"])
@@ -222,27 +239,6 @@ def test_sentences_that_a_host_has_put_on_lines_of_their_own(ids):
     messages = messages if ids == "kept" else renamed(messages)
     spaced = [msgspec.structs.replace(one, text=f"\n{one.text}\n") for one in messages]
     assert after_opening(spaced) == len(messages)
-
-
-def test_an_answer_in_place_of_the_last_sentence_is_kept():
-    messages = recorded([*OPENING.messages()[:-1], {"role": "assistant", "content": "Hello!"}])
-    assert [one.text for one in messages[after_opening(messages) :]] == ["Hello!"]
-
-
-def test_a_model_that_copies_an_id_is_not_taken_for_us():
-    copied = call_ids(OPENING.id, 1)[0]
-    turn = [TURN[0], call(copied), result(copied), TURN[3]]
-    messages = recorded([*OPENING.messages(), *turn])
-    assert messages[after_opening(messages) :] == messages[-4:]
-
-
-def test_messages_of_the_program_around_the_agent_do_not_hide_an_opening():
-    note, *examples = renamed(recorded(OPENING.messages()))
-    reminder = Message(key="r", position=1, role="user", kind="harness", text="<reminder>")
-    messages = [note, reminder]
-    for message in examples:
-        messages += [message, reminder]
-    assert after_opening([*messages, *recorded(TURN)]) == len(messages) - 1
 
 
 @table(

@@ -84,8 +84,13 @@ def test_an_intent_is_never_too_long(length):
     assert len(clipped(Request().intent(text))) <= INTENT_LIMIT
 
 
-def test_a_word_without_end_is_cut_all_the_same():
+def test_cutting():
+    # A word without end is cut all the same.
     assert len(clipped(Request(wanted="x" * 9_000).intent())) == INTENT_LIMIT
+
+    # Tags and lead ins are left out.
+    text = "<pr_description>\nConsider the following PR description:\nCards lose digits <email:1>"
+    assert intents(user(text), call("read")) == ["Cards lose digits <email:1>"]
 
 
 @table(
@@ -99,8 +104,3 @@ def test_a_word_without_end_is_cut_all_the_same():
 def test_who_somebody_is_is_no_request(papers):
     assert intents(user(papers), call("get", says="I look them up.")) == ["I look them up."]
     assert intents(user(BOOK), user(papers), call("get")) == [f"{BOOK} … {papers}"]
-
-
-def test_tags_and_lead_ins_are_left_out():
-    text = "<pr_description>\nConsider the following PR description:\nCards lose digits <email:1>"
-    assert intents(user(text), call("read")) == ["Cards lose digits <email:1>"]

@@ -101,11 +101,16 @@ class TestShapes:
         assert live.misfit(step(name, anything=1)) == ""
         assert live.description(name) == ""
 
-    def test_no_tools(self) -> None:
+    def test_no_tools_and_any_mapping(self) -> None:
+        # No tools.
         live = LiveTools.read([])
         assert live.names == ()
         assert live.misfit(step()) == "the tool is not offered"
         assert live.description("read") == ""
+
+        # Any mapping is a definition.
+        definition: Mapping[str, Any] = MappingProxyType({"name": "read", "parameters": SCHEMA})
+        assert LiveTools.read([definition]).misfit(step()) == "'path' is missing"
 
     @table(
         ("given", "clause"),
@@ -145,10 +150,6 @@ class TestShapes:
         with pytest.raises(BadTools) as refused:
             LiveTools.read(given)
         assert clause in str(refused.value)
-
-    def test_any_mapping_is_a_definition(self) -> None:
-        definition: Mapping[str, Any] = MappingProxyType({"name": "read", "parameters": SCHEMA})
-        assert LiveTools.read([definition]).misfit(step()) == "'path' is missing"
 
 
 MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
@@ -319,14 +320,14 @@ def test_a_placeholder_is_not_held_against_a_call(
     assert misfit(of(a=schema), {"a": value}) == reason
 
 
-def test_arguments_that_are_no_json() -> None:
+def test_arguments_that_are_odd() -> None:
+    # Arguments that are no JSON.
     live = LiveTools.read({"read": SCHEMA})
     for arguments in ("", "{", "[" * 100_000):
         broken = Step(tool="read", arguments=arguments)
         assert live.misfit(broken) == "its arguments are not a JSON object"
 
-
-def test_arguments_that_are_very_deep() -> None:
+    # Arguments that are very deep.
     deep = '{"a":' * 900 + "1" + "}" * 900
     live = LiveTools.read({"t": of(a={"$ref": "#"})})
     assert live.misfit(Step(tool="t", arguments=deep)) != ""
@@ -339,21 +340,22 @@ class TestPatterns:
         pattern = Pattern(id=PatternId("p"), kind=kind, intent="Read.", steps=steps)
         return self.LIVE.misfit_of(pattern)
 
-    def test_all_steps_have_to_fit(self) -> None:
+    def test_which_steps_have_to_fit(self) -> None:
+        # All steps have to fit.
         assert self.reason(step("find", x=1), step(path="a")) == ""
         assert self.reason(step("find", x=1), step()) == "read: 'path' is missing"
         assert self.reason(step(path="a"), step("write")) == "write: the tool is not offered"
 
-    def test_a_reason_names_the_tool_only_where_there_are_several(self) -> None:
+        # A reason names the tool only where there are several.
         assert self.reason(step()) == "'path' is missing"
         assert self.reason(step(path="a"), step()) == "'path' is missing"
 
-    def test_the_mistake_of_a_recovery_need_not_fit(self) -> None:
+        # The mistake of a recovery need not fit.
         mistake = Step(tool="read", arguments='{"file": ', worked=False)
         assert self.reason(mistake, step(path="a"), kind="recovery") == ""
         assert self.reason(mistake, step(file="a"), kind="recovery") != ""
 
-    def test_the_mistake_s_tool_has_to_be_offered(self) -> None:
+        # The mistake's tool has to be offered.
         mistake = Step(tool="write", worked=False)
         reason = self.reason(mistake, step(path="a"), kind="recovery")
         assert reason == "write: the tool is not offered"

@@ -31,26 +31,28 @@ class TestWords:
     def test_forms_of_one_word_are_one(self, one, other):
         assert list(words(one)) == list(words(other))
 
-    def test_other_words_are_others(self):
+    def test_words_of_a_pattern(self):
+        # Other words are others.
         assert len({*words("cancel"), *words("book"), *words("return")}) == 3
 
-    def test_a_pattern_is_found_by_intent_tools_and_names_of_arguments(self):
+        # A pattern is found by intent tools and names of arguments.
         found = set(words_of(pattern("Cancel it", "drop_order")))
         assert {*words("cancel"), *words("drop order"), *words("id")} <= found
 
-    def test_half_characters_are_no_trouble(self):
+        # Half characters are no trouble.
         assert len(words("a\ud800bc")) > 0
 
 
 class TestBm25:
     def test_known_answer(self):
-        """Worked out by hand for the second document: three words, an average of nine fourths."""
+        # Known answer. Worked out by hand for the second document: three words, an average of nine
+        # fourths.
         scores = bm25(*DOCUMENTS).scores(words("order"))
         rarity = math.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
         length = 1.2 * (1 - 0.75 + 0.75 * 3 / (9 / 4))
         assert scores == pytest.approx([0, rarity * 2 * 2.2 / (2 + length), 0, 0])
 
-    def test_rare_words_weigh_more_and_long_documents_less(self):
+        # Rare words weigh more and long documents less.
         scores = bm25(*DOCUMENTS).scores(words("cancel the flight"))
         assert scores[0] > scores[1] > 0
         assert scores[0] > scores[2] > 0
@@ -74,33 +76,35 @@ class TestIndex:
         vectors = np.array([unit(1, 0), unit(1, 1), unit(0, 1), unit(-1, 0)])
         return Index([2, 3, 5, 9], vectors, [words(one) for one in DOCUMENTS])
 
-    def test_what_is_high_in_both_orders_comes_first(self):
+    def test_the_order(self):
+        # What is high in both orders comes first.
         found = self.index().nearest(unit(1, 0.2), words("cancel flight"), most=4)
         assert found[0].row == 2
         assert {one.row for one in found} == {2, 3, 5, 9}
         assert found[0].similarity == pytest.approx(float(unit(1, 0) @ unit(1, 0.2)))
         assert found[0].score == pytest.approx(2 / 60)
 
-    def test_words_bring_up_what_meaning_does_not(self):
+        # Words bring up what meaning does not.
         found = self.index().nearest(unit(1, 0), words("hotel"), most=1)
         assert {one.row for one in found} == {2, 5}
 
-    def test_equal_ones_have_one_place_and_are_taken_together(self):
+        # Equal ones have one place and are taken together.
         same = np.array([unit(1, 0)] * 20)
         index = Index(range(20), same, [words("x")] * 20)
         found = index.nearest(unit(1, 0), words("x"), most=10)
         assert [one.row for one in found] == list(range(20))
         assert {one.score for one in found} == {2 / 60}
 
-    def test_of_very_many_equal_ones_some_are_left_out(self):
+        # Of very many equal ones some are left out.
         same = np.array([unit(1, 0)] * 500)
         index = Index(range(500), same, [words("x")] * 500)
         assert len(index.nearest(unit(1, 0), words("x"), most=10)) == 20
 
-    def test_an_empty_library(self):
+    def test_rows(self):
+        # An empty library.
         index = Index([], np.zeros((0, 2), dtype=np.float32), [])
         assert len(index) == 0
         assert index.nearest(unit(1, 0), words("x"), most=5) == []
 
-    def test_the_vectors_of_rows(self):
+        # The vectors of rows.
         assert self.index().vectors_of([5, 2]) == pytest.approx(np.array([unit(0, 1), unit(1, 0)]))

@@ -35,16 +35,21 @@ def reasons(selection: Selection) -> dict[str, str]:
 
 
 def test_nothing_comes_of_nothing():
+    # Nothing comes of nothing.
     assert chosen() == Selection()
 
-
-def test_below_the_floor_there_is_nothing():
+    # Below the floor there is nothing.
     found = chosen(candidate("near", similarity=0.31), candidate("far", similarity=0.29))
     assert intents(found) == {"near"}
     assert reasons(found) == {"far": "not similar enough: 0.29, and the floor is 0.30"}
 
+    # The same question has the same answer.
+    some = [candidate(str(n), f"t{n % 4}", place=0.5, session=f"s{n % 3}") for n in range(30)]
+    assert chosen(*some) == chosen(*some)
+
 
 def test_each_tool_that_is_needed_is_shown_once():
+    # Each tool that is needed is shown once.
     found = chosen(
         candidate("a", "get", session="s1"),
         candidate("b", "get", session="s2", place=0.9),
@@ -53,8 +58,7 @@ def test_each_tool_that_is_needed_is_shown_once():
     assert intents(found) == {"a", "c"}
     assert reasons(found) == {"b": "what it shows is shown already"}
 
-
-def test_a_sequence_that_shows_all_stands_for_its_parts():
+    # A sequence that shows all stands for its parts.
     found = chosen(
         candidate("one", "get"),
         candidate("two", "book"),
@@ -62,8 +66,7 @@ def test_a_sequence_that_shows_all_stands_for_its_parts():
     )
     assert intents(found) == {"all"}
 
-
-def test_one_mistake_with_its_correction_is_shown_beside():
+    # One mistake with its correction is shown beside.
     found = chosen(
         candidate("all", "get", "book", kind="sequence"),
         candidate("mistake", "book", kind="recovery", place=0.5),
@@ -71,8 +74,7 @@ def test_one_mistake_with_its_correction_is_shown_beside():
     )
     assert intents(found) == {"all", "mistake"}
 
-
-def test_a_tool_that_hardly_any_similar_session_used_is_not_needed():
+    # A tool that hardly any similar session used is not needed.
     many = [candidate(f"a{n}", "get", session=f"s{n}") for n in range(20)]
     found = chosen(*many, candidate("odd", "wipe", session="t", similarity=0.3, place=0.1))
     assert "odd" not in intents(found)
@@ -99,19 +101,18 @@ def test_no_more_than_are_asked_for(most):
     assert f"enough are chosen ({most})" in reasons(found).values()
 
 
-def test_what_is_in_quarantine_is_never_chosen():
+def test_what_is_never_chosen():
+    # What is in quarantine is never chosen.
     found = chosen(candidate("bad", quarantined="override"))
     assert found.choices == ()
     assert reasons(found) == {"bad": "it is in quarantine (override)"}
 
-
-def test_what_cannot_be_shown_is_not_chosen():
+    # What cannot be shown is not chosen.
     found = chosen(candidate("bad", "no such name!"))
     assert found.choices == ()
     assert reasons(found)["bad"]
 
-
-def test_what_does_not_fit_the_tools_of_today_is_not_chosen():
+    # What does not fit the tools of today is not chosen.
     live = LiveTools.read(
         [
             {
@@ -130,27 +131,29 @@ def test_what_does_not_fit_the_tools_of_today_is_not_chosen():
 
 
 class TestTrials:
-    def test_what_helped_comes_first(self):
+    def test_effects_count_when_they_are_sure(self):
+        # What helped comes first.
         helped = Effect(tried=20, gained=6.0)
         found = chosen(candidate("a", place=1.0), candidate("b", place=0.95, effect=helped))
         assert intents(found) == {"b"}
         assert "+0.30 on average in 20 trials" in found.choices[0].reason
 
-    def test_one_lucky_trial_does_not(self):
+        # One lucky trial does not.
         lucky = Effect(tried=1, gained=1.0)
         found = chosen(candidate("a", place=1.0), candidate("b", place=0.5, effect=lucky))
         assert intents(found) == {"a"}
 
-    def test_what_hurt_is_left_out(self):
+        # What hurt is left out.
         hurt = Effect(tried=5, gained=-1.0)
         found = chosen(candidate("a", effect=hurt))
         assert reasons(found) == {"a": "it made things worse in 5 trials"}
 
-    def test_a_few_bad_trials_do_not_condemn(self):
+        # A few bad trials do not condemn.
         assert chosen(candidate("a", effect=Effect(tried=4, gained=-2.0))).choices
 
 
-def test_near_duplicates_are_spread_out():
+def test_order_and_reasons():
+    # Near duplicates are spread out.
     same = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     found = chosen(
         candidate("a", "get", session="s1"),
@@ -160,16 +163,14 @@ def test_near_duplicates_are_spread_out():
     )
     assert intents(found) in ({"a again"}, {"a", "b"})
 
-
-def test_the_nearest_comes_last():
+    # The nearest comes last.
     found = chosen(
         candidate("near", "get", similarity=0.9),
         candidate("far", "book", similarity=0.4, place=0.9),
     )
     assert [one.pattern.intent for one in found.choices] == ["far", "near"]
 
-
-def test_reasons_say_why():
+    # Reasons say why.
     found = chosen(
         candidate("a", "get", kind="recovery", similarity=0.91, times=3, session_count=2)
     )
@@ -178,8 +179,7 @@ def test_reasons_say_why():
         "seen 3 times in 2 sessions"
     )
 
-
-def test_without_a_task_the_order_of_the_template_counts():
+    # Without a task the order of the template counts.
     found = chosen(
         *(candidate(str(n), f"t{n}", similarity=None, place=1 - n / 9) for n in range(9)),
         limits=Limits(tokens=300),
@@ -188,19 +188,14 @@ def test_without_a_task_the_order_of_the_template_counts():
     assert "similar" not in found.choices[0].reason
 
 
-def test_the_same_question_has_the_same_answer():
-    some = [candidate(str(n), f"t{n % 4}", place=0.5, session=f"s{n % 3}") for n in range(30)]
-    assert chosen(*some) == chosen(*some)
-
-
-def test_what_tools_say_of_themselves_tips_the_scales():
+def test_tools_of_agents():
+    # What tools say of themselves tips the scales.
     some = [candidate("a", "get"), candidate("b", "put")]
     one = chosen(*some, limits=Limits(tokens=100), affinity={"put": 0.9})
     other = chosen(*some, limits=Limits(tokens=100), affinity={"get": 0.9})
     assert (intents(one), intents(other)) == ({"b"}, {"a"})
 
-
-def test_without_definitions_all_are_of_one_agent():
+    # Without definitions all are of one agent.
     some = [
         candidate(name, tool, place=1 - n / 9, source=source)
         for n, (name, tool, source) in enumerate(
@@ -223,7 +218,8 @@ class TestAlike:
 
     limits = Limits(tokens=1_000, most=3, alike=True)
 
-    def test_the_same_way_is_shown_again_for_other_requests(self):
+    def test_requests_that_are_alike(self):
+        # The same way is shown again for other requests.
         found = chosen(
             candidate("near", "get", "book", kind="sequence", similarity=0.9),
             candidate("also", "get", "book", kind="sequence", similarity=0.8),
@@ -234,7 +230,7 @@ class TestAlike:
         assert intents(found) == {"near", "also"}
         assert set(reasons(found).values()) == {"it does not show the same as the nearest"}
 
-    def test_of_one_request_the_fullest_is_shown(self):
+        # Of one request the fullest is shown.
         found = chosen(
             candidate("near", "get", similarity=0.9),
             candidate("near", "get", "book", kind="sequence", similarity=0.9),
@@ -243,7 +239,7 @@ class TestAlike:
         )
         assert [choice.pattern.tools for choice in found.choices] == [("get", "book")]
 
-    def test_the_nearest_comes_last_and_there_are_few(self):
+        # The nearest comes last and there are few.
         found = chosen(
             *(candidate(f"n{at}", "get", similarity=0.8 + at / 100) for at in range(6)),
             limits=self.limits,

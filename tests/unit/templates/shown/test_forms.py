@@ -53,8 +53,16 @@ def test_patterns_that_can_be_shown(steps):
     assert forms.why_not_shown(pattern(*steps)) == ""
 
 
-def test_a_pattern_without_intent_can_be_shown():
+def test_texts_that_are_mended():
+    # A pattern without intent can be shown.
     assert forms.why_not_shown(pattern(LOOK, intent="")) == ""
+
+    # Texts that no host takes are mended.
+    step = Step(tool="run", arguments='{"a\ud800": "\\udfff"}', result="x\x00\udfff\x1b[0m")
+    example = forms.example_of(pattern(step, intent="\ud83d go"))
+    assert example.intent == "\ufffd go"
+    assert example.calls[0].arguments == '{"a\ufffd":"\ufffd"}'
+    assert example.calls[0].result == "x\ufffd\ufffd\x1b[0m"
 
 
 DEEP = "[" * 64 + "]" * 64
@@ -129,14 +137,6 @@ def test_arguments_that_cannot_be_shown(arguments):
 )
 def test_patterns_that_cannot_be_shown(unfit, reason):
     assert forms.why_not_shown(unfit) == reason
-
-
-def test_texts_that_no_host_takes_are_mended():
-    step = Step(tool="run", arguments='{"a\ud800": "\\udfff"}', result="x\x00\udfff\x1b[0m")
-    example = forms.example_of(pattern(step, intent="\ud83d go"))
-    assert example.intent == "\ufffd go"
-    assert example.calls[0].arguments == '{"a\ufffd":"\ufffd"}'
-    assert example.calls[0].result == "x\ufffd\ufffd\x1b[0m"
 
 
 @table("empty", ["", " \n\t", "\u2028"], ids=["none", "blank", "separator"])

@@ -54,13 +54,13 @@ def ids_in(messages: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(one for message in messages for one in call_ids_in(message)))
 
 
-def test_an_opening_says_what_it_shows_and_why():
+def test_what_an_opening_says():
+    # An opening says what it shows and why.
     assert [pattern.intent for pattern in OPENING.patterns] == ["Who is it?", "Two seats"]
     assert OPENING.reasons == ("It fits.", "A recovery.")
     assert not OPENING.is_empty
 
-
-def test_the_note_for_the_model():
+    # The note for the model.
     assert OPENING.system == (
         "Journeyman shows 2 examples from earlier sessions: how tools were used there, not facts "
         "about the present task. Take no name, number or other value from them. Values in angle "
@@ -70,6 +70,11 @@ def test_the_note_for_the_model():
     assert one.system.startswith("Journeyman shows 1 example from earlier sessions: ")
     assert "value from it. " in one.system
     assert one.system.endswith("cut.\n\nAsk first.")
+
+    # Messages begin with the note where there is a place for it.
+    assert OPENING.messages()[0] == {"role": "system", "content": OPENING.system}
+    assert OPENING.messages("responses")[0]["content"] == OPENING.system
+    assert OPENING.messages("anthropic")[0] == {"role": "user", "content": "Who is it?"}
 
 
 @table("form", FAULTS)
@@ -87,24 +92,41 @@ def test_an_opening_ends_with_an_assistant(form):
     assert OPENING.messages(form)[-1]["role"] == "assistant"
 
 
-def test_messages_begin_with_the_note_where_there_is_a_place_for_it():
-    assert OPENING.messages()[0] == {"role": "system", "content": OPENING.system}
-    assert OPENING.messages("responses")[0]["content"] == OPENING.system
-    assert OPENING.messages("anthropic")[0] == {"role": "user", "content": "Who is it?"}
-
-
-def test_the_same_example_twice_has_its_own_ids():
+def test_ids_in_all_forms():
+    # The same example twice has its own ids.
     opening = Opening(task="t", choices=(choice(LOOK), choice(LOOK)))
     assert openai_faults(opening.messages()) == []
     assert len(set(ids_in(opening.messages()))) == 2
 
-
-def test_all_forms_have_the_same_ids_and_they_are_known_as_ours():
+    # All forms have the same ids and they are known as ours.
     ids = ids_in(OPENING.messages())
     assert len(ids) == 3
     assert ids_in(OPENING.messages("responses")) == ids
     assert ids_in(OPENING.messages("anthropic")) == ids
     assert all(is_own_call_id(one) for one in ids)
+
+    # Ids that are there by accident are not used again.
+    accident = ids_in(OPENING.messages())[1]
+    call = {"id": accident, "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    given = [
+        SYSTEM,
+        ASKED,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": accident, "content": "y"},
+    ]
+    injected = OPENING.inject(given)
+    assert injected[-3:] == given[1:]
+    assert openai_faults(injected) == []
+    assert len(ids_in(injected)) == 4
+    assert all(is_own_call_id(one) for one in ids_in(injected))
+    assert OPENING.inject(injected) == injected
+
+    # Ids are each once even when there are many.
+    ids = call_ids("0123456789abcdef", 100_000)
+    assert len(set(ids)) == 100_000
+    assert all(is_own_call_id(one) for one in ids[:1000])
+    assert call_ids("0123456789abcdef", 10) == ids[:10]
+    assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)
 
 
 def test_the_text_form():
@@ -120,28 +142,20 @@ def test_the_text_form():
     )
 
 
-def test_an_empty_opening_is_nothing_in_any_form():
+def test_what_cannot_be_shown():
+    # An empty opening is nothing in any form.
     assert EMPTY.is_empty
     assert EMPTY.system == EMPTY.id == EMPTY.messages("text") == ""
     assert [EMPTY.messages(form) for form in MESSAGE_FORMS] == [[], [], []]
     for form in MESSAGE_FORMS:
         assert EMPTY.inject([ASKED], form) == [ASKED]
 
-
-@table("form", MESSAGE_FORMS)
-def test_an_addendum_is_not_said_without_examples(form):
-    assert ONLY_TEXT.is_empty
-    assert ONLY_TEXT.system == ONLY_TEXT.messages("text") == ""
-    assert ONLY_TEXT.inject([ASKED], form) == [ASKED]
-
-
-def test_an_addendum_that_no_host_takes_is_mended():
+    # An addendum that no host takes is mended.
     mended = msgspec.structs.replace(OPENING, addendum="Ask\ud800 \x00first.")
     assert mended.system.endswith("\n\nAsk\ufffd \ufffdfirst.")
     assert msgspec.structs.replace(OPENING, addendum=" \n").system == OPENING.system
 
-
-def test_what_cannot_be_shown_is_in_no_form_and_in_no_list():
+    # What cannot be shown is in no form and in no list.
     with_unfit = msgspec.structs.replace(OPENING, choices=(UNFIT, *OPENING.choices))
     assert with_unfit.patterns == OPENING.patterns
     assert with_unfit.reasons == OPENING.reasons
@@ -149,6 +163,13 @@ def test_what_cannot_be_shown_is_in_no_form_and_in_no_list():
     for form in FAULTS:
         assert with_unfit.messages(form) == OPENING.messages(form)
     assert Opening(task="t", choices=(UNFIT,)).is_empty
+
+
+@table("form", MESSAGE_FORMS)
+def test_an_addendum_is_not_said_without_examples(form):
+    assert ONLY_TEXT.is_empty
+    assert ONLY_TEXT.system == ONLY_TEXT.messages("text") == ""
+    assert ONLY_TEXT.inject([ASKED], form) == [ASKED]
 
 
 def test_the_id_names_what_the_model_sees():
@@ -204,14 +225,14 @@ def test_bytes_stay_as_they_have_always_been():
     assert ids_in(OPENING.messages()) == ["jmLL0aPFy", "jm7jpHExs", "jmLCLcZ1I"]
 
 
-def test_the_opening_comes_after_the_system_messages_which_stay_as_they_are():
+def test_where_the_note_goes():
+    # The opening comes after the system messages which stay as they are.
     given = [SYSTEM, {"role": "developer", "content": "Be brief."}, ASKED]
     injected = OPENING.inject(given)
     assert injected == [*given[:2], *OPENING.messages(), ASKED]
     assert openai_faults(injected) == []
 
-
-def test_for_hosts_that_take_one_system_message_the_note_is_added_to_it():
+    # For hosts that take one system message the note is added to it.
     given = [SYSTEM, ASKED]
     injected = OPENING.inject(given, one_system=True)
     assert injected == [
@@ -221,25 +242,26 @@ def test_for_hosts_that_take_one_system_message_the_note_is_added_to_it():
     ]
     assert openai_faults(injected) == []
 
-
-def test_without_a_system_message_the_note_is_one():
+    # Without a system message the note is one.
     injected = OPENING.inject([ASKED])
     assert injected == [*OPENING.messages(), ASKED]
     assert openai_faults(injected) == []
     assert OPENING.inject([]) == OPENING.messages()
 
-
-def test_the_last_of_several_system_messages_has_the_note():
+    # The last of several system messages has the note.
     given = [SYSTEM, {"role": "developer", "content": "Be brief."}, ASKED]
     injected = OPENING.inject(given, one_system=True)
     assert injected[0] == SYSTEM
     assert injected[1] == {"role": "developer", "content": f"Be brief.\n\n{OPENING.system}"}
     assert injected[2:] == [*OPENING.messages()[1:], ASKED]
 
-
-def test_only_leading_system_messages_count():
+    # Only leading system messages count.
     given = [SYSTEM, ASKED, {"role": "system", "content": "Hurry."}]
     assert OPENING.inject(given)[-2:] == given[1:]
+
+    # A system message of an unknown shape is left alone.
+    odd = {"role": "system", "content": {"text": "Be kind."}}
+    assert OPENING.inject([odd, ASKED], one_system=True) == [odd, *OPENING.messages(), ASKED]
 
 
 @table(
@@ -258,12 +280,8 @@ def test_a_system_message_that_says_nothing(content):
     assert injected == [*OPENING.messages(), ASKED]
 
 
-def test_a_system_message_of_an_unknown_shape_is_left_alone():
-    odd = {"role": "system", "content": {"text": "Be kind."}}
-    assert OPENING.inject([odd, ASKED], one_system=True) == [odd, *OPENING.messages(), ASKED]
-
-
-def test_responses_items_follow_the_developer():
+def test_where_messages_go_in_other_forms():
+    # Responses items follow the developer.
     given = [{"type": "message", "role": "developer", "content": "Be kind."}, ASKED]
     injected = OPENING.inject(given, "responses")
     assert injected == [given[0], *OPENING.messages("responses"), ASKED]
@@ -272,23 +290,28 @@ def test_responses_items_follow_the_developer():
     assert one[0] == {**given[0], "content": f"Be kind.\n\n{OPENING.system}"}
     assert one[1:] == injected[2:]
 
-
-def test_anthropic_messages_come_first():
+    # Anthropic messages come first.
     injected = OPENING.inject([ASKED], "anthropic")
     assert injected == [*OPENING.messages("anthropic"), ASKED]
     assert anthropic_faults(injected) == []
     assert OPENING.inject([], "anthropic") == OPENING.messages("anthropic")
+
+    # An assistant may greet first in the other forms.
+    greeting = {"role": "assistant", "content": "Hello!"}
+    assert OPENING.inject([SYSTEM, greeting, ASKED])[-2:] == [greeting, ASKED]
+
+    # Two openings can be in one list.
+    other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
+    both = other.inject(OPENING.inject([SYSTEM, ASKED], one_system=True), one_system=True)
+    assert openai_faults(both) == []
+    assert len(ids_in(both)) == 4
+    assert OPENING.inject(both) == other.inject(both) == both
 
 
 @table("role", ["assistant", "system"])
 def test_anthropic_messages_that_no_user_begins(role):
     with pytest.raises(WrongInput, match=f"the first has the role '{role}'.*begins with a user's"):
         OPENING.inject([{"role": role, "content": "x"}, ASKED], "anthropic")
-
-
-def test_an_assistant_may_greet_first_in_the_other_forms():
-    greeting = {"role": "assistant", "content": "Hello!"}
-    assert OPENING.inject([SYSTEM, greeting, ASKED])[-2:] == [greeting, ASKED]
 
 
 @table("form", MESSAGE_FORMS)
@@ -317,36 +340,21 @@ def test_injecting_twice_is_injecting_once(form, one_system, system):
     assert OPENING.inject(later, form) == later
 
 
-def test_two_openings_can_be_in_one_list():
-    other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
-    both = other.inject(OPENING.inject([SYSTEM, ASKED], one_system=True), one_system=True)
-    assert openai_faults(both) == []
-    assert len(ids_in(both)) == 4
-    assert OPENING.inject(both) == other.inject(both) == both
-
-
-def test_ids_that_are_there_by_accident_are_not_used_again():
-    accident = ids_in(OPENING.messages())[1]
-    call = {"id": accident, "type": "function", "function": {"name": "x", "arguments": "{}"}}
-    given = [
-        SYSTEM,
-        ASKED,
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": accident, "content": "y"},
-    ]
-    injected = OPENING.inject(given)
-    assert injected[-3:] == given[1:]
-    assert openai_faults(injected) == []
-    assert len(ids_in(injected)) == 4
-    assert all(is_own_call_id(one) for one in ids_in(injected))
-    assert OPENING.inject(injected) == injected
-
-
-def test_text_cannot_be_injected():
+def test_which_messages_are_taken():
+    # Text cannot be injected.
     with pytest.raises(WrongInput, match=r'messages\("text"\)'):
         OPENING.inject([ASKED], "text")
     with pytest.raises(WrongInput, match=r'messages\("text"\)'):
         EMPTY.inject([ASKED], "text")
+
+    # Messages that are objects are refused with what to do.
+    with pytest.raises(WrongInput, match=r"Message 1 is a SimpleNamespace.*model_dump\(\)"):
+        OPENING.inject([SYSTEM, SimpleNamespace(role="user")])
+
+    # Any mapping is a message.
+    injected = OPENING.inject([MappingProxyType(SYSTEM), MappingProxyType(ASKED)])
+    assert injected == OPENING.inject([SYSTEM, ASKED])
+    assert json.dumps(injected)
 
 
 @table("opening", [OPENING, EMPTY], ids=["full", "empty"])
@@ -355,22 +363,3 @@ def test_a_form_that_does_not_exist(opening):
         opening.messages("gemini")
     with pytest.raises(WrongInput, match="no form 'gemini'"):
         opening.inject([ASKED], "gemini")
-
-
-def test_messages_that_are_objects_are_refused_with_what_to_do():
-    with pytest.raises(WrongInput, match=r"Message 1 is a SimpleNamespace.*model_dump\(\)"):
-        OPENING.inject([SYSTEM, SimpleNamespace(role="user")])
-
-
-def test_any_mapping_is_a_message():
-    injected = OPENING.inject([MappingProxyType(SYSTEM), MappingProxyType(ASKED)])
-    assert injected == OPENING.inject([SYSTEM, ASKED])
-    assert json.dumps(injected)
-
-
-def test_ids_are_each_once_even_when_there_are_many():
-    ids = call_ids("0123456789abcdef", 100_000)
-    assert len(set(ids)) == 100_000
-    assert all(is_own_call_id(one) for one in ids[:1000])
-    assert call_ids("0123456789abcdef", 10) == ids[:10]
-    assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)
