@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from tests.tables import table
 
 from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
 from journeyman.records.errors import StoreUnavailable, UnknownSession
@@ -153,16 +154,17 @@ WRONG: dict[str, object] = {
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("way", ["add", "set_total"])
+    @table("way", ["add", "set_total"])
     def test_what_is_no_count_is_unknown_and_logged(
         self, store: Store, way: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        write(store, *WRONG)
-        for name, value in WRONG.items():
+        write(store, *(f"{way} {kind}" for kind in WRONG))
+        for kind, value in WRONG.items():
+            name = f"{way} {kind}"
             wrong = {
                 field: value
                 for field in (*Tokens.__struct_fields__, "api_calls", "at")
-                if name != "half" or field not in ("cost_usd", "at")
+                if kind != "half" or field not in ("cost_usd", "at")
             }
             caplog.clear()
             with caplog.at_level(logging.INFO, logger="journeyman.store.accounts"):

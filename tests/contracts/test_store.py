@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.tables import table
 
 from journeyman.records import (
     Fragment,
@@ -385,7 +386,7 @@ class TestSearch:
         result = "head " + "x " * 600 + "tail"
         write(store, a_session("r"), [Message(key="r", position=1, role="tool", text=result)])
 
-    @pytest.mark.parametrize(
+    @table(
         ("query", "found"),
         [
             ("permission denied", {"phrase", "apart"}),
@@ -429,9 +430,9 @@ class TestDeleting:
         assert {hit.session for hit in store.sessions.search("parser")} == {"b"}
         engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
         with engine.connect() as connection:
-            for table in ("messages", "usage"):
+            for name in ("messages", "usage"):
                 rows = connection.execute(
-                    sa.text(f"SELECT count(DISTINCT session_row) FROM {table}")
+                    sa.text(f"SELECT count(DISTINCT session_row) FROM {name}")
                 )
                 assert rows.scalar() == 1
         engine.dispose()

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import sqlalchemy as sa
+from tests.tables import table
 
 from journeyman.records import (
     Fragment,
@@ -109,7 +110,7 @@ class TestKnowing:
         assert store.verdicts.known("r2") == {"a": verdicts("milder")}
         assert store.verdicts.known("r1").keys() == {"b"}
 
-    @pytest.mark.parametrize(
+    @table(
         "broken",
         [
             pytest.param(b"", id="empty"),

@@ -7,10 +7,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from tests.program import Command
+from tests.tables import table
 
 from journeyman.testing import Corpus
 
@@ -33,7 +35,7 @@ def write_lines(path: Path, lines: list[object]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@table(
     ("bad", "said"),
     [
         (json.dumps(claude_line(5)).encode()[:60], "not valid JSON"),
@@ -58,7 +60,8 @@ def write_lines(path: Path, lines: list[object]) -> Path:
         "a 50 MB line",
     ],
 )
-def test_a_bad_line_costs_one_line(command: Command, bad: bytes, said: str) -> None:
+def test_a_bad_line_costs_one_line(tmp_path: Path, bad: bytes, said: str) -> None:
+    command = Command(Path(tempfile.mkdtemp(dir=tmp_path)))
     lines = [claude_line(1), claude_line(2), bad, claude_line(3)]
     log = write_lines(command.home / "log.jsonl", lines)
     report = command.json("import", log)
@@ -83,7 +86,7 @@ def test_the_last_line_cut_off_is_read_when_it_is_complete(command: Command) -> 
     assert one["messages"] == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "said"),
     [
         (b"", "is empty"),
@@ -94,7 +97,8 @@ def test_the_last_line_cut_off_is_read_when_it_is_complete(command: Command) -> 
         (b"[1, 2", "no reader knows"),
     ],
 )
-def test_a_file_that_is_no_log(command: Command, corpus: Corpus, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_log(tmp_path: Path, corpus: Corpus, content: bytes, said: str) -> None:
+    command = Command(Path(tempfile.mkdtemp(dir=tmp_path)))
     folder = command.home / "logs"
     folder.mkdir()
     bad, good = folder / "bad.jsonl", folder / "good.jsonl"
@@ -228,6 +232,7 @@ def test_a_locked_store(command: Command, corpus: Corpus) -> None:
     command("import", log)
 
 
+@pytest.mark.soak  # it waits as long as the reader does
 def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
     copy = command.home / "state.db"
     copy.write_bytes(corpus.logs("hermes")[0].read_bytes())
@@ -261,8 +266,9 @@ def test_a_damaged_hermes_database(command: Command, corpus: Corpus) -> None:
     assert command.json("sessions", "list") == []
 
 
-@pytest.mark.parametrize("version", [12, 30])
-def test_hermes_databases_old_and_new(command: Command, version: int) -> None:
+@table("version", [12, 30])
+def test_hermes_databases_old_and_new(tmp_path: Path, version: int) -> None:
+    command = Command(Path(tempfile.mkdtemp(dir=tmp_path)))
     file = command.home / "state.db"
     database = sqlite3.connect(file)
     newer = "" if version == 12 else ", active INTEGER DEFAULT 1, compacted INTEGER DEFAULT 0"

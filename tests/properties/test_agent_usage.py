@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import asdict
 from tests.agents import agent, noting, tool
+from tests.tables import table
 
 from journeyman.agent.agent import Agent, Finished
 from journeyman.agent.compressing import INSTRUCTION as SUMMARISE
@@ -325,7 +326,7 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(talks=st.lists(talks, min_size=1, max_size=3), summaries=st.lists(tokens, min_size=1))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_the_store_has_what_was_reported(
     one_store: Store, knowledge: Path, talks: list[Talk], summaries: list[Tokens]
 ) -> None:
@@ -357,9 +358,7 @@ def life_with(*happens: Event, store: Store, knowledge: Path) -> Life:
     return life
 
 
-@pytest.mark.parametrize(
-    "event", ["", "cancelled", "interrupted", "killed", "killed_when_saved", "full", "down"]
-)
+@table("event", ["", "cancelled", "interrupted", "killed", "killed_when_saved", "full", "down"])
 def test_known_sums(one_store: Store, knowledge: Path, event: Event) -> None:
     life = life_with("", event, "", store=one_store, knowledge=knowledge)
     check(life)

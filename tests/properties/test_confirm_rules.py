@@ -69,7 +69,6 @@ def with_changed(details: dict[str, Any], way: tuple[Any, ...], new: Any) -> dic
 
 
 @given(details_of_any_kind.filter(bool), st.data())
-@settings(max_examples=150, deadline=None)
 def test_story_4_changing_any_leaf_changes_the_digest(
     details: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -93,7 +92,7 @@ def same_types(one: Any, other: Any) -> bool:
 
 
 @given(details_of_any_kind)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50)
 def test_the_order_of_names_changes_no_digest(details: dict[str, Any]) -> None:
     def turned(value: Any) -> Any:
         if isinstance(value, dict):
@@ -149,7 +148,6 @@ def entries_for(action: str) -> st.SearchStrategy[list[WhitelistEntry]]:
 
 
 @given(dangerous(), st.data())
-@settings(max_examples=200, deadline=None)
 def test_story_9_for_every_whitelist_a_never_bypass_action_needs_a_person(
     action: str, data: st.DataObject
 ) -> None:
@@ -171,7 +169,6 @@ def test_story_9_for_every_whitelist_a_never_bypass_action_needs_a_person(
 
 
 @given(leaves, constraints, values)
-@settings(max_examples=150, deadline=None)
 def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
     value: Any, drawn: dict[str, Constraint], more: Any
 ) -> None:
@@ -195,7 +192,7 @@ def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
 
 
 @given(details_of_any_kind, st.sampled_from([(), ("a",), ("a", "b")]), values)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50)
 def test_an_edit_changes_only_what_it_may(
     details: dict[str, Any], allowed: tuple[str, ...], new: Any
 ) -> None:
@@ -205,7 +202,6 @@ def test_an_edit_changes_only_what_it_may(
 
 
 @given(st.text(st.characters() | st.sampled_from("\\u{}5c\u202e\n\u2800"), max_size=40))
-@settings(max_examples=300, deadline=None)
 def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
     shown = visible(text)
     assert not any(is_hidden(one) for one in shown)
@@ -215,7 +211,7 @@ def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
 
 
 @given(details_of_any_kind, st.text("abcdefgh0123XYZ!-", min_size=6, max_size=20))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50)
 def test_masking_hides_by_name_and_changes_nothing_that_is_hashed(
     details: dict[str, Any], secret: str
 ) -> None:

@@ -71,7 +71,7 @@ openings = st.builds(
     choices=st.lists(st.builds(Choice, pattern=patterns(), reason=texts), max_size=6).map(tuple),
     addendum=st.just("") | texts,
 )
-slowly = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+slowly = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 @given(openings)

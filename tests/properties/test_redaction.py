@@ -51,7 +51,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=400)
 @given(texts)
 def test_redacting_what_is_redacted_changes_nothing(text: str) -> None:
     redactor = Redactor()
@@ -60,7 +59,6 @@ def test_redacting_what_is_redacted_changes_nothing(text: str) -> None:
     assert Redactor().text(once) == once
 
 
-@settings(max_examples=300)
 @given(values, st.sampled_from([None, 2]), st.booleans())
 def test_json_stays_json(value: object, indent: int | None, ascii_only: bool) -> None:
     arguments = json.dumps(value, indent=indent, ensure_ascii=ascii_only)

@@ -1,5 +1,6 @@
 """Reports of usage: what is known, what is estimated, what is open, and on which day it was."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,6 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.tables import table
 
 from journeyman.accounting import Accounting
 from journeyman.records import Fragment, Session, SessionId, Tokens, Usage
@@ -31,8 +33,10 @@ def prices(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+def store(tmp_path: Path, tables: Path) -> Iterator[Store]:
+    path = tmp_path / "journeyman.db"
+    shutil.copyfile(tables, path)
+    with Store(f"sqlite:///{path}") as store:
         yield store
 
 
@@ -81,12 +85,12 @@ class TestCost:
         total = Accounting(store, prices).report().total
         assert (total.cost_usd, total.unknown_cost, total.api_calls) == (0.5, 3, 4)
 
-    @pytest.mark.parametrize("column", ["input_tokens", "output_tokens"])
+    @table("column", ["input_tokens", "output_tokens"])
     def test_half_of_the_tokens_is_not_enough_for_an_estimate(
         self, store: Store, column: str
     ) -> None:
-        record(store, used("a", **{column: None}), used("b"))
-        total = Accounting(store, prices).report().total
+        record(store, used("a", **{column: None}), used("b"), name=column, source=column)
+        total = Accounting(store, prices).report(source=column).total
         assert total.cost_usd == pytest.approx(1010e-6)
         assert (total.unknown_tokens, total.unknown_cost, total.api_calls) == (1, 1, 2)
 
@@ -161,7 +165,7 @@ class TestLines:
 
 
 class TestDays:
-    @pytest.mark.parametrize(
+    @table(
         ("zone", "days"),
         [
             ("UTC", ["2026-03-28", "2026-03-29", "2026-03-29", "2026-03-30"]),
@@ -178,12 +182,12 @@ class TestDays:
         expected = dict.fromkeys(days, 0)
         for number, (moment, day) in enumerate(zip(at, days, strict=True)):
             # Also each alone: the span of time then begins on one side of the change or the other.
-            record(store, used("a", at=float(moment)), name="alone", source="alone")
-            record(store, used(f"{number}", at=float(moment)), source="together")
+            record(store, used("a", at=float(moment)), name=f"{zone} alone", source=f"{zone} alone")
+            record(store, used(f"{number}", at=float(moment)), name=zone, source=zone)
             expected[day] += 1
-            (alone,) = accounting.report("day", source="alone").rows
+            (alone,) = accounting.report("day", source=f"{zone} alone").rows
             assert alone.key == day
-        report = accounting.report("day", source="together")
+        report = accounting.report("day", source=zone)
         assert {line.key: line.api_calls for line in report.rows} == expected
         assert report.zone == zone
 

@@ -15,9 +15,20 @@ CHAT = [{"role": "user", "content": "What is 2 + 2?"}, {"role": "assistant", "co
 
 
 @pytest.fixture
-def jm(tmp_path: Path) -> Iterator[Journeyman]:
+def jm(tmp_path: Path, tables: Path) -> Iterator[Journeyman]:
+    (tmp_path / "home").mkdir()
+    shutil.copyfile(tables, tmp_path / "home" / "journeyman.db")
     environ = {"HOME": str(tmp_path)}
     with Journeyman(home=tmp_path / "home", environ=environ, clock=lambda: 5.0) as journeyman:
+        yield journeyman
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, imported_home: Path) -> Iterator[Journeyman]:
+    """The sample corpus, imported. Tests only read it."""
+    home = tmp_path_factory.mktemp("facade") / "home"
+    shutil.copytree(imported_home / ".journeyman", home)
+    with Journeyman(home=home, environ={}) as journeyman:
         yield journeyman
 
 
@@ -88,12 +99,6 @@ class TestImport:
 
 
 class TestReliability:
-    @pytest.fixture
-    def filled(self, tmp_path: Path, imported_home: Path) -> Iterator[Journeyman]:
-        shutil.copytree(imported_home / ".journeyman", tmp_path / "home")
-        with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
-            yield journeyman
-
     def test_a_profile_of_all_of_some_and_of_one(self, filled: Journeyman) -> None:
         everything = filled.profile()
         codex = filled.profile(source="codex")

@@ -1,11 +1,14 @@
 """Judging what is stored: once, in order, and kept as it goes."""
 
 import logging
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.tables import table
 
 from journeyman.judging import Judging
 from journeyman.records import (
@@ -22,6 +25,14 @@ from journeyman.records import (
     Verdict,
 )
 from journeyman.store.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path, tables: Path) -> Iterator[Store]:
+    path = tmp_path / "journeyman.db"
+    shutil.copyfile(tables, path)
+    with Store(f"sqlite:///{path}", busy_timeout_s=0.2) as store:
+        yield store
 
 
 class Judge:
@@ -165,6 +176,15 @@ class TestJudging:
 
 
 class TestKeeping:
+    def test_a_judge_that_fails_is_not_silenced(self, store: Store) -> None:
+        write_many(store, "a")
+
+        def broken(call: Call) -> Verdict:
+            raise RuntimeError(call.id)
+
+        with pytest.raises(RuntimeError, match="a"):
+            Judging(store, broken, "r1").judged(store.sessions.list())
+
     def test_progress_counts_the_sessions_that_had_to_be_judged(self, store: Store) -> None:
         write_many(store, "a", "b", "c", "d")
         overviews = store.sessions.list()
@@ -174,16 +194,16 @@ class TestKeeping:
         judging.judged(overviews, lambda *step: told.append(step))
         assert told == [(1, 3), (2, 3), (3, 3)]
 
-    @pytest.mark.parametrize(
-        ("limits", "kept"),
+    @table(
+        ("rules", "limits", "kept"),
         [
-            pytest.param({"most_sessions": 2}, 4, id="by sessions"),
-            pytest.param({"most_calls": 3}, 3, id="by calls"),
-            pytest.param({}, 0, id="none finished"),
+            ("by sessions", {"most_sessions": 2}, 4),
+            ("by calls", {"most_calls": 3}, 3),
+            ("none finished", {}, 0),
         ],
     )
     def test_an_interruption_keeps_the_batches_that_were_finished(
-        self, store: Store, limits: dict[str, int], kept: int
+        self, store: Store, rules: str, limits: dict[str, int], kept: int
     ) -> None:
         names = [f"s{n}" for n in range(7)]
         write_many(store, *names)
@@ -194,10 +214,10 @@ class TestKeeping:
 
         overviews = store.sessions.list()
         with pytest.raises(KeyboardInterrupt):
-            Judging(store, Judge(), "r1", **limits).judged(overviews, interrupt)
-        assert len(store.verdicts.known("r1")) == kept
+            Judging(store, Judge(), rules, **limits).judged(overviews, interrupt)
+        assert len(store.verdicts.known(rules)) == kept
         judge = Judge()
-        judged = Judging(store, judge, "r1").judged(overviews)
+        judged = Judging(store, judge, rules).judged(overviews)
         assert calls_of(judged) == {name: [name] for name in names}
         assert len(judge.asked) == 7 - kept
 
@@ -226,33 +246,36 @@ class TestKeeping:
         assert calls_of(judging.judged(overviews)) == {"a": ["a"]}
 
 
-def refuse_writes(store: Store, url: str) -> None:
+def refuse_writes(store: Store) -> None:
     """From here on the database can only be read, whoever runs this: root may write to any file."""
+    is_sqlite = store._engine.dialect.name == "sqlite"
+    setting = "PRAGMA query_only=ON" if is_sqlite else "SET default_transaction_read_only = on"
 
     def read_only(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
-        driver.cursor().execute("PRAGMA query_only=ON")
+        driver.cursor().execute(setting)
+        if not is_sqlite:
+            driver.commit()
 
-    if store._engine.dialect.name == "sqlite":
-        sa.event.listen(store._engine, "connect", read_only)
-    else:
-        engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-        with engine.begin() as connection:
-            setting = f"ALTER DATABASE {engine.url.database} SET default_transaction_read_only = on"
-            connection.execute(sa.text(setting))
-        engine.dispose()
+    sa.event.listen(store._engine, "connect", read_only)
     store._engine.dispose()
 
 
 class TestWithoutKeeping:
+    @pytest.fixture
+    def store(self, database_url: str) -> Iterator[Store]:
+        """On both databases: they refuse in ways of their own."""
+        with Store(database_url, busy_timeout_s=0.2) as store:
+            yield store
+
     def test_a_database_that_can_only_be_read_still_answers(
-        self, store: Store, database_url: str, caplog: pytest.LogCaptureFixture
+        self, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.INFO, logger="journeyman.judging")
         write_many(store, "a", "b", "c")
         overviews = store.sessions.list()
         judging = Judging(store, Judge(), "r1", most_sessions=1)
         judging.judged([one for one in overviews if one.session.id == "a"])
-        refuse_writes(store, database_url)
+        refuse_writes(store)
         for _ in range(2):
             judge = Judge()
             judged = Judging(store, judge, "r1", most_sessions=1).judged(overviews)
@@ -274,15 +297,6 @@ class TestWithoutKeeping:
             other.close()
             judging.judged(store.sessions.list())
             assert store.verdicts.known("r1").keys() == {"a", "b"}
-
-    def test_a_judge_that_fails_is_not_silenced(self, store: Store) -> None:
-        write_many(store, "a")
-
-        def broken(call: Call) -> Verdict:
-            raise RuntimeError(call.id)
-
-        with pytest.raises(RuntimeError, match="a"):
-            Judging(store, broken, "r1").judged(store.sessions.list())
 
 
 def write_child(
@@ -330,12 +344,13 @@ class TestLineage:
         write_child(store, "second", "first", turn(1, "a"), turn(2, "b"))
         assert stretches(store, "second")[0] == {"first": ["a", "b", "c"], "second": ["a", "b"]}
 
-    @pytest.mark.parametrize("kind", ["branch", "subagent", "reset"])
+    @table("kind", ["branch", "subagent", "reset"])
     def test_other_descent_is_no_compression(self, store: Store, kind: LineageKind) -> None:
-        write(store, "first", turn(1, "a"))
-        write_child(store, "second", "first", turn(1, "b"), kind=kind)
-        assert stretches(store, "second") == ({"second": ["b"]}, "")
-        assert stretches(store, "first") == ({"first": ["a"]}, "")
+        first, second = f"{kind} 1", f"{kind} 2"
+        write(store, first, turn(1, "a"))
+        write_child(store, second, first, turn(1, "b"), kind=kind)
+        assert stretches(store, second) == ({second: ["b"]}, "")
+        assert stretches(store, first) == ({first: ["a"]}, "")
 
     def test_a_missing_parent_is_said(self, store: Store) -> None:
         write_child(store, "second", "gone", turn(1, "b"))

@@ -265,7 +265,7 @@ class TestWrongUse:
         assert said in refused(kept, arguments)
         assert kept.templates.list() == []
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=50)
     @given(
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.integers() | st.text(),

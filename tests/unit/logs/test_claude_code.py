@@ -872,7 +872,7 @@ class TestReadingOn:
         assert store.sessions == expected
 
     @settings(
-        max_examples=150,
+        max_examples=50,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )

@@ -2,6 +2,7 @@ import json
 import sqlite3
 
 import pytest
+from tests.tables import table
 
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.logfile import LogFile
@@ -77,9 +78,13 @@ class Hermes:
         self.connection.executescript(schema)
         self._clock = 1_767_225_600.0
 
-    def insert(self, table, **columns):
+    def empty(self):
+        """Forget all rows, for the next of several cases."""
+        self.connection.executescript("DELETE FROM sessions; DELETE FROM messages;")
+
+    def insert(self, name, **columns):
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+        statement = f"INSERT INTO {name} ({names}) VALUES ({marks})"
         return self.connection.execute(statement, tuple(columns.values())).lastrowid
 
     def session(self, session_id="s1", **columns):
@@ -169,13 +174,13 @@ class TestMessages:
         assert reading.calls()[0].result == '{"exit_code": 0}'
         assert reading.skips == []
 
-    def test_order_is_that_of_ids_not_of_times(self, any_hermes, read):
-        any_hermes.session()
+    def test_order_is_that_of_ids_not_of_times(self, hermes, read):
+        hermes.session()
         for text, at in (("one", 300), ("two", 100), ("three", 200)):
-            any_hermes.message("user", text, timestamp=at)
-        assert [m.text for m in read(READER, any_hermes.path).messages] == ["one", "two", "three"]
+            hermes.message("user", text, timestamp=at)
+        assert [m.text for m in read(READER, hermes.path).messages] == ["one", "two", "three"]
 
-    @pytest.mark.parametrize(
+    @table(
         ("content", "text"),
         [
             ("\x00json:" + json.dumps([{"type": "text", "text": "Look"}]), "Look"),
@@ -197,6 +202,7 @@ class TestMessages:
         ],
     )
     def test_content(self, hermes, read, content, text):
+        hermes.empty()
         hermes.session()
         hermes.message("user", content)
         assert read(READER, hermes.path).messages[0].text == text
@@ -207,14 +213,14 @@ class TestMessages:
         hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
         assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
 
-    def test_bookkeeping_is_dropped_and_unknown_roles_are_reported(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.message("session_meta", "{}")
-        any_hermes.message("user", "Hi")
-        any_hermes.message("narrator", "Meanwhile")
-        any_hermes.message("assistant", "[memory]")
-        any_hermes.message("assistant", "[SILENT]")
-        reading = read(READER, any_hermes.path)
+    def test_bookkeeping_is_dropped_and_unknown_roles_are_reported(self, hermes, read):
+        hermes.session()
+        hermes.message("session_meta", "{}")
+        hermes.message("user", "Hi")
+        hermes.message("narrator", "Meanwhile")
+        hermes.message("assistant", "[memory]")
+        hermes.message("assistant", "[SILENT]")
+        reading = read(READER, hermes.path)
         assert [m.text for m in reading.messages] == ["Hi", "[SILENT]"]
         (skip,) = reading.skips
         assert skip.line == 0
@@ -251,29 +257,30 @@ class TestMessages:
         texts = [m.text for m in read(READER, any_hermes.path).messages]
         assert texts == ["Hi", "Hello", "Where were we?", "Go on", "Yes"]
 
-    def test_long_sessions_come_in_fragments(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.connection.execute("BEGIN")
+    def test_long_sessions_come_in_fragments(self, hermes, read):
+        hermes.session()
+        hermes.connection.execute("BEGIN")
         for number in range(2 * FRAGMENT_MESSAGES + 5):
-            any_hermes.message("user", f"{number}")
-        any_hermes.connection.execute("COMMIT")
-        reading = read(READER, any_hermes.path)
+            hermes.message("user", f"{number}")
+        hermes.connection.execute("COMMIT")
+        reading = read(READER, hermes.path)
         assert [len(f.messages) for f in reading.fragments] == [FRAGMENT_MESSAGES] * 2 + [5]
         assert [f.replaces for f in reading.fragments] == [True, False, False]
 
-    def test_a_session_without_messages(self, any_hermes, read):
-        any_hermes.session()
-        reading = read(READER, any_hermes.path)
+    def test_a_session_without_messages(self, hermes, read):
+        hermes.session()
+        reading = read(READER, hermes.path)
         assert (reading.session.id, reading.messages) == ("s1", [])
 
 
 class TestToolCalls:
     def calls(self, hermes, read, column):
+        hermes.empty()
         hermes.session()
         hermes.message("assistant", "x", tool_calls=column)
         return read(READER, hermes.path)
 
-    @pytest.mark.parametrize("times", [1, 2, 3])
+    @table("times", [1, 2, 3])
     def test_encoded_more_than_once(self, hermes, read, times):
         column = calls("terminal")
         for _ in range(times - 1):
@@ -284,13 +291,13 @@ class TestToolCalls:
         column = json.dumps([json.dumps(json.loads(calls("terminal"))[0])])
         assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
 
-    @pytest.mark.parametrize("column", [None, "", "[]", "null", "[1, null]"])
+    @table("column", [None, "", "[]", "null", "[1, null]"])
     def test_none(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert reading.messages[0].tool_calls == ()
         assert reading.skips == []
 
-    @pytest.mark.parametrize("column", ["{broken", '"text"', "7", "[" * 5000])
+    @table("column", ["{broken", '"text"', "7", "[" * 5000])
     def test_broken_ones_are_reported_and_what_was_said_is_kept(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert [skip.line for skip in reading.skips] == [0]
@@ -317,10 +324,9 @@ class TestToolCalls:
             ("c", "z", "not json"),
         ]
 
-    @pytest.mark.parametrize(
-        ("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")]
-    )
+    @table(("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")])
     def test_composite_ids(self, hermes, read, asked, answered):
+        hermes.empty()
         hermes.session()
         column = json.dumps([{"id": asked, "function": {"name": "x", "arguments": "{}"}}])
         hermes.message("assistant", tool_calls=column)
@@ -328,7 +334,7 @@ class TestToolCalls:
         (call,) = read(READER, hermes.path).calls()
         assert (call.id, call.result) == ("a", "done")
 
-    @pytest.mark.parametrize(
+    @table(
         "arguments",
         [
             {"name": "web_search", "arguments": {"q": "x"}},
@@ -343,7 +349,7 @@ class TestToolCalls:
         (call,) = self.calls(hermes, read, column).calls()
         assert (call.tool, json.loads(call.arguments)) == ("web_search", {"q": "x"})
 
-    @pytest.mark.parametrize("arguments", ['{"calls":[{"name":"a"},{"name":"b"}]}', "{}", "{x"])
+    @table("arguments", ['{"calls":[{"name":"a"},{"name":"b"}]}', "{}", "{x"])
     def test_what_cannot_be_peeled_stays(self, hermes, read, arguments):
         column = json.dumps(
             [{"id": "c", "function": {"name": "tool_call", "arguments": arguments}}]
@@ -412,12 +418,12 @@ class TestCompaction:
         ]
         assert len(reading.calls()) == 1
 
-    def test_a_session_that_begins_with_a_summary_is_its_first_generation(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.message("system", "Be helpful")
-        any_hermes.message("user", self.SUMMARY)
-        any_hermes.message("user", "On")
-        assert [m.generation for m in read(READER, any_hermes.path).messages] == [0, 0, 0]
+    def test_a_session_that_begins_with_a_summary_is_its_first_generation(self, hermes, read):
+        hermes.session()
+        hermes.message("system", "Be helpful")
+        hermes.message("user", self.SUMMARY)
+        hermes.message("user", "On")
+        assert [m.generation for m in read(READER, hermes.path).messages] == [0, 0, 0]
 
     def test_a_summary_in_parts(self, hermes, read):
         hermes.session()
@@ -442,6 +448,7 @@ class TestCompaction:
 
 class TestLineage:
     def lineage(self, hermes, read, *, parent="p", parent_end=None, marks=None, source="cli"):
+        hermes.empty()
         if parent == "p":
             hermes.session("p", end_reason=parent_end)
         hermes.session(
@@ -452,54 +459,46 @@ class TestLineage:
         )
         return read(READER, hermes.path).sessions["child"].lineage
 
-    @pytest.mark.parametrize(
-        ("mark", "kind"),
-        [("_branched_from", "branch"), ("_delegate_from", "subagent"), ("_reset_from", "reset")],
+    @table(
+        ("facts", "kind"),
+        [
+            ({"marks": {"_branched_from": "p"}, "parent_end": "compression"}, "branch"),
+            ({"marks": {"_delegate_from": "p"}, "parent_end": "compression"}, "subagent"),
+            ({"marks": {"_reset_from": "p"}, "parent_end": "compression"}, "reset"),
+            ({"parent_end": "compression"}, "compression"),
+            ({"source": "subagent"}, "subagent"),
+            ({"source": "tool", "parent_end": "compression"}, "unknown"),
+            ({"parent_end": "idle"}, "unknown"),
+        ],
     )
-    def test_marks(self, any_hermes, read, mark, kind):
-        lineage = self.lineage(any_hermes, read, marks={mark: "p"}, parent_end="compression")
-        assert lineage == Lineage(parent="p", kind=kind)
+    def test_kinds(self, any_hermes, read, facts, kind):
+        assert self.lineage(any_hermes, read, **facts) == Lineage(parent="p", kind=kind)
 
-    def test_compression(self, any_hermes, read):
-        assert self.lineage(any_hermes, read, parent_end="compression").kind == "compression"
-
-    def test_an_inherited_mark_does_not_count(self, any_hermes, read):
+    def test_an_inherited_mark_does_not_count(self, hermes, read):
         marks = {"_branched_from": "grandparent", "_delegate_from": "other"}
-        found = self.lineage(any_hermes, read, marks=marks, parent_end="compression")
+        found = self.lineage(hermes, read, marks=marks, parent_end="compression")
         assert found.kind == "compression"
 
-    def test_a_subagent(self, any_hermes, read):
-        assert self.lineage(any_hermes, read, source="subagent").kind == "subagent"
+    def test_the_parent_is_missing(self, hermes, read):
+        assert self.lineage(hermes, read, parent="gone") == Lineage(parent="gone", kind="unknown")
+        for parent in (None, "", "child"):
+            assert self.lineage(hermes, read, parent=parent) is None
 
-    def test_a_tool_never_goes_on(self, any_hermes, read):
-        found = self.lineage(any_hermes, read, source="tool", parent_end="compression")
-        assert found.kind == "unknown"
-
-    def test_another_end(self, any_hermes, read):
-        assert self.lineage(any_hermes, read, parent_end="idle").kind == "unknown"
-
-    def test_the_parent_is_missing(self, any_hermes, read):
-        found = self.lineage(any_hermes, read, parent="gone")
-        assert found == Lineage(parent="gone", kind="unknown")
-
-    @pytest.mark.parametrize("parent", [None, "", "child"])
-    def test_no_parent_or_itself(self, any_hermes, read, parent):
-        assert self.lineage(any_hermes, read, parent=parent) is None
-
-    def test_in_a_circle(self, any_hermes, read):
-        any_hermes.session("a", parent_session_id="b", end_reason="compression")
-        any_hermes.session("b", parent_session_id="a", end_reason="compression")
-        sessions = read(READER, any_hermes.path).sessions
+    def test_in_a_circle(self, hermes, read):
+        hermes.session("a", parent_session_id="b", end_reason="compression")
+        hermes.session("b", parent_session_id="a", end_reason="compression")
+        sessions = read(READER, hermes.path).sessions
         assert {name: session.lineage.parent for name, session in sessions.items()} == {
             "a": "b",
             "b": "a",
         }
 
-    @pytest.mark.parametrize("config", [None, "", "{broken", "[]", '"text"', "[" * 5000])
-    def test_odd_configurations(self, any_hermes, read, config):
-        any_hermes.session("p", end_reason="compression")
-        any_hermes.session("child", parent_session_id="p", model_config=config)
-        assert read(READER, any_hermes.path).sessions["child"].lineage.kind == "compression"
+    @table("config", [None, "", "{broken", "[]", '"text"', "[" * 5000])
+    def test_odd_configurations(self, hermes, read, config):
+        hermes.empty()
+        hermes.session("p", end_reason="compression")
+        hermes.session("child", parent_session_id="p", model_config=config)
+        assert read(READER, hermes.path).sessions["child"].lineage.kind == "compression"
 
 
 class TestUsage:
@@ -517,17 +516,17 @@ class TestUsage:
         assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (6, 50, 9000)
         assert (usage.cost_usd, usage.cost_origin) == (0.5, "estimated")
 
-    def test_all_zero_is_not_known(self, any_hermes, read):
-        any_hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
-        assert read(READER, any_hermes.path).usage == []
+    def test_all_zero_is_not_known(self, hermes, read):
+        hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
+        assert read(READER, hermes.path).usage == []
 
-    def test_a_cost_without_tokens_is_a_cost(self, any_hermes, read):
-        any_hermes.session(actual_cost_usd=0.25)
-        (usage,) = read(READER, any_hermes.path).usage
+    def test_a_cost_without_tokens_is_a_cost(self, hermes, read):
+        hermes.session(actual_cost_usd=0.25)
+        (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == (0.25, "actual")
         assert usage.input_tokens is None
 
-    @pytest.mark.parametrize(
+    @table(
         ("actual", "estimated", "said"),
         [
             (0.2, 0.3, (0.2, "actual")),
@@ -538,6 +537,7 @@ class TestUsage:
         ],
     )
     def test_actual_before_estimated(self, hermes, read, actual, estimated, said):
+        hermes.empty()
         hermes.session(input_tokens=1, actual_cost_usd=actual, estimated_cost_usd=estimated)
         (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == said
@@ -635,15 +635,15 @@ class TestReadingAgain:
         hermes.connection.execute("UPDATE session_model_usage SET actual_cost_usd = 0.5")
         assert self.changed(hermes, read, reading.state) == ["s1"]
 
-    def test_many_sessions_are_marked_on_the_way(self, any_hermes):
-        any_hermes.connection.execute("BEGIN")
+    def test_many_sessions_are_marked_on_the_way(self, hermes):
+        hermes.connection.execute("BEGIN")
         for number in range(450):
-            any_hermes.session(f"s{number}")
-        any_hermes.connection.execute("COMMIT")
-        events = list(READER.read(LogFile(any_hermes.path), None))
+            hermes.session(f"s{number}")
+        hermes.connection.execute("COMMIT")
+        events = list(READER.read(LogFile(hermes.path), None))
         marks = [event.state for event in events if not hasattr(event, "session")]
         assert [len(state.memory["sessions"]) for state in marks] == [200, 400, 450]
-        rest = list(READER.read(LogFile(any_hermes.path), marks[1]))
+        rest = list(READER.read(LogFile(hermes.path), marks[1]))
         assert len([event for event in rest if hasattr(event, "session")]) == 50
 
 
@@ -668,25 +668,25 @@ class TestTheFile:
         any_hermes.connection.execute("COMMIT")
         assert len(read(READER, any_hermes.path, reading.state).messages) == 2
 
-    def test_what_comes_during_the_reading_is_for_the_next(self, any_hermes, read):
-        any_hermes.connection.execute("PRAGMA journal_mode = WAL")
+    def test_what_comes_during_the_reading_is_for_the_next(self, hermes, read):
+        hermes.connection.execute("PRAGMA journal_mode = WAL")
         for name in ("s1", "s2"):
-            any_hermes.session(name)
-            any_hermes.message("user", "Hi", name)
-        events = READER.read(LogFile(any_hermes.path), None)
+            hermes.session(name)
+            hermes.message("user", "Hi", name)
+        events = READER.read(LogFile(hermes.path), None)
         first = next(events)
-        any_hermes.message("user", "Later", "s2")
+        hermes.message("user", "Later", "s2")
         rest = list(events)
         assert [len(event.messages) for event in (first, *rest[:-1])] == [1, 1]
-        again = read(READER, any_hermes.path, rest[-1].state)
+        again = read(READER, hermes.path, rest[-1].state)
         assert list(again.sessions) == ["s2"]
 
-    def test_locked(self, any_hermes):
-        any_hermes.session()
-        any_hermes.connection.execute("BEGIN EXCLUSIVE")
+    def test_locked(self, hermes):
+        hermes.session()
+        hermes.connection.execute("BEGIN EXCLUSIVE")
         reader = HermesReader(busy_timeout_s=0.01)
         with pytest.raises(LogUnreadable, match=r"state\.db: database is locked\. Another program"):
-            list(reader.read(LogFile(any_hermes.path), None))
+            list(reader.read(LogFile(hermes.path), None))
 
     def test_another_programs_database(self, tmp_path):
         path = tmp_path / "state.db"
@@ -705,19 +705,20 @@ class TestTheFile:
         with pytest.raises(NotALog, match="it has no tables"):
             list(READER.read(LogFile(path), None))
 
-    @pytest.mark.parametrize("kept", [0.02, 0.1, 0.5, 0.9])
-    def test_cut_off(self, any_hermes, kept):
-        any_hermes.connection.execute("BEGIN")
+    @table("kept", [0.02, 0.1, 0.5, 0.9])
+    def test_cut_off(self, tmp_path, kept):
+        hermes = Hermes(tmp_path / f"{kept}.db", V30)
+        hermes.connection.execute("BEGIN")
         for number in range(40):
-            any_hermes.session(f"s{number}")
+            hermes.session(f"s{number}")
             for _ in range(10):
-                any_hermes.message("user", "x" * 500, f"s{number}")
-        any_hermes.connection.execute("COMMIT")
-        any_hermes.connection.close()
-        data = any_hermes.path.read_bytes()
-        any_hermes.path.write_bytes(data[: int(len(data) * kept)])
+                hermes.message("user", "x" * 500, f"s{number}")
+        hermes.connection.execute("COMMIT")
+        hermes.connection.close()
+        data = hermes.path.read_bytes()
+        hermes.path.write_bytes(data[: int(len(data) * kept)])
         with pytest.raises(LogUnreadable, match="whole SQLite database"):
-            list(READER.read(LogFile(any_hermes.path), None))
+            list(READER.read(LogFile(hermes.path), None))
 
     def test_not_a_database_behind_the_first_bytes(self, tmp_path):
         path = tmp_path / "state.db"
@@ -725,16 +726,16 @@ class TestTheFile:
         with pytest.raises(LogUnreadable, match="not a database"):
             list(READER.read(LogFile(path), None))
 
-    def test_a_search_index_that_nobody_here_can_open(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.connection.executescript(
+    def test_a_search_index_that_nobody_here_can_open(self, hermes, read):
+        hermes.session()
+        hermes.connection.executescript(
             """
             PRAGMA writable_schema = 1;
             INSERT INTO sqlite_master VALUES ('table', 'messages_fts', 'messages_fts', 0,
               'CREATE VIRTUAL TABLE messages_fts USING not_installed (content)');
             """
         )
-        assert read(READER, any_hermes.path).session.id == "s1"
+        assert read(READER, hermes.path).session.id == "s1"
 
     def test_a_name_with_signs_that_mean_something_in_an_address(self, tmp_path, read):
         folder = tmp_path / "50% of #1?"
