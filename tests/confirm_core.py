@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import databases
+
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import Accepted, Ballot, Granted
 from journeyman.confirm.policy import Policy
@@ -31,6 +33,8 @@ from journeyman.store.store import Store
 
 EVERYTHING = Policy(rate_limit=100_000, requester_limit=100_000)
 """The built-in rules, and nobody is limited."""
+LOOK_S = 0.05
+"""How often a service of a test looks for what others wrote."""
 
 
 class Clock:
@@ -122,8 +126,8 @@ async def confirm_core(
     """A service for as long as the block lasts."""
     clock = clock or Clock()
     read = policy if callable(policy) else lambda: policy
-    with Store(database or f"sqlite:///{home / 'journeyman.db'}") as store:
-        service = Service(store.confirmations, home, read, clock=clock, **told)
+    with Store(database or databases.database(home)) as store:
+        service = Service(store.confirmations, home, read, clock=clock, look_s=LOOK_S, **told)
         await service.start()
         try:
             yield Core(service, store, clock)

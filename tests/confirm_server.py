@@ -23,6 +23,8 @@ from typing import Any, Literal
 
 import httpx2
 from msgspec import Struct
+from tests import databases
+from tests.confirm_core import LOOK_S
 
 from journeyman.confirm import credentials
 from journeyman.confirm.policy_file import read_policy
@@ -43,7 +45,7 @@ class ConfirmServer:
         self.service = service
         self.store = store
         self.home = home
-        self._client = httpx2.Client(timeout=30, trust_env=False)
+        self._client = plain_client()
         self._known: dict[str, str] = {}
         self._making = threading.Lock()
 
@@ -130,7 +132,7 @@ class ConfirmServer:
     def visitor(self) -> httpx2.Client:
         """A client at the page's port that nobody has logged in with."""
         headers = {"Origin": self.page_url, "Sec-Fetch-Site": "same-origin"}
-        return httpx2.Client(base_url=self.page_url, headers=headers, timeout=30, trust_env=False)
+        return plain_client(base_url=self.page_url, headers=headers)
 
     def card(self, id_: str) -> Confirmation:
         """A card as it is stored."""
@@ -145,6 +147,13 @@ class ConfirmServer:
 
     def close(self) -> None:
         self._client.close()
+
+
+def plain_client(**options: Any) -> httpx2.Client:
+    """A client for addresses without TLS; to read the machine's certificates takes longer than most
+    requests.
+    """
+    return httpx2.Client(**{"timeout": 30, "trust_env": False, "verify": False, **options})
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -212,13 +221,14 @@ def confirm_server(
     home.mkdir(parents=True, exist_ok=True)
     file = home / "policy.toml"
     file.write_text(policy or f"requester_limit = {rate_limit}\n")
-    store = Store(database or f"sqlite:///{home / 'journeyman.db'}")
+    store = Store(database or databases.database(home))
     try:
         service = kind(
             store.confirmations,
             home,
             partial(read_policy, file, rate_limit=rate_limit),
             clock=clock,
+            look_s=LOOK_S,
         )
         service.told_new = told_new or service.told_new
         service.told_settled = told_settled or service.told_settled

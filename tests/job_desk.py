@@ -8,35 +8,25 @@
 The answers that went to the terminal are in `jobs.heard`.
 """
 
-import functools
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.databases import database
+
 from journeyman import Journeyman
 from journeyman.models.model import Model
 from journeyman.records.job import Run
 from journeyman.schedule.routing import Route
-from journeyman.store.store import Store
 from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import Line
 
 NOW = 1_798_000_000.0
 """Wed 2026-12-23 04:26:40 UTC."""
 ROOM = 128_000
-
-
-@functools.cache
-def _empty_database() -> bytes:
-    """A database with its tables, made once: making them takes longer than most tests do."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journeyman.db"
-        Store(f"sqlite:///{path}").close()
-        return path.read_bytes()
 
 
 class Clock:
@@ -57,7 +47,7 @@ class Desk:
         self.scripts = self.home / "scripts"
         for made in (self.scripts, self.workdir):
             made.mkdir(parents=True, mode=0o700, exist_ok=True)
-        (self.home / "journeyman.db").write_bytes(_empty_database())
+        database(self.home)
         self.clock = Clock()
         self.journeyman = Journeyman(
             home=self.home, environ={"HOME": str(folder), **more}, clock=self.clock

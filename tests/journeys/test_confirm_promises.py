@@ -22,7 +22,7 @@ import pyotp
 import pytest
 import rfc8785
 from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
-from tests.confirm_server import ConfirmServer, bearer, confirm_server
+from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import Accepted, Granted
@@ -829,7 +829,7 @@ class TestWait:
 
         def events() -> list[dict[str, Any]]:
             with (
-                httpx2.Client(trust_env=False, timeout=30) as client,
+                plain_client() as client,
                 client.stream("GET", f"{server.url}{path}/events", headers=bearer(token)) as lines,
             ):
                 told = []

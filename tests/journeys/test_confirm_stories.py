@@ -28,7 +28,7 @@ import pytest
 import sqlalchemy as sa
 from itsdangerous import URLSafeSerializer
 from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
-from tests.confirm_server import ConfirmServer, bearer, confirm_server
+from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.unit.confirm.notices.outside import PostBox
 
 from journeyman import Journeyman
@@ -764,7 +764,7 @@ class TestStory14Replay:
         start = threading.Barrier(25)
 
         def say(thread: int) -> list[httpx2.Response]:
-            with httpx2.Client(base_url=server.url, trust_env=False, timeout=30) as client:
+            with plain_client(base_url=server.url) as client:
                 start.wait()
                 return [
                     client.post(

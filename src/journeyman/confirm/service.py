@@ -28,7 +28,7 @@ from journeyman.confirm.redeeming import cancel, redeem
 from journeyman.confirm.signing import Signing, read_key
 from journeyman.confirm.statistics import stats_of
 from journeyman.confirm.submitting import prepare, submit
-from journeyman.confirm.upkeep import CHANGES_OF_WHO, Upkeep
+from journeyman.confirm.upkeep import CHANGES_OF_WHO, LOOK_S, Upkeep
 from journeyman.confirm.writer import Writer
 from journeyman.records.confirmation import (
     AuditEntry,
@@ -70,6 +70,7 @@ class Service:
         read_policy: Callable[[], Policy],
         *,
         clock: Callable[[], float] = time.time,
+        look_s: float = LOOK_S,
     ) -> None:
         self.policy = read_policy()
         self.signing = Signing(read_key(files / "confirm.key"))
@@ -93,6 +94,7 @@ class Service:
             changed=self._changed_elsewhere,
             took_policy=self._took_policy,
             clock=clock,
+            look_s=look_s,
         )
 
     async def start(self) -> None:

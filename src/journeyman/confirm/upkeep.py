@@ -26,7 +26,8 @@ _Found = TypeVar("_Found")
 CHANGES_OF_WHO = frozenset(("credential_made", "credential_revoked", "logged_out"))
 """What the audit says when a credential that was looked up may no longer be good."""
 
-_LOOK_S = 0.5
+LOOK_S = 0.5
+"""How often others' changes are looked for."""
 _AFTER_PROBLEM_S = 2.0
 
 
@@ -48,8 +49,10 @@ class Upkeep:
         changed: Changed,
         took_policy: Callable[[Policy], None],
         clock: Callable[[], float],
+        look_s: float = LOOK_S,
     ) -> None:
         self._confirmations = confirmations
+        self._look_s = look_s
         self._writer = writer
         self._read_policy = read_policy
         self._changed = changed
@@ -130,13 +133,13 @@ class Upkeep:
             await self.sweep()
             due = self._next_expiry
         if due is None:
-            return _LOOK_S
-        return min(max(due - self._clock(), 0.0), _LOOK_S)
+            return self._look_s
+        return min(max(due - self._clock(), 0.0), self._look_s)
 
     async def _look_turn(self) -> float:
         await self._apart(self._look)
         await self._look_at_policy()
-        return _LOOK_S
+        return self._look_s
 
     def _look(self) -> None:
         """Find what other processes wrote: the audit has an entry for everything."""

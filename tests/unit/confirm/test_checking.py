@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.databases import database
 
 from journeyman.confirm.checking import anchored, verify
 from journeyman.records.errors import AuditBroken
@@ -10,7 +11,7 @@ from journeyman.store.store import Store
 
 
 def test_the_end_is_held_against_what_was_noted(tmp_path: Path) -> None:
-    with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
+    with Store(database(tmp_path)) as store:
         known, path = store.confirmations, tmp_path / "confirm.anchor"
         empty = verify(known, None)
         assert (empty.ok, empty.entries) == (True, 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.confirm_core import confirm_core
+from tests.databases import database
 
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import LoggedIn
@@ -21,7 +22,7 @@ NOW = 1_800_000_000.0
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
     home = tmp_path_factory.mktemp("home")
-    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+    with Store(database(home)) as store:
         with store.confirmations.writing(NOW) as ledger:
             credentials.add_approver(ledger, "ann", "test")
             credentials.add_agent(ledger, "builder", "test")

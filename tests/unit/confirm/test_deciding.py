@@ -6,6 +6,7 @@ from typing import Any
 import pyotp
 import pytest
 from tests.confirm_core import refused_as
+from tests.databases import database
 
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import Accepted, Ballot
@@ -54,7 +55,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     home = tmp_path_factory.mktemp("home")
-    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+    with Store(database(home)) as store:
         yield Desk(store.confirmations)
 
 

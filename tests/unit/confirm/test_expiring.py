@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.databases import database
+
 from journeyman.confirm.expiring import expire_due
 from journeyman.records.confirmation import Confirmation, ConfirmationId
 from journeyman.store.store import Store
@@ -36,7 +38,7 @@ def test_what_is_due_ends_and_nothing_else_does(tmp_path: Path) -> None:
         card(2, status="approved"),
         card(3, status="denied"),
     ]
-    with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
+    with Store(database(tmp_path)) as store:
         known = store.confirmations
         with known.writing(NOW) as ledger:
             for one in (*kept, *(card(number) for number in range(10, 520))):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.confirm_core import refused_as
+from tests.databases import database
 from tests.tables import table
 
 from journeyman.confirm.answers import Accepted
@@ -30,7 +31,7 @@ POLICY = Policy(
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
     home: Path = tmp_path_factory.mktemp("home")
-    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+    with Store(database(home)) as store:
         yield store.confirmations
 
 

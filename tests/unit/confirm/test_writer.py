@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.confirm_core import Clock
+from tests.databases import database
 
 from journeyman.confirm.writer import Writer
 from journeyman.records.errors import ServiceUnavailable
@@ -42,7 +43,7 @@ def write(
         finally:
             await asyncio.to_thread(writer.stop)
 
-    with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
+    with Store(database(home)) as store:
         results = asyncio.run(run(store))
         found = store.confirmations.audit(limit=1_000)
         assert store.confirmations.audit_break()[0] is None
@@ -91,5 +92,5 @@ def test_after_its_end_nothing_is_taken(tmp_path: Path) -> None:
         with pytest.raises(ServiceUnavailable, match="stopping"):
             await writer.do(noting("late"))
 
-    with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
+    with Store(database(tmp_path)) as store:
         asyncio.run(run(store))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx2
-from tests.confirm_server import ConfirmServer, bearer, until
+from tests.confirm_server import ConfirmServer, bearer, plain_client, until
 
 
 class Heard:
@@ -43,7 +43,7 @@ class Heard:
 @contextmanager
 def listening(server: ConfirmServer, path: str, secret: str) -> Iterator[Heard]:
     with (
-        httpx2.Client(base_url=server.url, trust_env=False, timeout=20) as client,
+        plain_client(base_url=server.url) as client,
         client.stream("GET", path, headers=bearer(secret)) as answer,
     ):
         assert answer.status_code == 200
@@ -108,7 +108,7 @@ def test_a_client_that_goes_away_frees_its_place(server: ConfirmServer) -> None:
     with listening(server, f"/confirm/{card['id']}/events", server.agent()):
         until(lambda: len(server.serving.waiting) == 1)
     until(lambda: len(server.serving.waiting) == 0)
-    with httpx2.Client(trust_env=False, timeout=0.3) as client:
+    with plain_client(timeout=0.3) as client:
         url = f"{server.url}/confirm/{card['id']}?wait=60"
         try:
             client.get(url, headers=bearer(server.agent()))
