@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from tests.confirm_core import EVERYTHING, Core, confirm_core, refused_as
 from tests.confirm_server import confirm_server
+from tests.tables import table
 
 from journeyman.agent.dispatch import Dispatch, Question
 from journeyman.agent.gate.gate import Gate
@@ -185,20 +186,22 @@ def test_a_link_from_a_notice_shows_no_secret(tmp_path: Path) -> None:
         assert "correct-horse" not in shown.text
 
 
-@pytest.mark.parametrize(
+@table(
     ("details", "whole"),
     [({"n": 1}, True), ({"note": "x" * 5000, "n": 1}, False), ({"password": "rm -rf /"}, False)],
     ids=["short", "cut", "hidden"],
 )
 def test_no_button_approves_what_a_chat_does_not_show(
-    tmp_path: Path, details: dict[str, Any], whole: bool
+    tmp_path_factory: pytest.TempPathFactory, details: dict[str, Any], whole: bool
 ) -> None:
+    folder = tmp_path_factory.mktemp("row")
+
     async def work(core: Core) -> None:
         card = await core.ask(details=details)
         text = notice_of(card, page_link="http://p/", audit_head="1:aa")
         assert text.shows_all(3600) is whole
 
-    run(tmp_path, work)
+    run(folder, work)
 
 
 def test_a_script_that_changes_while_a_person_decides_is_not_run(tmp_path: Path) -> None:

@@ -5,18 +5,22 @@ import json
 import re
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from tests.confirm_server import ConfirmServer, confirm_server
+from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.program import Command, Process
+from tests.tables import table
 
 from journeyman.confirm.client import ConfirmClient
+from journeyman.confirm.received import Card
 from journeyman.records.errors import ConfirmationRefused
 
 _LONGEST_S = 60.0
@@ -105,6 +109,22 @@ def waiting_card(ann: ConfirmClient, action: str) -> Any:
     )
 
 
+@contextmanager
+def decided(
+    ann: ConfirmClient, action: str, decide: Callable[[Card], object]
+) -> Iterator[Callable[[], Card]]:
+    """While the block asks and waits, somebody decides on the card; afterwards, the card."""
+
+    def work() -> Card:
+        card: Card = waiting_card(ann, action)
+        decide(card)
+        return card
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        yield done.result
+
+
 def is_refused(client: ConfirmClient) -> bool:
     try:
         client.list()
@@ -117,39 +137,38 @@ class TestRequest:
     def test_waits_for_the_approval_and_uses_it_up(
         self, office: Office, ann: ConfirmClient
     ) -> None:
-        running = office.start(
-            "request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s"
-        )
-        card = waiting_card(ann, "pay_rent")
-        assert (card.details, card.session_key) == ({"amount": 900}, "s")
-        ann.approve(card.id, card.digest, reason="in time")
-        done = running.wait(code=0)
+        def approve(card: Card) -> None:
+            assert (card.details, card.session_key) == ({"amount": 900}, "s")
+            ann.approve(card.id, card.digest, reason="in time")
+
+        asked = ("request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s")
+        with decided(ann, "pay_rent", approve) as card_of:
+            done = office(*asked)
+        card = card_of()
         assert "Approved by ann: in time." in done.stdout
         assert card.short_id in done.stdout
         assert card.page_url in done.stdout
         assert office.server.card(card.id).status == "redeemed"
 
     def test_a_no_ends_with_one(self, office: Office, ann: ConfirmClient) -> None:
-        running = office.start("request", "pay_fine", "It was me")
-        card = waiting_card(ann, "pay_fine")
-        ann.deny(card.id, reason=HIDDEN)
-        done = running.wait(code=1)
+        with decided(ann, "pay_fine", lambda card: ann.deny(card.id, reason=HIDDEN)):
+            done = office("request", "pay_fine", "It was me", code=1)
         assert f"Denied by ann: {ESCAPED}. Do not do it." in done.stdout
 
     def test_changed_parameters_are_a_no_unless_taken(
         self, office: Office, ann: ConfirmClient
     ) -> None:
+        def change(card: Card) -> None:
+            ann.approve(card.id, card.digest, details={"amount": 5})
+
         for number, options in enumerate(((), ("--edits",))):
             action = f"pay_part_{number}"
-            running = office.start(
-                "request", action, "Some of it", "--detail", "amount=9", *options
-            )
-            card = waiting_card(ann, action)
-            ann.approve(card.id, card.digest, details={"amount": 5})
-            done = running.wait(code=0 if options else 1)
+            asked = ("request", action, "Some of it", "--detail", "amount=9", *options)
+            with decided(ann, action, change) as card_of:
+                done = office(*asked, code=0 if options else 1)
             assert '"amount": 5' in done.stdout
             used = "redeemed" if options else "approved"
-            assert office.server.card(card.id).status == used
+            assert office.server.card(card_of().id).status == used
 
     def test_ctrl_c_takes_it_back(self, office: Office, ann: ConfirmClient) -> None:
         running = office.start("request", "pay_later", "Perhaps")
@@ -172,7 +191,7 @@ class TestRequest:
         card = office.asked("pay_c", "Text", "--detail", "a=b=c", "--detail", 'v="2.10"')
         assert card["details"] == {"a": "b=c", "v": "2.10"}
 
-    @pytest.mark.parametrize(
+    @table(
         ("arguments", "code", "said"),
         [
             (("pay_x",), 2, "DESCRIPTION"),
@@ -307,7 +326,7 @@ class TestDeciding:
         assert "deny by ann over api: no money" in shown
         assert office.json("show", card["id"])["votes"][0]["approver"] == "ann"
 
-    @pytest.mark.parametrize("columns", ["80", "120"])
+    @table("columns", ["80", "120"])
     def test_the_list_fits_the_terminal(self, office: Office, columns: str) -> None:
         for number in range(3):
             office.asked("pay_" + "y" * 60, f"{HIDDEN} {number}" + " long words" * 30)
@@ -347,7 +366,7 @@ class TestWhitelist:
         assert office.asked("feed_dog", "Wuff again", *details)["status"] == "pending"
         assert "Nothing is let through" in office("whitelist", "list", **office.as_ann).stdout
 
-    @pytest.mark.parametrize(
+    @table(
         ("arguments", "code", "said"),
         [
             (("deploy_production",), 1, "never be bypassed"),
@@ -477,19 +496,41 @@ class TestPolicy:
 
 
 class TestServe:
-    def test_the_first_start_shows_the_login_once(self, tmp_path: Path) -> None:
-        command = Command(tmp_path)
-        with served(command) as (url, key), ConfirmClient(url, key) as ann:
-            assert ann.health().status == "ok"
-            assert ann.whitelist() == []
-        with served(command) as (url, key), ConfirmClient(url) as nobody:
-            assert key == ""
-            assert nobody.health().pending == 0
-            assert is_refused(nobody)
+    def test_the_first_start_shows_the_login_once_and_a_signal_ends_it_well(
+        self, tmp_path: Path
+    ) -> None:
+        listening = threading.Event()
 
-    def test_for_trying_it_out(self, tmp_path: Path) -> None:
+        def follow(address: str, token: str) -> list[str]:
+            heard = []
+            headers = bearer(token)
+            with plain_client() as client, client.stream("GET", address, headers=headers) as told:
+                for line in told.iter_lines():
+                    heard.append(line)
+                    listening.set()
+            return heard
+
         command = Command(tmp_path)
-        with served(command, "--anonymous") as (url, _), ConfirmClient(url) as nobody:
+        with ThreadPoolExecutor(1) as pool:
+            with (
+                served(command, signal.SIGTERM) as (url, key),
+                ConfirmClient(url, key) as ann,
+                ConfirmClient(url) as nobody,
+            ):
+                assert ann.whitelist() == []
+                assert is_refused(nobody)
+                token = command.json("confirm", "token", "add", "builder")["token"]
+                with ConfirmClient(url, token) as agent:
+                    card = agent.request("wave", "Hello")
+                following = pool.submit(follow, f"{url}/confirm/{card.id}/events", token)
+                assert listening.wait(_LONGEST_S)
+            assert following.result(_LONGEST_S)[0] == "event: confirmation"
+        with (
+            served(command, signal.SIGINT, "--anonymous") as (url, key),
+            ConfirmClient(url) as nobody,
+        ):
+            assert key == ""
+            assert nobody.health().pending == 1
             assert nobody.request("wave", "Hello").requester == "anonymous"
 
     def test_where_it_cannot(self, tmp_path: Path, server: ConfirmServer) -> None:
@@ -502,16 +543,16 @@ class TestServe:
 
 
 @contextmanager
-def served(command: Command, *options: str) -> Iterator[tuple[str, str]]:
-    """The service as a person starts it and stops it with Ctrl-C: its address, and the key that it
-    showed.
-    """
+def served(
+    command: Command, stopped_by: signal.Signals, *options: str
+) -> Iterator[tuple[str, str]]:
+    """The service as a person starts and stops it: its address, and the key that it showed."""
     running = command.start("confirm", "serve", "--port", "0", "--page-port", "0", *options)
     try:
         said = found(lambda: re.search(r"agents\s+(\S+)\n.*notices", running.printed, re.DOTALL))
         key = re.search(r"jmk_\S+", running.printed)
         yield said[1], key[0] if key else ""
     finally:
-        running.signal(signal.SIGINT)
+        running.signal(stopped_by)
         done = running.wait(code=0)
     assert "Stopped." in done.stdout

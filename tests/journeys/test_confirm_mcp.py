@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.types import TextContent, Tool
 from tests.confirm_server import ConfirmServer, confirm_server
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -179,7 +180,7 @@ class TestCalls:
         refused = model.error("request_confirmation", action="pay_bill", approved=True, **said)
         assert "no parameter 'approved'" in refused
 
-    @pytest.mark.parametrize(
+    @table(
         ("tool", "arguments", "said"),
         [
             ("request_confirmation", {"action": "x", "description": "y"}, "needs details"),
@@ -212,14 +213,14 @@ class TestCalls:
         assert said in model.error(tool, **arguments)
 
 
-@pytest.mark.parametrize("tool", NAMES)
-def test_without_a_token_they_say_what_to_set(tmp_path: Path, tool: str) -> None:
-    given = {"action": "x", "description": "y"} if tool == "request_confirmation" else {"id": "a"}
-    details = {"details": {}} if tool.startswith("re") else {}
+def test_without_a_token_they_say_what_to_set(tmp_path: Path) -> None:
     with connected(tmp_path) as model:
-        said = model.error(tool, **given, **details)
-    assert "JOURNEYMAN_CONFIRM_TOKEN" in said
-    assert "must not be done" in said
+        for tool in NAMES:
+            given = {"action": "x", "description": "y"} if tool == NAMES[0] else {"id": "a"}
+            details = {"details": {}} if tool.startswith("re") else {}
+            said = model.error(tool, **given, **details)
+            assert "JOURNEYMAN_CONFIRM_TOKEN" in said, tool
+            assert "must not be done" in said, tool
 
 
 def test_story_10_without_a_service(tmp_path: Path) -> None:

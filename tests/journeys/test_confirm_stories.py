@@ -29,6 +29,7 @@ import sqlalchemy as sa
 from itsdangerous import URLSafeSerializer
 from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
+from tests.tables import table
 from tests.unit.confirm.notices.outside import PostBox
 
 from journeyman import Journeyman
@@ -38,13 +39,12 @@ from journeyman.confirm.deciding import decide
 from journeyman.confirm.expiring import expire_due
 from journeyman.confirm.notices.text import notice_of
 from journeyman.confirm.policy import Policy, Rule
-from journeyman.confirm.policy_file import PolicyFile
 from journeyman.confirm.running import Notifying
 from journeyman.confirm.service import Service
 from journeyman.confirm.shown_text import visible
 from journeyman.confirm.signing import read_key
 from journeyman.records.confirmation import Confirmation, Refusal
-from journeyman.records.errors import AuditBroken, BadSetting
+from journeyman.records.errors import AuditBroken
 from journeyman.store.confirmation_tables import audit
 from journeyman.store.store import Store
 from journeyman.testing import ScriptedModel
@@ -223,7 +223,7 @@ class TestStory05SelfApproval:
 class TestStory06Csrf:
     """The whole matrix is in test_doors."""
 
-    @pytest.mark.parametrize(
+    @table(
         ("headers", "status"),
         [
             ({"Host": "evil.example"}, 403),
@@ -236,7 +236,7 @@ class TestStory06Csrf:
         ],
         ids=["host", "host_prefix", "origin", "null", "site", "text", "form"],
     )
-    @pytest.mark.parametrize("page", [False, True], ids=["agents_port", "page_port"])
+    @table("page", [False, True], ids=["agents_port", "page_port"])
     def test_story_06_csrf_and_rebinding(
         self, server: ConfirmServer, page: bool, headers: dict[str, str], status: int
     ) -> None:
@@ -249,10 +249,6 @@ class TestStory06Csrf:
         assert server.send("POST", path, key, **sent).status_code == status
         assert server.card(card["id"]).status == "pending"
         assert server.send("POST", path, key, **{**sent, "headers": kind}).status_code == 200
-
-    def test_story_06_a_page_without_an_origin_is_not_trusted(self, server: ConfirmServer) -> None:
-        body = {"name": "ann", "key": server.approver("ann")}
-        assert server.post("/login", "", body, page=True).status_code == 403
 
 
 def test_story_07_clickjacking(server: ConfirmServer) -> None:
@@ -284,7 +280,7 @@ def test_story_08_invisible_text(server: ConfirmServer) -> None:
 class TestStory09WhitelistBypass:
     """For all whitelists, as a property: test_confirm_whitelist."""
 
-    @pytest.mark.parametrize(
+    @table(
         ("action", "details"),
         [
             ("run_command", {"command": "ls; rm -rf ~"}),
@@ -308,44 +304,6 @@ class TestStory09WhitelistBypass:
         assert covered["status"] == "auto_approved"
         assert server.submit(action=action, details=details)["status"] == "pending"
         assert server.delete(f"/whitelist/{added['id']}", ann).status_code == 200
-
-    def test_story_09_an_empty_whitelist_lets_nothing_through(self, tmp_path: Path) -> None:
-        async def work(core: Core) -> None:
-            for action in ("export", "cd", "echo", "true", "*", ""):
-                assert (await core.ask(action=action)).status == "pending"
-
-        run_core(tmp_path, work)
-
-    def test_story_09_a_policy_that_others_can_write_is_not_taken(self, tmp_path: Path) -> None:
-        file = tmp_path / "confirm.toml"
-        file.write_text('[[rules]]\naction = "*"\ntier = "routine"\n')
-        file.chmod(0o666)
-        with pytest.raises(BadSetting, match="can be written by everybody"):
-            PolicyFile(file, rate_limit=10).read()
-
-    def test_story_09_a_changed_policy_is_written_down_and_a_broken_one_not_taken_up(
-        self, tmp_path: Path
-    ) -> None:
-        file = tmp_path / "confirm.toml"
-        file.write_text("requester_limit = 5\n")
-        file.chmod(0o600)
-        policy = PolicyFile(file, rate_limit=10)
-
-        async def work(core: Core) -> None:
-            file.write_text('[[rules]]\naction = "*"\ntier = "routine"\n')
-            for _ in range(1_000):
-                if len(core.audit("policy_changed")) == 2:
-                    break
-                await asyncio.sleep(0.02)
-            noted = core.audit("policy_changed")
-            assert [entry.about["policy"]["requester_limit"] for entry in noted] == [5, 60]
-            assert (await core.ask(action="delete_data")).status == "pending"
-            before = core.service.policy
-            file.write_text("rules = 3\n")
-            await asyncio.sleep(0.7)
-            assert core.service.policy is before
-
-        run_core(tmp_path, work, policy.read)  # type: ignore[arg-type]
 
 
 # Story 10: the agent's gate with the real service, and with everything that is none.
@@ -392,8 +350,8 @@ def gate_at(home: Path, url: str, token: str) -> Iterator[Gate]:
 
 
 @contextmanager
-def impostor(answer: bytes | None) -> Iterator[str]:
-    """Something else on the service's port: says always the same, or nothing."""
+def impostor(said: list[bytes]) -> Iterator[str]:
+    """Something else on the service's port: says what is first in the list."""
     listening = socket.create_server(("127.0.0.1", 0))
     kept: list[socket.socket] = []
 
@@ -404,10 +362,9 @@ def impostor(answer: bytes | None) -> Iterator[str]:
             except OSError:
                 return
             kept.append(connection)
-            if answer is not None:
-                connection.recv(65_536)
-                connection.sendall(answer)
-                connection.shutdown(socket.SHUT_WR)
+            connection.recv(65_536)
+            connection.sendall(said[0])
+            connection.shutdown(socket.SHUT_WR)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -502,23 +459,24 @@ class TestStory10FailOpen:
             server.post(f"/confirm/{card['id']}/deny", server.approver("ann"))
             assert again.result(LONGEST_S)["approved"] is False
 
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            http("200 OK", b"{"),
-            http("200 OK", b'{"approved": true, "status": "approved"}'),
-            http("500 Internal Server Error", b"oops"),
-            http("204 No Content", b""),
-            http("401 Unauthorized", b'{"error": {"code": "unauthenticated", "message": "m"}}'),
-            b"",
-        ],
-        ids=["bad_json", "another_shape", "fault", "empty", "unknown_token", "hangs_up"],
-    )
-    def test_story_10_rubbish_is_a_no(self, tmp_path: Path, answer: bytes) -> None:
-        with impostor(answer) as url, gate_at(tmp_path, url, "token") as gate:
-            assert "nobody is here" in gate.run()["error"]
-            assert not gate.ran
-            assert gate.told
+    def test_story_10_rubbish_is_a_no(self, tmp_path: Path) -> None:
+        rubbish = {
+            "bad_json": http("200 OK", b"{"),
+            "another_shape": http("200 OK", b'{"approved": true, "status": "approved"}'),
+            "fault": http("500 Internal Server Error", b"oops"),
+            "empty": http("204 No Content", b""),
+            "unknown_token": http(
+                "401 Unauthorized", b'{"error": {"code": "unauthenticated", "message": "m"}}'
+            ),
+            "hangs_up": b"",
+        }
+        said = [b""]
+        with impostor(said) as url, gate_at(tmp_path, url, "token") as gate:
+            for name, answer in rubbish.items():
+                said[0] = answer
+                assert "nobody is here" in gate.run()["error"], name
+                assert not gate.ran, name
+                assert gate.told.pop(), name
 
     def test_story_10_nobody_at_the_port_is_a_no(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -526,11 +484,6 @@ class TestStory10FailOpen:
         with gate_at(tmp_path, url, "token") as gate:
             assert "nobody is here" in gate.run()["error"]
             assert not gate.ran
-
-    def test_story_10_a_slow_service_is_a_no(self) -> None:
-        with impostor(None) as url, ConfirmClient(url, "token", patience_s=0.2) as client:
-            answer = client.ask("terminal", "Slow.", {"command": "rm -rf src"})
-        assert (answer.approved, answer.grant) == (False, None)
 
     def test_story_10_a_stopped_agent_takes_its_question_back(
         self, server: ConfirmServer, tmp_path: Path
@@ -620,20 +573,6 @@ def test_story_10_and_12_the_service_is_killed(tmp_path: Path) -> None:
 
 
 class TestStory11LateDecisions:
-    def test_story_11_a_late_decision_is_told_that_it_is_late(self, tmp_path: Path) -> None:
-        async def work(core: Core) -> None:
-            ann = core.approver("ann")
-            card = await core.ask(timeout_s=30)
-            core.clock.forward(31)
-            late = await core.decide(card, ann, "deny", reason="no")
-            assert refused_as(late) == "expired"
-            ended = await core.now(card)
-            assert (ended.status, ended.settled_by, ended.votes) == ("expired", "service", ())
-            assert core.audit("denied") == []
-            assert core.audit("refused")[-1].about["code"] == "expired"
-
-        run_core(tmp_path, work)
-
     def test_story_11_races_around_the_deadline_have_one_end(self, tmp_path: Path) -> None:
         """Two threads with transactions of their own: one decides, one expires."""
         cards: list[Confirmation] = []
@@ -730,13 +669,16 @@ class TestStory13Prefetch:
         card = server.submit(description="Unfurled.")
         link = server.card_link(card["id"])
         key = server.approver("ann")
-        for _ in range(10):
-            for path in ("", "/approve", "/deny", "/events?x", "/redeem", "/cancel"):
-                if path == "/events?x":
-                    continue  # a stream goes on until it is settled
-                server.get(f"/confirm/{card['id']}{path}", key)
+        for secret in (key, server.agent()):
+            assert server.get(f"/confirm/{card['id']}", secret).status_code == 200
+            for way in ("approve", "deny", "redeem", "cancel"):
+                for method in ("GET", "HEAD"):
+                    looked = server.send(method, f"/confirm/{card['id']}/{way}", secret)
+                    assert looked.status_code == 405
             server.get("/open", page=True)
         assert server.card(card["id"]).status == "pending"
+        kinds = {entry.kind for entry in server.audit(confirmation=card["id"])}
+        assert kinds == {"submitted", "viewed"}
         headers = {"Origin": server.page_url}
         opened = server.post("/links/open", "", {"link": link}, page=True, headers=headers)
         assert (opened.status_code, opened.json()["view_only"]) == (200, card["id"])
@@ -793,12 +735,6 @@ class TestStory14Replay:
         assert kinds["approved"] + kinds["denied"] == 1
         assert kinds["refused"] == 199
 
-    def test_story_14_a_double_click_decides_once(self, server: ConfirmServer) -> None:
-        card = server.submit(description="Clicked twice.")
-        assert approve(server, card).status_code == 200
-        again = approve(server, card)
-        assert (again.status_code, again.json()["error"]["settled_by"]) == (409, "ann")
-
     def test_story_14_a_grant_and_a_link_are_used_once(self, server: ConfirmServer) -> None:
         card = server.submit(description="Redeemed twice.")
         approve(server, card)
@@ -812,7 +748,7 @@ class TestStory14Replay:
 
 
 class TestStory15AuditTampering:
-    @pytest.mark.parametrize(
+    @table(
         ("statement", "broken_at", "end_is_there"),
         [
             ("UPDATE audit SET entry = replace(entry, 'ann', 'eve') WHERE seq = 4", 4, True),
@@ -825,9 +761,14 @@ class TestStory15AuditTampering:
         ids=["edit", "edit_columns", "delete_middle", "reorder", "truncate", "empty"],
     )
     def test_story_15_tampering_is_found_and_named(
-        self, tmp_path: Path, statement: str, broken_at: int, end_is_there: bool
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        statement: str,
+        broken_at: int,
+        end_is_there: bool,
     ) -> None:
         """Where the end is gone, nothing more is written over it, not even that it stops."""
+        folder = tmp_path_factory.mktemp("row")
 
         async def work(core: Core) -> None:
             card = await core.ask()
@@ -835,7 +776,7 @@ class TestStory15AuditTampering:
             await core.ask(description="Another one.")
             assert (await core.service.verify_audit()).ok
             assert len(core.audit()) >= 5
-            engine = sa.create_engine(f"sqlite:///{tmp_path / 'journeyman.db'}")
+            engine = sa.create_engine(f"sqlite:///{folder / 'journeyman.db'}")
             with engine.begin() as connection:
                 connection.execute(sa.text(statement))
                 # To 5 and 4: the numbers are unique, so two cannot be swapped at once.
@@ -848,7 +789,7 @@ class TestStory15AuditTampering:
 
         checked: list[object] = []
         with nullcontext() if end_is_there else pytest.raises(AuditBroken, match="Nothing more"):
-            run_core(tmp_path, work)
+            run_core(folder, work)
         assert checked
 
     def test_story_15_a_chain_made_anew_does_not_fit_the_noted_head(self, tmp_path: Path) -> None:
@@ -892,14 +833,6 @@ class TestStory15AuditTampering:
         engine.dispose()
         with pytest.raises(AuditBroken, match="cut off"):
             run_core(tmp_path, work)
-
-    def test_story_15_every_notice_carries_the_head(self, server: ConfirmServer) -> None:
-        card = server.submit(description="Anchored.")
-        head = server.store.confirmations.audit_head()
-        text = notice_of(
-            server.card(card["id"]), page_link="http://p/", audit_head=f"{head[0]}:{head[1]}"
-        )
-        assert f"audit {head[0]}:{head[1][:16]}" in text.plain()
 
 
 def test_story_16_secrets_stay_in_the_house(tmp_path: Path) -> None:

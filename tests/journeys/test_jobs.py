@@ -14,6 +14,7 @@ from tests import model_server
 from tests.confirm_server import confirm_server, until
 from tests.job_desk import desk
 from tests.model_server import ModelServer
+from tests.tables import table
 
 from journeyman.records import Tokens
 from journeyman.records.errors import BadSetting, UnknownJob, WrongInput
@@ -72,7 +73,7 @@ class TestPrompt:
             assert [route.model for route in jobs.routes] == ["tiny"]
             assert "MODEL: tiny" in jobs.system
 
-    @pytest.mark.parametrize(
+    @table(
         ("prompt", "more", "model"),
         [
             ("Refactor the parser.", {}, "usual"),
@@ -82,14 +83,19 @@ class TestPrompt:
         ids=["hard", "own", "long"],
     )
     def test_the_block_is_built_after_routing(
-        self, tmp_path: Path, prompt: str, more: dict[str, str], model: str
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        prompt: str,
+        more: dict[str, str],
+        model: str,
     ) -> None:
+        folder = tmp_path_factory.mktemp("row")
         given = {
             "JOURNEYMAN_JOBS_SIMPLE_MODEL": "tiny",
             "JOURNEYMAN_JOBS_SIMPLE_WORDS": "8",
             "JOURNEYMAN_MODEL_NAME": "usual",
         }
-        with desk(tmp_path, says("Done."), **given) as jobs:
+        with desk(folder, says("Done."), **given) as jobs:
             assert jobs.run(prompt, **more).model == model
             assert f"MODEL: {model}\n" in jobs.system
 
@@ -132,9 +138,10 @@ class TestTools:
             assert jobs.tools == {"terminal", "read_file"}
             assert "TOOLS: terminal, read_file" in jobs.system
 
-    @pytest.mark.parametrize("name", ["cronjob", "send_message", "clarify", "no_such_tool"])
-    def test_some_are_never_had(self, tmp_path: Path, name: str) -> None:
-        with desk(tmp_path, says("Done.")) as jobs, pytest.raises(WrongInput, match=name):
+    @table("name", ["cronjob", "send_message", "clarify", "no_such_tool"])
+    def test_some_are_never_had(self, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+        folder = tmp_path_factory.mktemp("row")
+        with desk(folder, says("Done.")) as jobs, pytest.raises(WrongInput, match=name):
             jobs.run(tools=[name])
 
 
@@ -170,18 +177,19 @@ class TestGuard:
             assert "mystery" in caplog.text
             assert "could not be found out" in run.remarks[0]
 
-    @pytest.mark.parametrize("configured", ["128000", "32000"])
+    @table("configured", ["128000", "32000"])
     def test_a_configured_length_settles_it(
-        self, tmp_path: Path, inbox: ThreadingHTTPServer, configured: str
+        self, tmp_path_factory: pytest.TempPathFactory, inbox: ThreadingHTTPServer, configured: str
     ) -> None:
         """The endpoint is not asked for it, and asked for an answer only where it is enough."""
-        inbox.answers = 403  # type: ignore[attr-defined]
+        folder = tmp_path_factory.mktemp("row")
+        inbox.taken, inbox.answers = [], 403  # type: ignore[attr-defined]
         settings = {
             "JOURNEYMAN_MODEL_CONTEXT_LENGTH": configured,
             "JOURNEYMAN_MODEL_BASE_URL": f"http://127.0.0.1:{inbox.server_port}/v1",
             "JOURNEYMAN_MODEL_NAME": "far-away",
         }
-        with desk(tmp_path, **settings) as jobs:
+        with desk(folder, **settings) as jobs:
             name = jobs.add()
             run = jobs.journeyman.jobs.run(name, terminal=jobs.heard.append)
             is_enough = configured == "128000"
@@ -218,7 +226,7 @@ class TestProvider:
 
 
 class TestOutcome:
-    @pytest.mark.parametrize(
+    @table(
         ("answer", "status", "heard"),
         [
             ("Two disks are full.", "ok", "Two disks are full."),
@@ -230,9 +238,10 @@ class TestOutcome:
         ],
     )
     def test_what_the_agent_says(
-        self, tmp_path: Path, answer: str, status: str, heard: str | None
+        self, tmp_path_factory: pytest.TempPathFactory, answer: str, status: str, heard: str | None
     ) -> None:
-        with desk(tmp_path, says(answer)) as jobs:
+        folder = tmp_path_factory.mktemp("row")
+        with desk(folder, says(answer)) as jobs:
             run = jobs.run()
             assert run.status == status
             assert (jobs.heard == []) == (heard is None)
@@ -276,7 +285,7 @@ class TestOutcome:
             assert run.status == "failed"
             assert "at its end" in jobs.heard[0]
 
-    @pytest.mark.parametrize(
+    @table(
         ("more", "said"),
         [
             ({"skills": ["nowhere"]}, "nowhere"),
@@ -285,9 +294,10 @@ class TestOutcome:
         ],
     )
     def test_what_is_not_there_blocks(
-        self, tmp_path: Path, more: dict[str, str], said: str
+        self, tmp_path_factory: pytest.TempPathFactory, more: dict[str, str], said: str
     ) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
+        folder = tmp_path_factory.mktemp("row")
+        with desk(folder, says("Done.")) as jobs:
             run = jobs.run(**more)
             assert run.status == "blocked"
             assert said in run.reason
@@ -296,7 +306,7 @@ class TestOutcome:
 
 
 class TestScripts:
-    @pytest.mark.parametrize(
+    @table(
         ("text", "status", "said"),
         [
             ("echo no such disk >&2\nexit 3\n", "failed", "exit code 3: no such disk"),
@@ -306,9 +316,10 @@ class TestScripts:
         ids=["fails", "hangs", "hangs and does not listen"],
     )
     def test_a_script_that_does_not_work(
-        self, tmp_path: Path, text: str, status: str, said: str
+        self, tmp_path_factory: pytest.TempPathFactory, text: str, status: str, said: str
     ) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
+        folder = tmp_path_factory.mktemp("row")
+        with desk(folder, says("Done.")) as jobs:
             jobs.script("look.sh", f"#!/bin/sh\n{text}")
             run = jobs.run(script="look.sh", script_seconds=0.5)
             assert run.status == status
@@ -379,16 +390,11 @@ class TestDelivery:
             assert "Two disks are full." in taken["message"]
             assert "secret-token" not in msgspec.json.encode(run).decode()
 
-    def test_what_cannot_be_delivered_is_told_apart(
-        self, tmp_path: Path, inbox: ThreadingHTTPServer
-    ) -> None:
-        inbox.answers = 403  # type: ignore[attr-defined]
-        url = f"json://127.0.0.1:{inbox.server_port}/secret-token"
+    def test_what_cannot_be_delivered_is_told_apart(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Two disks are full.")) as jobs:
-            run = jobs.run(deliver=[url, "terminal"])
+            run = jobs.run(deliver=[f"file:{tmp_path}/nowhere/answers.md", "terminal"])
             assert run.status == "delivery_failed"
-            assert "403" in run.reason
-            assert "secret-token" not in run.reason
+            assert "No such file or directory" in run.reason
             assert run.delivered == ("terminal",)
             assert "Two disks are full." in Path(run.output).read_text()
 

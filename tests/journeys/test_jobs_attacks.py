@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.job_desk import desk
+from tests.tables import table
 
 from journeyman.agent_making import TOOL_NAMES
 from journeyman.records import Tokens
@@ -85,14 +86,13 @@ class TestLimits:
             assert run.tokens == 2_100
             assert len(jobs.asked) == 1
 
-    @pytest.mark.parametrize(
-        "limit", [{"tokens": 50_000}, {"cost_usd": 1.0, "model": "gpt-5-mini"}]
-    )
+    @table("limit", [{"tokens": 50_000}, {"cost_usd": 1.0, "model": "gpt-5-mini"}])
     def test_a_server_that_does_not_tell_what_it_uses(
-        self, tmp_path: Path, limit: dict[str, object]
+        self, tmp_path_factory: pytest.TempPathFactory, limit: dict[str, object]
     ) -> None:
+        folder = tmp_path_factory.mktemp("row")
         lines = [calls(LOOK, first=place, tokens=Tokens()) for place in range(5)]
-        with desk(tmp_path, *lines) as jobs:
+        with desk(folder, *lines) as jobs:
             run = jobs.run(**limit)
             assert (run.status, run.reason) == ("over_budget", UNTOLD)
             assert len(jobs.asked) == 1
@@ -140,15 +140,16 @@ class TestChanging:
             with pytest.raises(UnknownJob, match="none can be replaced"):
                 jobs.jobs.add("every 2h", "Look.", name="watch", replace=True)
 
-    @pytest.mark.parametrize(
+    @table(
         "wrong",
         [{"deliver": []}, {"tools": ["nope"]}, {"script": "../x.sh"}, {"script": "/etc/passwd"}],
         ids=["nowhere", "tool", "above", "elsewhere"],
     )
     def test_what_can_never_be_right_is_refused(
-        self, tmp_path: Path, wrong: dict[str, object]
+        self, tmp_path_factory: pytest.TempPathFactory, wrong: dict[str, object]
     ) -> None:
-        with desk(tmp_path) as jobs, pytest.raises(WrongInput):
+        folder = tmp_path_factory.mktemp("row")
+        with desk(folder) as jobs, pytest.raises(WrongInput):
             jobs.add(**wrong)
 
     def test_what_may_come_is_only_remarked(self, tmp_path: Path) -> None:

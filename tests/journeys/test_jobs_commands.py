@@ -234,7 +234,7 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("error", "said", "arguments"), BAD, ids=[" ".join(row[2]) for row in BAD])
+@table(("error", "said", "arguments"), BAD, ids=[" ".join(row[2]) for row in BAD])
 def test_bad_input_keeps_nothing(
     new_home: Path, error: type[Exception], said: str, arguments: tuple[str, ...]
 ) -> None:

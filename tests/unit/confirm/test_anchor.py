@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.confirm.anchor import Anchor
 from journeyman.records.errors import OutsideProblem
@@ -25,7 +26,7 @@ def test_what_was_noted_last_is_read(tmp_path: Path) -> None:
     anchor.close()
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [b"", b"5", b"x:" + b"a" * 64, b"5:abc", b"\xff", b"-1:" + b"a" * 64],
     ids=["empty", "no_digest", "no_number", "short", "no_text", "negative"],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.confirm_core import confirm_core
 from tests.databases import database
+from tests.tables import table
 
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import LoggedIn
@@ -29,7 +30,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
         yield store.confirmations
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     ["", " ann", "a b", "a:b", "-a", "a" * 65, "ä", "a\n", "Policy", "service", "ANONYMOUS"],
 )

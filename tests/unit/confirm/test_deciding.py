@@ -7,6 +7,7 @@ import pyotp
 import pytest
 from tests.confirm_core import refused_as
 from tests.databases import database
+from tests.tables import table
 
 from journeyman.confirm import credentials
 from journeyman.confirm.answers import Accepted, Ballot
@@ -93,7 +94,7 @@ def test_a_code_is_not_used_up_by_a_word_that_is_refused_for_another_reason(desk
     assert refused_as(desk.decide(other, policy=policy, code=code)) == "second_factor"
 
 
-@pytest.mark.parametrize("choice", ["approve", "deny"])
+@table("choice", ["approve", "deny"])
 def test_a_link_that_shows_one_card_decides_on_none(desk: Desk, choice: str) -> None:
     card = desk.card("look_only", details={"choice": choice})
     with desk.known.writing(NOW) as ledger:

@@ -150,13 +150,6 @@ def test_the_digest_changes_with_what_the_policy_says() -> None:
     assert len({one.digest, *(other.digest for other in others)}) == 6
 
 
-def test_a_policy_describes_itself() -> None:
-    shown = policy(("a", "ask"), more_never_bypass=("drop_table",)).describe()
-    assert shown["never_bypass"] == [*NEVER_BYPASS, "drop_table"]
-    assert shown["rules"][0]["action"] == "a"
-    assert "why" not in shown["rules"][0]
-
-
 SCHEMA = {
     "type": "object",
     "properties": {"to": {"$ref": "#/$defs/address"}, "count": {"type": "integer", "maximum": 3}},
@@ -299,7 +292,7 @@ def test_a_file_that_everybody_can_write_is_refused(tmp_path: Path) -> None:
 RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "problem"),
     [
         pytest.param("never_bypass = ]", "cannot be read.*line 1", id="no-toml"),

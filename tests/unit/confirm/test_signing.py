@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 from tests.unit.confirm.notices.outside import card
 
 from journeyman.confirm.signing import Signing, read_key
@@ -19,7 +20,7 @@ def test_the_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     assert [one.name for one in path.parent.iterdir()] == ["confirm.key"]
 
 
-@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64])
+@table("content", [b"", b"short", b"\xff" * 64])
 def test_a_key_that_is_none_is_not_used(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "confirm.key"
     path.write_bytes(content)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tables import table
 from tests.unit.confirm.notices.outside import PostBox, everybodys_log
 
 from journeyman.confirm.notices.apprise_service import AppriseService
@@ -148,7 +149,7 @@ def test_where_the_title_counts_the_body_leaves_room_for_it(box: Recovering) -> 
     assert 1990 <= len(box.received[0][1]["content"]) <= 2000
 
 
-@pytest.mark.parametrize(
+@table(
     ("written", "sent"),
     [
         ("@everyone look", "@ everyone look"),
@@ -171,7 +172,7 @@ def test_an_answer_calls_no_room_and_its_links_work(
     box: Recovering, written: str, sent: str
 ) -> None:
     delivered(box.url("ok"), message=Message(title=written, body=written, is_good=True))
-    arrived = box.received[0][1]
+    arrived = box.received[-1][1]
     assert (arrived["title"], arrived["message"]) == (sent, sent)
 
 
@@ -220,7 +221,7 @@ def test_a_file_is_added_to(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "said"),
     [
         ("file:answers.md", "whole path"),
@@ -240,17 +241,20 @@ def test_a_file_is_added_to(tmp_path: Path) -> None:
         *("dangling", "pipe", "no place", "empty"),
     ],
 )
-def test_a_place_that_cannot_be_one_is_refused(tmp_path: Path, name: str, said: str) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "dangling").symlink_to("nothing")
-    os.mkfifo(tmp_path / "pipe")
-    place = name.format(tmp_path)
+def test_a_place_that_cannot_be_one_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, said: str
+) -> None:
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "folder").mkdir()
+    (folder / "file").touch()
+    (folder / "link").symlink_to("file")
+    (folder / "dangling").symlink_to("nothing")
+    os.mkfifo(folder / "pipe")
+    place = name.format(folder)
     with pytest.raises(WrongInput, match=said):
         check_places([place])
     assert not delivered(place).delivered
-    assert (tmp_path / "file").read_text() == ""
+    assert (folder / "file").read_text() == ""
 
 
 def test_an_address_that_cannot_be_used_is_refused() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.tables import table
 
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
@@ -137,7 +138,7 @@ def test_written_again_it_replaces_the_one_before(tmp_path: Path) -> None:
     assert [one.name for one in first.parent.iterdir()] == [first.name]
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "folder"),
     [
         ("Daily news_2.0", "Daily-news_2.0-j1"),

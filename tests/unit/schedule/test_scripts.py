@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.records.errors import WrongInput
 from journeyman.schedule.scripts import LONGEST_OUTPUT, ScriptRun, find_script, run_script
@@ -45,7 +46,7 @@ def ran(
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "text", "mode"),
     [
         ("a.py", "import sys; print('hello'); print(sys.executable)", 0o600),
@@ -153,7 +154,7 @@ def test_no_control_character_comes_through(folder: Path) -> None:
     assert run.remarks == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("printed", "wakes"),
     [
         ('\n{"wakeAgent": false}\n\n', False),
@@ -190,7 +191,7 @@ def test_secrets_stay_here(folder: Path) -> None:
     assert f"PWD={folder.parent}\n" in output
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "said"),
     [
         ("echo hello", "its first line has to say"),
@@ -270,7 +271,7 @@ def test_a_folder_without_scripts_and_none_at_all(folder: Path) -> None:
     assert "is not there yet" in refused(folder / "none", "a.py")
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     ["/bin/ls", "../a.sh", "x/../../a.sh", "", " ", "a\0.sh"],
     ids=["absolute", "up", "down and up", "nothing", "blank", "nul"],
@@ -298,14 +299,16 @@ def test_what_is_no_file_is_refused(folder: Path) -> None:
     assert "is no plain file" in refused(folder, "pipe.sh")
 
 
-@pytest.mark.parametrize("bit", [0o020, 0o002], ids=["group", "everybody"])
-@pytest.mark.parametrize("where", [".", "sub", "sub/a.sh"], ids=["folder", "deeper", "file"])
+@table("bit", [0o020, 0o002], ids=["group", "everybody"])
+@table("where", [".", "sub", "sub/a.sh"], ids=["folder", "deeper", "file"])
 def test_what_others_can_write_is_refused(folder: Path, where: str, bit: int) -> None:
     put(folder, "sub/a.sh", "echo hello")
     find_script(folder, "sub/a.sh")
     place = folder / where
-    place.chmod(place.stat().st_mode | bit)
+    before = place.stat().st_mode
+    place.chmod(before | bit)
     assert f"chmod go-w {place}" in refused(folder, "sub/a.sh")
+    place.chmod(before)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can read everything")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tables import table
 from tests.unit.confirm.notices.outside import PostBox, card, everybodys_log
 
 from journeyman.confirm.notices.apprise_channel import apprise_channel
@@ -70,7 +71,7 @@ def test_a_service_for_short_texts_gets_a_cut_one(box: PostBox) -> None:
     assert LINK in arrived["text"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "shown"),
     [
         ("nosuch://canary-secret/x", "number 2 (nosuch://…)"),

@@ -4,8 +4,8 @@ import itertools
 import json
 from collections.abc import Iterator
 
-import pytest
 from tests.confirm_server import ConfirmServer, bearer, spoken
+from tests.tables import table
 
 from journeyman.confirm.server.doors import BODY_LIMIT, CSP, hosts_of, origins_of
 
@@ -62,7 +62,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
+@table("page", [False, True], ids=["agents", "page"])
 def test_story_6_only_the_right_host_origin_and_kind_of_body_come_in(
     server: ConfirmServer, page: bool
 ) -> None:
@@ -86,7 +86,7 @@ def test_story_6_only_the_right_host_origin_and_kind_of_body_come_in(
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("site", "status"),
     [("cross-site", 403), ("same-site", 403), ("same-origin", 202), ("none", 202)],
 )
@@ -131,8 +131,8 @@ def test_a_header_that_decides_may_not_be_there_twice(server: ConfirmServer) -> 
         assert ask(server, good + f"{name}: a\r\n{name}: b\r\n") == 400
 
 
-@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
-@pytest.mark.parametrize(
+@table("page", [False, True], ids=["agents", "page"])
+@table(
     ("method", "path", "status"),
     [
         ("GET", "/health", 200),
@@ -178,7 +178,7 @@ def test_bodies_up_to_the_limit_are_taken(server: ConfirmServer) -> None:
     assert server.post("/confirm", server.agent(), body).status_code == 202
 
 
-@pytest.mark.parametrize(
+@table(
     ("size", "chunked"),
     [
         (BODY_LIMIT + 1, False),

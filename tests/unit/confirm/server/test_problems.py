@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
+from tests.tables import table
 
 from journeyman.confirm.answers import Stats, Verified
 from journeyman.confirm.policy import Policy
@@ -76,8 +77,8 @@ def test_every_refusal_has_its_status() -> None:
         assert b'"who":"ann"' in answer.content
 
 
-@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
-@pytest.mark.parametrize(
+@table("page", [False, True], ids=["agents", "page"])
+@table(
     ("way", "status", "code"),
     [
         ("GET /nothing", 404, "unknown"),

@@ -12,11 +12,10 @@ from tests.tables import table
 
 from journeyman.confirm.server.apps import Ports
 from journeyman.confirm.server.binding import is_loopback
-from journeyman.confirm.server.serving import Serving
 from journeyman.records.errors import BadSetting, ServiceUnavailable
 
 
-@pytest.mark.parametrize("name", ["agents", "page"])
+@table("name", ["agents", "page"])
 def test_a_taken_port_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -93,15 +92,6 @@ def test_a_request_that_never_ends_does_not_hold_the_server(tmp_path: Path) -> N
         assert line.recv(1_000) == b""
 
 
-def test_it_starts_again_on_the_same_ports_and_has_lost_nothing(tmp_path: Path) -> None:
-    with confirm_server(tmp_path) as server:
-        token, ports, card = server.agent(), server.serving.ports, server.submit()
-    with confirm_server(tmp_path, ports=ports) as server:
-        assert server.serving.ports == ports
-        found = server.get(f"/confirm/{card['id']}", token).json()
-        assert (found["status"], found["expires_at"]) == ("pending", card["expires_at"])
-
-
 def test_agents_without_a_token_only_when_told_so(tmp_path: Path) -> None:
     asked = {"action": "send_mail", "description": "Tell Bob."}
     with confirm_server(tmp_path, anonymous=True) as server:
@@ -140,16 +130,6 @@ def test_the_page_behind_another_name(tmp_path: Path) -> None:
         assert server.submit()["page_url"].startswith("https://confirm.example/#/card/")
         headers["Origin"] = "https://evil.example"
         assert httpx2.post(f"{at}/login", json=body, headers=headers).status_code == 403
-
-
-def test_a_service_that_does_not_start_says_why(tmp_path: Path) -> None:
-    with confirm_server(tmp_path) as server:
-        service = server.service
-    with (
-        pytest.raises((RuntimeError, ServiceUnavailable)),
-        Serving(service, ports=Ports(agents=0, page=0)).in_thread(),
-    ):
-        pass
 
 
 @table(

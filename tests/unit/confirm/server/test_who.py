@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import httpx2
-import pytest
 from tests.confirm_server import ConfirmServer, bearer
+from tests.tables import table
 
 CLASSES = ("stranger", "agent", "approver", "session", "viewer")
 
@@ -70,8 +70,8 @@ def client_of(server: ConfirmServer, who: str, card: dict[str, str]) -> Iterator
         yield client
 
 
-@pytest.mark.parametrize("who", CLASSES)
-@pytest.mark.parametrize("route", TABLE)
+@table("who", CLASSES)
+@table("route", TABLE)
 def test_every_route_for_every_class_of_credential(
     server: ConfirmServer, route: str, who: str
 ) -> None:
@@ -107,35 +107,6 @@ def test_every_route_for_every_class_of_credential(
 DECIDING = ("approve", "deny")
 
 
-@pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
-@pytest.mark.parametrize("how", DECIDING)
-def test_story_5_an_agent_cannot_decide_and_its_try_is_written_down(
-    server: ConfirmServer, how: str, page: bool
-) -> None:
-    card = server.submit(details={"how": how, "page": page})
-    body = {"digest": card["digest"], "decided_by": "ann", "approver": "ann", "approved": True}
-    answer = server.post(f"/confirm/{card['id']}/{how}", server.agent(), body, page=page)
-    assert answer.status_code == 403
-    assert server.card(card["id"]).status == "pending"
-    noted = server.audit("refused", card["id"])
-    assert [entry.actor for entry in noted] == ["agent:builder"]
-
-
-def test_story_5_who_decided_is_the_credential_whatever_the_body_says(
-    server: ConfirmServer,
-) -> None:
-    card = server.submit(details={"story": "5 body"})
-    body = {"digest": card["digest"], "decided_by": "bob", "approver": "bob", "by": "bob"}
-    answer = server.post(f"/confirm/{card['id']}/approve", server.approver("ann"), body)
-    assert answer.json()["settled_by"] == "ann"
-    assert [vote["approver"] for vote in answer.json()["votes"]] == ["ann"]
-
-
-def test_the_requester_is_the_credential_whatever_the_body_says(server: ConfirmServer) -> None:
-    card = server.submit(requester="ann", details={"who": "ann"})
-    assert (card["requester"], card["claimed"]) == ("builder", "ann")
-
-
 def test_a_cookie_alone_opens_nothing(server: ConfirmServer) -> None:
     """Browsers send it to every port of this machine, so whoever serves one has it."""
     card = server.submit(details={"cookie": "only"})
@@ -169,7 +140,7 @@ def test_each_secret_is_good_only_in_its_place(server: ConfirmServer) -> None:
         assert server.get("/confirmations", page=True, headers=headers).status_code == 401
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Basic {key}", "{key}", "bearer {key}"])
+@table("header", ["", "Bearer", "Basic {key}", "{key}", "bearer {key}"])
 def test_how_a_bearer_is_written(server: ConfirmServer, header: str) -> None:
     given = {"Authorization": header.format(key=server.approver())}
     expected = 200 if header == "bearer {key}" else 401
@@ -198,7 +169,7 @@ def test_logging_in_and_out(server: ConfirmServer) -> None:
         assert server.get("/me", page=True, headers=kept).status_code == 401
 
 
-@pytest.mark.parametrize(
+@table(
     "given",
     [{"name": "ann", "key": "jmk_wrong"}, {"name": "bob"}, {"name": "nobody", "key": "x"}],
     ids=["wrong_key", "another_s_key", "nobody"],
@@ -209,23 +180,6 @@ def test_a_wrong_login_opens_nothing(server: ConfirmServer, given: dict[str, str
     answer = server.post("/login", body=body, page=True, headers={"Origin": server.page_url})
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
-
-
-def test_an_agent_s_token_is_no_login(server: ConfirmServer) -> None:
-    body = {"name": "builder", "key": server.agent()}
-    answer = server.post("/login", body=body, page=True, headers={"Origin": server.page_url})
-    assert answer.status_code == 401
-
-
-def test_a_login_link_opens_once(server: ConfirmServer) -> None:
-    server.approver("ann")
-    link = server.login_link("ann")
-    headers = {"Origin": server.page_url}
-    opened = server.post("/links/open", body={"link": link}, page=True, headers=headers)
-    assert (opened.status_code, opened.json()["name"]) == (200, "ann")
-    again = server.post("/links/open", body={"link": link}, page=True, headers=headers)
-    assert again.status_code == 401
-    assert "set-cookie" not in again.headers
 
 
 def test_page_routes_are_not_at_the_agents_port(server: ConfirmServer) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.tables import table
 
@@ -454,7 +454,6 @@ worded = st.lists(st.sampled_from(PIECES.split()), max_size=8)
 
 
 @given(st.one_of(st.text(), worded.map(" ".join), worded.map("".join)))
-@settings(max_examples=200)
 @example("0 0 LW/2 1 1#2/3")
 @example("9 9 L/2,31 2 6L")
 @example("2027-03-28t02:30:00.5 +15:59")

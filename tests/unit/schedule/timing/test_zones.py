@@ -65,7 +65,7 @@ def etc(folder: Path, *, link: str = "", name: str | bytes = b"") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@table(
     ("variable", "link", "name", "expected"),
     [
         ("Asia/Kathmandu", "/x/zoneinfo/Europe/Berlin", "Asia/Tokyo", "Asia/Kathmandu"),
@@ -83,10 +83,15 @@ def etc(folder: Path, *, link: str = "", name: str | bytes = b"") -> Path:
     ],
 )
 def test_where_the_machine_s_zone_is_found(
-    tmp_path: Path, variable: str | None, link: str, name: str | bytes, expected: str
+    tmp_path_factory: pytest.TempPathFactory,
+    variable: str | None,
+    link: str,
+    name: str | bytes,
+    expected: str,
 ) -> None:
     environ = {} if variable is None else {"TZ": variable}
-    assert machine_zone(environ, etc(tmp_path, link=link, name=name)) == expected
+    folder = etc(tmp_path_factory.mktemp("etc"), link=link, name=name)
+    assert machine_zone(environ, folder) == expected
 
 
 def test_a_link_to_a_link(tmp_path: Path) -> None:
