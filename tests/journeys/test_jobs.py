@@ -16,8 +16,7 @@ from tests.job_desk import desk
 from tests.model_server import ModelServer
 from tests.tables import table
 
-from journeyman.records import Tokens
-from journeyman.records.errors import BadSetting, UnknownJob, WrongInput
+from journeyman.records.errors import BadSetting, WrongInput
 from journeyman.testing import calls, says
 
 DAY = 86_400.0
@@ -64,23 +63,15 @@ class TestPrompt:
             assert "Wednesday 2026-12-23 04:26" in jobs.system.splitlines()[-1]
             assert jobs.said == "Look at the disks."
 
-    def test_routing_decides_on_the_jobs_own_prompt(self, tmp_path: Path) -> None:
-        """The block has many more words than a simple prompt may have, and words for hard work."""
-        simple = {"JOURNEYMAN_JOBS_SIMPLE_MODEL": "tiny", "JOURNEYMAN_JOBS_SIMPLE_WORDS": "8"}
-        with desk(tmp_path, says("Done."), **simple) as jobs:
-            jobs.run("Say what day it is.")
-            assert len(jobs.system.split()) > 8
-            assert [route.model for route in jobs.routes] == ["tiny"]
-            assert "MODEL: tiny" in jobs.system
-
     @table(
         ("prompt", "more", "model"),
         [
+            ("Say what day it is.", {}, "tiny"),
             ("Refactor the parser.", {}, "usual"),
             ("Say what day it is.", {"model": "own"}, "own"),
             ("Say what day it is, and then all the others one by one.", {}, "usual"),
         ],
-        ids=["hard", "own", "long"],
+        ids=["simple", "hard", "own", "long"],
     )
     def test_the_block_is_built_after_routing(
         self,
@@ -138,12 +129,6 @@ class TestTools:
             assert jobs.tools == {"terminal", "read_file"}
             assert "TOOLS: terminal, read_file" in jobs.system
 
-    @table("name", ["cronjob", "send_message", "clarify", "no_such_tool"])
-    def test_some_are_never_had(self, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
-        folder = tmp_path_factory.mktemp("row")
-        with desk(folder, says("Done.")) as jobs, pytest.raises(WrongInput, match=name):
-            jobs.run(tools=[name])
-
 
 class TestGuard:
     def test_a_small_window_stops_the_job_before_anything_is_spent(self, tmp_path: Path) -> None:
@@ -157,10 +142,6 @@ class TestGuard:
             assert not jobs.asked
             assert not marker.exists()
             assert "64,000" in jobs.heard[0]
-
-    def test_enough_is_enough(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done."), window=64_000) as jobs:
-            assert jobs.run().status == "ok"
 
     def test_the_minimum_can_be_configured(self, tmp_path: Path) -> None:
         with desk(
@@ -264,14 +245,6 @@ class TestOutcome:
             assert "600 seconds" in run.reason
             assert "ran out of time" in jobs.heard[0]
 
-    def test_the_tokens_are_used_up(self, tmp_path: Path) -> None:
-        line = calls(("search_files", {"pattern": "x"}), tokens=Tokens(input_tokens=900))
-        with desk(tmp_path, line, says("Done.")) as jobs:
-            run = jobs.run(tokens=800)
-            assert run.status == "over_budget"
-            assert run.tokens == 900
-            assert "limit is 800" in jobs.heard[0]
-
     def test_a_limit_on_cost_that_could_not_hold_stops_it(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             run = jobs.run(cost_usd=0.5)
@@ -327,45 +300,6 @@ class TestScripts:
             assert said in jobs.heard[0]
             assert not jobs.asked
 
-    def test_a_script_that_prints_much(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Much.")) as jobs:
-            jobs.script("much.sh", "#!/bin/sh\nhead -c 20000000 /dev/zero | tr '\\0' x\n")
-            run = jobs.run(script="much.sh", script_seconds=60)
-            assert run.status == "ok"
-            assert len(jobs.said) < 40_000
-            assert "19,968,000 characters" in run.remarks[-1]
-            assert "19,968,000 characters" in jobs.heard[0]
-
-    def test_a_script_that_prints_no_text(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Odd.")) as jobs:
-            jobs.script(
-                "odd.py", "import sys\nsys.stdout.buffer.write(b'a\\xff\\xfe\\x00\\x1b[31mb')\n"
-            )
-            run = jobs.run(script="odd.py")
-            assert run.status == "ok"
-            assert "\x1b" not in jobs.said
-            assert "\x00" not in jobs.said
-            assert "valid UTF-8" in run.remarks[-1]
-
-    def test_a_link_out_of_the_folder(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
-            outside = tmp_path / "outside.sh"
-            outside.write_text("#!/bin/sh\necho secret\n")
-            outside.chmod(0o700)
-            (jobs.scripts / "in.sh").symlink_to(outside)
-            run = jobs.run(script="in.sh")
-            assert run.status == "blocked"
-            assert "leads out" in jobs.heard[0]
-            assert not jobs.asked
-
-    def test_a_script_can_say_that_there_is_nothing_to_do(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
-            jobs.script("look.sh", "#!/bin/sh\necho '{\"wakeAgent\": false}'\n")
-            run = jobs.run(script="look.sh")
-            assert run.status == "silent"
-            assert not jobs.asked
-            assert not jobs.heard
-
     def test_the_scheduler_goes_on(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("All is well.")) as jobs:
             for name, text in {"bad": "exit 1", "hangs": "sleep 60", "good": "echo 1"}.items():
@@ -404,10 +338,6 @@ class TestDelivery:
             run = jobs.run(deliver=[f"file:{missing}"])
             assert run.status == "failed"
             assert run.undelivered
-
-    def test_places_are_checked_when_a_job_is_added(self, tmp_path: Path) -> None:
-        with desk(tmp_path) as jobs, pytest.raises(WrongInput, match="terminal"):
-            jobs.add(deliver=["nowhere"])
 
 
 class TestRisk:
@@ -466,16 +396,6 @@ class TestSchedule:
             jobs.clock.now += 300
             assert [run.status for run in jobs.tick()] == ["ok"]
 
-    def test_what_was_missed_is_caught_up_once(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
-            jobs.add(schedule="every 1h")
-            jobs.clock.now += 10 * 3600 + 5
-            (run,) = jobs.tick()
-            assert (run.trigger, run.missed) == ("late", 9)
-            assert jobs.jobs.get("watch").next_run_at == run.due_at + 3600  # type: ignore[operator]
-            jobs.tick()
-            assert len(jobs.jobs.runs("watch")) == 1
-
     def test_once_and_so_many_times(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             jobs.add(name="once", schedule="in 30m")
@@ -504,15 +424,6 @@ class TestSchedule:
             jobs.jobs.delete("watch")
             assert jobs.jobs.resume(removed.id).name == "watch"
 
-    def test_deleting_takes_the_files_along(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
-            output = Path(jobs.run().output)
-            assert output.exists()
-            jobs.jobs.delete("watch")
-            assert not output.exists()
-            with pytest.raises(UnknownJob):
-                jobs.jobs.get("watch")
-
     def test_replaced_it_keeps_its_history(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             jobs.run()
@@ -536,16 +447,3 @@ class TestSchedule:
             assert "every 30m" in again.said
             assert len(again.upcoming) == 1
             assert again.job.name == "look-2"
-
-
-def test_a_job_by_hand_does_not_run_twice_at_a_time(tmp_path: Path) -> None:
-    with desk(tmp_path, says("Done.")) as jobs:
-        name = jobs.add()
-
-        def again(_messages: object, _tools: object) -> object:
-            with pytest.raises(WrongInput, match="running already"):
-                jobs.jobs.run(name)
-            return says("Done.")
-
-        jobs.lines = (again,)  # type: ignore[assignment]
-        assert jobs.jobs.run(name, terminal=jobs.heard.append).status == "ok"

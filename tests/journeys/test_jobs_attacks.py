@@ -8,7 +8,6 @@ import pytest
 from tests.job_desk import desk
 from tests.tables import table
 
-from journeyman.agent_making import TOOL_NAMES
 from journeyman.records import Tokens
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Run, RunId
@@ -171,9 +170,3 @@ def test_being_told_to_stop_is_no_failure_of_the_job(tmp_path: Path) -> None:
         name = jobs.add()
         run = jobs.jobs.run(name, terminal=jobs.heard.append, cancelled=lambda: True)
         assert (run.status, run.reason) == ("interrupted", "It was told to stop.")
-
-
-def test_the_tools_of_an_agent_are_those_that_are_named(tmp_path: Path) -> None:
-    with desk(tmp_path, says("Done.")) as jobs:
-        jobs.run(tools=["usual", "terminal", "execute_code"])
-        assert tuple(one["function"]["name"] for one in jobs.asked[0].tools) == TOOL_NAMES

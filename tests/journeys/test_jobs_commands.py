@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import pytest
@@ -18,9 +18,8 @@ from tests.tables import table
 from journeyman import Journeyman
 from journeyman.cli import command_line, jobs_history, jobs_shown
 from journeyman.records.errors import UnknownJob, WrongInput
-from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, RunStatus, Schedule
+from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, Schedule
 from journeyman.schedule.jobs import Checked, JobReport
-from journeyman.schedule.telling import ENDED
 from journeyman.schedule.timing.times import upcoming
 
 LONGEST_S = 60.0
@@ -80,10 +79,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < until, "it did not come about"
         time.sleep(0.02)
-
-
-def test_every_status_can_be_shown() -> None:
-    assert set(jobs_shown.STYLES) == set(ENDED) == set(get_args(RunStatus))
 
 
 def test_adding_says_back_what_was_understood(desk: Desk) -> None:

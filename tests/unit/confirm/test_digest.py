@@ -55,12 +55,9 @@ def test_every_field_is_bound(field: str) -> None:
 
 def test_a_nonce_makes_two_equal_requests_differ_and_a_fingerprint_makes_them_one() -> None:
     assert digest_of(**ASKED, nonce="n") != digest_of(**ASKED, nonce="m")
+    assert digest_of_json({}, "one") != digest_of_json({}, "other")
     again = {**ASKED, "details": dict(reversed(ASKED["details"].items()))}
     assert fingerprint_of(**again) == fingerprint_of(**ASKED)
-
-
-def test_a_digest_of_one_sort_is_none_of_another() -> None:
-    assert digest_of_json({}, "one") != digest_of_json({}, "other")
 
 
 @table(
@@ -143,13 +140,10 @@ def test_what_is_no_readable_file_is_refused_by_name(path: object, problem: str)
     assert "'script'" in str(caught.value)
 
 
-def test_a_pipe_does_not_make_the_service_wait(tmp_path: Path) -> None:
+def test_a_file_has_a_largest_size_and_a_pipe_makes_nobody_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(WrongInput, match="not a regular file"):
         file_digests({"script": str(tmp_path / "pipe")}, ("script",))
-
-
-def test_a_file_has_a_largest_size(tmp_path: Path) -> None:
     file = tmp_path / "large"
     file.write_bytes(b"12345")
     assert file_digests({"f": str(file)}, ("f",), largest=5)

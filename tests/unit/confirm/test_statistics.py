@@ -32,8 +32,3 @@ def test_people_and_what_passed_without_them_are_counted_apart() -> None:
         ("deploy_production", 5, 3.0),
         ("pay", 1, 9.0),
     ]
-
-
-def test_of_nothing_there_is_no_median() -> None:
-    stats = stats_of([], days=30)
-    assert (stats.asked, stats.median_decision_s, stats.actions) == (0, None, ())

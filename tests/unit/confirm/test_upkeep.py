@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.confirm_core import EVERYTHING, Core, confirm_core
+from tests.confirm_core import EVERYTHING, LOOK_S, Core, confirm_core
 
 from journeyman.confirm.policy import Policy
 from journeyman.confirm.submitting import prepare, submit
@@ -69,7 +69,7 @@ def test_a_policy_that_cannot_be_read_is_told_once_and_the_one_in_force_stays(
         async with confirm_core(tmp_path, policy=read) as core:
             problems.append(BadSetting("a slip in the file"))
             await until(lambda: "a slip in the file" in caplog.text)
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(4 * LOOK_S)
             assert caplog.text.count("a slip in the file") == 1
             assert core.service.policy is EVERYTHING
             problems.clear()

@@ -31,10 +31,6 @@ def covers(one: WhitelistEntry, submission: Submission) -> bool:
     return covering([one], submission, NOW) is one
 
 
-def test_an_entry_covers_its_action_with_all_parameters() -> None:
-    assert covers(entry(), asked(details={"to": "x", "n": [1, {}]}))
-
-
 @table(
     "action",
     ["send_emails", "send", "send_email ", "Send_Email", "send-email", "send_email; rm -rf /", ""],
@@ -42,15 +38,13 @@ def test_an_entry_covers_its_action_with_all_parameters() -> None:
 def test_only_the_exact_name_is_covered(action: str) -> None:
     assert not covers(entry(), asked(action))
     assert not covers(entry(action), asked("send_email"))
-
-
-def test_an_entry_without_a_name_covers_nothing() -> None:
     assert not covers(entry(""), asked(""))
 
 
 @table(
     ("more", "covered"),
     [
+        pytest.param({}, True, id="everywhere"),
         pytest.param({"session_key": "s1"}, True, id="its-session"),
         pytest.param({"session_key": "s2"}, False, id="another-session"),
         pytest.param({"requester": "mailer"}, True, id="its-agent"),
@@ -62,11 +56,8 @@ def test_an_entry_without_a_name_covers_nothing() -> None:
     ],
 )
 def test_an_entry_holds_as_far_as_it_says(more: dict[str, Any], covered: bool) -> None:
-    assert covers(entry(**more), asked(session_key="s1")) is covered
-
-
-def test_who_the_agent_says_it_is_does_not_count() -> None:
-    assert not covers(entry(requester="other"), asked(claimed="other"))
+    submission = asked(session_key="s1", claimed="other", details={"to": "x", "n": [1, {}]})
+    assert covers(entry(**more), submission) is covered
 
 
 @table(
@@ -140,12 +131,6 @@ def test_parameters_without_a_constraint_are_not_covered(
 def test_a_constraint_on_a_whole_object_covers_what_is_in_it() -> None:
     one = entry(constraints={"a": Constraint(equals={"b": 1, "c": {"d": 2}})})
     assert covers(one, asked(details={"a": {"c": {"d": 2}, "b": 1}}))
-
-
-def test_the_first_entry_that_covers_is_answered() -> None:
-    no, yes = entry(requester="other"), entry()
-    assert covering([no, yes, entry()], asked(), NOW) is yes
-    assert covering([], asked(), NOW) is None
 
 
 def test_whom_a_submission_needs() -> None:

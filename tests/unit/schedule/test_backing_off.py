@@ -70,13 +70,6 @@ def test_being_told_to_stop_says_nothing_about_the_job() -> None:
     assert after(replace(JOB, failures=2), "interrupted") == replace(JOB, failures=2)
 
 
-def test_the_first_failures_move_nothing() -> None:
-    job = JOB
-    for count in range(1, FREE + 1):
-        job = after(job, "failed")
-        assert job == replace(JOB, failures=count)
-
-
 def test_after_more_failures_the_job_is_held_back_and_says_so() -> None:
     job = after(replace(JOB, failures=3), "failed")
     assert job.failures == 4
@@ -127,9 +120,3 @@ def test_a_job_that_is_not_scheduled_keeps_its_state(state: JobState) -> None:
     job = replace(JOB, state=state, failures=4, next_run_at=None)
     assert after(job, "failed") == replace(job, failures=5)
     assert after(job, "ok") == replace(job, failures=0)
-
-
-def test_without_a_next_run_none_is_made() -> None:
-    job = replace(JOB, failures=4, next_run_at=None)
-    assert after(job, "failed") == replace(job, failures=5)
-    assert after(job, "ok").next_run_at is None

@@ -378,11 +378,6 @@ def test_every_excuse_lets_its_example_off(excuse: Excuse) -> None:
     assert find_failure(excuse.example) is None
 
 
-def test_ids_are_unique() -> None:
-    ids = [row.id for row in PHRASES] + [excuse.id for excuse in EXCUSES]
-    assert len(set(ids)) == len(ids)
-
-
 def test_an_admission_amid_a_long_report_is_not_one() -> None:
     told = " ".join(f"Shop {number} sold {number} chairs today." for number in range(20))
     admission = "I was unable to complete the task."
@@ -409,14 +404,8 @@ def test_outside_fences_leaves_fences_out() -> None:
     assert outside_fences("a\n```\nb\n```\nc") == "a\nc"
     assert outside_fences("a\n````\n```\nb\n````\nc") == "a\nc"
     assert outside_fences("a\n~~~\n```\n~~~\nc") == "a\nc"
-
-
-def test_outside_fences_gives_what_is_in_them_where_nothing_else_is() -> None:
-    assert outside_fences("```text\nb\n```") == "b"
-
-
-def test_outside_fences_takes_an_open_fence_for_none() -> None:
-    assert outside_fences("a\n```\nb") == "a\n```\nb"
+    assert outside_fences("```text\nb\n```") == "b", "where nothing else is"
+    assert outside_fences("a\n```\nb") == "a\n```\nb", "an open fence is none"
 
 
 @table(

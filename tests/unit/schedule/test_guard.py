@@ -38,7 +38,3 @@ def test_a_window_that_is_not_known_gives_a_warning() -> None:
     assert warning.startswith("The context window of m could not be found out")
     assert "64,000" in warning
     assert "runs all the same" in warning
-
-
-def test_the_minimum_can_be_set_down() -> None:
-    assert check("m", "embedded", 2_048, 2_048) == ""

@@ -4,7 +4,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.records.errors import WrongInput
-from journeyman.schedule.job_tools import BY_CHOICE, NEVER, chosen_tools, is_remote
+from journeyman.schedule.job_tools import chosen_tools, is_remote
 
 AVAILABLE = (
     *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
@@ -13,12 +13,10 @@ AVAILABLE = (
 )
 
 
-def test_the_usual_tools_are_all_of_them_near() -> None:
-    assert chosen_tools(AVAILABLE, None, remote=False) == AVAILABLE
-
-
 def test_the_usual_tools_run_no_commands_for_a_model_elsewhere() -> None:
     assert chosen_tools(AVAILABLE, None, remote=True) == AVAILABLE[2:]
+    assert chosen_tools(AVAILABLE, None, remote=False) == AVAILABLE
+    assert chosen_tools(AVAILABLE, (), remote=False) == ()
 
 
 def test_tools_for_schedules_messages_and_questions_are_never_usual() -> None:
@@ -36,10 +34,6 @@ def test_what_is_chosen_is_had_in_the_order_of_the_available(remote: bool) -> No
 def test_usual_stands_for_the_usual_ones() -> None:
     chosen = chosen_tools(AVAILABLE, ("usual", "terminal"), remote=True)
     assert chosen == tuple(name for name in AVAILABLE if name != "execute_code")
-
-
-def test_no_tools_can_be_chosen() -> None:
-    assert chosen_tools(AVAILABLE, (), remote=False) == ()
 
 
 @table(
@@ -65,17 +59,6 @@ def test_an_unknown_tool_is_refused_with_close_ones() -> None:
         chosen_tools(AVAILABLE, ("terminl",), remote=False)
 
 
-def test_where_none_is_close_all_are_named_but_those_no_job_has() -> None:
-    with pytest.raises(WrongInput) as caught:
-        chosen_tools(("memory", "cronjob"), ("xyz",), remote=False)
-    assert str(caught.value).endswith("There are: memory, usual.")
-
-
-def test_the_names_are_as_they_are_looked_up() -> None:
-    assert [name for name in NEVER if name != name.lower().replace("-", "_")] == []
-    assert not set(NEVER) & {*AVAILABLE, *BY_CHOICE}
-
-
 @table(
     "address",
     [
@@ -90,6 +73,7 @@ def test_the_names_are_as_they_are_looked_up() -> None:
 )
 def test_loopback_addresses_are_not_remote(address: str) -> None:
     assert not is_remote(address, "127.0.0.1")
+    assert not is_remote("", "embedded")
 
 
 @table(
@@ -111,7 +95,3 @@ def test_loopback_addresses_are_not_remote(address: str) -> None:
 )
 def test_everything_else_is_remote(address: str) -> None:
     assert is_remote(address, "some")
-
-
-def test_the_embedded_model_is_not_remote() -> None:
-    assert not is_remote("", "embedded")

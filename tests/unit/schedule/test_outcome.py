@@ -1,7 +1,5 @@
 """What became of a run."""
 
-from typing import get_args
-
 from tests.tables import table
 
 from journeyman.agent.limits import Stop
@@ -96,13 +94,6 @@ def test_the_mark_for_a_failed_script(answer: str, reason: str) -> None:
     assert done(answer) == Outcome(status="failed", reason=reason, answer=answer)
 
 
-def test_a_long_reason_is_cut_and_the_answer_is_not() -> None:
-    answer = f"[SCRIPT_FAILED]: {'x' * 5_000}"
-    found = done(answer)
-    assert len(found.reason) == 300
-    assert found.answer == answer
-
-
 @table(
     "answer",
     [
@@ -121,11 +112,7 @@ def test_an_admitted_failure_is_one_without_the_mark() -> None:
     assert found.status == "failed"
     assert found.answer == "I was unable to complete the task, as the disk is full."
     assert "self.whole" in found.reason
-
-
-def test_silence_beside_an_admitted_failure_is_a_failure() -> None:
-    found = done("I was unable to complete the task.\n[SILENT]")
-    assert found.status == "failed"
+    assert done("I was unable to complete the task.\n[SILENT]").status == "failed"
 
 
 @table("answer", ["", " \n", "\ufeff"], ids=ascii)
@@ -157,11 +144,6 @@ def test_a_turn_that_did_not_simply_end(stop: Stop, status: str) -> None:
 def test_who_told_it_to_stop_is_not_known() -> None:
     found = outcome_of(stop="interrupted", answer="", note="It was stopped by the user.")
     assert found == Outcome(status="interrupted", reason="It was told to stop.")
-
-
-def test_every_way_to_stop_has_an_outcome() -> None:
-    for stop in get_args(Stop):
-        assert outcome_of(stop=stop, answer="Fine.", note="").answer == "Fine."
 
 
 @table(

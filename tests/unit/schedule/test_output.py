@@ -114,22 +114,6 @@ def test_an_error_is_said_and_what_was_answered_is_kept(tmp_path: Path) -> None:
     assert text.endswith("## Error\n\nexit code 3\n\n## Answer\n\nHalf\n")
 
 
-def test_an_error_without_an_answer(tmp_path: Path) -> None:
-    text = written(tmp_path, status="blocked", reason="no key", answer="", tokens=None).read_text()
-    assert text.endswith("## Error\n\nno key\n")
-    assert "## Answer" not in text
-    assert "- tokens: not known\n" in text
-
-
-def test_a_run_that_has_not_ended(tmp_path: Path) -> None:
-    text = written(
-        tmp_path, status="running", ended_at=None, due_at=None, cost_usd=None
-    ).read_text()
-    assert "- ended" not in text
-    assert "- due" not in text
-    assert "- cost: not known\n" in text
-
-
 def test_written_again_it_replaces_the_one_before(tmp_path: Path) -> None:
     first = written(tmp_path)
     second = written(tmp_path, answer="Now.")

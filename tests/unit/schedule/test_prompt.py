@@ -20,36 +20,11 @@ def block(*, runtime: Runtime = RUNTIME, now: float = NOON, **words: str) -> str
     return system_block(job(**words), runtime, now=now)
 
 
-def test_the_block_tells_the_runtime_really_used() -> None:
-    lines = block().splitlines()
-    assert "MODEL: big-7b" in lines
-    assert "PROVIDER: api.example.org" in lines
-    assert "CONTEXT: 131,072 tokens" in lines
-    assert "TOOLS: memory, patch" in lines
-
-
 def test_the_block_says_what_is_not_known() -> None:
     lines = block(runtime=Runtime(model="m", provider="")).splitlines()
     assert "PROVIDER: not known" in lines
     assert "CONTEXT: not known" in lines
     assert "TOOLS: none" in lines
-
-
-@table(
-    "words",
-    [
-        'the scheduled job "News"',
-        "Nobody is present",
-        "delivered for you",
-        "answer [SILENT] and nothing else",
-        "Never put [SILENT] together with other text",
-        "begin your answer with [SCRIPT_FAILED]: and the reason",
-        "Skip steps that this runtime cannot do",
-        "which steps you skipped",
-    ],
-)
-def test_the_block_gives_the_rules(words: str) -> None:
-    assert words in block()
 
 
 def test_the_time_is_the_jobs_own_and_stands_last() -> None:
@@ -85,29 +60,6 @@ def test_a_value_cannot_forge_a_line(end: str) -> None:
 def test_a_value_cannot_be_a_mark(mark: str) -> None:
     told = block(name=mark, runtime=Runtime(model=mark, provider=mark, tools=(mark,)))
     assert told.count("[") == block().count("[")
-
-
-def test_a_value_can_have_braces_and_other_brackets() -> None:
-    assert "MODEL: {name} a[1m]" in block(runtime=Runtime(model="{name} a[1m]", provider="p"))
-
-
-def test_a_quote_does_not_end_the_name() -> None:
-    assert 'job "a\' b".' in block(name='a" b')
-
-
-def test_a_long_value_is_cut() -> None:
-    line = next(one for one in block(name="n" * 5_000).splitlines() if "nnn" in one)
-    assert len(line) < 300
-    assert "…" in line
-
-
-def test_the_message_is_the_prompt_alone_where_there_is_nothing_else() -> None:
-    assert user_message(job(prompt="  Tell the news.\n")) == "Tell the news."
-
-
-def test_skills_follow_the_prompt_in_their_order() -> None:
-    said = user_message(job(), skills=[("b-skill", "Do b.\n"), ("a\nskill", "Do a.")])
-    assert said == "Tell the news.\n\n## Skill: b-skill\n\nDo b.\n\n## Skill: a skill\n\nDo a."
 
 
 def test_what_the_script_printed_is_fenced_as_data() -> None:

@@ -91,7 +91,3 @@ def test_every_sign_finds_its_example(sign: Sign) -> None:
     first = next(one for one in SIGNS if one.pattern.search(sign.example))
     assert first.id == sign.id
     assert not is_simple(replace(SIMPLE, prompt=sign.example), 30)
-
-
-def test_ids_are_unique() -> None:
-    assert len({sign.id for sign in SIGNS}) == len(SIGNS)

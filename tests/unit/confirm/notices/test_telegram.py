@@ -267,14 +267,6 @@ def test_what_is_settled_elsewhere_loses_its_buttons_everywhere(
     channel.stop()
 
 
-def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
-    server.forget()
-    channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
-    channel.send(TEXT, CARD)
-    assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}
-    channel.stop()
-
-
 def test_an_address_that_telegram_makes_no_button_of_stands_in_the_text(
     server: BotServer, desk: Desk
 ) -> None:
@@ -332,15 +324,6 @@ def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
     assert TOKEN not in "".join(logged)
 
 
-def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> None:
-    server.forget()
-    channel = channel_of(server, desk)
-    channel.start()
-    server.wait_for("getUpdates")
-    channel.stop()
-    assert "telegram" not in {thread.name for thread in threading.enumerate()}
-
-
 @table(
     ("address", "problem"),
     [
@@ -356,6 +339,18 @@ def test_an_address_that_cannot_be_used_is_refused(address: str, problem: str, d
     assert "canary" not in str(refused.value)
 
 
-def test_without_answering_telegram_is_like_every_service() -> None:
-    (channel,) = make_channels([f"tgram://{TOKEN}/12"])
-    assert channel.name == "Telegram"
+def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> None:
+    server.forget()
+    channel = channel_of(server, desk)
+    channel.start()
+    server.wait_for("getUpdates")
+    channel.stop()
+    assert "telegram" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
+    server.forget()
+    channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
+    channel.send(TEXT, CARD)
+    assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}
+    channel.stop()

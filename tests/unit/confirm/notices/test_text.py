@@ -169,3 +169,10 @@ def test_what_fits_is_not_cut() -> None:
 )
 def test_an_outcome_is_one_line(changes: dict[str, Any], said: str) -> None:
     assert outcome_of(card(**changes)) == said
+
+
+def test_without_room_for_anything_the_link_stays() -> None:
+    shown = text_of().plain(10)
+    assert LINK in shown
+    assert "more characters: open the page" in shown
+    assert "Roll out" not in shown

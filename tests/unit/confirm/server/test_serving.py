@@ -1,6 +1,5 @@
 """Starting and stopping: both ports or none, and an end within seconds whoever waits."""
 
-import logging
 import socket
 import threading
 from pathlib import Path
@@ -44,14 +43,6 @@ def test_a_host_that_others_reach_is_warned_about(
         assert server.url.startswith("http://127.0.0.1:")
         assert server.get("/health").status_code == 200
     assert "other machines can reach the confirmations" in caplog.text
-
-
-def test_nothing_is_warned_about_on_this_machine(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING), confirm_server(tmp_path) as server:
-        assert server.get("/health").status_code == 200
-    assert caplog.text == ""
 
 
 def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
