@@ -8,22 +8,38 @@ from tests.tables import table
 
 from journeyman.confirm.shown_text import hidden_characters, is_hidden, visible
 
+EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
+
 
 def raw(shown: str) -> str:
     return re.sub(r"\\u\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), shown)
 
 
-@table(
-    "code",
-    [
-        *(0x2800, 0x3164, 0x115F, 0x1160, 0xFFA0, 0xA0, 0x2003, 0x3000, 0x034F, 0xFE0F, 0xE0100),
-        *(0x202E, 0x200B, 0xFEFF, 0x7F, 0x9B, 0xE000, 0xD800, 0xE0080),
-    ],
-    ids=hex,
-)
+def test_every_control_and_format_character_is_shown_as_an_escape() -> None:
+    hiding = [one for one in EVERY if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")]
+    assert len(hiding) > 200
+    for one in hiding:
+        shown = visible(f"a{one}b")
+        assert shown == f"a\\u{{{ord(one):x}}}b"
+        assert raw(shown) == f"a{one}b"
+
+
+def test_what_has_no_meaning_is_shown_as_an_escape() -> None:
+    private, half, unassigned = "\ue000", "\ud800", "\U000e0080"
+    assert visible(private + half + unassigned) == r"\u{e000}\u{d800}\u{e0080}"
+
+
+@table("code", [0x2800, 0x3164, 0x115F, 0x1160, 0xFFA0, 0xA0, 0x2003, 0x3000,
+                                  0x034F, 0xFE0F, 0xE0100, 0x202E, 0x200B, 0xFEFF, 0x7F, 0x9B],
+                         ids=hex)  # fmt: skip
 def test_what_looks_like_nothing_is_shown_as_an_escape(code: int) -> None:
     assert visible(chr(code)) == f"\\u{{{code:x}}}"
     assert hidden_characters(f"a{chr(code)}b") == 1
+
+
+def test_of_all_spaces_only_the_space_stays() -> None:
+    spaces = [one for one in EVERY if unicodedata.category(one) == "Zs"]
+    assert [one for one in spaces if not is_hidden(one)] == [" "]
 
 
 @table(

@@ -10,7 +10,6 @@ from tests.confirm_core import Clock
 from tests.databases import database
 
 from journeyman.confirm.writer import Writer
-from journeyman.records.errors import ServiceUnavailable
 from journeyman.store.ledger import Ledger
 from journeyman.store.store import Store
 
@@ -50,18 +49,6 @@ def write(
     return results, [entry.actor for entry in reversed(found)]
 
 
-def test_what_arrives_together_shares_a_transaction(tmp_path: Path) -> None:
-    transactions: list[int] = []
-    results, actors = write(
-        tmp_path,
-        *(noting(str(number)) for number in range(300)),
-        told=lambda ledger: transactions.append(len(ledger.entries)),
-    )
-    assert results == list(range(1, 301))
-    assert actors == [str(number) for number in range(300)]
-    assert transactions == [256, 44]
-
-
 def test_one_that_fails_costs_the_others_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -82,15 +69,3 @@ def test_what_is_written_is_not_written_again_when_telling_fails(
         results, actors = write(tmp_path, noting("a"), noting("b"), told=told)
     assert (results, actors) == ([1, 2], ["a", "b"])
     assert "written but not passed on" in caplog.text
-
-
-def test_after_its_end_nothing_is_taken(tmp_path: Path) -> None:
-    async def run(store: Store) -> None:
-        writer = Writer(store.confirmations, Clock(), nobody)
-        writer.start()
-        await asyncio.to_thread(writer.stop)
-        with pytest.raises(ServiceUnavailable, match="stopping"):
-            await writer.do(noting("late"))
-
-    with Store(database(tmp_path)) as store:
-        asyncio.run(run(store))

@@ -132,18 +132,6 @@ def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, lette
         assert f"\n{missing} more characters: open the page\n" in shown
 
 
-def test_without_room_for_anything_the_link_stays() -> None:
-    shown = text_of().plain(10)
-    assert LINK in shown
-    assert "more characters: open the page" in shown
-    assert "Roll out" not in shown
-
-
-def test_what_fits_is_not_cut() -> None:
-    text = text_of()
-    assert text.plain(len(text.plain())) == text.plain()
-
-
 @table(
     ("changes", "said"),
     [

@@ -1,7 +1,6 @@
 """Events as they happen: of one card until it is settled, of all for people."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -126,24 +125,3 @@ def test_a_revoked_credential_hears_no_more(server: ConfirmServer) -> None:
         while heard.event() is not None:
             pass  # what it was told before; then the stream ends
     assert server.get("/confirmations", server.approver("dora")).status_code == 401
-
-
-def test_many_hear_the_same(server: ConfirmServer) -> None:
-    card = server.submit(details={"many": 1})
-    found: list[str] = []
-
-    def follow() -> None:
-        path = f"/confirm/{card['id']}/events"
-        with listening(server, path, server.agent()) as heard:
-            while (told := heard.event()) is not None:
-                last = told["status"]
-        found.append(last)
-
-    followers = [threading.Thread(target=follow) for _ in range(10)]
-    for one in followers:
-        one.start()
-    until(lambda: len(server.serving.waiting) == 10)
-    server.post(f"/confirm/{card['id']}/cancel", server.agent(), {"reason": "Not needed."})
-    for one in followers:
-        one.join()
-    assert found == ["cancelled"] * 10
