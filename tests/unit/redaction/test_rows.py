@@ -28,13 +28,6 @@ def test_a_token_goes_wherever_it_stands(row, around):
     assert row.example not in redacted
 
 
-@table("row", TOKENS, ids=token_id)
-def test_a_row_of_tokens_is_complete(row):
-    assert row.gate in row.example
-    assert len(row.example) >= 12, "shorter words are not looked at"
-    assert row.reason
-
-
 CUT = [
     *("sk-ant-", "sk-", "hf_", "gsk_", "ghp_", "github_pat_", "gl", "AIza", "ya29.", "GOCSPX-"),
     *("npm_", "pypi-", "xox", "xapp-", "_live_", "whsec_", "SG.", "eyJ", "dckr_", "lin_"),
@@ -53,8 +46,6 @@ def test_a_login_goes(row: Login):
     redacted = Redactor().text(row.example)
     assert f"<{row.family}:1>" in redacted
     assert "hunter2" not in redacted
-    assert row.gate in row.example
-    assert row.reason
 
 
 @table("row", PAIRS, ids=lambda row: row.id)
@@ -62,7 +53,6 @@ def test_a_value_of_a_pair_goes(row: Pair):
     redacted = Redactor().text(row.example)
     assert ":1>" in redacted
     assert "hunter2" not in redacted.lower()
-    assert row.reason
 
 
 @table("row", OWNERS, ids=lambda row: row.id)
@@ -70,8 +60,6 @@ def test_an_owner_goes(row: Owner):
     redacted = Redactor().text(row.example)
     assert "<user:1>" in redacted
     assert "alice" not in redacted
-    assert row.gate in row.example
-    assert row.reason
 
 
 @table(
