@@ -1,6 +1,7 @@
 """The agent on a real store, with a scripted model."""
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.agents import agent, noting, tool
+from tests.tables import table
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.dispatch import Question
@@ -29,7 +31,8 @@ from journeyman.testing import ScriptedModel, calls, says
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tables: Path, tmp_path: Path) -> Iterator[Store]:
+    shutil.copyfile(tables, tmp_path / "journeyman.db")
     with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
         yield store
 
@@ -128,7 +131,7 @@ class TestTurn:
         assert turn.messages[:3] == history
         assert model_of(one).requests[0].messages == turn.messages[:-1]
 
-    @pytest.mark.parametrize("wrong", ["", "  \n", None], ids=["empty", "blank", "none"])
+    @table("wrong", ["", "  \n", None], ids=["empty", "blank", "none"])
     def test_nothing_to_do_is_told(self, store: Store, wrong: Any) -> None:
         with pytest.raises(WrongInput, match="nothing to do"):
             agent(store, []).run_conversation(wrong)
@@ -197,7 +200,7 @@ class TestCalls:
         one.run_conversation("Change.")
         assert most == [1, 1, 1, 1]
 
-    @pytest.mark.parametrize(
+    @table(
         ("call", "expected"),
         [
             (("fly", {}), "invalid"),
@@ -251,7 +254,7 @@ class TestCalls:
 
 
 class TestGate:
-    @pytest.mark.parametrize(
+    @table(
         ("answer", "said", "runs"),
         [
             ("allow", None, True),
@@ -303,7 +306,7 @@ def endless() -> Any:
 
 
 class TestLimits:
-    @pytest.mark.parametrize(
+    @table(
         ("limits", "stop", "api_calls"),
         [
             (Limits(turns=3), "turns", 3),
@@ -344,7 +347,7 @@ class TestLimits:
         lines = [*[calls(("poll", {}))] * 6, says("There.")]
         assert agent(store, lines, waiting).run_conversation("Wait.").completed
 
-    @pytest.mark.parametrize("reason", ["length", "content_filter"])
+    @table("reason", ["length", "content_filter"])
     def test_a_reply_that_was_cut_is_not_done(self, store: Store, reason: str) -> None:
         cut = Reply(text="The answer is", finish_reason=reason)
         turn = agent(store, [cut]).run_conversation("Go.")
@@ -416,8 +419,9 @@ class TestInterruption:
         assert verdicts == ["ok", "interrupted", "interrupted"]
         assert "may or may not have run" in turn.messages[4]["content"]
 
-    @pytest.mark.parametrize("when", [1, 2, 3])
+    @table("when", [1, 2, 3])
     def test_an_error_from_outside_leaves_what_is_stored(self, store: Store, when: int) -> None:
+        before = {one.session.id for one in store.sessions.list()}
         seen: list[Step] = []
 
         def see(step: Step) -> None:
@@ -429,7 +433,7 @@ class TestInterruption:
         with pytest.raises(RuntimeError):
             one.run_conversation("Go.", on_step=see)
         assert one.session is None
-        session = store.sessions.list()[0].session
+        session = next(one.session for one in store.sessions.list() if one.session.id not in before)
         later = agent(store, [says("Done now.")])
         turn = later.resume(session.id, "Go on.")
         assert turn.completed

@@ -422,8 +422,8 @@ def assert_hostile_text_is_survived(piece: str, rule: str | None, length: int) -
 def test_a_hostile_text_is_survived(piece, rule):
     """A pattern that backtracks takes seconds here, where the others take milliseconds."""
     begun = time.thread_time()
-    assert_hostile_text_is_survived(piece, rule, 20_000)
-    assert time.thread_time() - begun < 2
+    assert_hostile_text_is_survived(piece, rule, 50_000)
+    assert time.thread_time() - begun < 1.5
 
 
 @pytest.mark.soak

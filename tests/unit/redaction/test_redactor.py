@@ -128,8 +128,8 @@ def assert_hostile_text_is_survived(piece: str, length: int) -> None:
 def test_a_hostile_text_is_survived(piece):
     """A pattern that backtracks takes seconds here, where the others take milliseconds."""
     begun = time.thread_time()
-    assert_hostile_text_is_survived(piece, 20_000)
-    assert time.thread_time() - begun < 2
+    assert_hostile_text_is_survived(piece, 50_000)
+    assert time.thread_time() - begun < 1.5
 
 
 @pytest.mark.soak

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.gate.files import LONGEST_FILE
 from journeyman.agent.gate.gate import Gate
@@ -38,7 +39,7 @@ def gate(tmp_path):
     return Gate(tmp_path, home=tmp_path / "home")
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "rule"),
     [
         ("sh x.sh", "run.download"),
@@ -76,7 +77,7 @@ def test_what_a_file_does_counts(gate, command, rule):
     assert (decision.answer != "allow", decision.rule) == (True, rule)
 
 
-@pytest.mark.parametrize(
+@table(
     "command",
     [
         *("./good.sh -k x", "bash good.sh", "python good.py", "./one build", "./self.sh"),

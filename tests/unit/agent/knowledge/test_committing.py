@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 from tests.unit.agent.knowledge.changes import commit
 
 from journeyman.agent.knowledge.committing import locked
@@ -52,17 +53,18 @@ def test_a_script_stays_executable(tmp_path: Path) -> None:
     assert mode(script) == 0o755
 
 
-@pytest.mark.parametrize("found", ["other", None], ids=["changed", "gone"])
+@table("found", ["other", None], ids=["changed", "gone"])
 def test_what_changed_meanwhile_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
-    path = tmp_path / "memories" / "USER.md"
-    commit(tmp_path, Memory(tmp_path).add("user", "first"))
-    plan = Memory(tmp_path).add("user", "second")
+    home = tmp_path / str(found)
+    path = home / "memories" / "USER.md"
+    commit(home, Memory(home).add("user", "first"))
+    plan = Memory(home).add("user", "second")
     if found is None:
         path.unlink()
     else:
         path.write_text(found)
     with pytest.raises(NotWritten, match="changed meanwhile"):
-        commit(tmp_path, plan)
+        commit(home, plan)
     assert (path.read_text() if path.exists() else None) == found
 
 
@@ -139,7 +141,7 @@ class TestFolders:
 
 
 class TestStayingInside:
-    @pytest.mark.parametrize(
+    @table(
         "path",
         ["notes/x.md", "skills/../x.md", "/etc/x.md", "memories/../skills/x", "x.md"],
     )

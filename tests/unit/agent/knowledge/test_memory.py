@@ -180,7 +180,7 @@ class TestRefusing:
         assert "`old_text` is empty" in refusal(lambda: memory.remove("memory", " "))
         assert "at least one" in refusal(lambda: memory.batch("memory", []))
 
-    @pytest.mark.parametrize("text", ["a\n§\nb", "§", "§\nb", "a\n §", "a\n\x85§"])
+    @table("text", ["a\n§\nb", "§", "§\nb", "a\n §", "a\n\x85§"])
     def test_the_separator(self, memory: Memory, text: str) -> None:
         told = refusal(lambda: memory.add("memory", text))
         assert "only §" in told or "not seen" in told

@@ -71,7 +71,7 @@ class TestFinding:
         put(tmp_path, "real/inner/SKILL.md", a_skill("inner"))
         assert [one.name for one in Skills(tmp_path).list()] == ["real"]
 
-    @pytest.mark.parametrize(
+    @table(
         ("text", "description"),
         [
             ("", ""),
@@ -214,7 +214,7 @@ class TestPlanning:
 
 
 class TestRefusing:
-    @pytest.mark.parametrize(
+    @table(
         "name",
         ["", "Deploy", "-x", ".x", "a b", "a/b", "../x", "ä", "x" * 65, "x\n"],
         ids=repr,
@@ -231,7 +231,7 @@ class TestRefusing:
     def test_names_that_are_taken(self, name: str) -> None:
         assert find_name_fault(name) is None
 
-    @pytest.mark.parametrize(
+    @table(
         ("content", "reason"),
         [
             ("just text", "does not begin with front matter"),
@@ -311,7 +311,7 @@ class TestRefusing:
             lambda: skills.patch("deploy", "make deploy", "AKIAA1B2C3D4E5F6G7H8")
         )
 
-    @pytest.mark.parametrize(
+    @table(
         "file",
         [
             "SKILL.md", "x.md", "references", "references/", "references//x", "references/../x",

@@ -1,13 +1,16 @@
 """Reviews of real turns on a real store and real files; only the model is scripted."""
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.agents import agent, tool
+from tests.tables import table
 
 from journeyman.agent.agent import Finished
 from journeyman.agent.gate.decision import ALLOW
@@ -115,12 +118,18 @@ class Place:
         }
 
 
+@contextmanager
+def new_place(tables: Path, folder: Path) -> Iterator[Place]:
+    (folder / "knowledge").mkdir(parents=True)
+    shutil.copyfile(tables, folder / "journeyman.db")
+    with Store(f"sqlite:///{folder / 'journeyman.db'}") as store:
+        yield Place(store, folder / "knowledge")
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
-        folder = tmp_path / "knowledge"
-        folder.mkdir()
-        yield Place(store, folder)
+def place(tables: Path, tmp_path: Path) -> Iterator[Place]:
+    with new_place(tables, tmp_path) as place:
+        yield place
 
 
 def remember(content: str, evidence: str = "", target: str = "user", **more: Any) -> Reply:
@@ -153,7 +162,7 @@ class TestFork:
         assert (reviewed.review.status, reviewed.entries) == ("unchanged", ())
         assert place.files() == {}
 
-    @pytest.mark.parametrize("name", ["terminal", "write_file", "request_confirmation"])
+    @table("name", ["terminal", "write_file", "request_confirmation"])
     def test_other_tools_are_denied_and_nothing_happens(self, place: Place, name: str) -> None:
         finished = place.turn()
         arguments = (
@@ -238,7 +247,7 @@ class TestWriting:
         )
         assert reviewed.review.status == "changed"
 
-    @pytest.mark.parametrize(
+    @table(
         ("content", "evidence", "why"),
         [
             ("The user wants answers in German.", "", "Say what shows it"),
@@ -506,9 +515,7 @@ class TestBackground:
         assert told == []
         assert place.store.reviews.list()[0].status == "unchanged"
 
-    @pytest.mark.parametrize(
-        ("every_turns", "every_calls", "expected"), [(2, 100, 1), (100, 3, 1), (100, 100, 0)]
-    )
+    @table(("every_turns", "every_calls", "expected"), [(2, 100, 1), (100, 3, 1), (100, 100, 0)])
     def test_it_comes_every_so_many_turns_or_calls(
         self, place: Place, every_turns: int, every_calls: int, expected: int
     ) -> None:
@@ -516,11 +523,12 @@ class TestBackground:
         background, _ = self.background(
             place, model, every_turns=every_turns, every_calls=every_calls
         )
+        before = len(place.store.reviews.list())
         for number in range(2):
             two = calls(("terminal", {"text": "a"}), ("terminal", {"text": "b"}), first=number * 9)
             background.consider(place.turn(two))
         assert background.wait(20)
-        assert len(place.store.reviews.list()) == expected
+        assert len(place.store.reviews.list()) - before == expected
 
     def test_a_failure_is_told_once_and_breaks_nothing(
         self, place: Place, caplog: pytest.LogCaptureFixture

@@ -44,7 +44,7 @@ ATTEMPTS = {
 
 
 @needs_landlock
-@pytest.mark.parametrize("attempt", ATTEMPTS)
+@table("attempt", ATTEMPTS)
 def test_a_command_stays_inside(attempt, use, outside):
     command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=Path.home())
     result = use("terminal", command=command)
@@ -56,7 +56,7 @@ def test_a_command_stays_inside(attempt, use, outside):
 
 
 @needs_landlock
-@pytest.mark.parametrize("device", ["/dev/tty", "/dev/ptmx", "pts"])
+@table("device", ["/dev/tty", "/dev/ptmx", "pts"])
 def test_terminals_are_out_of_reach(device, use):
     ours, theirs = os.openpty()
     try:

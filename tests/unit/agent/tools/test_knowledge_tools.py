@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.tables import table
 
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.tools.journaled import journal_entry
@@ -122,7 +123,7 @@ class TestMemory:
         assert answer["usage"] == "90% — 90/100 chars"
         assert len(desk.kept) == 1
 
-    @pytest.mark.parametrize(
+    @table(
         ("arguments", "reason"),
         [
             ({}, "`action` or `operations`"),
@@ -189,7 +190,7 @@ class TestSkills:
             "create", "patch", "write_file", "patch", "remove_file", "edit", "delete",
         ]  # fmt: skip
 
-    @pytest.mark.parametrize(
+    @table(
         ("action", "reason"),
         [
             ("create", "create needs content"),

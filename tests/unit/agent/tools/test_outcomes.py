@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.tables import table
 
 from journeyman.agent.tools.arguments import read_arguments
 from journeyman.agent.tools.confirmation import request_confirmation_tool
@@ -113,7 +113,7 @@ def name_of(row):
     return f"{tool}-{status}-{kind or 'plain'}-{ENDINGS.index(row)}"
 
 
-@pytest.mark.parametrize("row", ENDINGS, ids=name_of)
+@table("row", ENDINGS, ids=name_of)
 def test_the_judge_reads_each_ending(row, workspace, root):
     name, given, status, kind = row
     (root / "notes.txt").write_text("one\ntwo\n")
@@ -121,7 +121,7 @@ def test_the_judge_reads_each_ending(row, workspace, root):
     (root / "a.log").write_text("a" * 40 + "b\n")
     (root / "report.json").write_text('{"success": false, "error": "not found"}')
     (root / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    (root / "folder").mkdir()
+    (root / "folder").mkdir(exist_ok=True)
     arguments = {key: value for key, value in given.items() if key not in ("cancelled", "limits")}
     limits = given.get("limits", ToolLimits())
     box = Toolbox(

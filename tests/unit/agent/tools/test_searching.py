@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.tools.limits import ToolLimits
 
@@ -37,7 +38,7 @@ def test_lines_come_in_order(use):
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("asked", "paths"),
     [
         ({"path": "a"}, ["a/c.py", "a/notes.md"]),

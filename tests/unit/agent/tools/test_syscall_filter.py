@@ -79,7 +79,7 @@ REACHING_OUT = {
 
 
 @needs_filter
-@pytest.mark.parametrize("how", REACHING_OUT)
+@table("how", REACHING_OUT)
 def test_sockets_with_a_path_are_out_of_reach(how, use, tmp_path):
     path = str(tmp_path / "s")
     kind = socket.SOCK_STREAM if how == "stream" else socket.SOCK_DGRAM
@@ -89,6 +89,7 @@ def test_sockets_with_a_path_are_out_of_reach(how, use, tmp_path):
             server.listen()
         code = f"import socket; {REACHING_OUT[how].format(path=path)}; print('reached')"
         content = use("execute_code", code=code).content
+    (tmp_path / "s").unlink()
     assert "PermissionError" in content["output"]
     assert content["status"] == "error"
 
@@ -113,7 +114,7 @@ STILL_WORKING = {
 
 
 @needs_filter
-@pytest.mark.parametrize("what", STILL_WORKING)
+@table("what", STILL_WORKING)
 def test_commands_that_still_work(what, use):
     content = use("terminal", command=STILL_WORKING[what]).content
     assert (content["exit_code"], content["output"] != "") == (0, True), content

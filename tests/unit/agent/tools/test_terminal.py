@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 from journeyman.agent.tools.limits import ToolLimits
 from journeyman.agent.tools.workspace import Workspace
@@ -98,12 +98,23 @@ LINGERING = {
 }
 
 
-@pytest.mark.parametrize("ending", ["exit", "timeout"])
-@pytest.mark.parametrize("how", LINGERING)
-def test_no_process_outlives_the_call(how, ending, use, root):
-    wait = "; sleep 60" if ending == "timeout" else ""
-    result = use("terminal", command=LINGERING[how] + wait, timeout=1)
-    assert result.content["exit_code"] == (124 if wait else 0)
+@table("is_cancelled", [False, True])
+@table("how", LINGERING)
+def test_no_process_outlives_the_call(how, is_cancelled, use, root):
+    folder = root / f"{how} {is_cancelled}"
+    folder.mkdir()
+    lasting = "; touch begun; sleep 60" if is_cancelled else ""
+    cancelled = (folder / "begun").exists
+    result = use(
+        "terminal", command=LINGERING[how] + lasting, workdir=folder.name, cancelled=cancelled
+    )
+    assert result.content["exit_code"] == (130 if is_cancelled else 0)
+    assert is_gone(int((folder / "pid").read_text()))
+
+
+def test_no_process_outlives_the_time_limit(use, root):
+    result = use("terminal", command=LINGERING["own session"] + "; sleep 60", timeout=1)
+    assert result.content["exit_code"] == 124
     assert is_gone(int((root / "pid").read_text()))
 
 
@@ -123,10 +134,10 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize(
-    ("confine", "chains"), [(True, 100), (False, 20)], ids=["confined", "not confined"]
-)
-def test_chains_of_forks_do_not_outlive_the_call(confine, chains, root):
+@table(("confine", "chains"), [(True, 100), (False, 20)], ids=["confined", "not confined"])
+def test_chains_of_forks_do_not_outlive_the_call(confine, chains, tmp_path):
+    root = tmp_path / f"{chains} chains"
+    root.mkdir()
     os.mkfifo(root / "alive")
     alive = os.open(root / "alive", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -139,8 +150,10 @@ def test_chains_of_forks_do_not_outlive_the_call(confine, chains, root):
         os.close(alive)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_the_command_ends_with_the_agent(how, root, tmp_path):
+@table("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_the_command_ends_with_the_agent(how, tmp_path):
+    root = tmp_path / how.name
+    root.mkdir()
     program = f"""
 from pathlib import Path
 from journeyman.agent.tools.workspace import Workspace

@@ -4,6 +4,7 @@ import gc
 from pathlib import Path
 
 import pytest
+from tests.tables import table
 
 from journeyman.agent.tools.workspace import BadPath, OutOfReach, Workspace
 from journeyman.records.errors import BadSetting
@@ -25,7 +26,7 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("given", OUTSIDE)
+@table("given", OUTSIDE)
 def test_paths_that_lead_out(given, workspace, links):
     with pytest.raises(OutOfReach, match="outside the workspace"):
         workspace.find_path(given)
@@ -43,14 +44,14 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("given", INSIDE)
+@table("given", INSIDE)
 def test_paths_that_stay_inside(given, workspace, links):
     place = workspace.find_path(given)
     assert workspace.shown(place) == INSIDE[given]
     assert workspace.find_path(str(place)) == place
 
 
-@pytest.mark.parametrize("given", ["a\0b", "x" * 300, "loop", "~nobody-has-this-name/x"])
+@table("given", ["a\0b", "x" * 300, "loop", "~nobody-has-this-name/x"])
 def test_paths_that_the_system_does_not_take(given, workspace, links):
     with pytest.raises(BadPath, match="Invalid path"):
         workspace.find_path(given)
@@ -81,7 +82,7 @@ def test_the_temporary_folder_goes_with_a_forgotten_workspace(root):
     assert not private.exists()
 
 
-@pytest.mark.parametrize("place", ["work/ours", "work", "tools/lib/ours"])
+@table("place", ["work/ours", "work", "tools/lib/ours"])
 def test_a_workspace_that_would_open_what_is_hidden_is_refused(place, root, tmp_path):
     environment = {"PATH": f"{tmp_path}/tools/bin:/usr/bin"}
     with pytest.raises(BadSetting, match="would be able to read"):
@@ -99,7 +100,7 @@ def test_what_is_hidden_is_found_behind_a_link(root, tmp_path):
         Workspace(root, hidden=[tmp_path / "link"])
 
 
-@pytest.mark.parametrize("place", ["ours", "work2", "tools/data", "/etc/ours", "/usr/lib/ours"])
+@table("place", ["ours", "work2", "tools/data", "/etc/ours", "/usr/lib/ours"])
 def test_what_is_hidden_elsewhere_is_no_hindrance(place, root, tmp_path):
     environment = {"PATH": f"{tmp_path}/tools/bin:/usr/bin"}
     with Workspace(root, environment=environment, hidden=[tmp_path / place]) as workspace:
