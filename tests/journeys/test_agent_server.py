@@ -27,6 +27,7 @@ from tests.model_server import (
     waits,
 )
 from tests.program import Command, Process
+from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.cli import command_line
@@ -172,8 +173,8 @@ CASES = {
     "an_answer_that_never_ends": Case(
         script=(looks_once(),),
         always=never_ends(),
-        options=("--seconds", "1.5"),
-        says=("Stopped at a limit", "limit of 1.5 seconds is reached"),
+        options=("--seconds", "1"),
+        says=("Stopped at a limit", "limit of 1 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,
@@ -181,8 +182,8 @@ CASES = {
     "no_answer_at_all": Case(
         script=(looks_once(),),
         always=waits(),
-        options=("--seconds", "1.5"),
-        says=("Stopped at a limit", "limit of 1.5 seconds is reached"),
+        options=("--seconds", "1"),
+        says=("Stopped at a limit", "limit of 1 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,
@@ -350,16 +351,18 @@ class Run:
         return Journeyman(home=self._home, environ={"HOME": str(self.command.home)})
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_server_that_misbehaves(case: Case, tmp_path: Path) -> None:
+@table("name", CASES)
+def test_a_server_that_misbehaves(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
     with ModelServer(*case.script, always=case.always) as server:
-        run = Run(tmp_path, server.base_url, *case.options)
+        run = Run(tmp_path / name, server.base_url, *case.options)
         run.check(run.do(case.code), case, server)
         if case.code:
             server.then(says("Well then."))
             run.resume("Well then.")
 
 
+@pytest.mark.soak
 def test_servers_that_never_make_sense(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -381,15 +384,13 @@ def test_servers_that_never_make_sense(tmp_path: Path) -> None:
         alone.resume("Here I am.")
 
 
-@pytest.mark.parametrize(
-    ("pieces", "size"), [(10_000, 100), (40, 50_000)], ids=["many_pieces", "large_pieces"]
-)
+@table(("pieces", "size"), [(10_000, 100), (40, 50_000)])
 def test_a_huge_answer(tmp_path: Path, pieces: int, size: int) -> None:
     answer = streamed(
         *[event({"content": "x" * size + " "})] * pieces, event({}, finish_reason="stop")
     )
     with ModelServer(answer) as server:
-        run = Run(tmp_path, server.base_url)
+        run = Run(tmp_path / str(size), server.base_url)
         done = run.do()
     assert done.stdout.count("x") == size * pieces
     assert len(run.messages()[-1].text) == (size + 1) * pieces

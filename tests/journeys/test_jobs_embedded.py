@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from tests.job_desk import desk
 
 
+@pytest.mark.soak
 def test_a_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
     with desk(tmp_path, JOURNEYMAN_JOBS_MIN_CONTEXT="8000") as jobs:
         jobs.script("disks.sh", "#!/bin/sh\necho '/home 93 % used'\n")

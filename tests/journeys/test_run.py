@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from tests.journeys.test_agent_server import never_ends
 from tests.model_server import Answer, Made, ModelServer, Received, calls, fails, says, waits
 from tests.program import Command, Process
+from tests.tables import table
 
 from journeyman import Journeyman
 
@@ -68,11 +70,18 @@ class Desk:
         }
 
 
+@contextmanager
+def new_desk(home: Path) -> Iterator[Desk]:
+    """A person who has recorded nothing yet."""
+    home.mkdir(exist_ok=True)
+    desk = Desk(Command(home))
+    with desk.server:
+        yield desk
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A person who has recorded nothing yet."""
-    desk = Desk(Command(tmp_path))
-    with desk.server:
+    with new_desk(tmp_path) as desk:
         yield desk
 
 
@@ -126,7 +135,7 @@ class TestAsking:
         assert (first["role"], first["content"]) == ("user", "Say hello.")
         assert second["content"].strip() == "Say it\nagain."
 
-    @pytest.mark.parametrize(
+    @table(
         ("arguments", "code", "words"),
         [
             ((), 2, "Say what the agent is to do"),
@@ -167,16 +176,16 @@ class TestAsking:
 
 
 class TestLimits:
-    @pytest.mark.parametrize(
+    @table(
         ("limit", "stop", "requests"),
         [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 0)],
-        ids=["turns", "tokens"],
     )
     def test_a_limit_is_an_orderly_end(
-        self, desk: Desk, limit: tuple[str, str], stop: str, requests: int
+        self, tmp_path: Path, limit: tuple[str, str], stop: str, requests: int
     ) -> None:
-        desk.server.then(*[shell(f"echo {number}", f"c{number}") for number in range(5)])
-        told = json.loads(desk.run("Count.", "--json", *limit, code=1).stdout)
+        with new_desk(tmp_path / stop) as desk:
+            desk.server.then(*[shell(f"echo {number}", f"c{number}") for number in range(5)])
+            told = json.loads(desk.run("Count.", "--json", *limit, code=1).stdout)
         assert (told["stop"], told["api_calls"], told["completed"]) == (stop, requests, False)
         assert limit[1] in told["note"]
         assert len(desk.server.chats) == requests
@@ -257,15 +266,16 @@ class TestStopping:
         shown = desk.session()
         assert [one["status"] for one in shown["verdicts"]] == ["interrupted", "interrupted"]
 
-    @pytest.mark.parametrize("answer", [never_ends, waits], ids=["while_it_talks", "while_silent"])
-    def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
-        desk.server.then(shell("echo 1"), answer())
-        running = desk.start("run", "Wait.", "--workspace", "work")
-        until(lambda: len(desk.server.chats) == 2)
-        running.signal(signal.SIGINT)
-        done = running.wait(code=1, within_s=_LONGEST_S)
-        self.check(desk, done)
-        assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
+    @table("answer", [never_ends, waits])
+    def test_ctrl_c_during_an_answer(self, tmp_path: Path, answer: Callable[[], Answer]) -> None:
+        with new_desk(tmp_path / answer.__name__) as desk:
+            desk.server.then(shell("echo 1"), answer())
+            running = desk.start("run", "Wait.", "--workspace", "work")
+            until(lambda: len(desk.server.chats) == 2)
+            running.signal(signal.SIGINT)
+            done = running.wait(code=1, within_s=_LONGEST_S)
+            self.check(desk, done)
+            assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
     def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
         """It says so, the session is in order, and it goes on where it was."""

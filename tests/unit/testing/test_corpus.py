@@ -13,11 +13,6 @@ from journeyman.testing import Corpus, Source, write_corpus
 SOURCES: tuple[Source, ...] = ("claude_code", "codex", "hermes", "chat")
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
 def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
@@ -51,6 +46,7 @@ def everything(folder: Path) -> dict[str, Any]:
 
 
 class TestBuild:
+    @pytest.mark.soak
     def test_two_builds_are_equal(self, corpus: Corpus, tmp_path: Path) -> None:
         (tmp_path / "hermes").mkdir()
         (tmp_path / "hermes" / "state.db").write_text("left over from before")
@@ -68,29 +64,22 @@ class TestBuild:
 
 
 class TestContents:
-    def test_about_forty_sessions(self, corpus: Corpus) -> None:
+    def test_sessions_of_every_kind(self, corpus: Corpus) -> None:
+        sessions = corpus.sessions
         assert [len(corpus.of(source)) for source in SOURCES] == [16, 9, 11, 5]
-        assert len({s.id for s in corpus.sessions}) == len(corpus.sessions)
-
-    def test_marathons(self, corpus: Corpus) -> None:
-        marathons = [s for s in corpus.sessions if s.messages >= 100]
-        assert len(marathons) == 4
-        assert {s.source for s in marathons} == {"claude_code", "codex", "hermes"}
-
-    def test_error_rate_is_that_of_real_agents(self, corpus: Corpus) -> None:
-        calls = sum(s.calls for s in corpus.sessions)
-        assert 0.06 < sum(s.failed for s in corpus.sessions) / calls < 0.10
+        assert len({s.id for s in sessions}) == len(sessions)
+        marathons = {s.source for s in sessions if s.messages >= 100}
+        assert marathons == {"claude_code", "codex", "hermes"}
+        assert [s.reward for s in corpus.of("chat")] == [1.0, 1.0, 1.0, 0.0, 0.0]
 
     def test_everything_that_can_become_of_a_call(self, corpus: Corpus) -> None:
         sessions = corpus.sessions
+        assert 0.06 < sum(s.failed for s in sessions) / sum(s.calls for s in sessions) < 0.10
         assert sum(s.refused for s in sessions) >= 5
         assert sum(s.recovered for s in sessions) >= 30
         assert sum(s.cancelled for s in sessions) >= 1
         assert sum(s.calls - s.answered for s in sessions) >= 3
         assert sum(s.failed == 0 for s in sessions) >= 10
-
-    def test_rewards(self, corpus: Corpus) -> None:
-        assert [s.reward for s in corpus.of("chat")] == [1.0, 1.0, 1.0, 0.0, 0.0]
 
 
 class TestClaudeCode:

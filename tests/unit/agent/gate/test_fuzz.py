@@ -1,6 +1,6 @@
 """Whatever text comes, the gate decides and never raises."""
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.gate_cases import CODE_STOPPED, HOME, REFUSED, TRICKS, WORKSPACE
 
@@ -80,7 +80,6 @@ CODE = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(), SCRIPTS, SPACED, TORN))
 @example("\ud800")
 @example("$'\\ud800'")
@@ -92,7 +91,6 @@ def test_any_command(text):
     assert GATE.decide("terminal", {"command": text}).answer in ANSWERS
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(), CODE))
 @example("\x00")
 @example("(" * 500)
@@ -105,7 +103,6 @@ def test_any_code(text):
     assert GATE.decide("execute_code", {"code": text}).answer in ANSWERS
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(), st.sampled_from(["read_file", "write_file", "patch", "search_files", "other"]))
 @example("\ud800", "patch")
 @example("\x00", "write_file")
@@ -115,7 +112,6 @@ def test_any_path(text, tool):
     assert GATE.decide(tool, arguments).answer in ANSWERS
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from([command for command, _ in REFUSED]), SPACED)
 def test_nothing_put_after_it_makes_a_refused_command_allowed(command, text):
     assert GATE.decide("terminal", {"command": f"{command}\n{text}"}).answer != "allow"

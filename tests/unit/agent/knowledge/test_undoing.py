@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.agent.knowledge.changes import commit
 
@@ -178,7 +178,6 @@ CHANGES = st.lists(
 FIRST = st.none() | st.lists(WORDS, max_size=3).map("\n§\n".join)
 
 
-@settings(max_examples=150, deadline=None)
 @given(first=FIRST, changes=CHANGES)
 def test_any_row_of_changes_keeps_the_form_and_can_be_undone(
     first: str | None, changes: list[tuple[str, list[Operation]]]

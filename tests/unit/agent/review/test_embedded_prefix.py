@@ -9,6 +9,7 @@ from journeyman.models.embedded import EmbeddedModel
 from journeyman.records.errors import MissingPart
 
 
+@pytest.mark.soak
 def test_the_cache_serves_the_review(tmp_path: Path) -> None:
     try:
         model = EmbeddedModel(max_tokens=24)
@@ -30,4 +31,3 @@ def test_the_cache_serves_the_review(tmp_path: Path) -> None:
     prompt = (last.input_tokens or 0) + (last.cache_read_tokens or 0)
     assert prompt > 500
     assert (first.cache_read_tokens or 0) >= 0.95 * prompt
-    print(f"{first.cache_read_tokens} of {prompt} prompt tokens came from the cache")
