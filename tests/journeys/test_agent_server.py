@@ -4,6 +4,7 @@ was wrong, keeps what was done, and can be gone on with.
 
 import itertools
 import json
+import shutil
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -267,8 +268,10 @@ SLOW = {
 class Run:
     """A run of the program with a server, in a home of its own."""
 
-    def __init__(self, home: Path, address: str, *options: str) -> None:
+    def __init__(self, home: Path, tables: Path, address: str, *options: str) -> None:
         (home / "work").mkdir(parents=True)
+        (home / ".journeyman").mkdir(mode=0o700)
+        shutil.copyfile(tables, home / ".journeyman" / "journeyman.db")
         (home / "work" / "notes.txt").write_text("one\n")
         self.command = Command(home)
         self.address = address
@@ -352,10 +355,10 @@ class Run:
 
 
 @table("name", CASES)
-def test_a_server_that_misbehaves(name: str, tmp_path: Path) -> None:
+def test_a_server_that_misbehaves(name: str, tables: Path, tmp_path: Path) -> None:
     case = CASES[name]
     with ModelServer(*case.script, always=case.always) as server:
-        run = Run(tmp_path / name, server.base_url, *case.options)
+        run = Run(tmp_path / name, tables, server.base_url, *case.options)
         run.check(run.do(case.code), case, server)
         if case.code:
             server.then(says("Well then."))
@@ -363,16 +366,16 @@ def test_a_server_that_misbehaves(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_servers_that_never_make_sense(tmp_path: Path) -> None:
+def test_servers_that_never_make_sense(tables: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     with ExitStack() as stack:
-        alone = Run(tmp_path / "alone", nowhere)
+        alone = Run(tmp_path / "alone", tables, nowhere)
         refused = alone.start()
         runs = []
         for name, case in SLOW.items():
             server = stack.enter_context(ModelServer(*case.script, always=case.always))
-            run = Run(tmp_path / name, server.base_url)
+            run = Run(tmp_path / name, tables, server.base_url)
             runs.append((run, run.start(), case, server))
         for run, process, case, server in runs:
             run.check(process.wait(code=case.code), case, server)
@@ -384,20 +387,28 @@ def test_servers_that_never_make_sense(tmp_path: Path) -> None:
         alone.resume("Here I am.")
 
 
-@table(("pieces", "size"), [(10_000, 100), (40, 50_000)])
-def test_a_huge_answer(tmp_path: Path, pieces: int, size: int) -> None:
+@pytest.mark.soak
+def test_an_answer_in_many_pieces(tables: Path, tmp_path: Path) -> None:
+    check_huge_answer(tables, tmp_path, pieces=10_000, size=100)
+
+
+def test_an_answer_in_large_pieces(tables: Path, tmp_path: Path) -> None:
+    check_huge_answer(tables, tmp_path, pieces=40, size=50_000)
+
+
+def check_huge_answer(tables: Path, home: Path, *, pieces: int, size: int) -> None:
     answer = streamed(
         *[event({"content": "x" * size + " "})] * pieces, event({}, finish_reason="stop")
     )
     with ModelServer(answer) as server:
-        run = Run(tmp_path / str(size), server.base_url)
+        run = Run(home, tables, server.base_url)
         done = run.do()
     assert done.stdout.count("x") == size * pieces
     assert len(run.messages()[-1].text) == (size + 1) * pieces
     assert run.shown()
 
 
-def test_a_huge_call(tmp_path: Path) -> None:
+def test_a_huge_call(tables: Path, tmp_path: Path) -> None:
     text = "x" * 3_000_000
     asked = calls(
         ("write_file", {"path": "large.txt", "content": text}),
@@ -405,7 +416,7 @@ def test_a_huge_call(tmp_path: Path) -> None:
         ids=["a", "b"],
     )
     with ModelServer(asked, says("Done.")) as server:
-        run = Run(tmp_path, server.base_url)
+        run = Run(tmp_path, tables, server.base_url)
         done = run.do()
     assert "Done." in done.stdout
     assert len(done.stdout) < 2_000
@@ -413,9 +424,9 @@ def test_a_huge_call(tmp_path: Path) -> None:
     assert [judge(call).status for call in run.calls()] == ["ok", "refused"]
 
 
-def test_ids_that_are_used_again_are_told_apart(tmp_path: Path) -> None:
+def test_ids_that_are_used_again_are_told_apart(tables: Path, tmp_path: Path) -> None:
     with ModelServer(*CASES["duplicate_ids"].script) as server:
-        run = Run(tmp_path, server.base_url)
+        run = Run(tmp_path, tables, server.base_url)
         run.do()
         sent = server.chats[-1]["messages"]
     asked = [call["id"] for one in sent for call in one.get("tool_calls", ())]

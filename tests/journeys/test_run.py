@@ -71,17 +71,18 @@ class Desk:
 
 
 @contextmanager
-def new_desk(home: Path) -> Iterator[Desk]:
+def new_desk(tables: Path, home: Path) -> Iterator[Desk]:
     """A person who has recorded nothing yet."""
-    home.mkdir(exist_ok=True)
+    (home / ".journeyman").mkdir(mode=0o700, parents=True)
+    shutil.copyfile(tables, home / ".journeyman" / "journeyman.db")
     desk = Desk(Command(home))
     with desk.server:
         yield desk
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with new_desk(tmp_path) as desk:
+def desk(tables: Path, tmp_path: Path) -> Iterator[Desk]:
+    with new_desk(tables, tmp_path) as desk:
         yield desk
 
 
@@ -181,9 +182,9 @@ class TestLimits:
         [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 0)],
     )
     def test_a_limit_is_an_orderly_end(
-        self, tmp_path: Path, limit: tuple[str, str], stop: str, requests: int
+        self, tables: Path, tmp_path: Path, limit: tuple[str, str], stop: str, requests: int
     ) -> None:
-        with new_desk(tmp_path / stop) as desk:
+        with new_desk(tables, tmp_path / stop) as desk:
             desk.server.then(*[shell(f"echo {number}", f"c{number}") for number in range(5)])
             told = json.loads(desk.run("Count.", "--json", *limit, code=1).stdout)
         assert (told["stop"], told["api_calls"], told["completed"]) == (stop, requests, False)
@@ -267,8 +268,10 @@ class TestStopping:
         assert [one["status"] for one in shown["verdicts"]] == ["interrupted", "interrupted"]
 
     @table("answer", [never_ends, waits])
-    def test_ctrl_c_during_an_answer(self, tmp_path: Path, answer: Callable[[], Answer]) -> None:
-        with new_desk(tmp_path / answer.__name__) as desk:
+    def test_ctrl_c_during_an_answer(
+        self, tables: Path, tmp_path: Path, answer: Callable[[], Answer]
+    ) -> None:
+        with new_desk(tables, tmp_path / answer.__name__) as desk:
             desk.server.then(shell("echo 1"), answer())
             running = desk.start("run", "Wait.", "--workspace", "work")
             until(lambda: len(desk.server.chats) == 2)
