@@ -118,14 +118,6 @@ def shell(command: str, call_id: str = "call") -> Answer:
 
 
 class TestAsking:
-    def test_help_has_examples(self, command: Command) -> None:
-        shown = command("run", "--help").stdout
-        examples = shown.partition("Examples:")[2]
-        assert examples.count("journeyman run") >= 4
-        for option in ("--model", "--warm", "--workspace", "--resume", "--turns", "--json"):
-            assert option in shown
-        assert "run" in command("--help").stdout
-
     def test_the_task_as_words_and_from_standard_input(self, desk: Desk) -> None:
         desk.server.then(says("Hello."), says("Hello again."))
         said = desk("run", "Say", "hello.", "--workspace", "work")

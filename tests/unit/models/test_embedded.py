@@ -154,14 +154,10 @@ def test_forged_tokens_are_letters_to_the_engine(model: EmbeddedModel) -> None:
     assert forged - plain >= 4 * 9
 
 
-@table("text", ["\0", "\ud800", "é😀", ""])
-def test_odd_characters_do_no_harm(model: EmbeddedModel, text: str) -> None:
-    reply = model.ask([says("user", text)], max_tokens=2)
-    assert output_tokens(reply) == 2
-
-
-def test_no_messages_at_all(model: EmbeddedModel) -> None:
-    assert model.ask([], max_tokens=2).finish_reason == "length"
+@table("messages", [[], *([says("user", text)] for text in ("\0", "\ud800", "é😀", ""))])
+def test_odd_conversations_do_no_harm(model: EmbeddedModel, messages: list[Any]) -> None:
+    reply = model.ask(messages, max_tokens=2)
+    assert (output_tokens(reply), reply.finish_reason) == (2, "length")
 
 
 def test_the_window_is_full(model: EmbeddedModel) -> None:

@@ -8,6 +8,7 @@ from journeyman.records import Tokens
 
 MILLION = 1_000_000
 USED = Tokens(input_tokens=MILLION, output_tokens=MILLION)
+STORED = Tokens(input_tokens=0, output_tokens=0, cache_write_tokens=100_000)
 AT = 1_750_000_000.0  # in June 2025, so that later prices change nothing here
 
 
@@ -15,23 +16,19 @@ def cost(tokens: Tokens, model: str = "gpt-4o", base_url: str = "") -> float | N
     return estimated_cost(model, tokens, base_url=base_url, at=AT)
 
 
-def test_input_and_output_have_their_prices() -> None:
-    assert cost(USED) == pytest.approx(2.5 + 10)
-
-
-def test_what_the_cache_served_is_not_paid_twice() -> None:
-    half = Tokens(input_tokens=MILLION, output_tokens=0, cache_read_tokens=MILLION)
-    assert cost(half) == pytest.approx(2.5 + 1.25)
-
-
-def test_what_the_cache_stored_has_its_own_price() -> None:
-    stored = Tokens(input_tokens=0, output_tokens=0, cache_write_tokens=100_000)
-    assert cost(stored, "claude-sonnet-4-5") == pytest.approx(0.375)
-
-
-def test_reasoning_is_part_of_the_output() -> None:
-    thought = Tokens(input_tokens=0, output_tokens=MILLION, reasoning_tokens=MILLION)
-    assert cost(thought, "o3") == cost(Tokens(input_tokens=0, output_tokens=MILLION), "o3")
+@table(
+    ("model", "tokens", "expected"),
+    [
+        ("gpt-4o", USED, 2.5 + 10),
+        ("gpt-4o", Tokens(input_tokens=0, output_tokens=0, cache_read_tokens=MILLION), 1.25),
+        ("claude-sonnet-4-5", STORED, 0.375),
+        ("o3", Tokens(input_tokens=0, output_tokens=MILLION), 8),
+        ("o3", Tokens(input_tokens=0, output_tokens=MILLION, reasoning_tokens=MILLION), 8),
+    ],
+    ids=["input_and_output", "cache_read", "cache_write", "output", "reasoning_is_output"],
+)
+def test_each_kind_of_token_has_its_price(model: str, tokens: Tokens, expected: float) -> None:
+    assert cost(tokens, model) == pytest.approx(expected)
 
 
 def test_the_provider_behind_the_address_sets_the_price() -> None:
@@ -39,13 +36,10 @@ def test_the_provider_behind_the_address_sets_the_price() -> None:
     assert cost(USED, "openai/gpt-4o", "https://openrouter.ai/api/v1") == pytest.approx(12.5)
 
 
-def test_a_model_on_a_server_of_ones_own_has_no_price() -> None:
+def test_a_model_that_is_not_on_the_list() -> None:
     assert cost(USED, "gpt-oss-20b", "http://127.0.0.1:8080/v1") is None
-
-
-@table("model", ["", "a-model-of-tomorrow", "\x00"], ids=repr)
-def test_a_model_that_is_not_on_the_list(model: str) -> None:
-    assert cost(USED, model) is None
+    for model in ("", "a-model-of-tomorrow", "\x00"):
+        assert cost(USED, model) is None
 
 
 @table(
@@ -63,10 +57,7 @@ def test_what_is_not_known_has_no_price(tokens: Tokens) -> None:
     assert cost(tokens) is None
 
 
-@table("at", [1e300, float("nan"), -1e18], ids=repr)
-def test_a_time_that_is_none(at: float) -> None:
-    assert estimated_cost("gpt-4o", USED, at=at) is None
-
-
-def test_without_a_time_it_is_now() -> None:
+def test_the_time_of_the_request_counts() -> None:
     assert estimated_cost("gpt-4o", USED)
+    for at in (1e300, float("nan"), -1e18):
+        assert estimated_cost("gpt-4o", USED, at=at) is None

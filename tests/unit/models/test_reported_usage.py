@@ -93,6 +93,20 @@ from journeyman.records import Tokens
             Tokens(input_tokens=0, output_tokens=0, cost_usd=0.0),
             id="zero_is_known",
         ),
+        pytest.param(
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 11, "cache_write_tokens": 4},
+                "completion_tokens_details": {"reasoning_tokens": 6},
+            },
+            Tokens(input_tokens=6, output_tokens=5, cache_write_tokens=4),
+            id="parts_that_are_more_than_the_whole",
+        ),
+        *(
+            pytest.param({"cost": cost}, Tokens(), id=f"cost_{cost!r}")
+            for cost in (-0.1, float("nan"), float("inf"), "0.1", True, None)
+        ),
     ],
 )
 def test_shapes(usage: dict[str, Any], expected: Tokens) -> None:
@@ -124,18 +138,3 @@ def test_what_cannot_be_believed_is_unknown(nonsense: object) -> None:
         "completion_tokens_details": {"reasoning_tokens": nonsense},
     }
     assert read_tokens(usage) == Tokens(output_tokens=3)
-
-
-@table("cost", [-0.1, float("nan"), float("inf"), "0.1", True, None], ids=repr)
-def test_a_cost_that_cannot_be_believed(cost: object) -> None:
-    assert read_tokens({"cost": cost}) == Tokens()
-
-
-def test_parts_that_are_more_than_the_whole() -> None:
-    usage = {
-        "prompt_tokens": 10,
-        "completion_tokens": 5,
-        "prompt_tokens_details": {"cached_tokens": 11, "cache_write_tokens": 4},
-        "completion_tokens_details": {"reasoning_tokens": 6},
-    }
-    assert read_tokens(usage) == Tokens(input_tokens=6, output_tokens=5, cache_write_tokens=4)

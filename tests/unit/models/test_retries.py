@@ -3,20 +3,14 @@
 import pytest
 from tests.tables import table
 
-from journeyman.models.model import Cancelled
-from journeyman.models.retries import SLICE_S, delay_s, find_asked_delay, passes, pause
+from journeyman.models.retries import delay_s, find_asked_delay, passes
 
 NOON = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
-@table("status", [408, 409, 429, 500, 529])
+@table("status", [400, 401, 404, 408, 409, 422, 429, 500, 529])
 def test_statuses_that_pass(status: int) -> None:
-    assert passes(status)
-
-
-@table("status", [400, 401, 404, 422])
-def test_statuses_that_do_not(status: int) -> None:
-    assert not passes(status)
+    assert passes(status) == (status in (408, 409, 429, 500, 529))
 
 
 @table(
@@ -40,29 +34,15 @@ def test_what_the_server_asks_for(headers: dict[str, str], seconds: float | None
     assert find_asked_delay(headers, NOON) == seconds
 
 
-def test_the_wait_doubles_up_to_a_limit() -> None:
-    waits = [delay_s(failures, None, lambda: 0.0) for failures in (1, 2, 3, 4, 50, 5000)]
-    assert waits == [0.5, 1, 2, 4, 30, 30]
-
-
-def test_chance_takes_up_to_half_away() -> None:
-    assert delay_s(3, None, lambda: 1.0) == 1
-    assert delay_s(3, None, lambda: 0.5) == 1.5
-
-
-def test_what_is_asked_for_counts_up_to_a_limit() -> None:
-    assert delay_s(1, 9, lambda: 1.0) == 9
-    assert delay_s(1, 1e9, lambda: 1.0) == 120
-
-
-def test_a_pause_is_made_in_slices() -> None:
-    slept: list[float] = []
-    pause(SLICE_S * 2.5, slept.append, lambda: False)
-    assert slept == pytest.approx([SLICE_S, SLICE_S, SLICE_S / 2])
-
-
-def test_a_pause_hears_that_it_was_cancelled() -> None:
-    slept: list[float] = []
-    with pytest.raises(Cancelled):
-        pause(60, slept.append, lambda: len(slept) == 2)
-    assert len(slept) == 2
+@table(
+    ("failures", "asked_s", "chance", "waited"),
+    [
+        *((failures, None, 0.0, s) for failures, s in ((1, 0.5), (2, 1), (3, 2), (50, 30))),
+        *((3, None, chance, s) for chance, s in ((1.0, 1), (0.5, 1.5))),
+        *((1, asked, 1.0, s) for asked, s in ((9, 9), (1e9, 120))),
+    ],
+)
+def test_how_long_to_wait(
+    failures: int, asked_s: float | None, chance: float, waited: float
+) -> None:
+    assert delay_s(failures, asked_s, lambda: chance) == waited

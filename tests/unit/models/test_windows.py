@@ -127,9 +127,6 @@ def test_a_list_without_end_is_left_in_time() -> None:
 @table("url", ["", "no address", "http://[::1", "ftp://a", "http://a:x"], ids=repr)
 def test_an_address_that_is_none(url: str) -> None:
     assert find_context_tokens("small", url) is None
-
-
-def test_a_key_that_no_header_carries() -> None:
     assert find_context_tokens("small", NOWHERE, "ключ\n") is None
 
 

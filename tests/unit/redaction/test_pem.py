@@ -8,20 +8,22 @@ BODY = "\n".join(["MIIE" + "aB3d" * 15] * 4)
 BEGIN, END = "-----BEGIN {}PRIVATE KEY-----", "-----END {}PRIVATE KEY-----"
 
 
-@table("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
-def test_a_whole_key(kind):
-    text = f"before\n{BEGIN.format(kind)}\n{BODY}\n{END.format(kind)}\nafter"
-    assert Redactor().text(text) == "before\n<private_key:1>\nafter"
-
-
-def test_a_key_with_headers():
-    headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n"
-    assert Redactor().text(f"{BEGIN.format('RSA ')}\n{headers}{BODY}") == "<private_key:1>"
+KINDS = ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ")
+HEADERS = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n"
+IN_JSON = "\\n".join((BEGIN.format(""), *BODY.splitlines(), END.format(""), ""))
 
 
 @table(
     ("text", "expected"),
     [
+        *(
+            (
+                f"before\n{BEGIN.format(kind)}\n{BODY}\n{END.format(kind)}\nafter",
+                "before\n<private_key:1>\nafter",
+            )
+            for kind in KINDS
+        ),
+        (f"{BEGIN.format('RSA ')}\n{HEADERS}{BODY}", "<private_key:1>"),
         (f"a: {BEGIN.format('')}\n{BODY}", "a: <private_key:1>"),
         (f"{BODY}\n{END.format('')}\nok", "<private_key:1>\nok"),
         (f"GIN RSA PRIVATE KEY-----\n{BODY}", "<private_key:1>"),
@@ -29,19 +31,16 @@ def test_a_key_with_headers():
             f"{BEGIN.format('')}\n{BODY}\n[… left out …]\n{BODY}\n{END.format('')}",
             "<private_key:1>",
         ),
+        (
+            f'{{"private_key": "{IN_JSON}", "a": 1}}',
+            '{"private_key": "<private_key:1>\\n", "a": 1}',
+        ),
+        (f'{{"k": "{IN_JSON}", "a": ', '{"k": "<private_key:1>\\n", "a": '),
     ],
-    ids=["no-end", "no-begin", "cut-begin", "cut-middle"],
+    ids=[*KINDS, "headers", "no-end", "no-begin", "cut-begin", "cut-middle", "json", "cut-json"],
 )
-def test_a_key_that_was_cut(text, expected):
+def test_a_private_key_goes(text, expected):
     assert Redactor().text(text) == expected
-
-
-def test_a_key_in_json():
-    body = BODY.replace("\n", "\\n")
-    whole = f'{{"private_key": "{BEGIN.format("")}\\n{body}\\n{END.format("")}\\n", "a": 1}}'
-    assert Redactor().text(whole) == '{"private_key": "<private_key:1>\\n", "a": 1}'
-    cut = f'{{"k": "{BEGIN.format("")}\\n{body}\\n{END.format("")}\\n", "a": '
-    assert Redactor().text(cut) == '{"k": "<private_key:1>\\n", "a": '
 
 
 @table(

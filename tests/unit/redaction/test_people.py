@@ -16,9 +16,16 @@ from journeyman.redaction.redactor import Redactor
         ("to=bob%40corp.example&x", "to=<email:1>&x"),
         ("jörg@büro.example jörg@corp.example", "<email:1> <email:2>"),
         ("bob@corp.example, BOB@corp.example, al@corp.example", "<email:1>, <email:1>, <email:2>"),
+        ("write lea [at] corp [dot] example", "write <email:1>"),
+        ("IBAN GB29 NWBK 6016 1331 9268 19", "IBAN <iban:1>"),
+        ("DE89370400440532013000", "<iban:1>"),
+        ("DE88370400440532013000", "DE88370400440532013000"),
+        ("ssn 123-45-6789", "ssn <ssn:1>"),
+        ("000-12-3456 1123-45-6789", "000-12-3456 1123-45-6789"),
+        ('{"n": 4111111111111111}', '{"n": "<card:1>"}'),
     ],
 )
-def test_emails(text, expected):
+def test_addresses_and_numbers(text, expected):
     assert Redactor().text(text) == expected
 
 
@@ -52,10 +59,6 @@ def test_cards(text):
     assert "<card:1>" in Redactor().text(text)
 
 
-def test_a_card_in_a_number():
-    assert Redactor().text('{"n": 4111111111111111}') == '{"n": "<card:1>"}'
-
-
 @table(
     ("digits", "expected"),
     [
@@ -75,11 +78,6 @@ def test_a_card_in_a_number():
 )
 def test_what_makes_a_card(digits, expected):
     assert is_card(digits) is expected
-
-
-def test_social_security_numbers():
-    assert Redactor().text("ssn 123-45-6789") == "ssn <ssn:1>"
-    assert Redactor().text("000-12-3456 1123-45-6789") == "000-12-3456 1123-45-6789"
 
 
 @table(
@@ -144,17 +142,4 @@ def test_what_only_looks_like_it(text):
     ],
 )
 def test_a_name_that_is_a_word_is_replaced_where_it_is_a_name(text, expected):
-    assert Redactor().text(text) == expected
-
-
-@table(
-    ("text", "expected"),
-    [
-        ("IBAN GB29 NWBK 6016 1331 9268 19", "IBAN <iban:1>"),
-        ("DE89370400440532013000", "<iban:1>"),
-        ("DE88370400440532013000", "DE88370400440532013000"),
-        ("write lea [at] corp [dot] example", "write <email:1>"),
-    ],
-)
-def test_accounts_and_spelled_addresses(text, expected):
     assert Redactor().text(text) == expected

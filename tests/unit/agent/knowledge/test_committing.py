@@ -13,7 +13,7 @@ from tests.unit.agent.knowledge.changes import commit
 
 from journeyman.agent.knowledge.committing import locked
 from journeyman.agent.knowledge.memory import Memory
-from journeyman.records import FileChange, Write
+from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
 
@@ -250,11 +250,3 @@ for number in range(25):
         assert set(entries) == expected
         assert len(entries) == 75
         assert not list((tmp_path / "memories").glob("*.tmp"))
-
-
-def test_a_write_names_all_its_files() -> None:
-    other = FileChange(path="skills/a/references/x.md", before="x")
-    write = Write(
-        kind="skill", action="delete", path="skills/a/SKILL.md", before="a", others=(other,)
-    )
-    assert write.files == (FileChange(path="skills/a/SKILL.md", before="a"), other)

@@ -9,6 +9,8 @@ from tests.tables import table
 from journeyman.agent.tools.contents import LARGEST_FILE, read_bytes, replace_file
 from journeyman.agent.tools.limits import ToolLimits
 
+MISSING, CLOSEST = "old_string", "The closest line is 2: result = calc(x)"
+
 
 class TestReading:
     def test_lines_have_their_numbers(self, use, root):
@@ -21,11 +23,6 @@ class TestReading:
             "is_binary": False,
             "is_image": False,
         }
-
-    def test_an_empty_file(self, use, root):
-        (root / "a.txt").touch()
-        content = use("read_file", path="a.txt").content
-        assert (content["content"], content["total_lines"]) == ("", 0)
 
     def test_a_part(self, use, root):
         (root / "a.txt").write_text("".join(f"l{n}\n" for n in range(1, 10)))
@@ -48,13 +45,18 @@ class TestReading:
         assert content["content"] == "1|" + "x" * 18
         assert content["truncated"]
 
-    def test_only_ends_of_lines_part_lines(self, use, root):
-        (root / "a.txt").write_bytes("a\u2028b\x0bc\r\nd".encode())
-        assert use("read_file", path="a.txt").content["content"] == "1|a\u2028b\x0bc\n2|d"
-
-    def test_bytes_that_are_no_text_are_replaced(self, use, root):
-        (root / "a.txt").write_bytes(b"caf\xe9\n")
-        assert use("read_file", path="a.txt").content["content"] == "1|caf�"
+    @table(
+        ("data", "shown"),
+        [
+            (b"", ""),
+            ("a\u2028b\x0bc\r\nd".encode(), "1|a\u2028b\x0bc\n2|d"),
+            (b"caf\xe9\n", "1|caf�"),
+        ],
+        ids=["empty", "only ends of lines part lines", "no text is replaced"],
+    )
+    def test_odd_texts(self, use, root, data, shown):
+        (root / "a.txt").write_bytes(data)
+        assert use("read_file", path="a.txt").content["content"] == shown
 
     def test_a_missing_file_with_those_that_may_be_meant(self, use, root):
         (root / "src").mkdir()
@@ -71,17 +73,12 @@ class TestReading:
         assert (binary["is_binary"], binary["is_image"]) == (True, False)
         assert (image["is_binary"], image["is_image"]) == (True, True)
 
-    def test_a_large_file_is_left_to_programs(self, use, root):
+    def test_what_is_no_file_to_read_is_not_waited_for(self, use, root):
         with (root / "a.log").open("wb") as file:
             file.truncate(LARGEST_FILE + 1)
-        assert "too large" in use("read_file", path="a.log").content["error"]
-
-    def test_a_pipe_is_not_waited_for(self, use, root):
         os.mkfifo(root / "pipe")
-        assert "not a plain file" in use("read_file", path="pipe").content["error"]
-
-    def test_a_folder(self, use, root):
-        assert "is a folder" in use("read_file", path=".").content["error"]
+        for path, why in (("a.log", "too large"), ("pipe", "plain file"), (".", "is a folder")):
+            assert why in use("read_file", path=path).content["error"]
 
 
 class TestWriting:
@@ -176,25 +173,23 @@ class TestPatching:
         assert content["success"]
         assert content["no_change"]
 
-    def test_a_text_that_is_not_there_with_the_closest_line(self, use, root):
-        content = self.patched(use, root, "import os\nresult = calc(x)\n", "result = calk(x)", "r")
+    @table(
+        ("before", "old", "told"),
+        [
+            ("import os\nresult = calc(x)\n", "result = calk(x)", (MISSING, CLOSEST)),
+            ("import os\n", "zzzzzzzzzz", (MISSING, "No line is like it.")),
+            ("a = 2\n", "a = 1", (MISSING, "new_string is already in the file.")),
+            ("x\ny\nx\n", "x", ("Found 2 matches for old_string.", "They are in lines 1, 3.")),
+        ],
+        ids=["closest line", "nothing alike", "replaced before", "there twice"],
+    )
+    def test_what_cannot_be_replaced_changes_nothing(self, use, root, before, old, told):
+        error, hint = told
+        content = self.patched(use, root, before, old, "a = 2")
         assert not content["success"]
-        assert "old_string" in content["error"]
-        assert content["_hint"] == "The closest line is 2: result = calc(x)"
-
-    def test_a_text_like_nothing_in_the_file(self, use, root):
-        content = self.patched(use, root, "import os\n", "zzzzzzzzzz", "y")
-        assert content["_hint"].startswith("No line is like it.")
-
-    def test_a_text_that_was_replaced_before(self, use, root):
-        content = self.patched(use, root, "a = 2\n", "a = 1", "a = 2")
-        assert content["_hint"] == "new_string is already in the file."
-
-    def test_a_text_that_is_there_twice(self, use, root):
-        content = self.patched(use, root, "x\ny\nx\n", "x", "z")
-        assert content["error"].startswith("Found 2 matches for old_string.")
-        assert content["_hint"] == "They are in lines 1, 3."
-        assert (root / "a.py").read_text() == "x\ny\nx\n"
+        assert error in content["error"]
+        assert content["_hint"].startswith(hint)
+        assert (root / "a.py").read_text() == before
 
     def test_a_text_wherever_it_is(self, use, root):
         content = self.patched(use, root, "x\ny\nx\n", "x", "z", replace_all=True, mode="replace")
@@ -219,19 +214,6 @@ class TestPatching:
         lines = [*["x" * n for n in range(40, 3_000)], "result = calc(x)", *["y"] * 3_000]
         content = self.patched(use, root, "\n".join(lines), "result = calk(x)", "r")
         assert content["_hint"] == "The closest line is 2961: result = calc(x)"
-
-    def test_no_more_lines_are_compared_than_can_be_in_a_moment(self, use, root):
-        """The closest one is not among those compared, which are all as long as the text."""
-        lines = [*["ba" * 90 + "x" * 20] * 400, "ba" * 99 + "bbb"]
-        content = self.patched(use, root, "\n".join(lines), "ba" * 99 + "bc", "r")
-        assert content["_hint"].startswith("The closest line is 1: baba")
-
-    def test_only_a_few_lines_are_compared_in_full(self, use, root):
-        """Lines of the same characters in another order are taken for closer than they are."""
-        wanted = "result = calc(x)"
-        lines = [*[wanted[::-1]] * 10, "result = calk(x)"]
-        content = self.patched(use, root, "\n".join(lines), wanted, "r")
-        assert content["_hint"].startswith("No line is like it.")
 
     def test_many_long_lines_do_not_take_for_ever_to_compare(self, use, root):
         lines = [f"{number:04}" + "abcab" * 60 for number in range(5_000)]

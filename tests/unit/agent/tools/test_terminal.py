@@ -20,26 +20,21 @@ def is_gone(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def test_both_outputs_come_in_order(use):
-    result = use("terminal", command="echo one; echo two >&2; echo three; exit 3")
-    assert result.content == {"output": "one\ntwo\nthree\n", "exit_code": 3, "error": None}
-
-
-def test_a_pipe_that_is_closed_early_is_no_complaint(use):
-    assert use("terminal", command="yes | head -1").content["output"] == "y\n"
-
-
-def test_a_command_that_was_killed_has_a_shell_s_exit_code(use):
-    assert use("terminal", command="kill -9 $$").content["exit_code"] == 137
-
-
-def test_there_is_no_input(use):
-    assert use("terminal", command="cat; echo done").content["output"] == "done\n"
-
-
-def test_output_can_be_sent_to_the_standard_devices(use):
-    result = use("terminal", command="echo a > /dev/stdout; echo b | tee /dev/stderr > /dev/null")
-    assert result.content["output"] == "a\nb\n"
+@table(
+    ("command", "output", "exit_code"),
+    [
+        ("echo one; echo two >&2; echo three; exit 3", "one\ntwo\nthree\n", 3),
+        ("yes | head -1", "y\n", 0),
+        ("kill -9 $$", "", 137),
+        ("cat; echo done", "done\n", 0),
+        ("echo a > /dev/stdout; echo b | tee /dev/stderr > /dev/null", "a\nb\n", 0),
+        (r"printf 'a\377b\342\202'", "a�b�", 0),
+    ],
+    ids=["both outputs", "early closed pipe", "killed", "no input", "devices", "no text"],
+)
+def test_what_comes_back(use, command, output, exit_code):
+    content = use("terminal", command=command).content
+    assert content == {"output": output, "exit_code": exit_code, "error": None}
 
 
 def test_it_runs_in_the_workspace_or_a_folder_of_it(use, root):
@@ -47,11 +42,6 @@ def test_it_runs_in_the_workspace_or_a_folder_of_it(use, root):
     assert use("terminal", command="pwd").content["output"] == f"{root}\n"
     inner = use("terminal", command="pwd", workdir="deep/er")
     assert inner.content["output"] == f"{root}/deep/er\n"
-
-
-def test_bytes_that_are_no_text_are_replaced(use):
-    result = use("terminal", command=r"printf 'a\377b\342\202'")
-    assert result.content["output"] == "a�b�"
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_kept(use):
