@@ -196,9 +196,8 @@ def _believed(value: object) -> int | None:
 
 def _is_provider(url: str) -> bool:
     """Whether a company with a price list stands behind an address: no local server, then."""
-    prices = _price_data()
     with suppress(LookupError):
-        return prices is not None and bool(prices.find_provider(None, None, url))
+        return bool(_price_data().find_provider(None, None, url))
     return False
 
 
@@ -207,8 +206,6 @@ def _find_in_price_data(name: str, url: str) -> int | None:
     model does, or as OpenRouter lists it.
     """
     prices = _price_data()
-    if prices is None:
-        return None
     bare = name.rpartition("/")[2]
     for model, provider, address in (
         (name, None, url),
@@ -223,9 +220,7 @@ def _find_in_price_data(name: str, url: str) -> int | None:
     return None
 
 
-def _price_data() -> "DataSnapshot | None":
-    try:
-        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - loads slowly
-    except ImportError:
-        return None
+def _price_data() -> "DataSnapshot":
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - loads slowly
+
     return get_snapshot()

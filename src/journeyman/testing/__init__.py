@@ -4,12 +4,11 @@ The sample corpus is made by scripted agents that really execute their calls, an
 formats of real recorders, so that the product's own readers import it.
 """
 
-from journeyman.testing.corpus import Corpus, SampleSession, Source, write_corpus, write_lists
+from journeyman.testing.corpus import Corpus, Source, write_corpus, write_lists
 from journeyman.testing.scripted_model import ScriptedModel, calls, says
 
 __all__ = [
     "Corpus",
-    "SampleSession",
     "ScriptedModel",
     "Source",
     "calls",

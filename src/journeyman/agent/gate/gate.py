@@ -42,15 +42,10 @@ _NO_PATH = frozenset({"run.elsewhere", "unknown_program"})
 class Gate:
     """Decides on calls as seen from one workspace."""
 
-    def __init__(
-        self, workspace: Path, *, home: Path | None = None, read: ReadFile | None = None
-    ) -> None:
-        """`read` gives the text of a file that a command would run, or None."""
+    def __init__(self, workspace: Path, *, home: Path | None = None) -> None:
         self._places = Places(workspace, Path.home() if home is None else home)
         self._reading = threading.local()
-        self._judge = Judge(
-            self._places, self._noting(read_inside(workspace) if read is None else read)
-        )
+        self._judge = Judge(self._places, self._noting(read_inside(workspace)))
         self._tools: dict[str, Callable[[Mapping[str, Any]], Decision]] = {
             "terminal": self._terminal,
             "execute_code": self._execute_code,

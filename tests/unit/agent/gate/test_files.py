@@ -95,19 +95,6 @@ def test_code_that_runs_a_file(gate):
     assert gate.decide("execute_code", {"code": code}).rule == "run.download"
 
 
-def test_reading_can_be_handed_in(tmp_path):
-    asked = []
-
-    def read(path):
-        asked.append(path)
-        return "git push"
-
-    gate = Gate(tmp_path, home=tmp_path / "home", read=read)
-    assert gate.decide("terminal", {"command": "sh a.sh"}).rule == "git.push"
-    assert gate.decide("terminal", {"command": "sh /usr/bin/b"}).answer == "allow"
-    assert asked == [tmp_path / "a.sh"]
-
-
 def test_a_workspace_among_temporary_files_is_still_one():
     gate = Gate(Path("/tmp/project"), home=Path("/home/dev"))
     assert gate.decide("terminal", {"command": "truncate -s 0 *"}).rule == "delete.emptied"
