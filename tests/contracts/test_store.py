@@ -411,12 +411,13 @@ class TestSearch:
     ) -> None:
         assert {hit.key for hit in store.sessions.search(query)} == found
 
-    def test_hits_are_newest_first_with_the_match_marked(self, store: Store) -> None:
+    def test_hits(self, store: Store) -> None:
+        # Hits are newest first with the match marked.
         newest, older = store.sessions.search("denied")
         assert (newest.key, older.key) == ("apart", "phrase")
         assert newest.snippet == "[denied]: the permission is missing"
 
-    def test_a_source_narrows_it(self, store: Store) -> None:
+        # A source narrows it.
         assert store.sessions.search("denied", source="other") == []
         assert len(store.sessions.search("denied", source="test", limit=1)) == 1
 

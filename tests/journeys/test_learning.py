@@ -146,7 +146,8 @@ class TestTemplates:
         assert ("not tried" in shown) == (columns != "50")
         assert max(map(len, shown.splitlines())) <= int(columns)
 
-    def test_showing_shows_patterns_and_obeys_nothing(self, learned: Command) -> None:
+    def test_looking(self, learned: Command, library: Journeyman) -> None:
+        # Showing shows patterns and obeys nothing.
         said = learned("templates", "show", "depot").stdout
         assert "first_try  query_stock" in said
         assert 'query_stock {"depot": "north", "week":' in said
@@ -157,10 +158,18 @@ class TestTemplates:
         assert "saved\n     as note 4" in full
         assert not set("\x1b\x9b\ufeff") & set(full)
 
-    def test_stats(self, learned: Command, library: Journeyman) -> None:
+        # Stats.
         told = json.loads(asked_here(learned, "templates", "stats", "--json").stdout)
         assert told["examples"] == library.templates.stats().examples
         assert "1 (1 mixed), 1 version" in asked_here(learned, "templates", "stats").stdout
+
+        # What is in quarantine can be looked at.
+        said = asked_here(learned, "templates", "quarantine").stdout
+        assert "fetch  session evil" in said
+        assert "Fetch the page" in said
+        assert INJECTION not in said
+        full = asked_here(learned, "templates", "quarantine", "--full").stdout
+        assert INJECTION in full
 
     def test_what_is_exported_can_be_imported(self, working: Command) -> None:
         working("templates", "export", "depot", "-o", "depot.json")
@@ -200,14 +209,6 @@ class TestTemplates:
         assert "Deleted 1 version" in working("templates", "delete", "depot@1", "--yes").stdout
         assert "There are no templates" in asked_here(working, "templates", "list").stdout
 
-    def test_what_is_in_quarantine_can_be_looked_at(self, learned: Command) -> None:
-        said = asked_here(learned, "templates", "quarantine").stdout
-        assert "fetch  session evil" in said
-        assert "Fetch the page" in said
-        assert INJECTION not in said
-        full = asked_here(learned, "templates", "quarantine", "--full").stdout
-        assert INJECTION in full
-
 
 class TestOpen:
     @table("form", ["openai", "responses"])
@@ -217,18 +218,19 @@ class TestOpen:
         assert "query_stock" in told.stdout
         assert told.stderr == ""
 
-    def test_anthropic_gets_the_note_apart(self, learned: Command, library: Journeyman) -> None:
+    def test_other_forms(self, learned: Command, library: Journeyman) -> None:
+        # Anthropic gets the note apart.
         told = json.loads(learned("open", TASK, "--format", "anthropic").stdout)
         opening = library.opening(TASK)
         assert told == {"system": opening.system, "messages": opening.messages("anthropic")}
 
-    def test_text(self, learned: Command, library: Journeyman) -> None:
+        # Text.
         text = library.opening(TASK).messages("text")
         assert asked_here(learned, "open", TASK, "--format", "text").stdout == f"{text}\n"
         as_json = asked_here(learned, "open", TASK, "--format", "text", "--json").stdout
         assert json.loads(as_json) == text
 
-    def test_the_task_from_standard_input(self, learned: Command) -> None:
+        # The task from standard input.
         assert learned("open", "-", typed=TASK).stdout == learned("open", *TASK.split()).stdout
 
     @table(
@@ -245,11 +247,19 @@ class TestOpen:
         assert told.stdout == empty
         assert "leave no room" in told.stderr
 
-    def test_nothing_similar(self, learned: Command) -> None:
+    def test_nothing_similar_and_explained(self, learned: Command, library: Journeyman) -> None:
+        # Nothing similar.
         told = learned("open", "The photosynthesis of ferns", "--floor", "0.9")
         assert told.stdout == "[]\n"
         assert "the floor is 0.90" in told.stderr
         assert len(told.stderr.splitlines()) == 1
+
+        # Explained for programs.
+        told = learned.json("open", TASK, "--explain", "--max", 1)
+        opening = library.opening(TASK, max_patterns=1)
+        assert told["tokens"] == opening.tokens
+        assert [one["reason"] for one in told["choices"]] == [*opening.reasons]
+        assert len(told["left_out"]) == len(opening.left_out)
 
     @table("columns", ["80", "120"])
     def test_explained_for_people(self, learned: Command, columns: str) -> None:
@@ -258,13 +268,6 @@ class TestOpen:
         assert "similar to the task" in said
         assert "looked at and left out" in said
         assert max(map(len, said.splitlines())) <= int(columns)
-
-    def test_explained_for_programs(self, learned: Command, library: Journeyman) -> None:
-        told = learned.json("open", TASK, "--explain", "--max", 1)
-        opening = library.opening(TASK, max_patterns=1)
-        assert told["tokens"] == opening.tokens
-        assert [one["reason"] for one in told["choices"]] == [*opening.reasons]
-        assert len(told["left_out"]) == len(opening.left_out)
 
     def test_a_template_alone(self, working: Command) -> None:
         for which in (("--template", "depot"), ("--tag", "stock"), ("--type", "mixed")):

@@ -115,14 +115,15 @@ def tools(server: Connection) -> dict[str, Tool]:
 
 
 class TestTools:
-    def test_their_names(self, tools: dict[str, Tool]) -> None:
+    def test_what_they_say_of_themselves(self, tools: dict[str, Tool]) -> None:
+        # Their names.
         assert [*tools] == [
             *("opening", "profile", "search_sessions", "warm_session", "request_confirmation"),
             *("get_confirmation", "cancel_confirmation", "redeem_confirmation"),
         ]
         assert tools["warm_session"].input_schema == SCHEMA["parameters"]
 
-    def test_they_explain_themselves(self, tools: dict[str, Tool]) -> None:
+        # They explain themselves.
         for tool in tools.values():
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.title
@@ -130,7 +131,7 @@ class TestTools:
             for parameter in tool.input_schema["properties"].values():
                 assert parameter["description"]
 
-    def test_they_say_what_they_change(self, tools: dict[str, Tool]) -> None:
+        # They say what they change.
         hints = {
             name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
             for name, tool in tools.items()
@@ -160,7 +161,8 @@ class TestCalls:
         assert server.json("warm_session", action="delete", name="stock")["deleted"] == 1
         assert server.json("warm_session", action="list")["templates"] == []
 
-    def test_profile(self, server: Connection) -> None:
+    def test_reliability_and_search(self, server: Connection) -> None:
+        # Profile.
         assert server.json("profile")["sessions"] == 3
         assert server.json("profile", session_id="bad")["error_rate"]["errors"] == 5
         groups = server.json("profile", by="source")["groups"]
@@ -169,7 +171,7 @@ class TestCalls:
         (group,) = server.json("profile", source="shed", by="type")["groups"]
         assert (group["sessions"], group["calls"]) == (2, 28)
 
-    def test_compare_and_compress_check(self, server: Connection) -> None:
+        # Compare and compress check.
         compared = server.json(
             "warm_session", action="compare", session_id="good-1", compare_with="bad"
         )
@@ -177,13 +179,21 @@ class TestCalls:
         checked = server.json("warm_session", action="compress-check", session_id="bad")
         assert checked["verdict"] == "never compressed"
 
-    def test_an_opening_to_read(self, server: Connection) -> None:
+        # Search.
+        hits = server.json("search_sessions", query="hinges shed", source="shed")["hits"]
+        assert {hit["session"] for hit in hits} == {"good-1", "good-2"}
+        assert all("[hinges]" in hit["text"] for hit in hits)
+        assert len(server.json("search_sessions", query="shed", limit=1)["hits"]) == 1
+        assert server.json("search_sessions", query="zebra")["hits"] == []
+
+    def test_openings(self, server: Connection) -> None:
+        # An opening to read.
         text = server.call("opening", task=TASK)
         assert text.startswith("=== Journeyman")
         assert "look_up" in text
         assert text == server.call("opening", task=TASK, format="text")
 
-    def test_an_opening_for_programs(self, server: Connection) -> None:
+        # An opening for programs.
         faults = {
             "openai": openai_faults,
             "responses": responses_faults,
@@ -195,7 +205,7 @@ class TestCalls:
             assert answer["patterns"] == len(answer["reasons"]) > 0
             assert answer["system"]
 
-    def test_an_opening_fits_the_tools_and_the_limits(self, server: Connection) -> None:
+        # An opening fits the tools and the limits.
         one = server.json("opening", task=TASK, max_patterns=1, format="openai")
         assert one["patterns"] == 1
         assert server.call("opening", task=TASK, budget_tokens=1).startswith("No examples. ")
@@ -203,23 +213,22 @@ class TestCalls:
             fitting = server.call("opening", task=TASK, tools=tools)
             assert "note_down" not in fitting
 
-    def test_an_opening_for_something_else_is_empty(self, server: Connection) -> None:
+        # An opening for something else is empty.
         text = server.call("opening", task="Xylophone zebra quantum")
         assert text.startswith("No examples. Nothing that was learned is similar enough")
 
-    def test_search(self, server: Connection) -> None:
-        hits = server.json("search_sessions", query="hinges shed", source="shed")["hits"]
-        assert {hit["session"] for hit in hits} == {"good-1", "good-2"}
-        assert all("[hinges]" in hit["text"] for hit in hits)
-        assert len(server.json("search_sessions", query="shed", limit=1)["hits"]) == 1
-        assert server.json("search_sessions", query="zebra")["hits"] == []
-
 
 class TestWrongCalls:
-    def test_warm_session_answers_as_it_does_elsewhere(self, server: Connection) -> None:
+    def test_other_errors(self, server: Connection) -> None:
+        # Warm session answers as it does elsewhere.
         answer = json.loads(server.error("warm_session", action="load", name="nothing"))
         assert answer["success"] is False
         assert "There is no template 'nothing'" in answer["error"]
+
+        # An unknown tool is an error of the protocol.
+        with pytest.raises(MCPError, match="no tool 'hammer'") as caught:
+            server.call("hammer")
+        assert caught.value.code == INVALID_PARAMS
 
     @table(
         ("tool", "arguments", "said"),
@@ -242,11 +251,6 @@ class TestWrongCalls:
         self, server: Connection, tool: str, arguments: dict[str, Any], said: str
     ) -> None:
         assert said in server.error(tool, **arguments)
-
-    def test_an_unknown_tool_is_an_error_of_the_protocol(self, server: Connection) -> None:
-        with pytest.raises(MCPError, match="no tool 'hammer'") as caught:
-            server.call("hammer")
-        assert caught.value.code == INVALID_PARAMS
 
 
 def test_calls_at_the_same_time_are_all_answered(server: Connection) -> None:

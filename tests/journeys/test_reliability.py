@@ -93,11 +93,19 @@ class TestProfile:
         statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
         assert sum(found[status] for status in statuses) == found["calls"]
 
-    def test_the_whole_profile_is_shown(self, filled: Command) -> None:
+    def test_what_is_shown(self, filled: Command) -> None:
+        # The whole profile is shown.
         text = filled("profile").stdout
         for head in ("By tool", "What fails most", "By length of session", "Along a session"):
             assert head in text
         assert "95 % interval" in text
+
+        # Groups are shown.
+        shown = filled("profile", "--by", "source").stdout
+        assert all(name in shown for name in ("claude_code", "codex", "hermes"))
+
+        # The second time gives the same.
+        assert filled("profile").stdout == filled("profile").stdout
 
     @table("columns", ["60", "80", "120"])
     def test_it_fits_the_window(self, filled: Command, columns: str) -> None:
@@ -110,40 +118,35 @@ class TestProfile:
         assert told["by"] == by
         assert sum(group["calls"] for group in told["groups"]) == told["calls"]
 
-    def test_groups_are_shown(self, filled: Command) -> None:
-        shown = filled("profile", "--by", "source").stdout
-        assert all(name in shown for name in ("claude_code", "codex", "hermes"))
-
     def test_of_chosen_sessions(self, filled: Command) -> None:
+        # Of chosen sessions.
         codex = filled.json("profile", "--source", "codex")
         assert codex["sessions"] == 9
         one = filled.json("sessions", "list", "--limit", 1)[0]
         assert filled.json("profile", one["session"]["id"])["calls"] == one["calls"]
 
-    def test_named_and_chosen_at_once_is_refused(self, filled: Command) -> None:
+        # Named and chosen at once is refused.
         some = filled.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
         assert "not both" in filled("profile", some, "--source", "codex", code=1).stderr
 
-    def test_the_second_time_gives_the_same(self, filled: Command) -> None:
-        assert filled("profile").stdout == filled("profile").stdout
-
-    def test_an_unknown_session(self, filled: Command) -> None:
+        # An unknown session.
         assert "There is no session 'nobody'" in filled("profile", "nobody", code=1).stderr
 
-    def test_plots(self, filled: Command) -> None:
+    def test_files(self, filled: Command) -> None:
+        # Plots.
         filled("profile", "--plot", "rates.png")
         assert (filled.home / "rates.png").read_bytes().startswith(b"\x89PNG")
         filled("profile", "--plot", "rates.svg")
         assert ET.parse(filled.home / "rates.svg").getroot().tag.endswith("svg")
 
-    def test_plots_that_cannot_be_written(self, filled: Command) -> None:
+        # Plots that cannot be written.
         said = filled("profile", "--plot", "rates.pdf", code=1).stderr
         assert ".png" in said
         assert ".svg" in said
         assert "nowhere" in filled("profile", "--plot", "nowhere/rates.png", code=1).stderr
         assert "nowhere" in filled("profile", "--html", "nowhere/report.html", code=1).stderr
 
-    def test_a_page_to_send(self, filled: Command) -> None:
+        # A page to send.
         filled("profile", "--html", "report.html")
         text = (filled.home / "report.html").read_text()
         HTMLParser().feed(text)

@@ -11,7 +11,8 @@ SOURCES = {"claude_code", "codex", "hermes"}
 
 
 class TestUsage:
-    def test_the_tokens_are_those_of_the_sessions(self, filled: Command) -> None:
+    def test_the_numbers(self, filled: Command) -> None:
+        # The tokens are those of the sessions.
         sessions = filled.json("sessions", "list", "--limit", 1000)
         report = filled.json("usage")
         for column in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
@@ -20,7 +21,7 @@ class TestUsage:
             assert sum(row[column] or 0 for row in report["rows"]) == recorded
         assert report["sessions"] == len(sessions)
 
-    def test_every_way_adds_up_to_the_same(self, filled: Command) -> None:
+        # Every way adds up to the same.
         first, *others = (
             filled.json("usage", "--by", by) for by in ("model", "source", "day", "task")
         )
@@ -31,7 +32,7 @@ class TestUsage:
             costs = [row["cost_usd"] or 0 for row in one["rows"]]
             assert sum(costs) == pytest.approx(first["total"]["cost_usd"])
 
-    def test_what_the_lines_are(self, filled: Command) -> None:
+        # What the lines are.
         def keys(by: str, **environ: str) -> set[str]:
             return {row["key"] for row in filled.json("usage", "--by", by, **environ)["rows"]}
 
@@ -51,12 +52,13 @@ class TestUsage:
             for row in report["rows"]:
                 assert f" {row['api_calls']:,} " in shown
 
-    def test_side_work_has_its_name_and_the_rest_is_main(self, filled: Command) -> None:
+    def test_what_is_said(self, filled: Command) -> None:
+        # Side work has its name and the rest is main.
         shown = filled("usage", "--by", "task").stdout
         assert "\nmain " in shown
         assert "\ncompression " in shown
 
-    def test_it_says_what_is_estimated_and_what_is_not_known(self, filled: Command) -> None:
+        # It says what is estimated and what is not known.
         total = filled.json("usage")["total"]
         assert total["unknown_cost"] > 0
         assert total["estimated_share"] == 1.0
@@ -65,20 +67,21 @@ class TestUsage:
         assert f"the cost of {total['unknown_cost']} of {total['api_calls']} calls" in shown
         assert "The cost is estimated (~)." in shown
 
-    def test_only_some_sessions(self, filled: Command) -> None:
+        # Only some sessions.
         report = filled.json("usage", "--by", "source", "--source", "codex")
         assert [row["key"] for row in report["rows"]] == ["codex"]
         assert "sessions list" in filled("usage", "--source", "nobody", code=1).stderr
         assert filled.json("usage", "--source", "nobody")["rows"] == []
 
-    def test_by_something_else_is_wrong_usage(self, filled: Command) -> None:
+        # By something else is wrong usage.
         assert "'day'" in filled("usage", "--by", "colour", code=2).stderr
 
-    def test_an_empty_store_says_what_to_do(self, command: Command) -> None:
+    def test_nothing_recorded(self, command: Command) -> None:
+        # An empty store says what to do.
         assert "journeyman import" in command("usage").stdout
         assert command.json("usage")["sessions"] == 0
 
-    def test_sessions_that_recorded_nothing(self, command: Command) -> None:
+        # Sessions that recorded nothing.
         chat = command.home / "chat.jsonl"
         chat.write_text('{"messages": [{"role": "user", "content": "hi"}]}\n')
         command("import", chat)

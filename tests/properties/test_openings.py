@@ -71,23 +71,26 @@ openings = st.builds(
     choices=st.lists(st.builds(Choice, pattern=patterns(), reason=texts), max_size=6).map(tuple),
     addendum=st.just("") | texts,
 )
-slowly = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+FAULTS = {"openai": openai_faults, "responses": responses_faults, "anthropic": anthropic_faults}
+ASKED = {"role": "user", "content": "Now this."}
 
 
 @given(openings)
-@slowly
-def test_every_form_is_valid(opening: Opening) -> None:
-    assert openai_faults(opening.messages("openai")) == []
-    assert responses_faults(opening.messages("responses")) == []
-    assert anthropic_faults(opening.messages("anthropic")) == []
-    opening.system.encode()
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+def test_every_form_is_valid_and_known_again(opening: Opening) -> None:
     assert len(opening.patterns) == len(opening.reasons)
     assert len(opening.patterns) == sum(not why_not_shown(one.pattern) for one in opening.choices)
+    opening.system.encode()
+    check_text(opening)
+    for form, faults in FAULTS.items():
+        assert faults(opening.messages(form)) == []
+        check_injected(opening, form, [ASKED])
+        if form != "anthropic":
+            check_injected(opening, form, [{"role": "system", "content": "Be kind."}, ASKED])
 
 
-@given(openings)
-@slowly
-def test_the_text_form_is_valid_and_can_be_cut_out(opening: Opening) -> None:
+def check_text(opening: Opening) -> None:
+    """It can be cut out again."""
     text = opening.messages("text")
     if not opening.addendum:  # which may say anything, on lines of its own
         assert text_faults(text) == []
@@ -97,31 +100,17 @@ def test_the_text_form_is_valid_and_can_be_cut_out(opening: Opening) -> None:
     )
 
 
-@given(openings, st.sampled_from(["openai", "responses", "anthropic"]), st.booleans())
-@slowly
-def test_injected_once_valid_and_unchanged_by_a_second_time(
-    opening: Opening, form: str, with_system: bool
-) -> None:
-    given_messages = [{"role": "user", "content": "Now this."}]
-    if with_system and form != "anthropic":
-        given_messages.insert(0, {"role": "system", "content": "Be kind."})
-    once = opening.inject(given_messages, form)
-    assert once[-1] == given_messages[-1]
+def check_injected(opening: Opening, form: str, asked: list[dict[str, str]]) -> None:
+    """Valid, unchanged by a second time, and known again when it is read."""
+    once = opening.inject(asked, form)
+    assert once[-1] == asked[-1]
     assert opening.inject(once, form) == once
-    check = {
-        "openai": openai_faults,
-        "responses": responses_faults,
-        "anthropic": anthropic_faults,
-    }[form]
-    assert check(once) == []
-
-
-@given(openings, st.sampled_from(["openai", "anthropic"]))
-@slowly
-def test_what_was_injected_is_known_again(opening: Opening, form: str) -> None:
+    assert FAULTS[form](once) == []
+    if form == "responses":
+        return
     reading = ChatReading()
     messages: list[Message] = []
-    for index, raw in enumerate(opening.inject([{"role": "user", "content": "Now this."}], form)):
+    for index, raw in enumerate(once):
         messages += reading.read(raw, f"m{index}", index * 10)
     ours = [call.id for message in messages for call in message.tool_calls]
     assert all(is_own_call_id(one) for one in ours)

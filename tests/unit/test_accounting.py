@@ -154,12 +154,13 @@ class TestLines:
         report = Accounting(store, prices).report()
         assert (report.sessions, report.total.sessions) == (2, 1)
 
-    def test_an_empty_store(self, store: Store) -> None:
+    def test_nothing_to_count(self, store: Store) -> None:
+        # An empty store.
         report = Accounting(store, prices).report("day")
         assert (report.rows, report.sessions, report.total.api_calls) == ((), 0, 0)
         assert (report.total.cost_usd, report.total.input_tokens) == (None, None)
 
-    def test_by_something_else(self, store: Store) -> None:
+        # By something else.
         with pytest.raises(WrongInput, match="model, source, day, task"):
             Accounting(store, prices).report("colour")  # type: ignore[arg-type]
 

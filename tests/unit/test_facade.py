@@ -44,13 +44,14 @@ class TestRecord:
         again = jm.record(CHAT[:1], session_id="one")
         assert (again.messages, again.session.outcome) == (1, None)
 
-    def test_one_tag_may_be_given_as_text(self, jm: Journeyman) -> None:
+    def test_odd_but_right(self, jm: Journeyman) -> None:
+        # One tag may be given as text.
         assert jm.record(CHAT, tags="alone").session.tags == ("alone",)
 
-    def test_half_a_character_is_no_obstacle(self, jm: Journeyman) -> None:
+        # Half a character is no obstacle.
         assert jm.record([{"role": "user", "content": "half \ud83d"}]).messages == 1
 
-    def test_a_deleted_session_can_be_recorded_again(self, jm: Journeyman) -> None:
+        # A deleted session can be recorded again.
         name = jm.record(CHAT).session.id
         jm.sessions.delete(name)
         assert jm.record(CHAT).session.id == name
@@ -99,38 +100,40 @@ class TestImport:
 
 
 class TestReliability:
-    def test_a_profile_of_all_of_some_and_of_one(self, filled: Journeyman) -> None:
+    def test_profiles_and_comparison(self, filled: Journeyman) -> None:
+        # A profile of all of some and of one.
         everything = filled.profile()
         codex = filled.profile(source="codex")
         first, second = (one.session.id for one in filled.sessions.list(source="codex", limit=2))
         assert everything.calls > codex.calls > filled.profile([first, second]).calls
         assert filled.profile(first).sessions == 1
 
-    def test_groups_add_up(self, filled: Journeyman) -> None:
+        # Groups add up.
         calls = filled.profile().calls
         assert sum(group.calls for group in filled.grouped("source")) == calls
         assert [group.name for group in filled.grouped("length")] == ["short", "mid", "marathon"]
 
-    def test_groups_that_there_are_not(self, filled: Journeyman) -> None:
-        with pytest.raises(WrongInput, match="not by 'colour'"):
-            filled.grouped("colour")
-
-    def test_sessions_are_named_or_chosen(self, filled: Journeyman) -> None:
-        with pytest.raises(WrongInput, match="not both"):
-            filled.profile("x", source="codex")
-
-    def test_compare_needs_each_side_once(self, filled: Journeyman) -> None:
-        with pytest.raises(WrongInput, match="warm"):
-            filled.compare(cold="x")
-        with pytest.raises(WrongInput, match="cold"):
-            filled.compare("x", "y", cold_tag="z")
-
-    def test_compare_two_lists(self, filled: Journeyman) -> None:
+        # Compare two lists.
         ids = [one.session.id for one in filled.sessions.list(source="claude_code")]
         found = filled.compare(ids[:9], ids[9:])
         assert (found.warm.sessions, found.cold.sessions) == (9, len(ids) - 9)
 
-    def test_it_can_be_used_again_after_it_was_closed(self, filled: Journeyman) -> None:
+        # It can be used again after it was closed.
         before = filled.profile()
         filled.close()
         assert filled.profile() == before
+
+    def test_wrong_use(self, filled: Journeyman) -> None:
+        # Groups that there are not.
+        with pytest.raises(WrongInput, match="not by 'colour'"):
+            filled.grouped("colour")
+
+        # Sessions are named or chosen.
+        with pytest.raises(WrongInput, match="not both"):
+            filled.profile("x", source="codex")
+
+        # Compare needs each side once.
+        with pytest.raises(WrongInput, match="warm"):
+            filled.compare(cold="x")
+        with pytest.raises(WrongInput, match="cold"):
+            filled.compare("x", "y", cold_tag="z")

@@ -323,23 +323,29 @@ class TestLineage:
         for name in whole:
             assert stretches(store, name) == (whole, "")
 
-    def test_generations_inside_a_session(self, store: Store) -> None:
+    def test_one_session(self, store: Store) -> None:
+        # Generations inside a session.
         write(store, "s", turn(1, "a"), turn(12, "b"), turn(13, "c"), turn(25, "d"))
         parts = {"s, part 1 of 3": ["a"], "s, part 2 of 3": ["b", "c"], "s, part 3 of 3": ["d"]}
         assert stretches(store, "s") == (parts, "")
 
-    def test_calls_that_the_child_repeats_are_the_parent_s(self, store: Store) -> None:
+        # A session without calls.
+        write(store, "quiet", Message(key="k", position=1, role="user", text="hello"))
+        assert stretches(store, "quiet") == ({"quiet": []}, "")
+
+    def test_calls_that_are_in_both(self, store: Store) -> None:
+        # Calls that the child repeats are the parent s.
         write(store, "first", turn(1, "a"), turn(2, "b"), turn(3, "c"))
         write_child(store, "second", "first", turn(1, "b"), turn(2, "c"), turn(3, "d"))
         parts, _ = stretches(store, "second")
         assert parts == {"first": ["a", "b", "c"], "second": ["d"]}
 
-    def test_ids_that_are_used_again_drop_nothing(self, store: Store) -> None:
+        # Ids that are used again drop nothing.
         write(store, "first", *(turn(at, "a") for at in range(1, 4)))
         write_child(store, "second", "first", *(turn(at, "a") for at in range(1, 4)))
         assert stretches(store, "second")[0] == {"first": ["a"] * 3, "second": ["a"] * 3}
 
-    def test_ids_that_begin_anew_drop_nothing(self, store: Store) -> None:
+        # Ids that begin anew drop nothing.
         write(store, "first", turn(1, "a"), turn(2, "b"), turn(3, "c"))
         write_child(store, "second", "first", turn(1, "a"), turn(2, "b"))
         assert stretches(store, "second")[0] == {"first": ["a", "b", "c"], "second": ["a", "b"]}
@@ -366,7 +372,3 @@ class TestLineage:
         assert "circle" in note
         write_child(store, "self", "self", turn(1, "c"))
         assert "circle" in stretches(store, "self")[1]
-
-    def test_a_session_without_calls(self, store: Store) -> None:
-        write(store, "quiet", Message(key="k", position=1, role="user", text="hello"))
-        assert stretches(store, "quiet") == ({"quiet": []}, "")

@@ -49,19 +49,18 @@ def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_to_draw(tmp_path: Path) -> None:
+def test_nothing_to_draw_and_nowhere_to(tmp_path: Path) -> None:
+    # Nothing to draw.
     with pytest.raises(WrongInput, match="nothing to draw: There are no sessions"):
         draw(profile([]), tmp_path / "a.png")
 
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    # A folder that is not there.
     with pytest.raises(WrongInput, match=r"there is no folder .*nowhere"):
         draw(full(), tmp_path / "nowhere" / "a.png")
     with pytest.raises(WrongInput, match=r"page cannot .* no folder .*nowhere"):
         write_page(full(), judged(), tmp_path / "nowhere" / "a.html", made_at=0.0)
 
-
-def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
+    # A place that cannot be written to.
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(WrongInput, match=r"a\.svg: Is a directory"):
         draw(full(), tmp_path / "a.svg")

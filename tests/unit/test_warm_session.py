@@ -61,18 +61,19 @@ def refused(journeyman: Journeyman, arguments: Any) -> str:
 
 
 class TestSchema:
-    def test_it_is_a_function_definition(self) -> None:
+    def test_it_describes_the_tool(self) -> None:
+        # It is a function definition.
         assert SCHEMA.keys() == {"name", "description", "parameters"}
         Draft202012Validator.check_schema(SCHEMA["parameters"])
 
-    def test_it_knows_the_actions_and_all_that_they_take(self) -> None:
+        # It knows the actions and all that they take.
         properties = SCHEMA["parameters"]["properties"]
         assert properties["action"]["enum"] == [*ACTIONS]
         taken = {name for action in ACTIONS.values() for name in action.takes}
         assert taken | {"action"} == properties.keys()
         assert all(set(action.needs) <= set(action.takes) for action in ACTIONS.values())
 
-    def test_the_description_tells_every_action(self) -> None:
+        # The description tells every action.
         for name in ACTIONS:
             assert f"- {name}: " in SCHEMA["description"]
 
@@ -165,7 +166,20 @@ class TestReliability:
         assert [band["length"] for band in one["lengths"]] == ["mid"]
         assert one["learning"]["reading"].startswith("Not enough data")
 
-    def test_a_profile_of_nothing_says_so(self, kept: Journeyman) -> None:
+    def test_comparisons(self, kept: Journeyman) -> None:
+        # Compare.
+        found = kept.compare("good-1", "bad")
+        answer = asked(kept, "compare", session_id="good-1", compare_with="bad")
+        assert (answer["verdict"], answer["reading"]) == (found.verdict, found.reading)
+        assert answer["warm_minus_cold"]["estimate"] == round(-5 / 14, 4)
+        assert answer["warm_minus_cold"]["low"] < answer["warm_minus_cold"]["high"]
+        assert answer["cold"]["error_rate"]["errors"] == 5
+
+        # Compress check without a compression.
+        answer = asked(kept, "compress-check", session_id="good-1")
+        assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
+
+        # A profile of nothing says so.
         answer = asked(kept, "profile", source_filter="nobody")
         assert answer["sessions"] == 0
         assert answer["note"] == "There are no sessions to profile."
@@ -186,18 +200,6 @@ class TestReliability:
         answer = json.loads(text)
         assert (len(answer["tools"]), answer["more_tools"]) == (15, 45)
         assert Embedder().count_tokens(text) < 3_000
-
-    def test_compare(self, kept: Journeyman) -> None:
-        found = kept.compare("good-1", "bad")
-        answer = asked(kept, "compare", session_id="good-1", compare_with="bad")
-        assert (answer["verdict"], answer["reading"]) == (found.verdict, found.reading)
-        assert answer["warm_minus_cold"]["estimate"] == round(-5 / 14, 4)
-        assert answer["warm_minus_cold"]["low"] < answer["warm_minus_cold"]["high"]
-        assert answer["cold"]["error_rate"]["errors"] == 5
-
-    def test_compress_check_without_a_compression(self, kept: Journeyman) -> None:
-        answer = asked(kept, "compress-check", session_id="good-1")
-        assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
 
     def test_compress_check(self, corpus: Corpus, tmp_path: Path) -> None:
         with Journeyman(home=tmp_path, environ={"HOME": str(tmp_path)}) as journeyman:

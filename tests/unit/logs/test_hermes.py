@@ -80,7 +80,9 @@ class Hermes:
 
     def empty(self):
         """Forget all rows, for the next of several cases."""
-        self.connection.executescript("DELETE FROM sessions; DELETE FROM messages;")
+        rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for name in {"sessions", "messages", "session_model_usage"} & {one for (one,) in rows}:
+            self.connection.execute(f"DELETE FROM {name}")
 
     def insert(self, name, **columns):
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
@@ -174,11 +176,43 @@ class TestMessages:
         assert reading.calls()[0].result == '{"exit_code": 0}'
         assert reading.skips == []
 
-    def test_order_is_that_of_ids_not_of_times(self, hermes, read):
+    def test_order_kinds_and_effects(self, hermes, read):
+        # Order is that of ids not of times.
         hermes.session()
         for text, at in (("one", 300), ("two", 100), ("three", 200)):
             hermes.message("user", text, timestamp=at)
         assert [m.text for m in read(READER, hermes.path).messages] == ["one", "two", "three"]
+
+        # Text that is no utf8.
+        hermes.empty()
+        hermes.session()
+        hermes.message("user", "x")
+        hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
+        assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
+
+        # Kinds.
+        hermes.empty()
+        hermes.session(source="cron")
+        hermes.message("user", "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: x")
+        hermes.message("user", "[SYSTEM: Background process p1 ended")
+        hermes.message("user", "scaffold", display_kind="hidden")
+        hermes.message("user", "[IMPORTANT: read this, says the user")
+        hermes.message("user", '\x00json:["[SYSTEM: Background process p2 ended"]')
+        kinds = [m.kind for m in read(READER, hermes.path).messages]
+        assert kinds == ["harness", "harness", "harness", "plain", "harness"]
+
+        # What had no effect.
+        hermes.empty()
+        hermes.session()
+        hermes.message("tool", "{}", tool_call_id="c", effect_disposition="none")
+        (message,) = read(READER, hermes.path).messages
+        assert message.recorded == Recorded(details={"effect_disposition": "none"})
+
+        # A session without messages.
+        hermes.empty()
+        hermes.session()
+        reading = read(READER, hermes.path)
+        assert (reading.session.id, reading.messages) == ("s1", [])
 
     @table(
         ("content", "text"),
@@ -207,12 +241,6 @@ class TestMessages:
         hermes.message("user", content)
         assert read(READER, hermes.path).messages[0].text == text
 
-    def test_text_that_is_no_utf8(self, hermes, read):
-        hermes.session()
-        hermes.message("user", "x")
-        hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
-        assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
-
     def test_bookkeeping_is_dropped_and_unknown_roles_are_reported(self, hermes, read):
         hermes.session()
         hermes.message("session_meta", "{}")
@@ -225,22 +253,6 @@ class TestMessages:
         (skip,) = reading.skips
         assert skip.line == 0
         assert skip.reason == "message 3 of s1: unknown role 'narrator'"
-
-    def test_kinds(self, hermes, read):
-        hermes.session(source="cron")
-        hermes.message("user", "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: x")
-        hermes.message("user", "[SYSTEM: Background process p1 ended")
-        hermes.message("user", "scaffold", display_kind="hidden")
-        hermes.message("user", "[IMPORTANT: read this, says the user")
-        hermes.message("user", '\x00json:["[SYSTEM: Background process p2 ended"]')
-        kinds = [m.kind for m in read(READER, hermes.path).messages]
-        assert kinds == ["harness", "harness", "harness", "plain", "harness"]
-
-    def test_what_had_no_effect(self, hermes, read):
-        hermes.session()
-        hermes.message("tool", "{}", tool_call_id="c", effect_disposition="none")
-        (message,) = read(READER, hermes.path).messages
-        assert message.recorded == Recorded(details={"effect_disposition": "none"})
 
     def test_reviews_are_dropped_with_the_reply(self, any_hermes, read):
         any_hermes.session()
@@ -267,11 +279,6 @@ class TestMessages:
         assert [len(f.messages) for f in reading.fragments] == [FRAGMENT_MESSAGES] * 2 + [5]
         assert [f.replaces for f in reading.fragments] == [True, False, False]
 
-    def test_a_session_without_messages(self, hermes, read):
-        hermes.session()
-        reading = read(READER, hermes.path)
-        assert (reading.session.id, reading.messages) == ("s1", [])
-
 
 class TestToolCalls:
     def calls(self, hermes, read, column):
@@ -287,29 +294,17 @@ class TestToolCalls:
             column = json.dumps(column)
         assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
 
-    def test_each_encoded_once_more(self, hermes, read):
+    def test_odd_ways_to_write_calls(self, hermes, read):
+        # Each encoded once more.
         column = json.dumps([json.dumps(json.loads(calls("terminal"))[0])])
         assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
 
-    @table("column", [None, "", "[]", "null", "[1, null]"])
-    def test_none(self, hermes, read, column):
-        reading = self.calls(hermes, read, column)
-        assert reading.messages[0].tool_calls == ()
-        assert reading.skips == []
-
-    @table("column", ["{broken", '"text"', "7", "[" * 5000])
-    def test_broken_ones_are_reported_and_what_was_said_is_kept(self, hermes, read, column):
-        reading = self.calls(hermes, read, column)
-        assert [skip.line for skip in reading.skips] == [0]
-        assert "tool_calls" in reading.skips[0].reason
-        assert [(one.text, one.tool_calls) for one in reading.messages] == [("x", ())]
-
-    def test_half_a_character(self, hermes, read):
+        # Half a character.
         column = r'[{"id":"c","function":{"name":"say","arguments":"{\"a\":\"\ud83d\"}"}}]'
         (call,) = self.calls(hermes, read, column).calls()
         assert (call.tool, call.arguments) == ("say", '{"a":"?"}')
 
-    def test_arguments_as_an_object_and_missing(self, hermes, read):
+        # Arguments as an object and missing.
         column = json.dumps(
             [
                 {"id": "a", "function": {"name": "x", "arguments": {"k": [1]}}},
@@ -323,6 +318,19 @@ class TestToolCalls:
             ("b", "y", "{}"),
             ("c", "z", "not json"),
         ]
+
+    @table("column", [None, "", "[]", "null", "[1, null]"])
+    def test_none(self, hermes, read, column):
+        reading = self.calls(hermes, read, column)
+        assert reading.messages[0].tool_calls == ()
+        assert reading.skips == []
+
+    @table("column", ["{broken", '"text"', "7", "[" * 5000])
+    def test_broken_ones_are_reported_and_what_was_said_is_kept(self, hermes, read, column):
+        reading = self.calls(hermes, read, column)
+        assert [skip.line for skip in reading.skips] == [0]
+        assert "tool_calls" in reading.skips[0].reason
+        assert [(one.text, one.tool_calls) for one in reading.messages] == [("x", ())]
 
     @table(("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")])
     def test_composite_ids(self, hermes, read, asked, answered):
@@ -359,14 +367,16 @@ class TestToolCalls:
 
 
 class TestTakenBack:
-    def test_undone_rows_are_left_out_and_archived_ones_kept(self, hermes, read):
+    def test_rows_and_copies(self, hermes, read):
+        # Undone rows are left out and archived ones kept.
         hermes.session()
         hermes.message("user", "archived", active=0, compacted=1)
         hermes.message("user", "undone", active=0)
         hermes.message("user", "live")
         assert [m.text for m in read(READER, hermes.path).messages] == ["archived", "live"]
 
-    def test_to_take_back_a_copy_is_to_take_back_the_message(self, hermes, read):
+        # To take back a copy is to take back the message.
+        hermes.empty()
         hermes.session()
         hermes.message("user", "Go", active=0, compacted=1)
         original = hermes.message("user", "Delete it")
@@ -374,7 +384,8 @@ class TestTakenBack:
         hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (copy,))
         assert [m.text for m in read(READER, hermes.path).messages] == ["Go"]
 
-    def test_unless_another_copy_is_live(self, hermes, read):
+        # Unless another copy is live.
+        hermes.empty()
         hermes.session()
         original = hermes.message("user", "Go")
         live, undone = hermes.copy(original), hermes.copy(original)
@@ -418,21 +429,24 @@ class TestCompaction:
         ]
         assert len(reading.calls()) == 1
 
-    def test_a_session_that_begins_with_a_summary_is_its_first_generation(self, hermes, read):
+    def test_what_is_a_summary(self, hermes, read):
+        # A session that begins with a summary is its first generation.
         hermes.session()
         hermes.message("system", "Be helpful")
         hermes.message("user", self.SUMMARY)
         hermes.message("user", "On")
         assert [m.generation for m in read(READER, hermes.path).messages] == [0, 0, 0]
 
-    def test_a_summary_in_parts(self, hermes, read):
+        # A summary in parts.
+        hermes.empty()
         hermes.session()
         hermes.message("user", "One")
         hermes.message("user", "\x00json:" + json.dumps([{"type": "text", "text": self.SUMMARY}]))
         kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
         assert kinds == [("plain", 0), ("summary", 1)]
 
-    def test_a_result_that_quotes_a_summary_is_none(self, hermes, read):
+        # A result that quotes a summary is none.
+        hermes.empty()
         hermes.session()
         hermes.message("user", "Show the log")
         hermes.message("tool", self.SUMMARY, tool_call_id="c")
@@ -474,17 +488,20 @@ class TestLineage:
     def test_kinds(self, any_hermes, read, facts, kind):
         assert self.lineage(any_hermes, read, **facts) == Lineage(parent="p", kind=kind)
 
-    def test_an_inherited_mark_does_not_count(self, hermes, read):
+    def test_other_parents(self, hermes, read):
+        # An inherited mark does not count.
         marks = {"_branched_from": "grandparent", "_delegate_from": "other"}
         found = self.lineage(hermes, read, marks=marks, parent_end="compression")
         assert found.kind == "compression"
 
-    def test_the_parent_is_missing(self, hermes, read):
+        # The parent is missing.
+        hermes.empty()
         assert self.lineage(hermes, read, parent="gone") == Lineage(parent="gone", kind="unknown")
         for parent in (None, "", "child"):
             assert self.lineage(hermes, read, parent=parent) is None
 
-    def test_in_a_circle(self, hermes, read):
+        # In a circle.
+        hermes.empty()
         hermes.session("a", parent_session_id="b", end_reason="compression")
         hermes.session("b", parent_session_id="a", end_reason="compression")
         sessions = read(READER, hermes.path).sessions
@@ -516,11 +533,13 @@ class TestUsage:
         assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (6, 50, 9000)
         assert (usage.cost_usd, usage.cost_origin) == (0.5, "estimated")
 
-    def test_all_zero_is_not_known(self, hermes, read):
+    def test_zero_is_not_known(self, hermes, read):
+        # All zero is not known.
         hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
         assert read(READER, hermes.path).usage == []
 
-    def test_a_cost_without_tokens_is_a_cost(self, hermes, read):
+        # A cost without tokens is a cost.
+        hermes.empty()
         hermes.session(actual_cost_usd=0.25)
         (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == (0.25, "actual")
@@ -542,7 +561,8 @@ class TestUsage:
         (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == said
 
-    def test_side_work_is_added(self, hermes, read):
+    def test_models_and_side_work(self, hermes, read):
+        # Side work is added.
         hermes.session(model="opus", input_tokens=100, output_tokens=10)
         hermes.usage(model="opus", input_tokens=100, output_tokens=10)
         hermes.usage(model="mini", task="compression", input_tokens=70)
@@ -555,7 +575,8 @@ class TestUsage:
             ("title_generation", "mini", 5),
         ]
 
-    def test_several_models_speak_for_the_conversation(self, hermes, read):
+        # Several models speak for the conversation.
+        hermes.empty()
         hermes.session(model="b", input_tokens=30)
         hermes.usage(model="a", input_tokens=10)
         hermes.usage(model="b", input_tokens=20)
@@ -564,7 +585,8 @@ class TestUsage:
             ("b", 20),
         ]
 
-    def test_unless_the_session_knows_of_more(self, hermes, read):
+        # Unless the session knows of more.
+        hermes.empty()
         hermes.session(model="b", input_tokens=1000)
         hermes.usage(model="b", input_tokens=20)
         hermes.usage(model="mini", task="vision", input_tokens=3)
@@ -573,7 +595,8 @@ class TestUsage:
             ("mini", 3),
         ]
 
-    def test_rows_that_differ_only_in_billing_are_kept_apart(self, hermes, read):
+        # Rows that differ only in billing are kept apart.
+        hermes.empty()
         for mode in ("key", "plan"):
             hermes.usage(billing_mode=mode, input_tokens=10)
         hermes.session()
@@ -592,12 +615,13 @@ class TestReadingAgain:
     def changed(self, hermes, read, state):
         return sorted(read(READER, hermes.path, state).sessions)
 
-    def test_nothing_changed(self, three, read):
+    def test_only_what_changed(self, three, read):
+        # Nothing changed.
         state = read(READER, three.path).state
         assert self.changed(three, read, state) == []
         assert read(READER, three.path, state).state.memory == state.memory
 
-    def test_only_the_session_with_a_new_row(self, three, read):
+        # Only the session with a new row.
         state = read(READER, three.path).state
         three.message("assistant", "Hello", "s2")
         again = read(READER, three.path, state)
@@ -605,12 +629,12 @@ class TestReadingAgain:
         assert [m.text for m in again.messages] == ["Hi", "Hello"]
         assert again.fragments[0].replaces
 
-    def test_a_changed_title(self, three, read):
+        # A changed title.
         state = read(READER, three.path).state
         three.connection.execute("UPDATE sessions SET title = 'New' WHERE id = 's3'")
         assert self.changed(three, read, state) == ["s3"]
 
-    def test_the_end_of_the_parent_changes_the_child(self, three, read):
+        # The end of the parent changes the child.
         three.connection.execute("UPDATE sessions SET parent_session_id = 's1' WHERE id = 's2'")
         state = read(READER, three.path).state
         three.connection.execute("UPDATE sessions SET end_reason = 'compression' WHERE id = 's1'")
@@ -618,7 +642,8 @@ class TestReadingAgain:
         assert sorted(again.sessions) == ["s1", "s2"]
         assert again.sessions["s2"].lineage.kind == "compression"
 
-    def test_a_row_taken_back(self, hermes, read):
+    def test_rows_taken_back_and_side_work(self, hermes, read):
+        # A row taken back.
         hermes.session()
         row = hermes.message("user", "Hi")
         state = read(READER, hermes.path).state
@@ -626,7 +651,8 @@ class TestReadingAgain:
         again = read(READER, hermes.path, state)
         assert (list(again.sessions), again.messages) == (["s1"], [])
 
-    def test_side_work_and_its_price(self, hermes, read):
+        # Side work and its price.
+        hermes.empty()
         hermes.session()
         state = read(READER, hermes.path).state
         hermes.usage(task="vision", input_tokens=1)
@@ -804,10 +830,29 @@ class TestExport:
         assert reading.sessions["s1"].source == "hermes"
         assert all(fragment.replaces for fragment in reading.fragments)
 
-    def test_messages_without_ids(self, write, lines, read):
+    def test_odd_messages(self, write, lines, read):
+        # Messages without ids.
         said = [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]
         reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
         assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 1)]
+
+        # A newer export of a session is the same session.
+        reading = read(
+            self.READER,
+            write(
+                "export.jsonl", lines(self.session("s1", title="a"), self.session("s1", title="b"))
+            ),
+        )
+        assert list(reading.sessions) == ["s1"]
+        assert reading.skips == []
+
+        # Content nested too deeply.
+        content = "x"
+        for _ in range(450):
+            content = {"content": [content]}
+        said = [{"role": "user", "content": content}, {"role": "user", "content": "b"}]
+        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
+        assert len(reading.messages) == 2
 
     def test_broken_lines_are_reported_and_the_others_read(self, write, lines, read):
         path = write(
@@ -832,21 +877,3 @@ class TestExport:
         state = read(self.READER, path).state
         append(path, [self.session("s2")])
         assert list(read(self.READER, path, state).sessions) == ["s2"]
-
-    def test_a_newer_export_of_a_session_is_the_same_session(self, write, lines, read):
-        reading = read(
-            self.READER,
-            write(
-                "export.jsonl", lines(self.session("s1", title="a"), self.session("s1", title="b"))
-            ),
-        )
-        assert list(reading.sessions) == ["s1"]
-        assert reading.skips == []
-
-    def test_content_nested_too_deeply(self, write, lines, read):
-        content = "x"
-        for _ in range(450):
-            content = {"content": [content]}
-        said = [{"role": "user", "content": content}, {"role": "user", "content": "b"}]
-        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
-        assert len(reading.messages) == 2

@@ -78,17 +78,23 @@ class TestLearning:
         assert report.kinds == {"final": 1, "first_try": 1, "sequence": 1}
         assert (report.patterns, report.quarantined) == (3, 0)
 
-    def test_nothing_is_mined_twice(self, filled):
+    def test_what_is_mined_again(self, filled):
+        # Nothing is mined twice.
         again = filled.learn()
         assert (again.mined, again.sessions, again.teaching) == (0, 3, 2)
         assert again.patterns == filled.learn().patterns > 0
 
-    def test_a_session_that_changed_is_mined_again(self, filled):
+        # A session that changed is mined again.
         record(
             filled, "flight", (*FLIGHT, user("And the hotel too"), call("drop_hotel"), agent("ok"))
         )
         assert filled.learn().mined == 1
         assert "drop_hotel" in tools(filled)
+
+        # A deleted session is forgotten.
+        filled.sessions.delete("flight")
+        assert "cancel_reservation" not in tools(filled)
+        assert filled.opening("cancel my flight reservation").is_empty
 
     def test_a_session_whose_outcome_became_known_is_mined_again(self, filled):
         record(filled, "flight", FLIGHT, outcome=0.0)
@@ -101,11 +107,6 @@ class TestLearning:
         with Journeyman(home=tmp_path, environ=environ) as other:
             assert other.learn().mined == 3
             assert tools(other) == {"cancel_reservation", "return_item"}
-
-    def test_a_deleted_session_is_forgotten(self, filled):
-        filled.sessions.delete("flight")
-        assert "cancel_reservation" not in tools(filled)
-        assert filled.opening("cancel my flight reservation").is_empty
 
     def test_several_processes_learn_the_same(self, tmp_path, filled):
         with Journeyman(home=tmp_path / "other", environ={}) as other:
@@ -179,7 +180,8 @@ def tools(jm: Journeyman) -> set[str]:
 
 
 class TestOpenings:
-    def test_the_few_that_fit(self, filled):
+    def test_what_an_opening_shows(self, filled):
+        # The few that fit.
         opening = filled.opening("Cancel reservation NM1VX1, my flight to Bergen")
         assert {tool for one in opening.patterns for tool in one.tools} == {
             "get_reservation",
@@ -188,7 +190,7 @@ class TestOpenings:
         assert all(opening.reasons)
         assert 0 < opening.tokens <= 1_500
 
-    def test_every_form_is_valid(self, filled):
+        # Every form is valid.
         opening = filled.opening("return shoes of my order", max_patterns=6)
         assert opening.patterns
         asked = [{"role": "user", "content": "x"}]
@@ -197,10 +199,13 @@ class TestOpenings:
         assert anthropic_faults(opening.inject(asked, "anthropic")) == []
         assert text_faults(opening.messages("text")) == []
 
-    def test_a_mistake_is_shown_with_its_correction_last(self, filled):
+        # A mistake is shown with its correction last.
         opening = filled.opening("return the shoes of an order")
         said = json.dumps(opening.messages())
         assert said.index("no such item") < said.rindex("returned")
+
+        # Nothing similar.
+        assert "similar enough" in filled.opening("photosynthesis of ferns").note
 
     def test_the_same_bytes_from_another_process_of_mind(self, tmp_path, filled):
         task = "cancel my flight and return the shoes"
@@ -264,9 +269,6 @@ class TestOpenings:
                     jm.learn()
                 made.add(msgspec.json.encode(jm.opening("cancel my flight reservation")))
         assert len(made) == 1
-
-    def test_nothing_similar(self, filled):
-        assert "similar enough" in filled.opening("photosynthesis of ferns").note
 
     def test_an_empty_library(self, jm):
         assert "journeyman learn" in jm.opening("cancel my flight").note
@@ -357,7 +359,8 @@ class TestTemplates:
                 act()
         assert filled.templates.list() == []
 
-    def test_create_finds_type_and_name(self, filled):
+    def test_created_from_one_session(self, filled):
+        # Create finds type and name.
         template = filled.templates.create("order")
         assert template.origin == "created"
         assert template.task_type == "mixed"
@@ -365,7 +368,7 @@ class TestTemplates:
         given = filled.templates.create("order", name="Mine", task_type="research", max_examples=1)
         assert (given.name, given.task_type, len(given.patterns)) == ("Mine", "research", 1)
 
-    def test_a_found_name_gives_nothing_away(self, filled):
+        # A found name gives nothing away.
         turns = (user("Write to bob.smith@corp.example at once"), call("send"), agent("Sent."))
         record(filled, "mail", turns)
         assert filled.templates.create("mail").name == "write-to-email-1-at-once"
@@ -376,9 +379,17 @@ class TestTemplates:
             filled.templates.create(session)
         assert filled.templates.list() == []
 
-    def test_wrong_type(self, filled):
+    def test_what_there_is_not(self, filled):
+        # Wrong type.
         with pytest.raises(WrongInput, match="code, file, research, mixed"):
             filled.templates.create("order", task_type="poetry")
+
+        # Unknown.
+        for act in (filled.templates.get, filled.templates.delete, filled.templates.export):
+            with pytest.raises(UnknownTemplate, match="journeyman templates list"):
+                act("nothing")
+        with pytest.raises(UnknownTemplate):
+            filled.opening("x", template="nothing@3")
 
     def test_an_opening_from_a_template_counts(self, filled):
         filled.templates.create("order", name="returns", addendum="Be brief.")
@@ -402,13 +413,6 @@ class TestTemplates:
         kept = filled.templates.create("order", name="returns")
         filled.sessions.delete("order")
         assert filled.templates.get("returns") == kept
-
-    def test_unknown(self, filled):
-        for act in (filled.templates.get, filled.templates.delete, filled.templates.export):
-            with pytest.raises(UnknownTemplate, match="journeyman templates list"):
-                act("nothing")
-        with pytest.raises(UnknownTemplate):
-            filled.opening("x", template="nothing@3")
 
     def test_delete_one_version_or_all(self, filled):
         for _ in range(3):
