@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +48,7 @@ quorum = 2
 """
 _SHORTEST_S = 30
 _EARLIER = 40
+_PATIENCE_S = 60.0
 _SETTLING = ("approved", "denied", "cancelled", "expired")
 _decode = msgspec.json.Decoder(Confirmation).decode
 
@@ -120,6 +121,17 @@ class Book:
             card.grants.append(grant)
             if len(card.grants) > 1:
                 self.wrong(card, "was redeemed twice")
+
+    def wait_for(self, kinds: Collection[str] = ()) -> None:
+        """Wait until something was answered from now on, and something of each of these kinds."""
+        before = Counter(self.answers)
+
+        def is_answered() -> bool:
+            return self.answers != before and all(
+                self.answers[kind] > before[kind] for kind in kinds
+            )
+
+        wait_until(is_answered, f"answers, and among them {', '.join(kinds) or 'any'}")
 
     def wrong(self, card: Card, what: str) -> None:
         self.violations.append(f"{card.action} {card.id}: {what}")
@@ -354,6 +366,15 @@ def _free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
+def wait_until(is_so: Callable[[], bool], what: str) -> None:
+    """Wait for something that is certain to come, however busy the machine is."""
+    until = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        if time.monotonic() > until:
+            raise TimeoutError(f"waited {_PATIENCE_S:.0f} s in vain for {what}")
+        time.sleep(0.01)
+
+
 def check(home: Path, book: Book) -> None:
     """Hold what was answered against what is stored. What is answered meanwhile comes next time."""
     answered = book.copy()
@@ -400,9 +421,9 @@ def _problems(card: Card, stored: Confirmation, entries: Counter[str]) -> list[s
     return [what for what, is_so in wrong.items() if is_so]
 
 
-def asked_earlier(home: Path, book: Book, agent: str) -> None:
-    """Cards from before the run, whose deadlines pass while it goes on: the service takes none
-    with less than half a minute.
+def asked_earlier(home: Path, book: Book, agent: str, *, first_due_s: float) -> None:
+    """Cards from before the run, whose deadlines pass while it goes on, from `first_due_s` seconds
+    from now and for ten seconds: the service takes none with less than half a minute.
     """
     policy, now = Policy(requester_limit=10**9, rate_limit=10**9), time.time()
     with Journeyman(home=home) as journeyman:
@@ -414,8 +435,7 @@ def asked_earlier(home: Path, book: Book, agent: str) -> None:
                 requester=agent,
                 timeout_s=_SHORTEST_S,
             )
-            # Deadlines from 3 to 13 seconds from now.
-            at = now - _SHORTEST_S + 3 + number / 4
+            at = now - _SHORTEST_S + first_due_s + number / 4
             with store.writing(at) as ledger:
                 submit(ledger, policy, prepare(wish, policy, {}))
         for card in store.list():
@@ -440,8 +460,18 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     violations: list[str]
 
 
-def run(home: Path, *, kills: int, seed: int = 1, tell: Callable[[str], None]) -> Result:
-    """Kill the service so often, and check it each time."""
+def run(
+    home: Path,
+    *,
+    kills: int,
+    seed: int = 1,
+    first_due_s: float = 3.0,
+    answered: Collection[str] = (),
+    tell: Callable[[str], None] = print,
+) -> Result:
+    """Kill the service so often, each time after there was an answer of each kind that is to be
+    `answered`, and check it each time.
+    """
     rng, book = random.Random(seed), Book()
     (home / "confirm.toml").write_text(_POLICY)
     program = Program(home)
@@ -452,7 +482,7 @@ def run(home: Path, *, kills: int, seed: int = 1, tell: Callable[[str], None]) -
                 name, add = f"{kind.__name__.lower()}{number}", journeyman.confirmations
                 made = add.add_agent(name) if kind is Agent else add.add_approver(name)
                 clients.append(kind(name, made[1], program.port, book, seed=seed))
-    asked_earlier(home, book, clients[0].name)
+    asked_earlier(home, book, clients[0].name, first_due_s=first_due_s)
     for client in clients:
         client.start()
     while_starting = 0
@@ -464,6 +494,7 @@ def run(home: Path, *, kills: int, seed: int = 1, tell: Callable[[str], None]) -
             while_starting += 1
         else:
             program.wait()
+            book.wait_for(answered)
             time.sleep(rng.uniform(0.05, 0.7))
             check(home, book)
         program.kill()
@@ -478,15 +509,23 @@ def _ended(
     """Start once more, and see that all is there and that deadlines were kept."""
     program.start()
     program.wait()
-    time.sleep(1)
+    started = time.time()
+    book.wait_for()
     for client in clients:
         client.join()
     check(program.home, book)
-    program.kill()
     with Journeyman(home=program.home) as journeyman:
+
+        def late() -> list[str]:
+            waiting = journeyman.confirmations.list(status="pending", limit=None)
+            return [card.id for card in waiting if card.expires_at < started]
+
+        try:
+            wait_until(lambda: not late(), "the end of what is past its deadline")
+        except TimeoutError:
+            book.violations += [f"{card} waits after its deadline" for card in late()]
         stored = journeyman.confirmations.list(limit=None)
-    due = [one for one in stored if one.status == "pending" and one.expires_at < time.time() - 2]
-    book.violations += [f"{card.id} waits after its deadline" for card in due]
+    program.kill()
     return Result(
         kills=kills,
         while_starting=while_starting,
@@ -507,7 +546,7 @@ def main() -> None:
     asked = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        result = run(Path(folder), kills=asked.kills, seed=asked.seed, tell=print)
+        result = run(Path(folder), kills=asked.kills, seed=asked.seed)
     print(
         f"{result.kills} kills, {result.while_starting} of them while it started, in "
         f"{time.perf_counter() - began:.0f} s; a start took {result.start_s:.1f} s (median)\n"

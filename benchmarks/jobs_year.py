@@ -213,13 +213,14 @@ def _instants(local: datetime, clocks: ZoneInfo, *, wild: bool) -> list[float]:
 
 
 class Clock:
-    """The fake clock in a file, for all processes, and beside it up to which of its times each
-    scheduler has found nothing left to do. A kill does not touch it.
+    """The fake clock in a file, for all processes, and beside it, for each scheduler, up to which
+    of its times it has found nothing left to do, and where in its work it is to wait for its end.
+    A kill does not touch it.
     """
 
     def __init__(self, path: Path) -> None:
         path.touch()
-        os.truncate(path, 4 * 8)
+        os.truncate(path, 5 * 8)
         with path.open("r+b") as file:
             self._values = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 
@@ -236,13 +237,32 @@ class Clock:
     def set_idle(self, number: int, at: float) -> None:
         self._values[1 + number] = at
 
+    def halt(self, number: int) -> float:
+        return self._values[3 + number]
+
+    def set_halt(self, number: int, where: float) -> None:
+        self._values[3 + number] = where
+
+
+_NOWHERE, _BEGUN, _DONE, _HALTED = 0.0, 1.0, 2.0, 3.0
+"""Where a scheduler is to wait for its end: with its work begun, or done and not yet kept; and that
+it does so.
+"""
+
 
 class Diary:
     """The work of all jobs: a line when it begins, one when it ends."""
 
-    def __init__(self, path: Path, clock: Callable[[], float], *, longest_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        *,
+        longest_s: float = 0.0,
+        halt: Callable[[float], None] = lambda _where: None,
+    ) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._clock, self._longest_s = clock, longest_s
+        self._clock, self._longest_s, self._halt = clock, longest_s, halt
         self._rng = random.Random(os.getpid())
 
     def note(self, *words: object) -> None:
@@ -257,9 +277,11 @@ class Diary:
         is_own: Callable[[], bool],  # noqa: ARG002
     ) -> Run:
         self.note("begin", os.getpid(), job.id, run.due_at)
+        self._halt(_BEGUN)
         if self._longest_s:
             time.sleep(self._rng.uniform(0, self._longest_s))
         self.note("end", os.getpid(), job.id, run.due_at)
+        self._halt(_DONE)
         return msgspec.structs.replace(run, status="ok", ended_at=self._clock())
 
     def announce(self, job: Job, run: Run) -> Run:  # noqa: ARG002
@@ -284,7 +306,14 @@ class Place(Struct, frozen=True, kw_only=True):
 def be_scheduler(place: Place, number: int) -> None:
     """A scheduler's process: looks again and again, until it is killed."""
     clock, parent, seen = place.clock, os.getppid(), 0.0
-    diary = Diary(place.diary, lambda: clock.now, longest_s=0.004)
+
+    def halt(where: float) -> None:
+        if clock.halt(number) == where:
+            clock.set_halt(number, _HALTED)
+            while os.getppid() == parent:
+                time.sleep(1.0)
+
+    diary = Diary(place.diary, lambda: clock.now, longest_s=0.004, halt=halt)
     with Store(place.url) as store:
         scheduler = Scheduler(
             store.jobs,
@@ -337,25 +366,31 @@ class Crew:
         assert self._ask(ended=pid) == -signal.SIGKILL, "a scheduler ended by itself"
         self._diary.note("killed", pid)
 
-    def kill_one(self, rng: random.Random) -> None:
-        """At a chance moment: every other time of one that has just begun to work."""
+    def kill_one(self, rng: random.Random, moment: float) -> None:
+        """Let it be this moment, and kill one then: at a chance time, or in the midst of work if
+        it has any.
+        """
         victim = rng.choice(tuple(self.alive))
-        if rng.random() < 0.5:
+        where = rng.choice((_NOWHERE, _NOWHERE, _BEGUN, _DONE))
+        self._clock.set_halt(victim, where)
+        self._clock.set(moment)
+        if where == _NOWHERE:
             time.sleep(rng.uniform(0, 0.03))
         else:
-            size, until = self._place.diary.stat().st_size, time.monotonic() + 0.1
-            while self._place.diary.stat().st_size == size and time.monotonic() < until:
-                time.sleep(0.0002)
-            time.sleep(rng.uniform(0, 0.004))
-            last = self._place.diary.read_text().splitlines()[-1:]
-            pids = {str(pid): number for number, pid in self.alive.items()}
-            victim = next((pids.get(line.split()[1], victim) for line in last), victim)
+            self._wait_until(
+                lambda: self._clock.halt(victim) == _HALTED or self._clock.idle(victim) >= moment
+            )
         self.kill(victim)
+        self._clock.set_halt(victim, _NOWHERE)
 
     def wait(self) -> None:
         """Until every scheduler has found nothing left to do at this time."""
-        now, until = self._clock.now, time.monotonic() + _LONGEST_WAIT_S
-        while any(self._clock.idle(number) < now for number in self.alive):
+        now = self._clock.now
+        self._wait_until(lambda: all(self._clock.idle(number) >= now for number in self.alive))
+
+    def _wait_until(self, is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + _LONGEST_WAIT_S
+        while not is_so():
             time.sleep(0.0003)
             assert time.monotonic() < until, "a scheduler does not come to an end"
 
@@ -488,9 +523,8 @@ class Drive:
         crew.wait()
 
     def go_to(self, moment: float, *, kills: bool) -> None:
-        self._clock.set(moment)
         if kills and len(self._crew.alive) == len(self._all):
-            self._crew.kill_one(self._rng)
+            self._crew.kill_one(self._rng, moment)
             self._alone_for = self._rng.choice((0, 0, self._rng.randint(1, 60)))
             if not self._crew.alive:
                 hours = self._rng.uniform(1, 30)
@@ -498,8 +532,10 @@ class Drive:
                 self.leave_until(moment + away_s)
             elif self._alone_for:
                 self._crew.settle()
-        elif len(self._all) > 1:
-            self._hurry(moment)
+        else:
+            self._clock.set(moment)
+            if len(self._all) > 1:
+                self._hurry(moment)
         self._alone_for -= 1
         if self._alone_for < 0 and len(self._crew.alive) < len(self._all):
             self._fill_up()
@@ -515,7 +551,7 @@ class Drive:
         self._fill_up()
         if self._rng.random() < 0.2:
             time.sleep(self._rng.uniform(0, 0.05))
-            self._crew.kill_one(self._rng)
+            self._crew.kill_one(self._rng, back)
             self._fill_up()
         self._crew.settle()
         self.downs.append((since, self._clock.now))

@@ -12,15 +12,15 @@ from contextlib import closing
 from pathlib import Path
 from threading import Condition
 
+import pytest
 from msgspec import Struct
 from tests.model_server import Answer, ModelServer, Received, calls, says
-from tests.program import Command
+from tests.program import TIMEOUT_S, Command
 
 from journeyman import Journeyman
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
 
-_KILLED_ONCE = 12
 _KILLED_IN_A_ROW = 8
 
 
@@ -83,7 +83,7 @@ class Counting:
     def wait_for_requests(self, number: int) -> bool:
         """Wait until there were so many requests."""
         with self._arrived:
-            return self._arrived.wait_for(lambda: len(self.times) >= number, 40)
+            return self._arrived.wait_for(lambda: len(self.times) >= number, TIMEOUT_S)
 
 
 def stored_results(home: Path) -> dict[str, str]:
@@ -115,8 +115,10 @@ class Place:
             "JOURNEYMAN_MODEL_BASE_URL": self.server.base_url,
         }
 
-    def kill(self, *arguments: str, requests: int, later_s: float) -> None:
-        """Start a run and kill it a moment after so many requests of it, if it still runs then."""
+    def kill(self, *arguments: str, requests: int, later_s: float = 0.0) -> None:
+        """Start a run and kill it at so many requests of it, or a moment later if it still runs
+        then.
+        """
         before = len(self.counting.times)
         running = self.command.start(*arguments, **self.environ)
         arrived = self.counting.wait_for_requests(before + requests)
@@ -213,15 +215,43 @@ def test_not_killed(tmp_path: Path) -> None:
     assert len(place.counting.times) == REQUESTS
 
 
+def test_killed_while_a_tool_runs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    place = Place(home, 1)
+    go_on = home / "work" / "go-on"
+    write = "echo 1 >> done.txt; until [ -e go-on ]; do sleep 0.01; done"
+    place.counting.next = 2
+    place.server.then(calls(("terminal", {"command": write}), ids=["1"]))
+    with place.server:
+        running = place.command.start(*TASK, **place.environ)
+        until = time.monotonic() + TIMEOUT_S
+        while not written(home):
+            assert running.running, running.wait().stderr
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        running.signal(signal.SIGKILL)
+        running.wait()
+        go_on.touch()
+        state = found(place)
+        assert state is not None
+        assert (state.open_calls, state.is_answered) == (["1"], False)
+        resume_to_the_end(place, state)
+
+
+@pytest.mark.soak
 def test_killed_once(tmp_path: Path) -> None:
     chance = random.Random(5)
+    at_a_request = [(requests, 0.0) for requests in range(1, REQUESTS)]
+    before_the_first = [(0, chance.uniform(0, 0.3)) for _ in range(3)]
+    after_a_request = [
+        (chance.randint(1, REQUESTS), chance.uniform(0, 0.3)) for _ in range(REQUESTS)
+    ]
     reached = set()
-    for number in range(_KILLED_ONCE):
+    moments = [*at_a_request, *before_the_first, *after_a_request]
+    for number, (requests, later_s) in enumerate(moments):
         place = Place(tmp_path / f"home{number}", NUMBERS)
-        # Twice before anything is asked, then at each request in turn and a moment later.
-        requests = max(0, number - 1) if number <= REQUESTS else chance.randint(1, REQUESTS)
         with place.server:
-            place.kill(*TASK, requests=requests, later_s=chance.uniform(0, 0.3))
+            place.kill(*TASK, requests=requests, later_s=later_s)
             state = found(place)
             reached.add(0 if state is None else len(state.calls) - len(state.open_calls))
             if state is not None and not state.is_answered:
@@ -229,6 +259,7 @@ def test_killed_once(tmp_path: Path) -> None:
     assert len(reached) > 4, f"the kills hit too few different moments: {reached}"
 
 
+@pytest.mark.soak
 def test_killed_again_and_again(tmp_path: Path) -> None:
     chance = random.Random(6)
     place = Place(tmp_path / "home", 1000)

@@ -4,19 +4,46 @@ import json
 import random
 import shutil
 import signal
-import time
+import subprocess
+import sys
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from benchmarks.import_speed import write_large_claude_log
-from tests.program import Command
+from tests.program import TIMEOUT_S
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
 
-_KILLS = 10
+_KILLS = 20
+
+_KILLED_IMPORT = """
+import os, signal, sys
+from pathlib import Path
+from journeyman import Journeyman
+
+home, logs, reports_left, calls_left = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+
+def count_calls(*_):
+    global calls_left
+    calls_left -= 1
+    if calls_left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def count_reports(_):
+    global reports_left
+    reports_left -= 1
+    if reports_left == 0:
+        sys.setprofile(count_calls)
+
+with Journeyman(home=home) as journeyman:
+    journeyman.import_logs([Path(logs)], progress=count_reports)
+"""
+"""An import that kills itself after so many reports of its progress and so many calls of functions
+after that: the moment is the same however fast the machine is.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +63,10 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
+State = dict[str, tuple[str, int, int, int]]
+
+
+def state_of(home: Path) -> State:
     """Every session with its digest, its counts and the messages that are really there."""
     with Journeyman(home=home) as journeyman:
         return {
@@ -50,29 +80,54 @@ def state_of(home: Path) -> dict[str, tuple[str, int, int, int]]:
         }
 
 
+def imported(home: Path, logs: Path) -> int:
+    """Import the logs; how often the progress was reported."""
+    reports = 0
+
+    def count(_progress: object) -> None:
+        nonlocal reports
+        reports += 1
+
+    with Journeyman(home=home) as journeyman:
+        assert journeyman.import_logs([logs], progress=count).problems == []
+    return reports
+
+
+def killed(home: Path, logs: Path, expected: State, *, reports: int, calls: int) -> int:
+    """Kill an import at a moment, check what it leaves, and complete it; how many sessions it had
+    stored when it was killed.
+    """
+    moment = map(str, (home, logs, reports, calls))
+    program = [sys.executable, "-c", _KILLED_IMPORT, *moment]
+    ended = subprocess.run(program, timeout=TIMEOUT_S, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    found = state_of(home)
+    for session, seen in found.items():
+        assert seen == expected[session], "a half session was left behind"
+    imported(home, logs)
+    assert state_of(home) == expected
+    return len(found)
+
+
+def test_killed_in_the_middle(corpus: Corpus, tmp_path: Path) -> None:
+    logs = corpus.folder / "claude"
+    reports = imported(tmp_path / "whole", logs)
+    expected = state_of(tmp_path / "whole")
+    stored = killed(tmp_path / "home", logs, expected, reports=reports // 2, calls=100)
+    assert 0 < stored < len(expected)
+
+
+@pytest.mark.soak
 def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    command = Command(tmp_path)
-    began = time.monotonic()
-    command("--home", whole, "import", logs)
-    takes = time.monotonic() - began
-    expected = state_of(whole)
+    reports = imported(tmp_path / "whole", logs)
+    expected = state_of(tmp_path / "whole")
     moments = random.Random(7)
     reached: set[int] = set()
-    for number in range(3 * _KILLS):  # on a busy machine it takes some more to hit the middle
-        if number >= _KILLS and len(reached) > 2:
-            break
+    for number in range(_KILLS):
         home = tmp_path / f"home{number}"
-        running = command.start("--home", home, "import", logs)
-        time.sleep(moments.uniform(0.1, 1.1) * takes)
-        running.signal(signal.SIGKILL)
-        running.wait()
-        found = state_of(home)
-        reached.add(len(found))
-        for session, seen in found.items():
-            assert seen == expected[session], "a half session was left behind"
-        with Journeyman(home=home) as journeyman:
-            journeyman.import_logs([logs])
-        assert state_of(home) == expected
+        # From a report on it is some ten thousand calls to the end of the transaction.
+        later = moments.choice((0, 10, 100, 1000, 10_000))
+        moment = {"reports": moments.randrange(1, reports), "calls": moments.randint(0, later)}
+        reached.add(killed(home, logs, expected, **moment))
         shutil.rmtree(home)
-    assert len(reached) > 2, f"the kills hit too few different moments: {reached}"
+    assert len(reached) > 5, f"the kills hit too few different moments: {reached}"

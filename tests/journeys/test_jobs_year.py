@@ -1,11 +1,13 @@
 """A year of 50 jobs on a fake clock, and the days around clock changes with schedulers that are
-killed; `benchmarks/jobs_year.py` does a full year of each and says what is held against what.
+killed; `benchmarks/jobs_year.py` does a full year of each and says what is held against what. A few
+weeks are enough for every run of the tests.
 """
 
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from benchmarks.jobs_year import END, Place, Span, driven, plain, plan
 from tests.conftest import PostgresServer
 
@@ -20,6 +22,8 @@ AWAY = tuple(
     (at(f"2026-{since}"), at(f"2026-{until}"))
     for since, until in (("03-09", "03-28"), ("04-06", "10-03"), ("10-05", "10-24"))
 )
+# The first half of that, with the clock changes of two zones.
+WEEKS = Span(start=at("2026-03-07"), end=at("2026-03-31"), light=True)
 
 
 def place_on_file(tables: Path, folder: Path) -> Place:
@@ -27,6 +31,24 @@ def place_on_file(tables: Path, folder: Path) -> Place:
     return Place(url=f"sqlite:///{folder / 'jobs.db'}", folder=folder)
 
 
+def test_weeks_with_clock_changes_have_every_due_time_once(tables: Path, tmp_path: Path) -> None:
+    planned = plan(WEEKS)
+    result = plain(place_on_file(tables, tmp_path), planned)
+    assert result.violations == []
+    assert (result.missed, result.interrupted) == (0, 0)
+    assert result.runs == sum(len(one.due[: one.job.repeat]) for one in planned) > 100
+
+
+def test_a_scheduler_killed_at_work_loses_and_doubles_nothing(tables: Path, tmp_path: Path) -> None:
+    place, planned = place_on_file(tables, tmp_path), plan(WEEKS)[::3]
+    result = driven(place, planned, schedulers=1, kills=3, away=AWAY[:1])
+    assert result.violations == []
+    assert result.kills > 3
+    assert result.interrupted > 0
+    assert result.missed > 0
+
+
+@pytest.mark.soak
 def test_a_year_has_every_due_time_once(tables: Path, tmp_path: Path) -> None:
     planned = plan(Span(light=True))
     assert len(planned) == 50
@@ -37,6 +59,7 @@ def test_a_year_has_every_due_time_once(tables: Path, tmp_path: Path) -> None:
     assert max(one.due[-1] for one in planned) > END - 86_400
 
 
+@pytest.mark.soak
 def test_kills_lose_and_double_nothing(tables: Path, tmp_path: Path) -> None:
     place, planned = place_on_file(tables, tmp_path), plan(CHANGES)[::3]
     result = driven(place, planned, schedulers=1, kills=6, away=AWAY)
@@ -46,6 +69,7 @@ def test_kills_lose_and_double_nothing(tables: Path, tmp_path: Path) -> None:
     assert result.missed > 0
 
 
+@pytest.mark.soak
 def test_two_schedulers_on_one_database_lose_and_double_nothing(
     postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
