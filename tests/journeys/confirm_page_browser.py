@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.journeys.confirm_page_service import ConfirmationPage
 
 _FLAGS = (
@@ -29,6 +29,9 @@ document.addEventListener("securitypolicyviolation", (event) =>
   window.hits.push(`${event.violatedDirective} ${event.blockedURI}`));
 """
 
+_PATIENCE_MS = 30_000
+_ARMED_AFTER_MS = 800
+
 APPROVE = "button.approve"
 DENY = ".decision button.deny"
 
@@ -41,6 +44,7 @@ def chromium() -> str:
 
 @contextmanager
 def a_browser() -> Iterator[Browser]:
+    expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
         try:
@@ -55,13 +59,20 @@ def a_profile(browser: Browser, **given: Any) -> BrowserContext:
 
 
 class Person:
-    """Somebody with the page open."""
+    """Somebody with the page open. For one who is `hasty`, time can be put ahead, so that nobody
+    waits until the buttons of a card are on.
+    """
 
-    def __init__(self, served: ConfirmationPage, context: BrowserContext) -> None:
+    def __init__(
+        self, served: ConfirmationPage, context: BrowserContext, *, hasty: bool = False
+    ) -> None:
         self.served = served
         self.context = context
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(_PATIENCE_MS)
+        self._hasty = hasty
+        if hasty:
+            self.page.clock.install()
         self.troubles: list[str] = []
         self.sent: list[str] = []
         self.page.add_init_script(_WATCH)
@@ -89,6 +100,8 @@ class Person:
             "id => document.querySelector('.short-id')?.textContent === id", arg=card["short_id"]
         )
         if armed:
+            if self._hasty:
+                self.page.clock.fast_forward(_ARMED_AFTER_MS)
             self.page.wait_for_selector(f"{DENY}:enabled")
         return self.page
 

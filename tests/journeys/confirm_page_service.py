@@ -52,10 +52,12 @@ class ConfirmationPage:
 
     def ask(self, action: str = "send_mail", **given: Any) -> dict[str, Any]:
         """Put a request to the service; the card that it became. Each is another one."""
+        number = next(self._numbers)
         body = {
             "action": action,
             "description": "The agent's words.",
-            "details": {"number": next(self._numbers)},
+            "details": {"number": number},
+            "session_key": f"session {number}",  # or equal requests would share a card
             **given,
         }
         answer = self._clients["bot"].post("/confirm", json=body)

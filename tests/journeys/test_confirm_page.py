@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.journeys.confirm_page_browser import (
     APPROVE,
     DENY,
@@ -23,6 +23,7 @@ from tests.journeys.confirm_page_browser import (
 )
 from tests.journeys.confirm_page_payloads import PAYLOADS
 from tests.journeys.confirm_page_service import ConfirmationPage, running_page
+from tests.tables import table
 
 from journeyman.confirm.shown_text import is_hidden, visible
 
@@ -47,7 +48,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def people(served: ConfirmationPage, browser: Browser) -> dict[str, Person]:
     """Those who have logged in, each with a window of their own browser."""
-    known = {name: Person(served, a_profile(browser)) for name in ("anna", "bo")}
+    known = {name: Person(served, a_profile(browser), hasty=True) for name in ("anna", "bo")}
     for name, person in known.items():
         log_in(person, name, served.keys[name])
         person.page.wait_for_selector(".connection.live")
@@ -133,7 +134,7 @@ def test_a_lost_connection_is_shown_and_taken_up_again(
     expect(page.locator(".row", has_text="came_meanwhile")).to_be_visible()
 
 
-@pytest.mark.parametrize(("press", "status"), [(APPROVE, "approved"), (DENY, "denied")])
+@table(("press", "status"), [(APPROVE, "approved"), (DENY, "denied")])
 def test_a_decision_with_its_reason_reaches_the_agent(
     served: ConfirmationPage, opens: Opens, press: str, status: str
 ) -> None:
@@ -207,6 +208,7 @@ def test_the_buttons_are_off_until_the_card_has_been_seen_for_a_moment(
     page.clock.install(time=1_000_000)
     page.clock.pause_at(1_001_000)
     person.open_card(card, armed=False)
+    page.wait_for_selector(".connection.live")
     page.mouse.move(*_middle(page, APPROVE))
     page.mouse.down()
     page.clock.run_for(799)
@@ -362,27 +364,45 @@ def test_an_old_view_approves_nothing(served: ConfirmationPage, opens: Opens) ->
     assert served.card(card["id"])["status"] == "pending"
 
 
+def test_what_happens_before_the_page_listens_is_not_missed(
+    served: ConfirmationPage, opens: Opens
+) -> None:
+    card = served.ask()
+    person = opens()
+
+    def deny_first(route: Route) -> None:
+        served.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {})
+        route.continue_()
+
+    person.page.route("**/inbox/events", deny_first)
+    page = person.open_card(card, armed=False)
+    expect(page.locator(".outcome")).to_contain_text("Denied by bo")
+
+
 def test_time_running_out_is_shown_and_expired_means_no(
     served: ConfirmationPage, opens: Opens
 ) -> None:
-    card = served.ask(timeout_seconds=40)
-    late = opens(apart=True)
-    late.page.clock.install()
+    hour = 3600
+    card = served.ask(timeout_seconds=hour)
+    late = opens(apart=True)  # whose clock stands
+    late.page.clock.install(time=1_000_000)
+    late.page.clock.pause_at(1_001_000)
     page = late.open_card(card, armed=False)
-    expect(page.locator(".clock")).to_have_text(re.compile(r"^\d\d s left$"))
-    page.clock.fast_forward(41_000)
-    page.clock.run_for(1_000)
+    page.wait_for_selector(".connection.live")
+    page.clock.fast_forward(1000 * (hour - 60))
+    expect(page.locator(".clock")).to_have_text(re.compile(r"^\d+ s left$"))
+    page.clock.fast_forward(61_000)
     expect(page.locator(".clock")).to_have_text("Time is up; the answer is no")
     expect(page.locator(APPROVE)).to_be_disabled()
-    served.ahead_s += 41
+    served.ahead_s += hour
     assert served.card(card["id"])["status"] == "expired"
     expect(page.locator(".outcome h2")).to_contain_text("Expired")
-    other = served.ask(timeout_seconds=40)
+    other = served.ask(timeout_seconds=hour)
     page.goto("about:blank")
     page.route("**/inbox/events", lambda route: route.abort())  # so that nobody tells it
     page = late.open_card(other, armed=False)
     page.clock.run_for(900)
-    served.ahead_s += 41
+    served.ahead_s += hour
     page.click(APPROVE)
     expect(page.locator(".card")).to_contain_text("Expired means no")
 
@@ -669,23 +689,29 @@ def test_no_other_site_can_decide(served: ConfirmationPage, opens: Opens) -> Non
     assert served.card(card["id"])["status"] == "pending"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
-    served: ConfirmationPage, opens: Opens, scheme: str
+    served: ConfirmationPage, opens: Opens
 ) -> None:
     wide = {"x" * 90: "y" * 3000, "list": [{"deep": {"er": "z" * 300}}], "secret": "s" * 40}
-    card = served.ask("coded_" + "long" * 40, details=wide, requester="r" * 150)
-    person = opens(viewport={"width": 390, "height": 844}, color_scheme=scheme, has_touch=True)
+    long = {"action": "coded_" + "long" * 40, "details": wide, "requester": "r" * 150}
+    settled = served.ask(**long)
+    served.as_person("bo", "POST", f"/confirm/{settled['id']}/deny", {"reason": "n" * 200})
+    let = {"action": "page_" + "long" * 40, "reason": "n" * 200, "constraints": {}}
+    assert "id" in served.as_person("bo", "POST", "/whitelist", let)
+    card = served.ask(**long)
+    person = opens(viewport={"width": 390, "height": 844}, has_touch=True)
     for view in (*VIEWS, f"card/{card['id']}"):
         page = person.open(view)
         page.wait_for_selector("main li, .parameters")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
-        heights = page.evaluate(
-            """() => [...document.querySelectorAll("button, .button, nav a, summary, select")]
-              .filter((one) => one.checkVisibility() && one.offsetHeight < 44)
-              .map((one) => `${one.textContent} ${one.offsetHeight}`)"""
-        )
-        assert heights == [], view
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+            heights = page.evaluate(
+                """() => [...document.querySelectorAll("button, .button, nav a, summary, select")]
+                  .filter((one) => one.checkVisibility() && one.offsetHeight < 44)
+                  .map((one) => `${one.textContent} ${one.offsetHeight}`)"""
+            )
+            assert heights == [], (view, scheme)
     page.locator(".fold").first.tap()
     expect(page.locator(".card-body")).to_contain_text("y" * 3000)
     page.locator(DENY).scroll_into_view_if_needed()

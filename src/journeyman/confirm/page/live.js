@@ -1,5 +1,5 @@
-// Follows the service's changes. A lost connection is taken up again, with growing pauses, and
-// whoever listens is told to look at what happened meanwhile.
+// Follows the service's changes. A lost connection is taken up again, with growing pauses. Whoever
+// listens is told to look at what happened before the connection was there.
 
 import { follow, received } from "./service.js";
 
@@ -28,8 +28,8 @@ export class Live {
     if (ending !== this.stream) return;
     this.failures = 0;
     this.tell.state("live");
-    if (this.lost) this.tell.again();
     this.lost = false;
+    this.tell.again();
     let rest = "";
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
       const events = (rest + piece.value).split("\n\n");
