@@ -13,7 +13,7 @@ from tests.unit.agent.knowledge.changes import commit
 
 from journeyman.agent.knowledge.committing import locked
 from journeyman.agent.knowledge.memory import Memory
-from journeyman.records import Write
+from journeyman.records import FileChange, Write
 from journeyman.records.errors import NotWritten
 
 
