@@ -172,7 +172,7 @@ class TestLearning:
         assert jm.learn().quarantined == 1
         assert jm.opening("Read the page about flights").is_empty
         held = [one.pattern for one in jm.patterns.list(quarantined=True)]
-        assert [one.tool for one in held] == ["read_page"]
+        assert [one.steps[-1].tool for one in held] == ["read_page"]
 
 
 def tools(jm: Journeyman) -> set[str]:
@@ -282,7 +282,9 @@ class TestOpenings:
         assert filled.opening("water the office plants").is_empty
         record(filled, "plants", (user("Water the office plants"), call("water"), agent("Done.")))
         filled.learn()
-        assert [one.tool for one in filled.opening("water the office plants").patterns] == ["water"]
+        assert [
+            one.steps[-1].tool for one in filled.opening("water the office plants").patterns
+        ] == ["water"]
 
     def test_trials_change_the_choice(self, filled):
         task = "cancel my flight reservation"
@@ -302,7 +304,10 @@ class TestTemplates:
         assert (template.scanned, template.qualified) == (3, 2)
         assert template.tags == ("desk",)
         assert template.gain is not None
-        assert {one.tool for one in template.patterns} >= {"cancel_reservation", "return_item"}
+        assert {one.steps[-1].tool for one in template.patterns} >= {
+            "cancel_reservation",
+            "return_item",
+        }
         assert template.created_at == 1_000.0
 
     def test_building_learns_what_it_needs(self, jm):

@@ -23,10 +23,10 @@ def test_single_calls():
         user("Now the hotel bill"),
         call("bill", {"n": 2}),
     )
-    assert (first.kind, first.tool, first.intent) == ("first_try", "get", ASK.text)
+    assert (first.kind, first.steps[-1].tool, first.intent) == ("first_try", "get", ASK.text)
     assert first.steps[0].arguments == '{"id": "R1"}'
     assert first.steps[0].result == '{"ok": 1}'
-    assert (last.kind, last.tool, last.intent) == ("final", "bill", "Now the hotel bill")
+    assert (last.kind, last.steps[-1].tool, last.intent) == ("final", "bill", "Now the hotel bill")
     assert first.sessions == ("s1",)
     assert first.models == ("m",)
     assert first.first_seen == first.last_seen == 1_001.0
@@ -42,7 +42,12 @@ def test_single_calls():
     # Equal work is counted.
     found = patterns(ASK, call("get", {"id": "R1"}), call("get", {"id": "R2"}), call("drop"))
     first = found[0]
-    assert (first.tool, first.times, first.first_seen, first.last_seen) == ("get", 2, 1_001, 1_002)
+    assert (first.steps[-1].tool, first.times, first.first_seen, first.last_seen) == (
+        "get",
+        2,
+        1_001,
+        1_002,
+    )
     assert first.steps[0].arguments == '{"id": "R1"}'
 
 
@@ -63,7 +68,7 @@ def test_single_calls():
 )
 def test_what_teaches_nothing(turn):
     assert patterns(ASK, turn) == []
-    assert [one.tool for one in patterns(ASK, turn, call("book"))] == ["book"]
+    assert [one.steps[-1].tool for one in patterns(ASK, turn, call("book"))] == ["book"]
 
 
 def test_who_does_not_teach():
@@ -194,10 +199,10 @@ def test_what_an_opening_showed_is_not_learned():
         if one["role"] != "tool" and not one.get("tool_calls"):
             turns.append(messages_role(one))
     found = patterns(*turns, ASK, call("drop"))
-    assert [one.tool for one in found] == ["drop"]
+    assert [one.steps[-1].tool for one in found] == ["drop"]
     # Also not where a compression has copied it into the middle.
     found = patterns(ASK, call("drop"), *turns)
-    assert {one.tool for one in found} == {"drop"}
+    assert {one.steps[-1].tool for one in found} == {"drop"}
 
 
 def messages_role(one):
