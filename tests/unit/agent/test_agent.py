@@ -52,8 +52,10 @@ class TestTurn:
         one = agent(
             store, [calls(("note", {"text": "a"})), says("Noted.")], noting("note", heard=heard)
         )
-        turn = one.run_conversation("Note a.")
+        steps: list[Step] = []
+        turn = one.run_conversation("Note a.", on_step=steps.append)
         assert (turn.stop, turn.completed, turn.final_response) == ("done", True, "Noted.")
+        assert steps[-1] == Stopped(stop="done")
         assert (turn.api_calls, turn.calls, turn.tokens) == (2, 1, 220)
         assert heard == [{"text": "a"}]
         assert stored(store, turn.session) == [
@@ -347,19 +349,23 @@ class TestLimits:
         lines = [*[calls(("poll", {}))] * 6, says("There.")]
         assert agent(store, lines, waiting).run_conversation("Wait.").completed
 
-    @table("reason", ["length", "content_filter"])
-    def test_a_reply_that_was_cut_is_not_done(self, store: Store, reason: str) -> None:
-        cut = Reply(text="The answer is", finish_reason=reason)
-        turn = agent(store, [cut]).run_conversation("Go.")
-        assert (turn.stop, turn.completed, turn.final_response) == ("cut", False, "The answer is")
+    @table(
+        ("text", "reason", "stop"),
+        [
+            ("The answer is", "length", "cut"),
+            ("The answer is", "content_filter", "cut"),
+            ("", "stop", "empty"),
+        ],
+    )
+    def test_a_reply_that_is_no_answer(
+        self, store: Store, text: str, reason: str, stop: Stop
+    ) -> None:
+        turn = agent(store, [Reply(text=text, finish_reason=reason)]).run_conversation("Go.")
+        assert (turn.stop, turn.completed, turn.final_response) == (stop, False, text)
 
     def test_unknown_is_not_zero(self, store: Store) -> None:
         turn = agent(store, [says("Yes.", Tokens())]).run_conversation("Go.")
         assert (turn.tokens, turn.cost_usd) == (None, None)
-
-    def test_a_model_that_says_nothing(self, store: Store) -> None:
-        turn = agent(store, [says("")]).run_conversation("Go.")
-        assert (turn.stop, turn.final_response) == ("empty", "")
 
     def test_a_model_that_cannot_be_had(self, store: Store) -> None:
         one = agent(store, [calls(("note", {})), ModelUnavailable("No answer; try later.")])
@@ -650,9 +656,3 @@ class TestCompression:
         model = ScriptedModel([says("Done.")], context_tokens=1000)
         turn = agent(store, (), model=model).run_conversation("long " * 2000)
         assert (turn.completed, turn.session) == (True, turn.began_in)
-
-
-def test_stopping_is_a_step(store: Store) -> None:
-    steps: list[Step] = []
-    agent(store, [says("Done.")]).run_conversation("Go.", on_step=steps.append)
-    assert steps[-1] == Stopped(stop="done")

@@ -17,6 +17,7 @@ def test_each_text_has_a_row_of_length_one():
     vectors = EMBEDDER.embed(TEXTS)
     assert vectors.shape == (len(TEXTS), DIMENSIONS)
     assert vectors.dtype == np.float32
+    assert EMBEDDER.embed([]).shape == (0, DIMENSIONS)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
@@ -36,10 +37,6 @@ def test_a_text_has_one_vector_whatever_stands_beside_it():
 @table("text", ["", " ", "\n\t"])
 def test_nothing_is_near_to_an_empty_text(text):
     assert not EMBEDDER.embed([text, "word"])[0].any()
-
-
-def test_no_texts():
-    assert EMBEDDER.embed([]).shape == (0, DIMENSIONS)
 
 
 @table("text", ["\ud800 half", "a\x00b", "x" * 100_000, "字" * 10_000])

@@ -96,12 +96,9 @@ def test_ollama(shown: object, running: object, expected: int | None) -> None:
     assert found({"/api/show": shown, "/api/ps": running}) == expected
 
 
-def test_lm_studio() -> None:
-    listed = {"data": [{"id": "small", "loaded_context_length": 4096}, {"id": "b"}]}
-    assert found({"/api/v0/models": listed}) == 4096
-
-
-def test_the_endpoint_goes_before_the_tables() -> None:
+def test_lm_studio_and_the_endpoint_go_before_the_tables() -> None:
+    loaded = {"data": [{"id": "small", "loaded_context_length": 4096}, {"id": "b"}]}
+    assert found({"/api/v0/models": loaded}) == 4096
     listed = {"data": [{"id": "gpt-4o", "max_model_len": 4321}]}
     assert found({"/v1/models": listed}, "gpt-4o") == 4321
 

@@ -334,6 +334,8 @@ def test_ordinary_words_are_not_suspicious(line):
 
 
 def test_ordinary_words_are_not_suspicious_together():
+    assert find_suspicion([]) is None
+    assert find_suspicion(["", "\ud800", "\0"]) is None
     lines = [line for line in BENIGN.splitlines() if not line.startswith("\ufeff")]
     assert find_suspicion(["\n".join(lines)]) is None
 
@@ -376,11 +378,6 @@ def test_evidence_is_short_and_begins_a_little_before():
     assert found is not None
     assert "ignore all previous instructions" in found.evidence
     assert len(found.evidence) <= 120
-
-
-def test_nothing_to_find():
-    assert find_suspicion([]) is None
-    assert find_suspicion(["", "\ud800", "\0"]) is None
 
 
 HOSTILE = [

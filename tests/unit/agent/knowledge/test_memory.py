@@ -52,9 +52,7 @@ class TestReading:
     )
     def test_files_that_people_have_touched(self, text: str) -> None:
         assert parse(text) == ("one", "two")
-
-    def test_a_sign_inside_a_line_is_no_separator(self) -> None:
-        assert parse("see § 5\n§ 6 too") == ("see § 5\n§ 6 too",)
+        assert parse("see § 5\n§ 6 too") == ("see § 5\n§ 6 too",)  # no separator
 
     def test_a_poisoned_entry_is_blocked_but_stays(self, tmp_path: Path) -> None:
         path = tmp_path / "memories" / "USER.md"

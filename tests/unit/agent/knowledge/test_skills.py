@@ -8,7 +8,7 @@ import pytest
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import commit
 
-from journeyman.agent.knowledge.skill_form import find_name_fault, find_path_fault, read_front
+from journeyman.agent.knowledge.skill_form import read_front
 from journeyman.agent.knowledge.skills import Skills
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten, WrongInput
@@ -227,9 +227,11 @@ class TestRefusing:
             told = refusal(lambda: skills.create("new", a_skill("new"), name))
             assert "cannot be the name of a category" in told
 
-    @table("name", ["a", "0", "a.b_c-d", "x" * 64])
-    def test_names_that_are_taken(self, name: str) -> None:
-        assert find_name_fault(name) is None
+    def test_names_and_paths_that_are_taken(self, skills: Skills) -> None:
+        for name in ("a", "0", "a.b_c-d", "x" * 64):
+            assert skills.create(name, a_skill(f"'{name}'")).path == f"skills/{name}/SKILL.md"
+        for file in ("references/a.md", "assets/b/c d.txt", "scripts/ü.py"):
+            assert skills.write_file("deploy", file, "x").path == f"skills/deploy/{file}"
 
     @table(
         ("content", "reason"),
@@ -325,10 +327,6 @@ class TestRefusing:
             lambda: skills.write_file("deploy", file, "x")
         )
         assert "is no path" in refusal(lambda: skills.remove_file("deploy", file))
-
-    @table("file", ["references/a.md", "assets/b/c d.txt", "scripts/ü.py"])
-    def test_paths_that_are_taken(self, file: str) -> None:
-        assert find_path_fault(file) is None
 
     def test_files_that_are_too_large_or_secret(self, skills: Skills) -> None:
         told = refusal(lambda: skills.write_file("deploy", "assets/x", "a b\n" * 300_000))

@@ -28,6 +28,7 @@ def files(root, tmp_path):
 
 
 def test_lines_come_in_order(use):
+    assert use("search_files", pattern="zebra").content == {"total_count": 0}
     assert use("search_files", pattern=r"import \w+").content == {
         "total_count": 3,
         "matches": [
@@ -56,12 +57,9 @@ def test_where_it_looks(use, asked, paths):
 
 
 def test_files_by_name(use):
+    assert use("search_files", pattern="zebra", target="files").content == {"total_count": 0}
     content = use("search_files", pattern="*.py", target="files").content
     assert content == {"total_count": 2, "files": ["a/c.py", "b.py"]}
-
-
-def test_nothing_found(use):
-    assert use("search_files", pattern="zebra").content == {"total_count": 0}
 
 
 def test_more_than_is_shown(use):
