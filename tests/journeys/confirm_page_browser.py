@@ -30,7 +30,7 @@ document.addEventListener("securitypolicyviolation", (event) =>
 """
 
 _PATIENCE_MS = 30_000
-_ARMED_AFTER_MS = 800
+ARMED_AFTER_MS = 800
 
 APPROVE = "button.approve"
 DENY = ".decision button.deny"
@@ -101,7 +101,7 @@ class Person:
         )
         if armed:
             if self._hasty:
-                self.page.clock.fast_forward(_ARMED_AFTER_MS)
+                self.page.clock.fast_forward(ARMED_AFTER_MS)
             self.page.wait_for_selector(f"{DENY}:enabled")
         return self.page
 

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from tests.journeys.confirm_page_browser import (
     APPROVE,
+    ARMED_AFTER_MS,
     DENY,
     Person,
     a_browser,
@@ -240,6 +241,8 @@ def test_a_decision_by_keyboard_alone(served: ConfirmationPage, opens: Opens) ->
     page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
+    page.wait_for_selector(DENY)
+    page.clock.fast_forward(ARMED_AFTER_MS)
     page.wait_for_selector(f"{APPROVE}:enabled")
     page.keyboard.press("a")
     page.keyboard.press("Space")
@@ -248,6 +251,8 @@ def test_a_decision_by_keyboard_alone(served: ConfirmationPage, opens: Opens) ->
     page.wait_for_selector(".row")
     page.keyboard.press("k")
     page.keyboard.press("Enter")
+    page.wait_for_selector(DENY)
+    page.clock.fast_forward(ARMED_AFTER_MS)
     page.wait_for_selector(f"{DENY}:enabled")
     page.keyboard.press("d")
     page.keyboard.press("Space")
@@ -389,9 +394,9 @@ def test_time_running_out_is_shown_and_expired_means_no(
     late.page.clock.pause_at(1_001_000)
     page = late.open_card(card, armed=False)
     page.wait_for_selector(".connection.live")
-    page.clock.fast_forward(1000 * (hour - 60))
+    page.clock.fast_forward(1000 * (hour - 30))
     expect(page.locator(".clock")).to_have_text(re.compile(r"^\d+ s left$"))
-    page.clock.fast_forward(61_000)
+    page.clock.fast_forward(31_000)
     expect(page.locator(".clock")).to_have_text("Time is up; the answer is no")
     expect(page.locator(APPROVE)).to_be_disabled()
     served.ahead_s += hour
@@ -463,7 +468,12 @@ def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
     assert len(there) > 900_000
 
 
-def test_scripts_in_every_field_stay_text(served: ConfirmationPage, opens: Opens) -> None:
+@pytest.mark.parametrize(
+    "payloads", [PAYLOADS[::5], pytest.param(PAYLOADS, marks=pytest.mark.soak)]
+)
+def test_scripts_in_every_field_stay_text(
+    served: ConfirmationPage, opens: Opens, payloads: Sequence[str]
+) -> None:
     served.clear()
     cards = [
         served.ask(
@@ -473,15 +483,15 @@ def test_scripts_in_every_field_stay_text(served: ConfirmationPage, opens: Opens
             requester=payload,
             session_key=payload,
         )
-        for payload in PAYLOADS
+        for payload in payloads
     ]
-    assert len(cards) >= 40
+    assert len(cards) >= 10
     person = opens()
     page = person.open()
     expect(page.locator(".row")).to_have_count(len(cards))
-    assert page.locator(".row .action").all_inner_texts() == [*map(visible, PAYLOADS)]
+    assert page.locator(".row .action").all_inner_texts() == [*map(visible, payloads)]
     assert person.hits() == []
-    for card, payload in zip(cards, PAYLOADS, strict=True):
+    for card, payload in zip(cards, payloads, strict=True):
         page = person.open_card(card, armed=False)
         for button in page.locator(".covered button").all():
             button.click()
@@ -493,14 +503,14 @@ def test_scripts_in_every_field_stay_text(served: ConfirmationPage, opens: Opens
         served.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {"reason": payload})
         expect(page.locator(".outcome q")).to_have_text(shown, use_inner_text=True)
     _only_own_elements(page)
-    _whitelist_payloads(served)
+    _whitelist_payloads(served, payloads)
     for view in ("history", "whitelist", "audit"):
         page = person.open(view)
         page.wait_for_selector("main li")
         if view != "audit":
             shown = page.locator("main .action").all_text_contents()
             # The history has pages; the newest are on the first.
-            assert set(shown) >= set(map(visible, PAYLOADS[-40:]))
+            assert set(shown) >= set(map(visible, payloads[-40:]))
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         _only_own_elements(page)
         assert person.hits() == []
@@ -509,8 +519,8 @@ def test_scripts_in_every_field_stay_text(served: ConfirmationPage, opens: Opens
 _TEXTS = "places => places.map((one) => document.querySelector(`main ${one}`).textContent)"
 
 
-def _whitelist_payloads(served: ConfirmationPage) -> None:
-    for payload in PAYLOADS:
+def _whitelist_payloads(served: ConfirmationPage, payloads: Sequence[str]) -> None:
+    for payload in payloads:
         entry = {
             **dict.fromkeys(("action", "session_key", "requester", "reason"), payload),
             "constraints": {payload.replace(".", ""): {"one_of": [payload]}},

@@ -259,18 +259,15 @@ class TestStopping:
         shown = desk.session()
         assert [one["status"] for one in shown["verdicts"]] == ["interrupted", "interrupted"]
 
-    @table("answer", [never_ends, waits])
-    def test_ctrl_c_during_an_answer(
-        self, tables: Path, tmp_path: Path, answer: Callable[[], Answer]
-    ) -> None:
-        with new_desk(tables, tmp_path / answer.__name__) as desk:
-            desk.server.then(shell("echo 1"), answer())
-            running = desk.start("run", "Wait.", "--workspace", "work")
-            until(lambda: len(desk.server.chats) == 2)
-            running.signal(signal.SIGINT)
-            done = running.wait(code=1, within_s=_LONGEST_S)
-            self.check(desk, done)
-            assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
+    @pytest.mark.parametrize("answer", [never_ends, pytest.param(waits, marks=pytest.mark.soak)])
+    def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
+        desk.server.then(shell("echo 1"), answer())
+        running = desk.start("run", "Wait.", "--workspace", "work")
+        until(lambda: len(desk.server.chats) == 2)
+        running.signal(signal.SIGINT)
+        done = running.wait(code=1, within_s=_LONGEST_S)
+        self.check(desk, done)
+        assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
     def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
         """It says so, the session is in order, and it goes on where it was."""

@@ -5,9 +5,11 @@ that the server stops working too.
 
 import queue
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -21,6 +23,14 @@ HEARING_S = 0.1
 
 GRACE_S = 0.2
 """How long a thread whose line was cut is given to end; it ends by itself in any case."""
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Whom to believe that they are who they say. To read the machine's certificates takes longer
+    than many a request, so it is done once.
+    """
+    return httpx2.create_ssl_context()
 
 
 class RequestFailed(Exception):

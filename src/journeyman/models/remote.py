@@ -5,7 +5,6 @@ is told apart in `failure`. Loading this module loads the openai SDK, which is s
 
 import json
 import random
-import ssl
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -17,7 +16,7 @@ import httpx2
 from openai import APIError, OpenAI, Stream
 
 from journeyman.models.failure import Failure, excerpt, failure_of, too_quiet
-from journeyman.models.line import Line, RequestFailed, TooQuiet, listen
+from journeyman.models.line import Line, RequestFailed, TooQuiet, certificates, listen
 from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reading import NotAReply, ReplyReader, used_call_ids
 from journeyman.models.refusals import Adjustment, find_adjustment
@@ -203,15 +202,11 @@ class RemoteModel:
             timeout=timeout,
             http_client=httpx2.Client(
                 timeout=timeout,
-                verify=self._certificates,
+                verify=certificates(),
                 follow_redirects=True,
                 event_hooks={"request": [line.watch]},
             ),
         )
-
-    @cached_property
-    def _certificates(self) -> ssl.SSLContext:
-        return httpx2.create_ssl_context()
 
     def _say_failed(self, failure: Failure, tries: int) -> str:
         often = f" ({tries} tries)" if tries > 1 else ""

@@ -13,6 +13,7 @@ import httpx2
 import msgspec
 
 from journeyman.models.known_windows import find_known_window
+from journeyman.models.line import certificates
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
@@ -86,7 +87,7 @@ def find_context_tokens(
     url = base_url.rstrip("/")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
-        with httpx2.Client(headers=headers) as client:
+        with httpx2.Client(headers=headers, verify=certificates()) as client:
             asked = _Asked(client, clock, clock() + timeout_s)
             found = _find_at_endpoint(name, url, asked)
     except (httpx2.InvalidURL, ValueError):  # an address or a key that no request can carry
