@@ -16,10 +16,11 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --d
 test: $(READY)
 	$(PYTEST)
 
-# What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, and
-# many more examples for every property.
+# What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, every
+# line of the docs, and many more examples for every property. TESTS narrows it down.
+TESTS ?= tests
 soak: $(READY)
-	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile=soak
+	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile=soak $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff format --check

@@ -25,7 +25,7 @@ from journeyman.testing import Corpus, write_corpus
 
 # The same examples in every run of `make test`, new ones and many more in `make soak`. No deadline:
 # a busy machine is no failure.
-hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
+hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("soak", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("quick")
 

@@ -140,9 +140,9 @@ def follower(page: Path, user_home: Path, learned_home: Path, tmp_path: Path) ->
 
 
 def shell_pages() -> list[ParameterSet]:
-    """The pages with lines for a shell. In one of them the embedded model works for minutes."""
+    """The pages with lines for a shell. All but the first take a process or more for each line."""
     return [
-        pytest.param(page, id=page.name, marks=[pytest.mark.soak] * (page.name == "agent.md"))
+        pytest.param(page, id=page.name, marks=[pytest.mark.soak] * (page.name != "README.md"))
         for page in pages_with("sh")
     ]
 

@@ -392,6 +392,7 @@ def test_an_answer_in_many_pieces(tables: Path, tmp_path: Path) -> None:
     check_huge_answer(tables, tmp_path, pieces=10_000, size=100)
 
 
+@pytest.mark.soak
 def test_an_answer_in_large_pieces(tables: Path, tmp_path: Path) -> None:
     check_huge_answer(tables, tmp_path, pieces=40, size=50_000)
 

@@ -297,6 +297,7 @@ class TestDoctorAndTour:
         assert "The file is sorted." in shown.split("Starting warm")[1]
         assert list(command.home.iterdir()) == []
 
+    @pytest.mark.soak
     def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
         self, user_home: Path
     ) -> None:

@@ -392,8 +392,8 @@ def test_time_running_out_is_shown_and_expired_means_no(
     late = opens(apart=True)  # whose clock stands
     late.page.clock.install(time=1_000_000)
     late.page.clock.pause_at(1_001_000)
+    late.page.route("**/inbox/events", lambda route: route.abort())  # so that nobody tells it
     page = late.open_card(card, armed=False)
-    page.wait_for_selector(".connection.live")
     page.clock.fast_forward(1000 * (hour - 30))
     expect(page.locator(".clock")).to_have_text(re.compile(r"^\d+ s left$"))
     page.clock.fast_forward(31_000)
@@ -401,10 +401,12 @@ def test_time_running_out_is_shown_and_expired_means_no(
     expect(page.locator(APPROVE)).to_be_disabled()
     served.ahead_s += hour
     assert served.card(card["id"])["status"] == "expired"
+    page.unroute("**/inbox/events")
+    page.clock.resume()
     expect(page.locator(".outcome h2")).to_contain_text("Expired")
     other = served.ask(timeout_seconds=hour)
     page.goto("about:blank")
-    page.route("**/inbox/events", lambda route: route.abort())  # so that nobody tells it
+    page.route("**/inbox/events", lambda route: route.abort())
     page = late.open_card(other, armed=False)
     page.clock.run_for(900)
     served.ahead_s += hour
@@ -439,6 +441,7 @@ def test_hidden_characters_are_shown_and_counted(served: ConfirmationPage, opens
     assert raw.isprintable() or "\n" in raw
 
 
+@pytest.mark.soak
 def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
     served: ConfirmationPage, opens: Opens
 ) -> None:
@@ -699,6 +702,7 @@ def test_no_other_site_can_decide(served: ConfirmationPage, opens: Opens) -> Non
     assert served.card(card["id"])["status"] == "pending"
 
 
+@pytest.mark.soak
 def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
     served: ConfirmationPage, opens: Opens
 ) -> None:

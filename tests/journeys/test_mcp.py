@@ -347,6 +347,7 @@ class TestEnds:
             rest, said = process.communicate(timeout=60)
             assert (process.returncode, rest, said) == (0, "", "")
 
+    @pytest.mark.soak
     def test_on_ctrl_c_without_a_word(self, tmp_path: Path) -> None:
         with greeted(tmp_path) as process:
             process.send_signal(signal.SIGINT)
@@ -354,6 +355,7 @@ class TestEnds:
             assert process.stderr is not None
             assert process.stderr.read() == ""
 
+    @pytest.mark.soak
     def test_when_the_client_is_gone(self, tmp_path: Path) -> None:
         with greeted(tmp_path) as process:
             assert process.stdin is not None

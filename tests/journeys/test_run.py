@@ -259,7 +259,8 @@ class TestStopping:
         shown = desk.session()
         assert [one["status"] for one in shown["verdicts"]] == ["interrupted", "interrupted"]
 
-    @pytest.mark.parametrize("answer", [never_ends, pytest.param(waits, marks=pytest.mark.soak)])
+    @pytest.mark.soak
+    @pytest.mark.parametrize("answer", [never_ends, waits])
     def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
         desk.server.then(shell("echo 1"), answer())
         running = desk.start("run", "Wait.", "--workspace", "work")
@@ -425,7 +426,7 @@ class TestReviewing:
         running = desk.start("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
         until(lambda: len(desk.server.chats) == 2)
         running.signal(signal.SIGINT)
-        done = running.wait(code=0, within_s=10)
+        done = running.wait(code=0, within_s=_LONGEST_S)
         assert "Gut." in done.stdout
         assert "run the command again" not in done.stderr
         assert "nothing to keep" not in done.stderr

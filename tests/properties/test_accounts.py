@@ -90,7 +90,7 @@ runs = itertools.count()
 
 
 @given(steps)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_totals_are_those_of_the_model(one_store: Store, given_steps: list[Step]) -> None:
     source = f"run{next(runs)}"  # one store, and sessions of their own for each example
     ids = {name: SessionId(f"{source}-{name}") for name in SESSIONS}

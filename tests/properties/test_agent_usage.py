@@ -326,7 +326,7 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(talks=st.lists(talks, min_size=1, max_size=3), summaries=st.lists(tokens, min_size=1))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_the_store_has_what_was_reported(
     one_store: Store, knowledge: Path, talks: list[Talk], summaries: list[Tokens]
 ) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from journeyman.confirm.digest import canonical, digest_of, fingerprint_of, same_json
@@ -92,7 +92,6 @@ def same_types(one: Any, other: Any) -> bool:
 
 
 @given(details_of_any_kind)
-@settings(max_examples=50)
 def test_the_order_of_names_changes_no_digest(details: dict[str, Any]) -> None:
     def turned(value: Any) -> Any:
         if isinstance(value, dict):
@@ -192,7 +191,6 @@ def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
 
 
 @given(details_of_any_kind, st.sampled_from([(), ("a",), ("a", "b")]), values)
-@settings(max_examples=50)
 def test_an_edit_changes_only_what_it_may(
     details: dict[str, Any], allowed: tuple[str, ...], new: Any
 ) -> None:
@@ -211,7 +209,6 @@ def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
 
 
 @given(details_of_any_kind, st.text("abcdefgh0123XYZ!-", min_size=6, max_size=20))
-@settings(max_examples=50)
 def test_masking_hides_by_name_and_changes_nothing_that_is_hashed(
     details: dict[str, Any], secret: str
 ) -> None:

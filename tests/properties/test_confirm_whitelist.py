@@ -65,7 +65,7 @@ def whitelists(draw: st.DrawFn, action: str) -> list[WhitelistEntry]:
 
 
 @given(action=dangerous(), policy=st.sampled_from(POLICIES), data=st.data())
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_for_every_whitelist_state_a_never_bypass_action_ends_pending(
     running: tuple[asyncio.Runner, Core], action: str, policy: Policy, data: st.DataObject
 ) -> None:

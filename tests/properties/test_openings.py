@@ -76,7 +76,7 @@ ASKED = {"role": "user", "content": "Now this."}
 
 
 @given(openings)
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_every_form_is_valid_and_known_again(opening: Opening) -> None:
     assert len(opening.patterns) == len(opening.reasons)
     assert len(opening.patterns) == sum(not why_not_shown(one.pattern) for one in opening.choices)

@@ -57,7 +57,7 @@ def one_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @given(conversations(), st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_conversation_comes_back_however_it_is_cut(
     one_store: Store, messages: list[Message], data: st.DataObject
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.conversations import stock_keeping
@@ -267,7 +267,6 @@ class TestWrongUse:
         assert said in refused(kept, arguments)
         assert kept.templates.list() == []
 
-    @settings(max_examples=50)
     @given(
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.integers() | st.text(),

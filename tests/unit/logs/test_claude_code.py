@@ -871,11 +871,7 @@ class TestReadingOn:
             store.read(path)
         assert store.sessions == expected
 
-    @settings(
-        max_examples=50,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_any_transcript_in_any_parts(self, tmp_path, lines, data):
         values = data.draw(transcripts())

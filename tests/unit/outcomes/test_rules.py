@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
@@ -120,7 +120,6 @@ SEARCHES = [
 ]
 
 
-@settings(max_examples=50)
 @given(st.data())
 def test_what_fits_a_pattern_is_found(data):
     """However the search finds out fast which texts need not be tried."""

@@ -36,5 +36,5 @@ rate_limit = 1
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
     home = tmp_path_factory.mktemp("confirm")
-    with confirm_server(home, policy=POLICY, body_within_s=0.5, heartbeat_s=0.1) as running:
+    with confirm_server(home, policy=POLICY, body_within_s=3.0, heartbeat_s=0.1) as running:
         yield running

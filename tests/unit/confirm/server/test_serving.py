@@ -70,7 +70,7 @@ def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
         until(lambda: len(server.serving.waiting) == 4)
         until(lambda: heard.count("event: confirmation") == 2)
     for one in waiters:
-        one.join(timeout=10)
+        one.join(timeout=60)
     assert sorted(found) == ["ended", "ended", "pending", "pending"]
 
 

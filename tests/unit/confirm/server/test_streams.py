@@ -107,7 +107,7 @@ def test_a_client_that_goes_away_frees_its_place(server: ConfirmServer) -> None:
     with listening(server, f"/confirm/{card['id']}/events", server.agent()):
         until(lambda: len(server.serving.waiting) == 1)
     until(lambda: len(server.serving.waiting) == 0)
-    with plain_client(timeout=0.3) as client:
+    with plain_client(timeout=httpx2.Timeout(60, read=0.3)) as client:
         url = f"{server.url}/confirm/{card['id']}?wait=60"
         try:
             client.get(url, headers=bearer(server.agent()))

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim, CronSimError
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.tables import table
 
@@ -153,7 +153,6 @@ def test_the_times_are_the_same_from_wherever_one_begins(
 
 
 @given(expressions, st.integers(*(1000 * one for one in map(int, YEAR))).map(lambda ms: ms / 1000))
-@settings(max_examples=50)
 def test_without_clock_changes_it_agrees_with_cronsim(expression: str, begin: float) -> None:
     try:
         theirs = CronSim(expression, datetime.fromtimestamp(begin, UTC))
@@ -221,7 +220,6 @@ def test_an_interval_begins_after_it_was_read() -> None:
 
 
 @given(st.floats(60, 1e6), st.floats(1e9, 2e9), st.floats(-1e6, 1e9))
-@settings(max_examples=60)
 def test_intervals_neither_stand_still_nor_skip(seconds: float, begin: float, later: float) -> None:
     schedule = every(seconds, at=begin)
     one = following(schedule, begin + later)
@@ -248,7 +246,6 @@ def walked(schedule: Schedule, due: float, now: float) -> tuple[float, int]:
     st.one_of(expressions.map(cron), st.integers(60, 9000).map(every)),
     st.floats(-1, 2 * DAY),
 )
-@settings(max_examples=60)
 def test_the_latest_is_the_one_that_a_walk_comes_to(
     data: st.DataObject, zone: str, schedule: Schedule, later: float
 ) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
@@ -52,7 +52,6 @@ def test_a_name_that_is_none(name: str) -> None:
 
 
 @given(st.text(max_size=20))
-@settings(max_examples=10)
 def test_no_name_makes_the_machine_s_zone_raise(name: str) -> None:
     find_zone(machine_zone({"TZ": name}))
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
@@ -386,7 +386,6 @@ arguments = st.dictionaries(
 
 
 @given(schemas, arguments)
-@settings(deadline=None, max_examples=25)
 def test_there_is_always_an_answer(schema: object, given: dict[str, object]) -> None:
     reason = misfit(schema, given)
     assert reason == misfit(schema, given)
