@@ -1,7 +1,9 @@
 """The command line. Commands are loaded when they are called, so that help comes at once."""
 
+import atexit
 import io
 import logging
+import signal
 import sys
 from importlib import import_module
 from typing import NamedTuple
@@ -99,8 +101,12 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows another, not an error.
             stream.reconfigure(errors="replace")
-    # What is logged is for programs that set up logging; people are told in other ways.
-    logging.getLogger("journeyman").addHandler(logging.NullHandler())
+    # What is logged is for programs that set up logging; people are told in other ways. SQLAlchemy
+    # would show a traceback when Ctrl-C hits the closing of a connection.
+    for name in ("journeyman", "sqlalchemy"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    atexit.unregister(_ignore_interrupts)
+    atexit.register(_ignore_interrupts)
     try:
         # Not standalone, so that errors can be told our way; then `ctx.exit(1)` comes back as 1.
         code = command_line.main(prog_name="journeyman", standalone_mode=False)
@@ -131,6 +137,13 @@ def main() -> None:
 
 
 _INTERRUPTED = "Interrupted. Nothing was left half done; run the command again."
+
+
+def _ignore_interrupts() -> None:
+    """The command has done its work and said so; while the interpreter goes down, a Ctrl-C must not
+    turn that into a failure.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _told(text: str, code: int = 1) -> int:
