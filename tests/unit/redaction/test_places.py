@@ -157,6 +157,7 @@ WAYS = {
     "dotenv-special": ("PASSWORD=p@ss,w0rd!$", "w0rd"),
     "yaml": ("db:\n  password: hunter2\n", "hunter2"),
     "yaml-letters": ("user: bob\npassword: hunter\n", "hunter"),
+    "yaml-five-letters": ("user: bob\npassword: tiger\n", "tiger"),
     "ini": ("[db]\npassword = hunter2\n", "hunter2"),
     "json": ('{"a": 1, "password": "hunter2"} done', "hunter2"),
     "python-dict": ("{'password': 'hunter2', 'a': 1}", "hunter2"),

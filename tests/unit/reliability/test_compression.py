@@ -170,6 +170,7 @@ def test_what_a_step_says() -> None:
     assert [one.tool for one in worse] == ["b", "a"]
     assert (worse[0].before.errors, worse[0].before.total) == (1, 20)
     assert (worse[0].after.errors, worse[0].after.total) == (12, 30)
+    assert [one.tool for one in step(stretch((0, 10)), stretch((1, 10))).worse_tools] == ["bash"]
 
     # What a person reads.
     lost = step(stretch((4, 100)), stretch((20, 100)))
