@@ -35,6 +35,7 @@ class Listening:
         self._pressed = pressed
         self._wait_s = wait_s
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="telegram", daemon=True)
         self._stopping = threading.Event()
 
@@ -61,10 +62,13 @@ class Listening:
             runner.run(self._listen())
 
     def _end(self) -> None:
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
+        # Only this task: it ends those that the HTTP client has started for it, and knows which of
+        # them have not begun yet.
+        if self._task is not None:
+            self._task.cancel()
 
     async def _listen(self) -> None:
+        self._task = asyncio.current_task()
         offset = 0
         pause_s = _FIRST_PAUSE_S
         async with self._api.poller() as client:
