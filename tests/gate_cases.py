@@ -591,6 +591,10 @@ HARMLESS: tuple[str, ...] = (
 
 # Written to get past the gate, without a look at its rules. Whichever rule stops them will do.
 TRICKS: tuple[str, ...] = (
+    # A backslash at the beginning of a line.
+    "ls\n\\rm -rf /",
+    "ls a\n\n\\rm -rf /",
+    "bash <<< 'rm -rf /'\n\\x41",
     # Options before the command hide it.
     "docker -H x run -v /:/h alpine",
     "docker --context x run --privileged y",

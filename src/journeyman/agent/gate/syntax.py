@@ -10,6 +10,7 @@ DEEPEST_TREE = 600
 """How deep a tree may be to be walked; long lists are deep trees though nothing is nested."""
 
 
+_LEADING_BACKSLASH = re.compile(r"\n(?=\\[^\n])")
 _BARE_BACKQUOTE = re.compile(r"(?<!\\)(?:\\\\)*`")
 
 
@@ -19,6 +20,9 @@ def _grammar() -> Language:
 
 
 def parse(text: str) -> Node:
+    # The grammar takes a line that begins with a backslash for more of the line before: `\rm` on
+    # the second line would be an argument. With a space in front it is a command.
+    text = _LEADING_BACKSLASH.sub("\n ", text)
     # A parser keeps state while it works, so that each reading has its own.
     return Parser(_grammar()).parse(text.encode(errors="replace")).root_node
 
