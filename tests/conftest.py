@@ -23,8 +23,8 @@ from journeyman.store.store import Store
 from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
 
-# The same examples in every run of `make test` and in CI, which must not fail by chance; new ones in
-# each `make soak`, and many more. No deadline: a busy machine is no failure.
+# The same examples in every run of `make test` and in CI, which must not fail by chance; new ones,
+# and many more, in every `make soak`. No deadline: a busy machine is no failure.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile(
     "soak", deadline=None, derandomize="CI" in os.environ, max_examples=500
