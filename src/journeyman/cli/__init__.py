@@ -140,8 +140,8 @@ _INTERRUPTED = "Interrupted. Nothing was left half done; run the command again."
 
 
 def _ignore_interrupts() -> None:
-    """The command has done its work and said so; while the interpreter goes down, a Ctrl-C must not
-    turn that into a failure.
+    """The command has finished and reported: a Ctrl-C while the interpreter shuts down must not turn
+    that into a failure.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -27,8 +27,8 @@ GRACE_S = 0.2
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Whom to believe that they are who they say. To read the machine's certificates takes longer
-    than many a request, so it is done once.
+    """The TLS context with the machine's certificates. Reading them takes longer than many
+    requests, so it is done once per process.
     """
     return httpx2.create_ssl_context()
 
