@@ -140,7 +140,7 @@ _INTERRUPTED = "Interrupted. Nothing was left half done; run the command again."
 
 
 def _ignore_interrupts() -> None:
-    """The command has finished and reported: a Ctrl-C while the interpreter shuts down must not turn
+    """The command has finished and reported: a Ctrl-C while Python shuts down must not turn
     that into a failure.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
