@@ -36,17 +36,10 @@ class Recovering(PostBox):
         return status
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Recovering]:
+@pytest.fixture
+def box() -> Iterator[Recovering]:
     with Recovering() as one:
         yield one
-
-
-@pytest.fixture
-def box(server: Recovering) -> Recovering:
-    server.received.clear()
-    server.bad_answers = 0
-    return server
 
 
 def delivered(

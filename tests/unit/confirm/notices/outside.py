@@ -212,9 +212,3 @@ class BotServer(_Local):
     def named(self, method: str) -> list[Any]:
         with self._changed:
             return [body for name, body in self.calls if name == method]
-
-    def forget(self) -> None:
-        """Begin anew: without it, presses nobody confirmed are handed out again."""
-        with self._changed:
-            self.calls.clear()
-            self._updates.clear()

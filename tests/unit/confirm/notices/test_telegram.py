@@ -72,7 +72,7 @@ class Desk:
         return self.card
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[BotServer]:
     with BotServer() as one:
         yield one
@@ -92,7 +92,6 @@ def channel_of(server: BotServer, desk: Desk, address: str = f"tgram://{TOKEN}/{
 
 @pytest.fixture
 def bot(server: BotServer, desk: Desk) -> Iterator[TelegramChannel]:
-    server.forget()
     channel = channel_of(server, desk)
     channel.start()
     yield channel
@@ -252,7 +251,6 @@ def test_a_press_that_breaks_is_answered_and_the_next_one_works(
 def test_what_is_settled_elsewhere_loses_its_buttons_everywhere(
     server: BotServer, desk: Desk
 ) -> None:
-    server.forget()
     channel = channel_of(server, desk, f"tgram://{TOKEN}")
     channel.send(TEXT, CARD)
     assert [one["chat_id"] for one in server.named("sendMessage")] == [ANN, BOB]
@@ -270,7 +268,6 @@ def test_what_is_settled_elsewhere_loses_its_buttons_everywhere(
 def test_an_address_that_telegram_makes_no_button_of_stands_in_the_text(
     server: BotServer, desk: Desk
 ) -> None:
-    server.forget()
     server.failing["sendMessage"] = [(400, {"ok": False, "description": "BUTTON_URL_INVALID"})]
     channel = channel_of(server, desk)
     channel.send(TEXT, CARD)
@@ -312,7 +309,6 @@ def test_telegram_that_cannot_be_reached_is_said(desk: Desk) -> None:
 def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
     server: BotServer, desk: Desk
 ) -> None:
-    server.forget()
     too_many = {"ok": False, "parameters": {"retry_after": 0.1}}
     server.failing["getUpdates"] = [(429, too_many)]
     channel = channel_of(server, desk)
@@ -340,7 +336,6 @@ def test_an_address_that_cannot_be_used_is_refused(address: str, problem: str, d
 
 
 def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> None:
-    server.forget()
     channel = channel_of(server, desk)
     channel.start()
     server.wait_for("getUpdates")
@@ -349,7 +344,6 @@ def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> No
 
 
 def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
-    server.forget()
     channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
     channel.send(TEXT, CARD)
     assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}
