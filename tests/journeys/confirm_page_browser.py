@@ -2,7 +2,9 @@
 page must not do: dialogs, foreign scripts, broken rules of the content policy, errors.
 """
 
+import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,8 +47,11 @@ def chromium() -> str:
 @contextmanager
 def a_browser() -> Iterator[Browser]:
     expect.set_options(timeout=_PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        environ = {name: it for name, it in os.environ.items() if not name.startswith("XDG_")}
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=list(_FLAGS), env={**environ, "HOME": home}
+        )
         try:
             yield browser
         finally:

@@ -158,6 +158,13 @@ export async function showCard(context, id) {
     say(next.status === "pending" ? "This card changed." : side.querySelector("h2").innerText);
   }
 
+  // What the stream brings while the answer is on its way is newer than the answer.
+  async function again() {
+    const before = card;
+    const found = await service.card(card.id);
+    if (card === before) take(found);
+  }
+
   async function decide(choice, ballot) {
     panel.busy(true);
     panel.say("");
@@ -192,7 +199,7 @@ export async function showCard(context, id) {
   draw();
   return {
     node: page, title: `${visible(card.action)} · ${card.short_id}`, tick, take,
-    again: async () => take(await service.card(card.id)),
+    again,
     start: () => top.querySelector("h1").focus(),
     keys: { a: () => panel?.toApprove(), d: () => panel?.toDeny(), u: back, Escape: back },
     stop: () => { stopped = true; panel?.stop(); window.removeEventListener("focus", rearm); },
