@@ -140,7 +140,7 @@ def follower(page: Path, user_home: Path, learned_home: Path, tmp_path: Path) ->
 
 
 def shell_pages() -> list[ParameterSet]:
-    """The pages with lines for a shell. All but the first take a process or more for each line."""
+    """The pages with lines for a shell. Together they take long, so only the README is quick."""
     return [
         pytest.param(page, id=page.name, marks=[pytest.mark.soak] * (page.name != "README.md"))
         for page in pages_with("sh")

@@ -248,7 +248,8 @@ class TestSessions:
         assert "should not happen" not in done.stderr
 
     def test_a_terminal_without_unicode(self, filled: Command) -> None:
-        filled("sessions", "list", PYTHONIOENCODING="ascii")
+        for arguments in (("sessions", "list"), ("doctor",), ("sessions", "search", "error")):
+            filled(*arguments, PYTHONIOENCODING="ascii")
 
     @pytest.mark.parametrize("columns", ["40", "80", "200"])
     def test_every_width_shows_id_and_title(self, filled: Command, columns: str) -> None:
