@@ -57,8 +57,8 @@ class Accounting:
         self._store.accounts.set_total(session_id, total)
 
     def report(self, by: UsageBy = "model", **chosen: Unpack[Chosen]) -> UsageReport:
-        """Usage by model, source, day or task, of the sessions that `sessions.list` finds for the
-        same choices: the most expensive first, days in order.
+        """Usage by model, source, project, day or task, of the sessions that `sessions.list`
+        finds for the same choices: the most expensive first, days in order.
 
         A recorded cost is taken as it is. Others are estimated from the sums of a day's calls with
         one model, by the price of their average call. That is exact while each token has one

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
+from journeyman.logs.repositories import find_project
 from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
 from journeyman.records.errors import MissingPart, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
@@ -224,7 +225,9 @@ class Journeyman:
 
     @property
     def sessions(self) -> "Sessions":
-        """The stored sessions: list, get, messages, calls, usage, search, export, delete."""
+        """The stored sessions: list, get, messages, calls, usage, projects, search, export,
+        delete.
+        """
         return self._store.sessions
 
     def places(self) -> list[Place]:
@@ -249,6 +252,7 @@ class Journeyman:
             source=source,
             reread=reread,
             place=self._place,
+            home=self._user_home,
             progress=progress,
         )
         try:
@@ -267,10 +271,13 @@ class Journeyman:
         session_id: str | None = None,
         outcome: float | None = None,
         model: str = "",
+        project: str = "",
+        cwd: Path | str = "",
         tags: Iterable[str] = (),
     ) -> SessionOverview:
         """Keep a conversation in the OpenAI message format as a session. Recording under the same
-        `session_id` again replaces it; without one, equal messages are one session.
+        `session_id` again replaces it; without one, equal messages are one session. The project
+        is that of the folder `cwd`, unless it is named.
         """
         from journeyman.logs.chat_record import recorded_session
 
@@ -280,6 +287,8 @@ class Journeyman:
             session_id=session_id,
             outcome=outcome,
             model=model,
+            project=project or (self.find_project(cwd) if cwd else ""),
+            cwd=str(cwd),
             tags=(tags,) if isinstance(tags, str) else tuple(tags),
             now=self._clock(),
         )
@@ -287,6 +296,10 @@ class Journeyman:
             writing.add(fragment)
             writing.finish()
         return self.sessions.get(fragment.session.id)
+
+    def find_project(self, folder: Path | str = ".") -> str:
+        """The project of a folder on this machine, as sessions there have it."""
+        return find_project(folder, home=self._user_home)
 
     def judge(self, call: Call | Mapping[str, Any]) -> Verdict:
         """What became of a call: one of `sessions.calls`, or an object with `tool`, `arguments`
@@ -305,7 +318,8 @@ class Journeyman:
         **chosen: "Unpack[Choice]",
     ) -> list[JudgedSession]:
         """Sessions with the verdicts on their calls: those named, or all that `sessions.list`
-        finds for the same choices (source, model, tag, since, until, …). Each is judged once.
+        finds for the same choices (project, source, model, tag, since, until, …). Each is judged
+        once.
         """
         if sessions is None:
             overviews = self.sessions.list(**chosen)
@@ -327,7 +341,7 @@ class Journeyman:
     def grouped(
         self, by: "By", sessions: str | Iterable[str] | None = None, **chosen: "Unpack[Choice]"
     ) -> "tuple[Group, ...]":
-        """Error rates by tool, model, source, length or type; chosen as in `judged`."""
+        """Error rates by tool, model, source, project, length or type; chosen as in `judged`."""
         from journeyman.reliability.profile import By, grouped
 
         if by not in get_args(By):
@@ -349,8 +363,11 @@ class Journeyman:
         *,
         warm_tag: str | None = None,
         cold_tag: str | None = None,
+        project: str | None = None,
     ) -> "Comparison":
-        """Warm against cold: two sessions, two lists of them, or all with a tag."""
+        """Warm against cold: two sessions, two lists of them, or all with a tag, of one project
+        if that is given.
+        """
         from journeyman.reliability.comparison import compare
 
         sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
@@ -358,41 +375,51 @@ class Journeyman:
             if (named is None) == (tag is None):
                 raise WrongInput(f"Name the {name} sessions or give their tag, one of the two.")
         warm_side, cold_side = (
-            self.judged(tag=tag) if named is None else self.judged(named) for _, named, tag in sides
+            self.judged(tag=tag, project=project) if named is None else self.judged(named)
+            for _, named, tag in sides
         )
         return compare(warm_side, cold_side)
 
     def learn(
         self,
         *,
+        project: str | None = None,
         workers: int = 1,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> LearnReport:
-        """Judge, mine and keep what is new since the last time; with several `workers`, sessions
-        are mined by as many processes.
+        """Judge, mine and keep what is new since the last time, in one project or in all; with
+        several `workers`, sessions are mined by as many processes. The report counts all that was
+        ever learned.
         """
         from journeyman.store.known_patterns import find_known
 
         if workers < 1:
             raise WrongInput(f"{workers} workers cannot learn anything. Use 1 or more.")
+        if project is not None and not self.sessions.list(project=project, limit=1):
+            nearest = ", ".join(self.sessions.nearest_projects(project)) or "none"
+            raise WrongInput(
+                f"No stored session belongs to project {project!r}. Known projects: {nearest}."
+            )
         began = time.perf_counter()
         known = find_known(self.settings.database, self._learning_rules)
         if known is None:
-            mined = self._mined_with(workers, progress)
+            mined = self._mined_with(workers, progress, project)
             reasons, kinds = self.patterns.reasons(), self.patterns.counts()
         else:
             mined, (reasons, kinds) = 0, known
         return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - began)
 
-    def _mined_with(self, workers: int, progress: Callable[[int, int], None]) -> int:
+    def _mined_with(
+        self, workers: int, progress: Callable[[int, int], None], project: str | None
+    ) -> int:
         if workers == 1:
-            return self._learning.run(progress)
+            return self._learning.run(progress, project=project)
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         # Not forked: a copy of a process that has threads and open databases may hang.
         with ProcessPoolExecutor(workers, get_context("spawn")) as executor:
-            return self._learning.run(progress, executor)
+            return self._learning.run(progress, executor, project=project)
 
     def build_template(
         self,
@@ -400,6 +427,7 @@ class Journeyman:
         *,
         min_messages: int = MIN_MESSAGES,
         max_sessions: int = MAX_SESSIONS,
+        project: str | None = None,
         source: str | None = None,
         tags: Iterable[str] | None = None,
         description: str | None = None,
@@ -413,6 +441,7 @@ class Journeyman:
             name,
             min_messages=min_messages,
             max_sessions=max_sessions,
+            project=project,
             source=source,
             tags=tags,
             description=description,

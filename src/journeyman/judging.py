@@ -197,6 +197,7 @@ def _with_calls(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> Jud
         model=session.model,
         messages=overview.messages,
         tags=session.tags,
+        project=session.project,
         calls=calls,
     )
 

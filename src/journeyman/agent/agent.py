@@ -19,6 +19,7 @@ from journeyman.agent.recording import Prices, Recording
 from journeyman.agent.steps import Begun, Called, Replied, Step, Stopped
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.agent.turn import END_REASONS, Turn
+from journeyman.logs.repositories import find_project
 from journeyman.models.model import JsonObject, Model
 from journeyman.records import Message, Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
@@ -210,6 +211,7 @@ class Agent:
             agent=SOURCE,
             model=self.model.name,
             cwd=self._workspace,
+            project=find_project(self._workspace) if self._workspace else "",
             title=" ".join(task.split())[:120],
             started_at=at,
             tags=self._tags,

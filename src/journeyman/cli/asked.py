@@ -1,6 +1,7 @@
 """What commands share in asking: which Journeyman is meant, which sessions, and answers as JSON."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ import click
 import msgspec
 
 from journeyman.journeyman import Journeyman
+from journeyman.logs.repositories import find_project
 from journeyman.redaction.invisible import UNSEEN
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -56,7 +58,19 @@ def _day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> flo
         raise click.BadParameter(f"{value!r} is too far away") from error
 
 
+def _project(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    return find_project(value) if value and os.path.isdir(value) else value  # noqa: PTH112
+
+
+project_option = click.option(
+    "--project",
+    callback=_project,
+    metavar="NAME|DIR",
+    help="Only sessions of this project: a name, or a folder (. for this one).",
+)
+
 _SESSION_OPTIONS = (
+    project_option,
     click.option("--source", help="Only sessions of this recorder."),
     click.option("--model", help="Only sessions of this model."),
     click.option("--tag", help="Only sessions with this tag."),
@@ -72,7 +86,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def choosing(*args: Any, no_subagents: bool, **given: Any) -> None:
-        names = ("source", "model", "tag", "since", "until", "min_messages")
+        names = ("project", "source", "model", "tag", "since", "until", "min_messages")
         values = {name: given.pop(name) for name in names}
         chosen: Chosen = {name: value for name, value in values.items() if value is not None}
         if no_subagents:
@@ -83,3 +97,13 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_SESSION_OPTIONS):
         with_options = option(with_options)
     return with_options
+
+
+def nothing_fits(journeyman: Journeyman, chosen: Chosen) -> str:
+    """What to say where sessions are stored and none of them fits."""
+    said = "No stored session fits these options: `journeyman sessions list`."
+    if chosen.get("project") and not journeyman.sessions.list(project=chosen["project"], limit=1):
+        nearest = journeyman.sessions.nearest_projects(chosen["project"])
+        said += f" None belongs to project {chosen['project']!r}."
+        said += f" Known projects: {', '.join(nearest)}." if nearest else ""
+    return said

@@ -17,6 +17,7 @@ _MOST_TOOLS = 12
 Examples:
   journeyman compare WARM COLD
   journeyman compare --warm-tag warm --cold-tag cold
+  journeyman compare --warm-tag warm --cold-tag cold --project .
   journeyman compare --warm A --warm B --cold C --cold D --json"""
 )
 @click.argument("pair", nargs=-1, metavar="[WARM COLD]")
@@ -24,6 +25,7 @@ Examples:
 @click.option("--cold", multiple=True, metavar="SESSION", help="A cold session; may be repeated.")
 @click.option("--warm-tag", metavar="TAG", help="All sessions with this tag are warm.")
 @click.option("--cold-tag", metavar="TAG", help="All sessions with this tag are cold.")
+@asked.project_option
 @asked.json_option
 @click.pass_context
 def compare(
@@ -34,6 +36,7 @@ def compare(
     cold: tuple[str, ...],
     warm_tag: str | None,
     cold_tag: str | None,
+    project: str | None,
     as_json: bool,
 ) -> None:
     """Compare two sessions, or two sets of them: do warm ones make fewer errors?
@@ -50,8 +53,10 @@ def compare(
             "Say which sessions are warm and which are cold: WARM COLD, or --warm or --warm-tag, "
             "and --cold or --cold-tag."
         )
+    if project is not None and not (warm_tag or cold_tag):
+        raise click.UsageError("--project narrows --warm-tag and --cold-tag: give one of them.")
     found = asked.opened(ctx).compare(
-        warm or None, cold or None, warm_tag=warm_tag, cold_tag=cold_tag
+        warm or None, cold or None, warm_tag=warm_tag, cold_tag=cold_tag, project=project
     )
     if as_json:
         asked.print_json(found)
@@ -59,7 +64,8 @@ def compare(
     console = shown.console()
     for tag, side in ((warm_tag, found.warm), (cold_tag, found.cold)):
         if tag and not side.sessions:
-            console.print(Text(f"No session has the tag {shown.plain(tag)}.", style="bold"))
+            where = f" of {shown.plain(project)}" if project else ""
+            console.print(Text(f"No session{where} has the tag {shown.plain(tag)}.", style="bold"))
     show_comparison(console, found)
 
 

@@ -12,8 +12,10 @@ _WORKERS = click.IntRange(1, 64)
 Examples:
   journeyman learn
   journeyman learn --workers 4
+  journeyman learn --project .
   journeyman learn --json"""
 )
+@asked.project_option
 @click.option(
     "--workers",
     type=_WORKERS,
@@ -24,7 +26,7 @@ Examples:
 )
 @asked.json_option
 @click.pass_context
-def learn(ctx: click.Context, *, workers: int, as_json: bool) -> None:
+def learn(ctx: click.Context, *, project: str | None, workers: int, as_json: bool) -> None:
     """Learn from the sessions that are new: which calls worked, and what each was for.
 
     Only sessions that went well teach. What is learned is a pattern: the request, the call or the
@@ -33,11 +35,11 @@ def learn(ctx: click.Context, *, workers: int, as_json: bool) -> None:
     """
     journeyman = asked.opened(ctx)
     if as_json:
-        asked.print_json(journeyman.learn(workers=workers))
+        asked.print_json(journeyman.learn(project=project, workers=workers))
         return
     # Loaded here, because it takes longer than finding that nothing is new.
     from journeyman.cli import learning_shown, shown  # noqa: PLC0415
 
     with shown.counting_bar("Learning") as progress:
-        report = journeyman.learn(workers=workers, progress=progress)
+        report = journeyman.learn(project=project, workers=workers, progress=progress)
     learning_shown.show_report(shown.console(), report)

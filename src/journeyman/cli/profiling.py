@@ -23,6 +23,7 @@ Examples:
   journeyman profile
   journeyman profile --by model
   journeyman profile --by length --source claude_code
+  journeyman profile --by tool --project .
   journeyman profile SESSION
   journeyman profile --plot reliability.png
   journeyman profile --html report.html""",
@@ -54,7 +55,7 @@ def profile_command(
     with shown.counting_bar("Judging") as progress:
         judged = journeyman.judged(sessions or None, progress=progress, **chosen)
     if not judged and chosen and journeyman.sessions.list(limit=1):
-        raise WrongInput("No stored session fits these options: `journeyman sessions list`.")
+        raise WrongInput(asked.nothing_fits(journeyman, chosen))
     found = profile(judged)
     if plot:
         draw(found, plot)

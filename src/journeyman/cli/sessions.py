@@ -43,6 +43,8 @@ def sessions() -> None:
 Examples:
   journeyman sessions list
   journeyman sessions list --source codex --since 2026-11-01
+  journeyman sessions list --project .
+  journeyman sessions list --project acme/app
   journeyman sessions list --min-messages 100 --json""",
 )
 @asked.session_options
@@ -59,11 +61,15 @@ def list_(
     as_json: bool,
 ) -> None:
     """List sessions, newest first."""
-    found = asked.opened(ctx).sessions.list(limit=limit, offset=offset, **chosen)
+    journeyman = asked.opened(ctx)
+    found = journeyman.sessions.list(limit=limit, offset=offset, **chosen)
     if as_json:
         asked.print_json(found)
         return
     console = shown.console()
+    if not found and chosen and journeyman.sessions.list(limit=1):
+        console.print(Text(shown.plain(asked.nothing_fits(journeyman, chosen))))
+        return
     if not found:
         console.print("No session is stored that fits. `journeyman import` brings some in.")
         return
@@ -76,41 +82,54 @@ def list_(
 _LIST_COLUMNS = (
     ("id", 0),
     ("source", 0),
+    ("project", 72),
     ("started", 60),
     ("msgs", 0),
     ("calls", 60),
-    ("tokens", 60),
+    ("tokens", 90),
     ("outcome", 60),
     ("title", 0),
 )
 
 
 def _sessions_table(found: Sequence[SessionOverview], width: int) -> Table:
-    judged = any(one.session.outcome is not None for one in found)
-    names = [name for name, needed in _LIST_COLUMNS if width >= needed]
-    if not judged and "outcome" in names:
-        names.remove("outcome")
+    silent = {
+        "outcome": all(one.session.outcome is None for one in found),
+        "project": not any(one.session.project for one in found),
+    }
+    names = [
+        name for name, needed in _LIST_COLUMNS if width >= needed and not silent.get(name, False)
+    ]
     table = shown.table(*names, numbers=("msgs", "calls", "tokens"))
     columns = dict(zip(names, table.columns, strict=True))
     columns["id"].overflow, columns["id"].min_width = "fold", 8
     columns["source"].no_wrap = True
+    if "project" in columns:
+        project = columns["project"]
+        project.no_wrap, project.overflow, project.max_width = True, "ellipsis", 20
     title = columns["title"]
     title.no_wrap, title.overflow, title.ratio, title.min_width = True, "ellipsis", 1, 10
     table.expand = True
     for one in found:
-        cells = _session_cells(one, with_time=width >= 100)
+        cells = _session_cells(one, is_wide=width >= 100)
         table.add_row(*(cells[name] for name in names))
     return table
 
 
-def _session_cells(one: SessionOverview, *, with_time: bool) -> dict[str, Text]:
+def _short_project(project: str, *, is_wide: bool) -> str:
+    """The end of a project's name, with as much before it as there is room for."""
+    return "/".join(project.split("/")[-2 if is_wide else -1 :])
+
+
+def _session_cells(one: SessionOverview, *, is_wide: bool) -> dict[str, Text]:
     session = one.session
     started = shown.moment(session.started_at)
     outcome = shown.UNKNOWN if session.outcome is None else f"{session.outcome:g}"
     return {
         "id": shown.cell(shown.short_id(session.id)),
         "source": shown.cell(session.source),
-        "started": Text(started if with_time else started[:10]),
+        "project": shown.cell(_short_project(session.project, is_wide=is_wide) or shown.UNKNOWN),
+        "started": Text(started if is_wide else started[:10]),
         "msgs": Text(shown.count(one.messages)),
         "calls": Text(shown.count(one.calls)),
         "tokens": Text(shown.short_count(one.tokens.total)),
@@ -174,6 +193,7 @@ def _show_facts(console: Console, journeyman: Journeyman, overview: SessionOverv
         "time": f"{began} to {ended}",
         "end": session.end_reason,
         "outcome": "" if session.outcome is None else f"{session.outcome:g}",
+        "project": session.project,
         "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
         "lineage": lineage,
         "children": ", ".join(
@@ -251,22 +271,30 @@ def _flags(recorded: Recorded | None) -> str:
     epilog="""\b
 Examples:
   journeyman sessions search permission denied
-  journeyman sessions search '"no such file"' --source codex"""
+  journeyman sessions search '"no such file"' --source codex
+  journeyman sessions search timeout --project ."""
 )
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
+@asked.project_option
 @click.option("--source", help="Only sessions of this recorder.")
 @click.option("-n", "--limit", type=_LIMIT, default=20, show_default=True)
 @asked.json_option
 @click.pass_context
 def search(
-    ctx: click.Context, query: tuple[str, ...], *, source: str | None, limit: int, as_json: bool
+    ctx: click.Context,
+    query: tuple[str, ...],
+    *,
+    project: str | None,
+    source: str | None,
+    limit: int,
+    as_json: bool,
 ) -> None:
     """Find messages that contain all the WORDS, newest first.
 
     Words in double quotes must stand together. Of a tool's result the head is searched.
     """
     words = " ".join(query)
-    hits = asked.opened(ctx).sessions.search(words, source=source, limit=limit)
+    hits = asked.opened(ctx).sessions.search(words, project=project, source=source, limit=limit)
     if as_json:
         asked.print_json(hits)
     elif not hits:

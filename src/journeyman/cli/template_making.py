@@ -28,6 +28,7 @@ _addendum = click.option(
 Examples:
   journeyman templates build web
   journeyman templates build fixes --source claude_code --tag python --min-messages 8
+  journeyman templates build here --project .
   journeyman templates build web --addendum "Our tests run with make test." --json"""
 )
 @click.argument("name")
@@ -52,6 +53,7 @@ Examples:
     show_default=True,
     help="How many patterns are kept, those seen most first.",
 )
+@asked.project_option
 @click.option("--source", help="Only sessions of this recorder.")
 @_tags
 @_description
@@ -65,6 +67,7 @@ def build(
     min_messages: int,
     max_sessions: int,
     max_patterns: int,
+    project: str | None,
     source: str | None,
     tags: tuple[str, ...],
     description: str | None,
@@ -84,6 +87,7 @@ def build(
             min_messages=min_messages,
             max_sessions=max_sessions,
             max_patterns=max_patterns,
+            project=project,
             source=source,
             tags=tags or None,
             description=description,

@@ -16,6 +16,8 @@ Examples:
   journeyman usage
   journeyman usage --by day --since 2026-11-01
   journeyman usage --by task --source hermes
+  journeyman usage --by project
+  journeyman usage --project .
   journeyman usage --by source --json"""
 )
 @click.option(
@@ -42,5 +44,5 @@ def usage(ctx: click.Context, *, by: UsageBy, chosen: asked.Chosen, as_json: boo
         asked.print_json(report)
         return
     if not report.sessions and chosen and journeyman.sessions.list(limit=1):
-        raise WrongInput("No stored session fits these options: `journeyman sessions list`.")
+        raise WrongInput(asked.nothing_fits(journeyman, chosen))
     show_usage(shown.console(), report)

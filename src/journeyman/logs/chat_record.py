@@ -18,6 +18,8 @@ def recorded_session(
     session_id: str | None,
     outcome: float | None,
     model: str,
+    project: str,
+    cwd: str,
     tags: tuple[str, ...],
     now: float,
 ) -> Fragment:
@@ -26,8 +28,9 @@ def recorded_session(
     for name, text in (("source", source), ("session_id", session_id)):
         if text is not None and not (isinstance(text, str) and text):
             raise WrongInput(f"The {name} {text!r} is not a text that can be used.")
-    if not isinstance(model, str):
-        raise WrongInput(f"The model {model!r} is not a text.")
+    for name, text in (("model", model), ("project", project)):
+        if not isinstance(text, str):
+            raise WrongInput(f"The {name} {text!r} is not a text.")
     chat = ChatReading()
     read = []
     position = 0
@@ -48,6 +51,8 @@ def recorded_session(
         id=SessionId(session_id),
         source=source,
         model=model,
+        project=project,
+        cwd=cwd,
         started_at=None if any(message.at for message in read) else now,
         outcome=outcome,
         outcome_origin="" if outcome is None else "recorded",

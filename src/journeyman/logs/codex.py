@@ -38,6 +38,7 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
+from journeyman.records.project import remote_project
 
 HARNESS_PREFIXES = (
     "<environment_context>",
@@ -335,6 +336,7 @@ def _facts(meta: dict[str, Any]) -> dict[str, Any]:
         details["commit"] = commit
     facts = {
         "cwd": only_text(meta.get("cwd")),
+        "project": remote_project(only_text(git.get("repository_url"))),
         "git_branch": only_text(git.get("branch")),
         "agent": only_text(meta.get("agent_role")) or only_text(meta.get("agent_nickname")),
         "started_at": seconds(meta.get("timestamp")),

@@ -19,6 +19,7 @@ from msgspec import Struct
 from journeyman.logs.discovery import files_in
 from journeyman.logs.logfile import LogFile, printable, same_file_name
 from journeyman.logs.reader import Reader
+from journeyman.logs.repositories import Projects
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
 from journeyman.records.errors import (
     JourneymanError,
@@ -42,6 +43,7 @@ class SessionWriter(Protocol):
 
     def add(self, fragment: Fragment) -> None: ...
     def remember(self, log: str, state: LogState) -> None: ...
+    def repository_folders(self) -> dict[str, str]: ...
     def finish(self) -> list[SessionChange]: ...
 
 
@@ -73,7 +75,7 @@ class _Candidate(Struct, frozen=True):
 class Import:
     """One run over some logs; `run` it once, then take its report. `readers` loads the readers,
     which is done when there is something to read. `place` goes before the logs' names; `reread`
-    also brings back what was deleted.
+    also brings back what was deleted. `home` is the user's.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Import:
         source: str = "auto",
         reread: bool = False,
         place: str = "",
+        home: Path | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._readers = readers
@@ -92,6 +95,7 @@ class Import:
         self._reread = reread
         self._place = place
         self._progress = progress
+        self._projects = Projects(home=home)
         self._changes: dict[str, Counter[str]] = {}
         self._skipped: list[SkippedLine] = []
         self._skipped_lines = 0
@@ -219,7 +223,9 @@ class Import:
             session = event.session
             subagent = session.lineage is not None and session.lineage.kind == "subagent"
             facts[session.id] = (session.source, subagent)
-            writing.add(event)
+            project = self._projects.project_of(session, writing.repository_folders)
+            session = msgspec.structs.replace(session, project=project)
+            writing.add(msgspec.structs.replace(event, session=session))
             report(event.read_bytes)
         elif isinstance(event, Skip):
             self._skipped_lines += 1

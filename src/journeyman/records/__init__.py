@@ -30,6 +30,7 @@ from journeyman.records.pattern import (
 from journeyman.records.session import (
     Lineage,
     LineageKind,
+    ProjectTotals,
     SearchHit,
     Session,
     SessionId,
@@ -71,6 +72,7 @@ __all__ = [
     "PatternId",
     "PatternKind",
     "PatternType",
+    "ProjectTotals",
     "Provenance",
     "Recorded",
     "Review",

@@ -25,14 +25,16 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about one recorded conversation, apart from its messages.
 
     `source` is the recorder (hermes, claude_code, codex, …). `outcome` is a reward between 0 and
-    1 where somebody outside the session judged it, never a guess. `details` keeps what the
-    recorder knows and no other field holds.
+    1 where somebody outside the session judged it, never a guess. `project` is the repository that
+    the session worked in (`github.com/acme/app`, `~/src/app`, or only its name), empty if it is
+    not known. `details` keeps what the recorder knows and no other field holds.
     """
 
     id: SessionId
     source: str
     title: str = ""
     cwd: str = ""
+    project: str = ""
     git_branch: str = ""
     agent: str = ""
     model: str = ""
@@ -72,6 +74,17 @@ class SourceTotals(Struct, frozen=True, kw_only=True):
     answered: int
     tokens: Tokens
     started_at: float | None
+    ended_at: float | None
+
+
+class ProjectTotals(Struct, frozen=True, kw_only=True):
+    """The sessions of one project, counted, and when the last of them ended. The empty name is
+    that of the sessions whose project is not known.
+    """
+
+    project: str
+    sessions: int
+    calls: int
     ended_at: float | None
 
 

@@ -72,14 +72,14 @@ class Tokens(Struct, frozen=True, kw_only=True):
         return sum(known) if known else None
 
 
-UsageBy = Literal["model", "source", "day", "task"]
+UsageBy = Literal["model", "source", "project", "day", "task"]
 
 
 class UsageLine(Struct, frozen=True, kw_only=True):
-    """What one model, source, day or task used, or all of them together. Sums are of what is
-    known. `unknown_tokens` and `unknown_cost` count the calls that are missing in them: where that
-    is not 0, a sum means at least. `estimated_share` is the part of the cost, from 0 to 1, that
-    nobody was charged but somebody reckoned, the recorder or we.
+    """What one model, source, project, day or task used, or all of them together. Sums are of
+    what is known. `unknown_tokens` and `unknown_cost` count the calls that are missing in them:
+    where that is not 0, a sum means at least. `estimated_share` is the part of the
+    cost, from 0 to 1, that nobody was charged but somebody reckoned, the recorder or we.
     """
 
     key: str

@@ -81,4 +81,5 @@ class JudgedSession(Struct, frozen=True, kw_only=True):
     model: str
     messages: int
     tags: tuple[str, ...]
+    project: str = ""
     calls: tuple[JudgedCall, ...]

@@ -22,7 +22,7 @@ COMMONEST_FAILURES = 10
 CURVE_PARTS = 10
 """A session needs as many calls that count, so that each part of the curve has one of its."""
 
-By = Literal["tool", "model", "source", "length", "type"]
+By = Literal["tool", "model", "source", "project", "length", "type"]
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -190,6 +190,8 @@ def _parts(session: JudgedSession, by: By) -> Mapping[str, list[Verdict]]:
         return parts
     if by == "source":
         name = session.source or "unknown source"
+    elif by == "project":
+        name = session.project or "unknown project"
     else:
         name = band(session.messages) if by == "length" else task_type(session.calls)
     return {name: [call.verdict for call in session.calls]}

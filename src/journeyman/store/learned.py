@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from journeyman.records import MinedSession, PatternId, SearchKeys
+from journeyman.store.choosing import conditions
 from journeyman.store.counting import bump, mine_again, recount
 from journeyman.store.engine import explained, writing
 from journeyman.store.keeping import Keeping
@@ -25,9 +26,9 @@ class Learned:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
-    def missing(self, rules: str) -> list[str]:
+    def missing(self, rules: str, project: str | None = None) -> list[str]:
         """The ids of the sessions that were not mined under these rules as they are now, oldest
-        first.
+        first: of all projects, or of one.
         """
         is_mined = sa.and_(
             mined.c.session_row == sessions.c.row_id,
@@ -38,7 +39,7 @@ class Learned:
         )
         asked = (
             sa.select(sessions.c.id)
-            .where(~sa.exists().where(is_mined))
+            .where(~sa.exists().where(is_mined), *conditions(project=project))
             .order_by(sessions.c.started_at.nulls_last(), sessions.c.row_id)
         )
         with explained(self._engine.url, "looking for new sessions"), self._engine.connect() as one:

@@ -112,6 +112,7 @@ def session_facts(session: Session) -> dict[str, Any]:
         for name in (
             "title",
             "cwd",
+            "project",
             "git_branch",
             "agent",
             "model",
@@ -146,6 +147,7 @@ def overview_of(row: sa.Row[Any], tokens: Tokens) -> SessionOverview:
         source=row.source,
         title=row.title,
         cwd=row.cwd,
+        project=row.project,
         git_branch=row.git_branch,
         agent=row.agent,
         model=row.model,

@@ -6,6 +6,7 @@ so no query is a syntax error.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -51,9 +52,11 @@ def forget_deleted_words(connection: sa.Connection) -> None:
 
 
 def search_statement(
-    dialect: str, query: str, source: str | None, limit: int
+    dialect: str, query: str, chosen: Sequence[sa.ColumnElement[bool]], limit: int
 ) -> sa.Select[Any] | None:
-    """The statement that finds a query, or None when there is no word in it."""
+    """The statement that finds a query in the chosen sessions, or None when there is no word in
+    it.
+    """
     wanted = phrases(query)
     if not wanted:
         return None
@@ -67,9 +70,7 @@ def search_statement(
         sa.func.substr(messages.c.text, 1, head).label("snippet"),
     ).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
     match = _match_in_sqlite if dialect == "sqlite" else _match_in_postgresql
-    statement = statement.where(match(wanted))
-    if source is not None:
-        statement = statement.where(sessions.c.source == source)
+    statement = statement.where(match(wanted), *chosen)
     newest = (messages.c.at.is_(None), messages.c.at.desc(), messages.c.row_id.desc())
     return statement.order_by(*newest).limit(limit)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from difflib import get_close_matches
 from typing import Any, Unpack
 
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from journeyman.records import (
     Call,
     Message,
+    ProjectTotals,
     SearchHit,
     Session,
     SessionOverview,
@@ -47,8 +49,8 @@ class Sessions:
     def list(
         self, *, limit: int | None = None, offset: int = 0, **chosen: Unpack[Chosen]
     ) -> list[SessionOverview]:
-        """Sessions, newest first; those without a time come last. They are chosen by source,
-        model, tag, since, until, min_messages and subagents.
+        """Sessions, newest first; those without a time come last. They are chosen by project,
+        source, model, tag, since, until, min_messages and subagents.
         """
         columns = sessions.c
         wanted = sessions.select().where(*conditions(**chosen))
@@ -138,6 +140,7 @@ class Sessions:
         self,
         query: str,
         *,
+        project: str | None = None,
         source: str | None = None,
         limit: int = 20,
         clean: Callable[[str], str] = str,
@@ -146,7 +149,8 @@ class Sessions:
         together. Of a tool's result only the head is searched. What a hit shows goes through
         `clean` before it is cut.
         """
-        statement = search_statement(self._engine.dialect.name, query, source, limit)
+        chosen = conditions(project=project, source=source)
+        statement = search_statement(self._engine.dialect.name, query, chosen, limit)
         if statement is None:
             return []
         with self._reading("searching") as connection:
@@ -194,6 +198,33 @@ class Sessions:
                 )
                 for row in connection.execute(statement)
             ]
+
+    def projects(self) -> Sequence[ProjectTotals]:
+        """The projects with their sessions counted, subagents' included; the one that was worked
+        in last comes first.
+        """
+        columns = sessions.c
+        ended = sa.func.max(sa.func.coalesce(columns.ended_at, columns.started_at))
+        statement = (
+            sa.select(
+                columns.project,
+                sa.func.count().label("sessions"),
+                sa.func.sum(columns.calls).label("calls"),
+                ended.label("ended_at"),
+            )
+            .group_by(columns.project)
+            .order_by(ended.desc().nulls_last(), columns.project)
+        )
+        with self._reading("counting sessions") as connection:
+            return [ProjectTotals(**row) for row in connection.execute(statement).mappings()]
+
+    def nearest_projects(self, name: str, *, limit: int = 3) -> Sequence[str]:
+        """Projects with names like this one, or else those that were worked in last."""
+        known = {one.project.lower(): one.project for one in self.projects() if one.project}
+        by_last = {project.rpartition("/")[2]: known[project] for project in reversed(known)}
+        last = name.lower().rstrip("/").rpartition("/")[2]
+        like = [by_last[one] for one in get_close_matches(last, by_last, limit)]
+        return like or list(known.values())[:limit]
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with all its messages and usage, and what was learned from it; templates

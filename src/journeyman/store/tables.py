@@ -31,6 +31,7 @@ sessions = sa.Table(
     sa.Column("lineage", sa.Text),
     sa.Column("title", sa.Text, nullable=False, server_default=""),
     sa.Column("cwd", sa.Text, nullable=False, server_default=""),
+    sa.Column("project", sa.Text, nullable=False, server_default="", index=True),
     sa.Column("git_branch", sa.Text, nullable=False, server_default=""),
     sa.Column("log", sa.Text, nullable=False, server_default="", index=True),
     sa.Column("tags", sa.Text, nullable=False, server_default="[]"),

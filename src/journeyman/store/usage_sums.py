@@ -102,6 +102,7 @@ def _counted(
     keys: dict[UsageBy, sa.ColumnElement[Any]] = {
         "model": columns.model,
         "source": sessions.c.source,
+        "project": sessions.c.project,
         "day": day,
         "task": columns.task,
     }

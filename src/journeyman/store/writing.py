@@ -32,7 +32,7 @@ _CHARACTERS = 4_000_000
 
 _NOTHING_KNOWN: dict[str, Any] = {
     **dict.fromkeys(("started_at", "ended_at", "outcome", "parent_id", "lineage")),
-    **dict.fromkeys(("title", "cwd", "git_branch", "agent", "model"), ""),
+    **dict.fromkeys(("title", "cwd", "project", "git_branch", "agent", "model"), ""),
     **dict.fromkeys(("end_reason", "outcome_origin"), ""),
     "tags": "[]",
     "details": "{}",
@@ -135,6 +135,15 @@ class Writing:
         )
         return self._connection.execute(counted).scalar_one_or_none()
 
+    def repository_folders(self) -> dict[str, str]:
+        """The folders that stored sessions worked in while a git branch was recorded, and their
+        projects.
+        """
+        columns = sessions.c
+        asked = sa.select(columns.cwd, columns.project).distinct()
+        asked = asked.where(columns.cwd != "", columns.project != "", columns.git_branch != "")
+        return {row.cwd: row.project for row in self._connection.execute(asked)}
+
     def remember(self, log: str, state: LogState) -> None:
         """Keep how far a log was read, in the same transaction as what was read."""
         written = msgspec.json.encode(state).decode()
@@ -220,6 +229,8 @@ class Writing:
         ended = [facts.get("ended_at"), known and known.ended_at, *times]
         facts["started_at"] = min((time for time in started if time is not None), default=None)
         facts["ended_at"] = max((time for time in ended if time is not None), default=None)
+        if before is not None and _says_more(before.project, facts.get("project", "")):
+            facts["project"] = before.project
         if not facts.get("title") and not (known and known.title):
             facts["title"] = _title(prompts)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
@@ -260,6 +271,13 @@ class Writing:
         if models:
             counts["model"] = models.most_common(1)[0][0]
         return counts
+
+
+def _says_more(known: str, found: str) -> bool:
+    """Whether a project is known better than by the name that was found now: the folder may have
+    been deleted since.
+    """
+    return bool(found) and known.lower().endswith(f"/{found.lower()}")
 
 
 def _title(prompts: Iterable[str]) -> str:

@@ -56,21 +56,27 @@ class Learning:
         self._trivial = frozenset(trivial)
 
     def run(
-        self, progress: Progress = lambda _done, _total: None, executor: Executor | None = None
+        self,
+        progress: Progress = lambda _done, _total: None,
+        executor: Executor | None = None,
+        *,
+        project: str | None = None,
     ) -> int:
-        """Learn from all that is new; how many sessions that were."""
+        """Learn from all that is new, or from what is new in a project; how many sessions that
+        were.
+        """
         learned: set[str] = set()
         for _ in range(_PASSES):
-            missing = self.missing()
+            missing = self.missing(project)
             if not missing:
                 break
             self.learn(missing, progress, executor)
             learned.update(missing)
         return len(learned)
 
-    def missing(self) -> list[str]:
-        """The sessions that are new or have changed, oldest first."""
-        return self._store.learned.missing(self._rules)
+    def missing(self, project: str | None = None) -> list[str]:
+        """The sessions that are new or have changed, oldest first: of all projects, or of one."""
+        return self._store.learned.missing(self._rules, project)
 
     def learn(
         self,

@@ -18,6 +18,7 @@ from journeyman.records import (
 )
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
+from journeyman.store.choosing import Chosen
 from journeyman.store.store import Store
 from journeyman.templates.cleaning import clean_pattern
 from journeyman.templates.contents import (
@@ -67,6 +68,7 @@ class Library:
         min_messages: int = MIN_MESSAGES,
         max_sessions: int = MAX_SESSIONS,
         max_patterns: int = MAX_PATTERNS,
+        project: str | None = None,
         source: str | None = None,
         tags: Iterable[str] | None = None,
         description: str | None = None,
@@ -86,11 +88,12 @@ class Library:
             before.description if description is None else description,
             before.addendum if addendum is None else addendum,
         )
-        scanned, qualified = self._qualified(min_messages, max_sessions, source, progress)
+        chosen = Chosen(min_messages=min_messages, source=source, project=project)
+        scanned, qualified = self._qualified(chosen, max_sessions, progress)
         found = self._store.patterns.of_sessions([one.session.id for one in qualified])
         patterns = arranged([one.pattern for one in found if not one.pattern.quarantined])
         if not patterns:
-            raise BadTemplate(_nothing_to_build(scanned, len(qualified), min_messages, source))
+            raise BadTemplate(_nothing_to_build(scanned, len(qualified), chosen))
         from journeyman.templates.gains import gain_of  # noqa: PLC0415 - statistics load slowly
 
         judged = self._judged(qualified)
@@ -289,10 +292,10 @@ class Library:
         return msgspec.structs.replace(kept, tokens=tokens_of(kept, self._count_tokens))
 
     def _qualified(
-        self, min_messages: int, max_sessions: int, source: str | None, progress: Progress
+        self, chosen: Chosen, max_sessions: int, progress: Progress
     ) -> tuple[int, Sequence[SessionOverview]]:
         """How many sessions were looked at, newest first, until enough were found that teach."""
-        long_ones = self._store.sessions.list(min_messages=min_messages, source=source)
+        long_ones = self._store.sessions.list(**chosen)
         missing = set(self._learner.missing())
         scanned = 0
         qualified = []
@@ -311,17 +314,15 @@ class Library:
         return scanned, qualified
 
 
-def _nothing_to_build(scanned: int, qualified: int, min_messages: int, source: str | None) -> str:
-    of_source = f" of source {source!r}" if source else ""
+def _nothing_to_build(scanned: int, qualified: int, chosen: Chosen) -> str:
+    named = [f" of {name} {chosen[name]!r}" for name in ("source", "project") if chosen[name]]
+    which = f"{''.join(named)} with at least {chosen['min_messages']} messages"
     if not scanned:
-        return (
-            f"There is no session{of_source} with at least {min_messages} messages. "
-            "Import more, or ask for fewer messages."
-        )
+        return f"There is no session{which}. Import more, or ask for fewer messages."
     why = "none of their calls is worth repeating"
     if not qualified:
         why = "they failed, ended in disorder, or had no calls"
     return (
-        f"None of the {scanned} sessions{of_source} with at least {min_messages} messages teaches "
-        f"anything: {why}. `journeyman learn` counts the reasons."
+        f"None of the {scanned} sessions{which} teaches anything: {why}. "
+        "`journeyman learn` counts the reasons."
     )
