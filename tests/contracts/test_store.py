@@ -86,6 +86,7 @@ class TestWriting:
         session = a_session(
             title="T",
             cwd="/w",
+            project="github.com/acme/app",
             git_branch="main",
             agent="Test 1",
             started_at=99.0,

@@ -23,9 +23,9 @@ class TestUsage:
 
         # Every way adds up to the same.
         first, *others = (
-            filled.json("usage", "--by", by) for by in ("model", "source", "day", "task")
+            filled.json("usage", "--by", by) for by in ("model", "source", "project", "day", "task")
         )
-        assert [one["by"] for one in others] == ["source", "day", "task"]
+        assert [one["by"] for one in others] == ["source", "project", "day", "task"]
         for one in others:
             for name, value in first["total"].items():
                 assert one["total"][name] == pytest.approx(value), name

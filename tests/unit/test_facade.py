@@ -44,6 +44,13 @@ class TestRecord:
         again = jm.record(CHAT[:1], session_id="one")
         assert (again.messages, again.session.outcome) == (1, None)
 
+    def test_its_project_is_named_or_found(self, jm: Journeyman, tmp_path: Path) -> None:
+        assert jm.record(CHAT, project="acme/app").session.project == "acme/app"
+        found = jm.record(CHAT, cwd=tmp_path / "notes").session
+        assert (found.project, found.cwd) == ("notes", str(tmp_path / "notes"))
+        assert jm.find_project(tmp_path / "notes") == "notes"
+        assert jm.record(CHAT).session.project == ""
+
     def test_odd_but_right(self, jm: Journeyman) -> None:
         # One tag may be given as text.
         assert jm.record(CHAT, tags="alone").session.tags == ("alone",)

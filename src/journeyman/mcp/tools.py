@@ -24,6 +24,11 @@ _SESSION = {
     "type": "string",
     "description": "A recorded session, by its id or the beginning of it.",
 }
+_PROJECT = {
+    "type": "string",
+    "description": "Only sessions of this project: the name of its repository, such as app, or "
+    "acme/app if several have that name.",
+}
 _SOURCE = {
     "type": "string",
     "description": "Only sessions of this recorder, such as claude_code, codex or hermes.",
@@ -41,7 +46,7 @@ def _warm_session(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answe
 
 def _profile(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     given = read_arguments("profile", arguments, _PROFILE_SCHEMA)
-    chosen = {"source": given["source"]} if "source" in given else {}
+    chosen = {name: given[name] for name in ("project", "source") if name in given}
     if "by" not in given:
         profile = journeyman.profile(given.get("session_id"), **chosen)
         return as_json(compact.profile_answer(profile))
@@ -68,6 +73,7 @@ def _search_sessions(journeyman: Journeyman, arguments: Mapping[str, Any]) -> An
 _PROFILE_SCHEMA = object_schema(
     {
         "session_id": _SESSION,
+        "project": _PROJECT,
         "source": _SOURCE,
         "by": {
             "type": "string",
@@ -124,6 +130,7 @@ _SEARCH_SCHEMA = object_schema(
             "description": "Words that must all be there; words in double quotes must stand "
             'together, as in "no such file".',
         },
+        "project": _PROJECT,
         "source": _SOURCE,
         "limit": {
             "type": "integer",
@@ -153,7 +160,7 @@ TOOLS: tuple[OfferedTool, ...] = (
         description="How often tool calls failed in recorded sessions, by tool and by length of "
         "session, each rate with its 95 % interval, and whether the agent gets better within a "
         "session. Use it when asked how reliable an agent, a tool or a session is; `by` groups "
-        "the rates by tool, model, source, length or type of task.",
+        "the rates by tool, model, source, project, length or type of task.",
         schema=_PROFILE_SCHEMA,
         run=_profile,
         reads_only=True,

@@ -41,11 +41,11 @@ WORKTREES = (
         "/Users/ada/conductor/workspaces/cli/lima",
         "cli",
     ),
-    _rule("home", rf"({_HOME}/\.?worktrees/[^/]+)/", "/home/ada/worktrees/cli/fix-42", "cli"),
+    _rule("home", rf"({_HOME}/\.?worktrees/[^/]+)", "/home/ada/worktrees/cli/fix-42", "cli"),
     _rule("claude_code", r"(.+?)/\.claude/worktrees/", "/srv/cli/.claude/worktrees/fix-42", "cli"),
     _rule("dot_worktrees", r"(.+?)/\.worktrees/", "/srv/cli/.worktrees/ada/fix-42", "cli"),
     _rule("sibling", r"(.+?[^/])[._-]worktrees/", "/srv/cli.worktrees/fix-42", "cli"),
-    _rule("worktrees", r"(.+?)/worktrees/", "/srv/cli/worktrees/fix-42", "cli"),
+    _rule("worktrees", r"(.*?/[^/.][^/]*)/worktrees/", "/srv/cli/worktrees/fix-42", "cli"),
 )
 """Where worktrees of a repository are kept; the path of the repository is captured. The first rule
 that matches applies."""

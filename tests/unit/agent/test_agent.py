@@ -476,6 +476,7 @@ class TestInterruption:
 
     def test_a_session_resumes_only_in_its_folder(self, store: Store) -> None:
         turn = agent(store, [says("Done.")], workspace="/a").run_conversation("Go.")
+        assert store.sessions.get(turn.session).session.project == "a"
         with pytest.raises(WrongInput, match="/a"):
             agent(store, [], workspace="/b").resume(turn.session, "Go on.")
 

@@ -119,7 +119,13 @@ class TestWrappedForm:
             "rollout.jsonl",
             lines(
                 meta(
-                    originator="codex_cli", source="cli", git={"branch": "dev", "commit_hash": "f"}
+                    originator="codex_cli",
+                    source="cli",
+                    git={
+                        "branch": "dev",
+                        "commit_hash": "f",
+                        "repository_url": "https://key@github.com/acme/app.git",
+                    },
                 ),
                 wrapped("turn_context", {"model": "gpt-5", "cwd": "/elsewhere"}),
                 said("user", "Hello\nthere"),
@@ -141,6 +147,7 @@ class TestWrappedForm:
         session = reading.session
         assert (session.id, session.cwd, session.model) == ("s1", "/repo", "gpt-5")
         assert (session.git_branch, session.end_reason) == ("dev", "completed")
+        assert session.project == "github.com/acme/app"
         assert session.details["originator"] == "codex_cli"
         shell, patch, search = reading.calls()
         assert (shell.result, shell.model) == ("ok", "gpt-5")

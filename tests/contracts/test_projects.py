@@ -1,0 +1,120 @@
+"""What a store promises about projects, on SQLite and on a real PostgreSQL."""
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from journeyman.records import Fragment, Message, Session, SessionId, Usage
+from journeyman.store.engine import connect
+from journeyman.store.store import Store
+
+PROJECTS = {
+    "a": "github.com/acme/cli",
+    "b": "cli",
+    "c": "github.com/Other/CLI",
+    "d": "~/src/my_app",
+    "e": "~/src/myxapp",
+    "f": "",
+    "g": "Überblick",
+}
+
+
+def add(store: Store, name: str, **facts: object) -> None:
+    session = Session(**{"id": SessionId(name), "source": "test", "log": "/logs/a", **facts})
+    message = Message(key="u", position=1, role="user", text="hello", at=session.started_at)
+    usage = Usage(key="u", model="m", input_tokens=1)
+    with store.writing() as writing:
+        writing.add(Fragment(session=session, messages=(message,), usage=(usage,), replaces=True))
+        writing.finish()
+
+
+def fill(store: Store) -> None:
+    for number, (name, project) in enumerate(PROJECTS.items()):
+        add(store, name, project=project, started_at=100.0 + number)
+
+
+def names(store: Store, project: str) -> str:
+    return "".join(sorted(one.session.id for one in store.sessions.list(project=project)))
+
+
+def test_a_name_means_every_project_that_ends_in_it(store: Store) -> None:
+    fill(store)
+    rows = {
+        "cli": "abc",
+        "CLI": "abc",
+        "acme/cli": "ab",  # and the one that is known by its name alone
+        "github.com/acme/cli": "ab",
+        "github.com/acme/cli/": "ab",
+        "/home/ada/cli": "b",
+        "my_app": "d",
+        "~/src/my_app": "d",
+        "my%": "",
+        "i": "",
+        "": "f",
+        "Überblick": "g",
+    }
+    assert {given: names(store, given) for given in rows} == rows
+
+
+def test_every_choice_of_sessions_takes_a_project(store: Store) -> None:
+    fill(store)
+    hits = store.sessions.search("hello", project="acme/cli")
+    assert {hit.session for hit in hits} == {"a", "b"}
+    sums = store.accounts.sums("project", lambda _first, _last: [(0.0, 0)], project="cli")
+    assert sums.sessions == 3
+    assert sums.by_key == {PROJECTS[name]: 1 for name in "abc"}
+    assert store.learned.missing("rules", "cli") == ["a", "b", "c"]
+    assert len(store.learned.missing("rules")) == len(PROJECTS)
+
+
+def test_projects_are_counted(store: Store) -> None:
+    fill(store)
+    add(store, "late", project="cli", ended_at=900.0)
+    add(store, "undated", project="old")
+    found = store.sessions.projects()
+    assert [one.project for one in found[:2]] == ["cli", "Überblick"]
+    assert (found[0].sessions, found[0].calls, found[0].ended_at) == (2, 0, 900.0)
+    assert (found[-1].project, found[-1].ended_at) == ("old", None)
+
+
+def test_projects_that_a_person_may_have_meant(store: Store) -> None:
+    assert store.sessions.nearest_projects("cli") == []
+    fill(store)
+    assert store.sessions.nearest_projects("acme/my_ap")[0] == "~/src/my_app"
+    assert store.sessions.nearest_projects("zzz") == ["Überblick", "~/src/myxapp", "~/src/my_app"]
+
+
+def test_a_project_that_is_known_stays_when_less_is_known(store: Store) -> None:
+    for project in ("cli", "github.com/acme/cli", "cli", ""):
+        add(store, "s", project=project)
+    assert store.sessions.get("s").session.project == ""
+    for project in ("github.com/acme/cli", "CLI"):
+        add(store, "s", project=project)
+    assert store.sessions.get("s").session.project == "github.com/acme/cli"
+    add(store, "s", project="app")
+    assert store.sessions.get("s").session.project == "app"
+
+
+def test_folders_inside_repositories(store: Store) -> None:
+    add(store, "a", cwd="/x/cli", git_branch="main", project="cli")
+    add(store, "b", cwd="/x/notes", project="notes")
+    add(store, "c", project="none", git_branch="main")
+    with store.writing() as writing:
+        assert writing.repository_folders() == {"/x/cli": "cli"}
+
+
+def test_sessions_of_an_older_version_get_their_project(database_url: str) -> None:
+    folders = {"/home/ada/src/cli/.worktrees/fix": "cli", "": "", "/x/app-2": "app"}
+    engine = connect(database_url, busy_timeout_s=1.0)
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", "journeyman.store:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006")
+        for folder in folders:
+            asked = sa.text("INSERT INTO sessions (id, source, cwd) VALUES (:id, 'test', :id)")
+            connection.execute(asked, {"id": folder})
+    engine.dispose()
+    with Store(database_url) as store:
+        found = {one.session.cwd: one.session.project for one in store.sessions.list()}
+    assert found == folders

@@ -1,0 +1,130 @@
+"""Sessions by project, as a person asks for them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.program import Command
+
+
+def transcript(folder: Path, name: str, cwd: Path | str) -> None:
+    """A log of Claude Code with one answered call."""
+    tool = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "make test"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "all passed"}
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    said = {"id": "m1", "model": "claude-haiku-4-5", "content": [tool], "usage": usage}
+    messages = [
+        ("user", {"role": "user", "content": "Run the unusual tests"}),
+        ("assistant", {"role": "assistant", **said}),
+        ("user", {"role": "user", "content": [result]}),
+        ("assistant", {"role": "assistant", **said, "id": "m2", "content": "They passed."}),
+    ]
+    lines = [
+        {
+            "type": kind,
+            "uuid": f"{name}-{number}",
+            "sessionId": name,
+            "cwd": str(cwd),
+            "gitBranch": "main",
+            "timestamp": f"2026-03-0{number + 1}T00:00:00Z",
+            "message": message,
+        }
+        for number, (kind, message) in enumerate(messages)
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
+@pytest.fixture
+def worked(command: Command) -> Command:
+    """Sessions in a repository that is here, in its deleted worktree, in a colleague's checkout of
+    it and in another project.
+    """
+    app = command.home / "src" / "app"
+    (app / ".git").mkdir(parents=True)
+    (app / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    config = '[remote "origin"]\n\turl = git@github.com:acme/app.git\n'
+    (app / ".git" / "config").write_text(config)
+    (app / "docs").mkdir()
+    logs = command.home / ".claude" / "projects"
+    transcript(logs / "a", "here", app / "docs")
+    transcript(logs / "b", "worktree", app / ".worktrees" / "fix")
+    transcript(logs / "c", "colleague", "/Users/grace/work/app-2")
+    transcript(logs / "d", "other", "/Users/grace/work/website")
+    command("import")
+    return command
+
+
+def test_sessions_are_chosen_by_project(worked: Command) -> None:
+    def listed(*options: object) -> dict[str, str]:
+        found = worked.json("sessions", "list", *options)
+        return {one["session"]["id"]: one["session"].get("project", "") for one in found}
+
+    whole = {
+        "here": "github.com/acme/app",
+        "worktree": "github.com/acme/app",
+        "colleague": "app",
+        "other": "website",
+    }
+    assert listed() == whole
+    of_app = {name: project for name, project in whole.items() if name != "other"}
+    for given in ("app", "APP", "acme/app", worked.home / "src" / "app", "src/app/docs"):
+        assert listed("--project", given) == of_app, given
+    assert listed("--project", "website") == {"other": "website"}
+    # The home is no repository.
+    assert listed("--project", ".") == {}
+
+    hits = worked.json("sessions", "search", "unusual", "--project", "website")
+    assert {hit["session"] for hit in hits} == {"other"}
+    report = worked.json("usage", "--by", "project")
+    assert {row["key"]: row["sessions"] for row in report["rows"]} == {
+        "github.com/acme/app": 2,
+        "app": 1,
+        "website": 1,
+    }
+    profile = worked.json("profile", "--by", "project", "--project", "app")
+    assert [(one["name"], one["sessions"]) for one in profile["groups"]] == [
+        ("github.com/acme/app", 2),
+        ("app", 1),
+    ]
+
+
+def test_the_project_is_shown(worked: Command) -> None:
+    for columns, shown in ((60, None), (80, "app"), (120, "acme/app")):
+        lines = worked("sessions", "list", COLUMNS=f"{columns}").stdout.splitlines()
+        assert all(len(line) <= columns for line in lines)
+        assert ("project" in lines[0]) == (shown is not None)
+        (here,) = (line for line in lines if line.startswith("here"))
+        assert shown is None or f" {shown} " in here
+    assert "project     github.com/acme/app" in worked("sessions", "show", "here").stdout
+
+
+def test_only_one_project_is_learned(worked: Command) -> None:
+    assert worked.json("learn", "--project", "website")["mined"] == 1
+    assert worked.json("learn", "--project", "src/app")["mined"] == 3
+    assert worked.json("learn")["mined"] == 0
+    built = worked.json("templates", "build", "web", "--project", "website", "--min-messages", 1)
+    assert built["scanned"] == 1
+
+
+def test_a_project_that_nobody_knows(worked: Command) -> None:
+    assert worked.json("sessions", "list", "--project", "websit") == []
+    for done in (
+        worked("sessions", "list", "--project", "websit").stdout,
+        worked("usage", "--project", "websit", code=1).stderr,
+        worked("profile", "--project", "websit", code=1).stderr,
+        worked("learn", "--project", "websit", code=1).stderr,
+    ):
+        assert "Known projects: website." in " ".join(done.split())
+    built = worked("templates", "build", "x", "--project", "websit", code=1)
+    assert "of project 'websit'" in built.stderr
+
+
+def test_compare_is_narrowed_to_a_project(worked: Command) -> None:
+    told = worked.json(
+        *("compare", "--warm-tag", "warm", "--cold-tag", "cold", "--project", "website")
+    )
+    assert told["warm"]["sessions"] == 0
+    shown = worked("compare", "--warm-tag", "w", "--cold-tag", "c", "--project", "website").stdout
+    assert "No session of website has the tag w." in shown
+    assert "--project" in worked("compare", "here", "other", "--project", "app", code=2).stderr
