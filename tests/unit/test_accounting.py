@@ -161,7 +161,7 @@ class TestLines:
         assert (report.total.cost_usd, report.total.input_tokens) == (None, None)
 
         # By something else.
-        with pytest.raises(WrongInput, match="model, source, day, task"):
+        with pytest.raises(WrongInput, match="model, source, project, day, task"):
             Accounting(store, prices).report("colour")  # type: ignore[arg-type]
 
 
