@@ -90,8 +90,8 @@ def _type_glob(value: object) -> str | None:
     return f"*.{_EXTENSIONS.get(value, value)}" if isinstance(value, str) else None
 
 
-def _listing(names: Mapping[str, str]) -> ArgumentField:
-    written = {meaning: name for name, meaning in names.items()}
+def _listing(names: Mapping[str, str], default: str) -> ArgumentField:
+    written = {meaning: name for name, meaning in names.items() if name != default}
     return ArgumentField("listing", lambda value: names.get(str(value)), written.get)
 
 
@@ -122,9 +122,12 @@ FIELDS: dict[str, ArgumentField] = {
     "file_type": ArgumentField("file_glob", _type_glob, lambda _: None),
     "name_glob": ArgumentField("glob", _at_any_depth, _name_only),
     "claude_listing": _listing(
-        {"content": "lines", "files_with_matches": "files", "count": "counts"}
+        {"content": "lines", "files_with_matches": "files", "count": "counts"},
+        default="files_with_matches",
     ),
-    "hermes_listing": _listing({"content": "lines", "files_only": "files", "count": "counts"}),
+    "hermes_listing": _listing(
+        {"content": "lines", "files_only": "files", "count": "counts"}, default="content"
+    ),
 }
 """How the fields of the table are read and written. What is not here is text."""
 
