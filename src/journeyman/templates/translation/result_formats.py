@@ -94,6 +94,14 @@ FORMATS: tuple[ResultFormat, ...] = (
         "def f():\n    return 1",
     ),
     ResultFormat(
+        "claude_count",
+        ("claude_code",),
+        _SEARCHES,
+        _without(r"\AFound \d+ files?(?: limit: \d+)?\n"),
+        "Found 2 files\na.py\nb.py",
+        "a.py\nb.py",
+    ),
+    ResultFormat(
         "codex_head",
         ("codex",),
         _EVERY,
