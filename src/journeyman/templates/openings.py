@@ -16,7 +16,7 @@ from journeyman.templates.cost import tokens_of_note
 from journeyman.templates.schemas.tool_schemas import LiveTools
 from journeyman.templates.selecting.ranking import Index, Ranked
 from journeyman.templates.selecting.selection import Candidate, Limits, Selection, select
-from journeyman.templates.selecting.words import words, words_of
+from journeyman.templates.selecting.words import compounds, words, words_of
 from journeyman.templates.shown.opening import Choice, Opening
 from journeyman.templates.shown.opening_wording import note
 
@@ -80,7 +80,7 @@ class Openings:
     def _of_library(self, task: str) -> _Candidates:
         index = self._current_index()
         vector = self._embedder.embed([task])[0]
-        ranked = index.nearest(vector, words(task), most=_NEAREST)
+        ranked = index.nearest(vector, words(task), compounds(task), most=_NEAREST)
         places = {one.row: one for one in ranked}
         stored = self._patterns_at([one.row for one in ranked])
         stored.sort(key=lambda one: (-places[one.row].score, one.pattern.id))
@@ -105,7 +105,7 @@ class Openings:
         if task.strip():
             index = Index(range(len(patterns)), vectors, [words_of(one) for one in patterns])
             vector = self._embedder.embed([task])[0]
-            ranked = index.nearest(vector, words(task), most=_NEAREST)
+            ranked = index.nearest(vector, words(task), compounds(task), most=_NEAREST)
         else:  # in the order of the template, which has the most useful first
             ranked = [
                 Ranked(row=row, similarity=0.0, score=1.0 - row / len(patterns))

@@ -1,6 +1,11 @@
-"""Which patterns of a library are nearest to a task: by meaning (vectors) and by words (BM25),
-joined by rank. The two measures have no common scale, but their orders can be joined: a pattern
-that stands high in both comes first.
+"""Which documents of a library are nearest to a task: by words (BM25) and by meaning (vectors).
+Each measure is divided by its largest value, and the two are added.
+
+A document is a request and, where they are given, the calls that served it. A task says what is
+wanted and not how to do it, so with calls there is a second round: the vectors of the nearest
+documents are added to the task's, and the nearest few hundred are ranked again (relevance
+feedback after Rocchio). That brings up documents with calls like those that served similar
+requests.
 
 An index is made once for a library and asked many times; it holds arrays and row numbers only.
 """
@@ -13,80 +18,127 @@ from numpy.typing import NDArray
 
 from journeyman.embeddings.embedder import Vectors
 from journeyman.templates.selecting.bm25 import Bm25
-from journeyman.templates.selecting.words import Words
+from journeyman.templates.selecting.words import NO_WORDS, Words
 
-_RANK_OFFSET = 60
-"""What is added to a rank before it is inverted: the usual constant, which keeps the first place
-of one order from outweighing good places in both."""
+_FEEDBACK = 20
+_FEEDBACK_SHARE = 0.1
+"""How many of the nearest documents tell what the task is about: this many, and of a small library
+no more than this share."""
 
+_RANKED_AGAIN = 200
 
 _DIGITS = 5
 _MOST_EQUAL = 2
 
+_Numbers = NDArray[np.float32]
+
 
 class Ranked(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of the index and how near it is: by meaning, and by the joined order."""
+    """A row of the index and how near it is. `score` orders the answers to one question and says
+    nothing across questions. `similarity` (the cosine between the two requests) and `matched` (the
+    share of the task's words that the document has, rare words counting for more) do.
+    """
 
     row: int
     similarity: float
     score: float
+    matched: float = 0.0
 
 
 class Index:
-    """The patterns of a library as arrays: `rows` names them, in rising order, and the row of
-    `vectors` and the entry of `words` with the same number belong to each.
+    """The documents of a library as arrays: `rows` names them, in rising order, and the entries of
+    the others with the same number belong to each: the vector and the words of its request and,
+    unless the library has none, of its calls.
     """
 
-    def __init__(self, rows: Sequence[int], vectors: Vectors, words: Sequence[Words]) -> None:
+    def __init__(
+        self,
+        rows: Sequence[int],
+        vectors: Vectors,
+        words: Sequence[Words],
+        *,
+        call_vectors: Vectors | None = None,
+        call_words: Sequence[Words] | None = None,
+    ) -> None:
         self._rows = np.asarray(rows, dtype=np.int64)
-        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self._words = Bm25(words)
+        self._requests = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._words = Bm25(words) if call_words is None else Bm25(words, call_words)
+        self._has_calls = call_vectors is not None
+        self._documents = self._requests
+        if call_vectors is not None:
+            self._documents = _unit(self._requests + call_vectors.astype(np.float32))
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def vectors_of(self, rows: Sequence[int]) -> Vectors:
-        """The vectors of these rows."""
-        found: Vectors = self._vectors[np.searchsorted(self._rows, rows)]
+        """The vectors of the requests of these rows."""
+        found: Vectors = self._requests[np.searchsorted(self._rows, rows)]
         return found
 
     def nearest(
         self,
         vector: NDArray[np.float32],
         task_words: Words,
+        compounds: Words = NO_WORDS,
         *,
         most: int,
     ) -> list[Ranked]:
-        """The `most` nearest patterns by each measure, the nearest by both first."""
+        """The `most` nearest documents, the nearest first and equal ones by row. Equal ones at the
+        end are taken together, so that the order of the library does not matter; only of very many
+        some are left out. `compounds` are further words of the task, which count where a document
+        has them.
+        """
         if not len(self):
             return []
-        # Rounded, because the same vector at another place may come to another last digit.
-        similarity = np.round(self._vectors @ vector, _DIGITS)
-        score = np.zeros(len(self))
-        for values, above in ((self._words.scores(task_words), 0.0), (similarity, -np.inf)):
-            places, ranks = _ranked(values, most, above=above)
-            score[places] += 1.0 / (_RANK_OFFSET + ranks)
-        found = np.flatnonzero(score)
+        by_words = _scaled(self._words.scores(np.concatenate([task_words, compounds])))
+        score = by_words + _scaled(_similarity(self._documents, vector))
+        places = _largest(score, max(most, _RANKED_AGAIN))
+        score = score[places]
+        feedback = min(_FEEDBACK, int(len(self) * _FEEDBACK_SHARE))
+        if self._has_calls and feedback:
+            nearest = self._documents[places]
+            widened = vector + nearest[:feedback].mean(axis=0)
+            score = by_words[places] + _scaled(_similarity(nearest, widened))
+        first = _largest(score, most)
+        places, score = places[first], score[first]
+        similarity = _similarity(self._requests[places], vector)
+        matched = self._words.matched(task_words, places)
         return [
-            Ranked(
-                row=int(self._rows[at]), similarity=float(similarity[at]), score=float(score[at])
+            Ranked(row=row, similarity=near, score=joined, matched=share)
+            for row, near, joined, share in zip(
+                self._rows[places].tolist(),
+                similarity.tolist(),
+                score.tolist(),
+                matched.tolist(),
+                strict=True,
             )
-            for at in found[np.argsort(-score[found], kind="stable")]
         ]
 
 
-def _ranked(
-    values: NDArray[np.float64] | NDArray[np.float32], most: int, *, above: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the largest values stand, and the rank of each: how many are larger. Equal values have
-    one rank and are taken together, so that the order of the library does not matter; only of
-    very many equal ones some are left out.
-    """
+def _similarity(vectors: Vectors, vector: NDArray[np.float32]) -> _Numbers:
+    # Rounded, because the same vector at another place may come to another last digit.
+    found: _Numbers = np.round(vectors @ vector, _DIGITS)
+    return found
+
+
+def _scaled(values: _Numbers) -> _Numbers:
+    """The values as shares of the largest; what is below zero counts as zero."""
+    above = np.maximum(values, np.float32(0.0))
+    largest = above.max()
+    return above / largest if largest > 0 else above
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def _largest(values: _Numbers, most: int) -> NDArray[np.intp]:
+    """Where the largest values stand, the largest first, equal ones in their order."""
     if len(values) > most:
         least = np.partition(values, len(values) - most)[len(values) - most]
-        taken = np.flatnonzero((values >= least) & (values > above))
+        taken = np.flatnonzero(values >= least)
     else:
-        taken = np.flatnonzero(values > above)
-    taken = taken[np.argsort(-values[taken], kind="stable")][: _MOST_EQUAL * most]
-    falling = -values[taken]
-    return taken, np.searchsorted(falling, falling)
+        taken = np.arange(len(values))
+    return taken[np.argsort(-values[taken], kind="stable")][: _MOST_EQUAL * most]

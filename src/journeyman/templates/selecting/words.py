@@ -6,6 +6,8 @@ miss, the vectors find.
 import json
 import re
 import zlib
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 from journeyman.records import Pattern
 
 Words = NDArray[np.uint32]
+
+NO_WORDS: Words = np.zeros(0, dtype=np.uint32)
 
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -27,17 +31,36 @@ _COMMON = frozenset(_EVERYWHERE.split())
 
 def words(text: str) -> Words:
     """The words of a text, in order, as numbers."""
-    found = [_stem(word) for word in _WORD.findall(_HUMP.sub(" ", text).casefold())]
-    kept = [zlib.crc32(word.encode("utf-8", "replace")) for word in found if word not in _COMMON]
-    return np.array(kept, dtype=np.uint32)
+    return _numbered(word for word in map(_stem, _split(text)) if word not in _COMMON)
+
+
+def compounds(text: str) -> Words:
+    """What neighbouring words make when they are written as one, as numbers: a task may say "time
+    stamp" where the library has "timestamp".
+    """
+    return _numbered(_stem(first + second) for first, second in pairwise(_split(text)))
 
 
 def words_of(pattern: Pattern) -> Words:
     """What a pattern is found by: its intent, its tools, and what its arguments are called."""
-    parts = [pattern.intent]
+    return np.concatenate([words(pattern.intent), words_of_calls(pattern)])
+
+
+def words_of_calls(pattern: Pattern) -> Words:
+    """The tools of a pattern, and what its arguments are called."""
+    parts = []
     for step in pattern.steps:
         parts += [step.tool, *_keys(step.arguments)]
     return words(" ".join(parts))
+
+
+def _split(text: str) -> list[str]:
+    return _WORD.findall(_HUMP.sub(" ", text).casefold())
+
+
+def _numbered(found: Iterable[str]) -> Words:
+    numbers = [zlib.crc32(word.encode("utf-8", "replace")) for word in found]
+    return np.array(numbers, dtype=np.uint32)
 
 
 def _keys(arguments: str) -> list[str]:
