@@ -20,8 +20,8 @@ from journeyman.templates.selecting.words import compounds, words, words_of
 from journeyman.templates.shown.opening import Choice, Opening
 from journeyman.templates.shown.opening_wording import note
 
-_NEAREST = 48
-"""How many patterns are looked at closely: the nearest by each measure."""
+_NEAREST = 96
+"""How many of the nearest patterns are looked at closely."""
 
 _MOST_AT_HAND = 5_000
 

@@ -38,6 +38,10 @@ class Bm25:
         self._terms, self._starts = np.unique(terms, return_index=True)
         self._ends = np.append(self._starts[1:], len(terms))
 
+    def known(self, words: Words) -> Words:
+        """Those of the words that a document has."""
+        return np.intersect1d(words, self._terms)
+
     def scores(self, task_words: Words) -> NDArray[np.float32]:
         """How well each document matches the words."""
         scores = np.zeros(self._documents, dtype=np.float32)

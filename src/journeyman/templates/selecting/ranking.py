@@ -34,9 +34,10 @@ _Numbers = NDArray[np.float32]
 
 
 class Ranked(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of the index and how near it is. `score` orders the answers to one question and says
-    nothing across questions. `similarity` (the cosine between the two requests) and `matched` (the
-    share of the task's words that the document has, rare words counting for more) do.
+    """A row of the index and how near it is. `score` orders the answers to one question, from 1 for
+    the nearest down to 0, and says nothing across questions. `similarity` (the cosine between the
+    two requests) and `matched` (the share of the task's words that the document has, rare words
+    counting for more) do: a task for which no answer has both has no neighbour.
     """
 
     row: int
@@ -86,12 +87,13 @@ class Index:
     ) -> list[Ranked]:
         """The `most` nearest documents, the nearest first and equal ones by row. Equal ones at the
         end are taken together, so that the order of the library does not matter; only of very many
-        some are left out. `compounds` are further words of the task, which count where a document
-        has them.
+        some are left out. `compounds` are further words of the task, which count only if the
+        library has them.
         """
         if not len(self):
             return []
-        by_words = _scaled(self._words.scores(np.concatenate([task_words, compounds])))
+        task_words = np.concatenate([task_words, self._words.known(compounds)])
+        by_words = _scaled(self._words.scores(task_words))
         score = by_words + _scaled(_similarity(self._documents, vector))
         places = _largest(score, max(most, _RANKED_AGAIN))
         score = score[places]
@@ -102,6 +104,7 @@ class Index:
             score = by_words[places] + _scaled(_similarity(nearest, widened))
         first = _largest(score, most)
         places, score = places[first], score[first]
+        score = score / score[0] if score[0] > 0 else np.ones_like(score)
         similarity = _similarity(self._requests[places], vector)
         matched = self._words.matched(task_words, places)
         return [
