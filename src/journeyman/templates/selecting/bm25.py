@@ -40,7 +40,11 @@ class Bm25:
 
     def known(self, words: Words) -> Words:
         """Those of the words that a document has."""
-        return np.intersect1d(words, self._terms)
+        if not len(self._terms):
+            return words[:0]
+        at = np.minimum(np.searchsorted(self._terms, words), len(self._terms) - 1)
+        found: Words = words[self._terms[at] == words]
+        return found
 
     def scores(self, task_words: Words) -> NDArray[np.float32]:
         """How well each document matches the words."""
