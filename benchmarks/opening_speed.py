@@ -1,15 +1,17 @@
 """How long an opening takes in a large library, in process and from the command line, and what
 learning again costs.
 
-    python benchmarks/opening_speed.py [--patterns 10000] [--logs FOLDER]
+    python benchmarks/opening_speed.py [--episodes 10000] [--logs FOLDER]
 
-A store is filled with as many made-up patterns as asked for. The alternative in the same run asks
-without an index: it reads every pattern and embeds its intent for each task. With a folder of
-logs, learning from them is timed as a command, the first time and the second. The ratio of the
+A store is filled with as many made-up episodes as asked for: half of them run shell commands, half
+call tools of a program's own. The alternative in the same run asks without an index: it reads every
+request and embeds it for each task. With a folder of logs, learning from them is timed as a
+command, the first time and the second, and openings are timed on what it learned. The ratio of the
 alternative to ours comes last.
 """
 
 import argparse
+import json
 import os
 import random
 import statistics
@@ -17,16 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
-from journeyman.records import MinedSession, Pattern, PatternId, SearchKeys, SessionId, Step
+from journeyman.records import CommandUse, Episode, MinedSession, SearchKeys, SessionId, Step
 from journeyman.templates.cost import tokens_of
-from journeyman.templates.selecting.words import words_of
+from journeyman.templates.examples import call_text, example_of
+from journeyman.templates.selecting.words import words
 
 _VERBS = ("cancel", "book", "change", "find", "update", "refund", "print", "check", "merge", "test")
 _THINGS = (
@@ -44,50 +48,65 @@ _THINGS = (
     ),
 )
 _TASKS = 50
+_SESSIONS = 200
 _STARTS = 7
+_REAL_TASKS = (
+    "create a PR",
+    "commit these changes",
+    "run the tests and fix what fails",
+    "review the changes in this branch",
+    "add tests for the parser",
+)
 
 
-def made_up(count: int, rng: random.Random, embedder: Embedder) -> Iterator[Pattern]:
+def made_up(count: int, rng: random.Random) -> Iterator[Episode]:
     for number in range(count):
         verb, one, other = rng.choice(_VERBS), rng.choice(_THINGS), rng.choice(_THINGS)
-        intent = f"Please {verb} the {one} of {other} number {number}, and tell me when it is done"
+        arguments = {f"{one}_id": str(number), other: f"x{number}"}
         step = Step(
             tool=f"{verb}_{one}",
-            arguments=f'{{"{one}_id": "{number}", "{other}": "x{number}"}}',
+            arguments=json.dumps(arguments),
             result=f'{{"status": "done", "{one}": {{"id": {number}, "{other}": "x{number}"}}}}',
         )
-        pattern = Pattern(
-            id=PatternId(f"p{number}"),
-            kind="first_try",
-            intent=intent,
+        commands: tuple[CommandUse, ...] = ()
+        if number % 2:
+            line = f"{one} {verb} --{other} x{number}"
+            step = Step(tool="Bash", arguments=json.dumps({"command": line}), result="done")
+            commands = (CommandUse(f"{one} {verb}", f"{one} {verb} --{other} …", 1),)
+        yield Episode(
+            session=SessionId(f"s{number % _SESSIONS}"),
+            number=number,
+            request=f"Please {verb} the {one} of {other} number {number}, and tell me about it",
+            ending="well",
+            at=float(number),
             steps=(step,),
-            sessions=(SessionId(f"s{number % 20}"),),
-        )
-        yield Pattern(
-            **{
-                name: getattr(pattern, name)
-                for name in ("id", "kind", "intent", "steps", "sessions")
-            },
-            tokens=tokens_of(pattern, embedder.count_tokens),
+            commands=commands,
         )
 
 
 def fill(journeyman: Journeyman, count: int) -> None:
     embedder = Embedder()
-    for number in range(20):
+    for number in range(_SESSIONS):
         journeyman.record([{"role": "user", "content": "x"}], session_id=f"s{number}", outcome=1.0)
     digests = {one.session.id: one.digest for one in journeyman.sessions.list()}
-    patterns = list(made_up(count, random.Random(7), embedder))
+    by_session: dict[SessionId, list[Episode]] = {session: [] for session in digests}
+    for episode in made_up(count, random.Random(7)):
+        tokens = tokens_of(example_of(episode), embedder.count_tokens)
+        by_session[episode.session].append(msgspec.structs.replace(episode, tokens=tokens))
     for session, digest in digests.items():
-        own = tuple(one for one in patterns if one.sessions == (session,))
-        vectors = embedder.embed([one.intent for one in own])
+        own = by_session[session]
+        requests, calls = [one.request for one in own], [call_text(one) for one in own]
+        vectors = embedder.embed([*requests, *calls]).astype(np.float16)
         keys = {
-            one.id: SearchKeys(
-                words=words_of(one).tobytes(), vector=vector.astype(np.float16).tobytes()
+            (session, one.number): SearchKeys(
+                words=words(requests[at]).tobytes(),
+                call_words=words(calls[at]).tobytes(),
+                vector=vectors[at].tobytes(),
+                call_vector=vectors[at + len(own)].tobytes(),
             )
-            for one, vector in zip(own, vectors, strict=True)
+            for at, one in enumerate(own)
         }
-        found = [MinedSession(session=session, digest=digest, outcome=1.0, patterns=own)]
+        found = [MinedSession(session=session, digest=digest, outcome=1.0, episodes=tuple(own))]
         journeyman._store.learned.save("benchmark", found, keys)  # noqa: SLF001
 
 
@@ -100,23 +119,24 @@ def tasks() -> list[str]:
     ]
 
 
-def timed_openings(journeyman: Journeyman) -> list[float]:
-    journeyman.opening("warm up")
+def timed_openings(journeyman: Journeyman, asked: Sequence[str]) -> list[float]:
+    journeyman.opening("warm up the library")
     seconds = []
-    for task in tasks():
+    for task in asked:
         began = time.perf_counter()
         opening = journeyman.opening(task)
         seconds.append(time.perf_counter() - began)
-        assert opening.choices, "the benchmark should find something"
+        assert not opening.is_empty, "the benchmark should find something"
     return seconds
 
 
 def without_an_index(journeyman: Journeyman) -> float:
     embedder = Embedder()
     began = time.perf_counter()
-    intents = [one.pattern.intent for one in journeyman.patterns.list()]
+    store = journeyman._store  # noqa: SLF001
+    requests = list(store.episodes.requests([one.row for one in store.episodes.rows()]).values())
     task = embedder.embed(tasks()[:1])[0]
-    sorted(zip(embedder.embed(intents) @ task, range(len(intents)), strict=True))
+    sorted(zip(embedder.embed(requests) @ task, range(len(requests)), strict=True))
     return time.perf_counter() - began
 
 
@@ -135,18 +155,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--patterns", type=int, default=10_000)
+    parser.add_argument("--episodes", type=int, default=10_000)
     parser.add_argument("--logs", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "home")
         with Journeyman(home=home) as journeyman:
-            fill(journeyman, asked.patterns)
+            fill(journeyman, asked.episodes)
             began = time.perf_counter()
             journeyman.opening("the first one reads the library")
             first = time.perf_counter() - began
-            print(f"{asked.patterns:,} patterns; the first opening {first:.2f} s")
-            ours = statistics.median(timed_openings(journeyman))
+            print(f"{asked.episodes:,} episodes; the first opening {first:.2f} s")
+            ours = statistics.median(timed_openings(journeyman, tasks()))
             other = without_an_index(journeyman)
         print(f"opening(): median of {_TASKS} {1000 * ours:.1f} ms")
         starts = [timed_command(home, "open", task) for task in tasks()[:_STARTS]]
@@ -158,6 +178,9 @@ def main() -> None:
             first = timed_command(logs, "learn")
             second = statistics.median(timed_command(logs, "learn") for _ in range(5))
             print(f"learning: {first:.2f} s, again {second:.2f} s, {100 * second / first:.1f} %")
+            with Journeyman(home=logs) as journeyman:
+                real = statistics.median(timed_openings(journeyman, _REAL_TASKS * 5))
+            print(f"opening() on these logs: median {1000 * real:.1f} ms")
         print(f"without an index: {1000 * other:.1f} ms")
         print(f"ratio: {other / ours:.1f}")
 

@@ -3,11 +3,11 @@
     python benchmarks/selection.py FOLDER… [--budget 1500]
 
 The folders hold logs of repeated tasks with a known outcome (tau_bench, tau2). Each task is left
-out in turn: the library then has only what other tasks taught. Its text is what the user said
+out in turn: the experience then has only what other tasks taught. Its text is what the user said
 first in its first run; what it needs are the tools that its successful runs called with success
 (trivial ones, which are never learned, do not count). The share of these that the opening shows
-within the budget is averaged over tasks. In one run: ours, the first 15 patterns in stored order,
-and BM25 alone with 15 and with as many as ours may have; all from the same patterns with the same
+within the budget is averaged over tasks. In one run: ours, the first 15 episodes in stored order,
+and BM25 alone with 15 and with as many as ours may have; all from the same episodes with the same
 costs. The ratio of ours to the first 15 comes last.
 """
 
@@ -23,13 +23,15 @@ import numpy as np
 
 from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
-from journeyman.records import Message, Pattern, PatternId, SessionId, Template
+from journeyman.records import Episode, Message, SessionId
 from journeyman.templates.cost import tokens_of_note
 from journeyman.templates.defaults import MOST_PATTERNS
+from journeyman.templates.examples import call_text
+from journeyman.templates.experience import Experience
 from journeyman.templates.openings import Openings
 from journeyman.templates.selecting.bm25 import Bm25
 from journeyman.templates.selecting.selection import Limits
-from journeyman.templates.selecting.words import words, words_of
+from journeyman.templates.selecting.words import words
 from journeyman.templates.shown.opening_wording import note
 
 _FIRST = 15
@@ -72,27 +74,26 @@ def runs_by_task(journeyman: Journeyman) -> dict[Task, list[Run]]:
     return found
 
 
-def seen_in(journeyman: Journeyman, runs: Iterable[Run]) -> dict[PatternId, Pattern]:
-    """What runs taught, in stored order."""
-    stored = journeyman.patterns.of_sessions([run.session for run in runs])
-    return {one.pattern.id: one.pattern for one in stored if not one.pattern.quarantined}
+def tools_of(episode: Episode) -> set[str]:
+    return {step.tool for step in episode.steps}
 
 
-def within(patterns: Iterable[Pattern], tokens: int, most: int) -> set[str]:
-    """The tools that patterns show, in their order, as far as the budget goes."""
+def within(episodes: Iterable[Episode], tokens: int, most: int) -> set[str]:
+    """The tools that episodes show, in their order, as far as the budget goes."""
     shown: set[str] = set()
     count = 0
-    for pattern in patterns:
-        if count < most and pattern.tokens <= tokens:
-            tokens -= pattern.tokens
+    for episode in episodes:
+        if count < most and episode.tokens <= tokens:
+            tokens -= episode.tokens
             count += 1
-            shown.update(pattern.tools)
+            shown.update(tools_of(episode))
     return shown
 
 
-def by_words(patterns: Sequence[Pattern], task: str) -> list[Pattern]:
-    scores = Bm25([words_of(pattern) for pattern in patterns]).scores(words(task))
-    return [patterns[at] for at in np.argsort(-scores, kind="stable") if scores[at] > 0]
+def by_words(episodes: Sequence[Episode], task: str) -> list[Episode]:
+    texts = [f"{one.request} {call_text(one)}" for one in episodes]
+    scores = Bm25([words(text) for text in texts]).scores(words(task))
+    return [episodes[at] for at in np.argsort(-scores, kind="stable") if scores[at] > 0]
 
 
 def main() -> None:
@@ -110,17 +111,23 @@ def main() -> None:
         journeyman.import_logs(asked.folders)
         print(f"learned: {msgspec.json.encode(journeyman.learn()).decode()}")
         tasks = runs_by_task(journeyman)
-        everything = seen_in(journeyman, (run for runs in tasks.values() for run in runs))
-        openings = Openings(journeyman._store, embedder)  # noqa: SLF001 - patterns of one's own
+        store = journeyman._store  # noqa: SLF001 - episodes are chosen here
+        rows = store.episodes.rows()
+        episodes = {
+            row.row: episode
+            for row, episode in zip(rows, store.episodes.at([row.row for row in rows]), strict=True)
+        }
+        openings = Openings(store, embedder)
         for runs in tasks.values():
             needed = frozenset[str]().union(*(run.used_well for run in runs))
             if not needed:
                 continue
-            own = seen_in(journeyman, runs)
-            library = [pattern for id_, pattern in everything.items() if id_ not in own]
+            own = {run.session for run in runs}
+            others = [row for row in rows if row.session not in own]
+            library = [episodes[row.row] for row in others if episodes[row.row].teaches]
             text = runs[0].said_first
-            template = Template(name="others", patterns=tuple(library))
-            opening = openings.make(text, Limits(tokens=asked.budget), template=template)
+            experience = Experience("", others, embedder)
+            opening = openings.from_experience(text, Limits(tokens=asked.budget), experience)
             chosen.append(len(opening.choices))
             matching = by_words(library, text)
             ways = {
@@ -131,7 +138,7 @@ def main() -> None:
             }
             for way, shown in ways.items():
                 shares[way].append(len(shown & needed) / len(needed))
-    print(f"{len(chosen)} tasks; our openings have {np.mean(chosen):.1f} patterns on average")
+    print(f"{len(chosen)} tasks; our openings have {np.mean(chosen):.1f} episodes on average")
     for way, found in shares.items():
         print(f"{way:>12}: {np.mean(found):.3f} of the tools needed are shown")
     for way in list(shares)[:0:-1]:

@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "confirm"),
     ("schedule",),
     ("settings", "testing"),
-    ("accounting", "diagnosis", "judging", "reports"),
+    ("accounting", "diagnosis", "foresight", "judging", "playbook_files", "reports"),
     (
         "warm_session",
         "confirm_making",

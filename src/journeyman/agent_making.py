@@ -39,6 +39,7 @@ from journeyman.store.address import sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.templates.shown.opening import Opening
+from journeyman.templates.small_models import SMALL_MODEL_EXAMPLES
 from journeyman.warm_session.experience import Experience
 from journeyman.warm_session.tool import SCHEMA, warm_session
 
@@ -48,7 +49,6 @@ _OPENING_SHARE = 4
 """An opening takes at most this part of the window: one in four."""
 
 _SMALL_WINDOW = 16_000
-_SMALL_MOST = 3
 _SMALL_LIMITS = ToolLimits(output_characters=3_000, read_lines=120, read_characters=4_000)
 """For a model with a small window, results have to be small too."""
 
@@ -221,7 +221,7 @@ class AgentMaking:
             decide=gate.decide,
             system=lambda: system_prompt(place.root, knowledge.system_text(), briefed),
             ask=ask,
-            warm=self._warm(warm, model, about),
+            warm=self._warm(warm, model, about, place.root),
             limits=limits or usual_limits(self._settings.agent),
             prices=prices,
             reviewing=reviewing,
@@ -345,7 +345,7 @@ class AgentMaking:
             run=run,
         )
 
-    def _warm(self, warm: str, model: Model, about: str) -> Warm:
+    def _warm(self, warm: str, model: Model, about: str, workspace: Path) -> Warm:
         if warm == "off":
             return cold
         window = model.context_tokens
@@ -355,9 +355,11 @@ class AgentMaking:
         def make(task: str, tools: Sequence[JsonObject]) -> Opening:
             return self._experience.opening(
                 about or task,
+                project=workspace,
                 tools=tools,
+                model=model.name,
                 budget_tokens=budget,
-                max_patterns=_SMALL_MOST if is_small else MOST_PATTERNS,
+                max_patterns=SMALL_MODEL_EXAMPLES if is_small else MOST_PATTERNS,
                 alike=is_small,
                 template=None if warm == "auto" else warm,
             )

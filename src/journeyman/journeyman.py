@@ -6,11 +6,12 @@ calls need few of them.
 import math
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import, Progress
@@ -18,7 +19,7 @@ from journeyman.logs.repositories import find_project
 from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
 from journeyman.records.errors import MissingPart, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
-from journeyman.settings import load
+from journeyman.settings import STYLES, load
 from journeyman.store.address import sqlite_path
 from journeyman.store.known_logs import KnownLogs
 from journeyman.templates.defaults import (
@@ -26,6 +27,7 @@ from journeyman.templates.defaults import (
     FLOOR,
     MAX_SESSIONS,
     MIN_MESSAGES,
+    MOST_OF_TEMPLATE,
     MOST_PATTERNS,
 )
 from journeyman.version import __version__
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
     from journeyman.diagnosis import Finding
+    from journeyman.foresight import Foresight
     from journeyman.judging import Judging
     from journeyman.logs.registry import Readers
     from journeyman.models.model import Model
+    from journeyman.playbook_files import PlaybookFiles
+    from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import By, Group, Profile
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
     from journeyman.store.store import Store
     from journeyman.templates.learning import Learning
     from journeyman.templates.library import Library
-    from journeyman.templates.openings import Openings
+    from journeyman.templates.openings import Openings, Style
     from journeyman.templates.shown.opening import Opening
 
 
@@ -452,32 +457,107 @@ class Journeyman:
         self,
         task: str = "",
         *,
+        project: Path | str = "",
         tools: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
-        budget_tokens: int = BUDGET_TOKENS,
-        max_patterns: int = MOST_PATTERNS,
+        model: str = "",
+        style: "Style | None" = None,
+        budget_tokens: int | None = None,
+        max_patterns: int | None = None,
         floor: float = FLOOR,
         alike: bool = False,
         template: str | None = None,
         counted: bool = True,
     ) -> "Opening":
-        """What a session on this task should start with: the few patterns that fit, within the
-        budget. `tools` are the definitions that the session will have, in any usual shape: what
-        does not fit them is left out. With `alike` only what shows the same as the nearest pattern
-        is added, for other requests, which helps small models. With a `template` only its patterns
-        are considered, and the use is counted, unless it is not to be `counted`; then the task may
-        be left out.
+        """What a session on this task should start with, within the budget: of a `project` (its
+        name, or a folder of it), or of the whole library. `tools` are the definitions that the
+        session will have, in any usual shape: what does not fit them is translated or left out.
+        `style` says how it is told; without one, the settings for the `model` do. With `alike` it
+        is the request nearest to the task and others that begin in the same way, which helps small
+        models.
+
+        With a `template` only its patterns are considered, and the use is counted, unless it is
+        not to be `counted`. Then the task may be left out, and the template's patterns are shown in
+        their order, up to `max_patterns` and without a limit of tokens unless one is given.
         """
         from journeyman.templates.schemas.tool_schemas import LiveTools
         from journeyman.templates.selecting.selection import Limits
 
+        whole = template is not None and isinstance(task, str) and not task.strip()
+        if budget_tokens is None:
+            budget_tokens = sys.maxsize if whole else BUDGET_TOKENS
+        if max_patterns is None:
+            max_patterns = MOST_OF_TEMPLATE if whole else MOST_PATTERNS
         _check_opening(task, budget_tokens, max_patterns, floor)
         limits = Limits(tokens=budget_tokens, most=max_patterns, floor=floor, alike=alike)
         live = None if tools is None else LiveTools.read(tools)
         chosen = None if template is None else self.templates.get(template)
-        opening = self._openings.make(task, limits, live=live, template=chosen)
+        opening = self._openings.make(
+            task,
+            limits,
+            live=live,
+            template=chosen,
+            project=self._project_named(project),
+            style=self._style(style, model),
+        )
         if counted and chosen is not None and opening.choices:
             self.templates.count_use(chosen)
         return opening
+
+    def playbook(self, project: Path | str = ".") -> "Playbook":
+        """What holds in a project: commands that work, mistakes that recur, files that are used
+        again and again. Given by its name, or by a folder of it.
+        """
+        return self._openings.playbook(self._project_named(project))
+
+    def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
+        """The mistakes of these sessions that recur and that something mended, those first whose
+        remedies would prevent most failures.
+        """
+        from journeyman.templates.playbook import build_playbook
+
+        wanted = set(sessions)
+        rows = [one for one in self._store.episodes.rows() if one.session in wanted]
+        found = build_playbook("", rows).playbook.mistakes
+        return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
+
+    @cached_property
+    def playbook_files(self) -> "PlaybookFiles":
+        """Playbooks as blocks of files that agents read: preview, write, preview_undo, undo."""
+        from journeyman.playbook_files import PlaybookFiles
+
+        return PlaybookFiles(self.settings.home)
+
+    def foresight(
+        self,
+        *,
+        project: Path | str = "",
+        budget_tokens: int = BUDGET_TOKENS,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> "Foresight | None":
+        """How much of what the later sessions needed, openings from the earlier ones would have
+        shown; None where that cannot be measured.
+        """
+        from journeyman.embeddings.embedder import Embedder
+        from journeyman.foresight import measure
+
+        return measure(
+            self._store,
+            Embedder(),
+            budget=budget_tokens,
+            project=self._project_named(project),
+            progress=progress,
+        )
+
+    def _project_named(self, project: Path | str) -> str:
+        """A project by its name; a folder stands for the project that it is in."""
+        is_folder = isinstance(project, Path) or (project and os.path.isdir(project))  # noqa: PTH112 - takes any length
+        return self.find_project(project) if is_folder else str(project)
+
+    def _style(self, style: "Style | None", model: str) -> "Style":
+        found = style or self.settings.opening.models.get(model) or self.settings.opening.style
+        if found not in STYLES:
+            raise WrongInput(f"There is no style {found!r}. The styles are: {', '.join(STYLES)}.")
+        return cast("Style", found)
 
     def agent(
         self,

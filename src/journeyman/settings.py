@@ -14,6 +14,7 @@ from journeyman.records.errors import BadSetting
 from journeyman.store.address import sqlite_url
 from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
 
+STYLES = ("auto", "text", "messages")
 HOME_VARIABLE = "JOURNEYMAN_HOME"
 EMBEDDED = "embedded"
 """The name of the model that is part of the program."""
@@ -42,6 +43,13 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     cost_usd: float | None = None
     seconds: float | None = None
     knowledge: str = ""
+
+
+class OpeningSettings(Struct, frozen=True, kw_only=True):
+    """How openings are told: to every model, and to those that are named."""
+
+    style: str = "auto"
+    models: dict[str, str] = {}
 
 
 class ReviewSettings(Struct, frozen=True, kw_only=True):
@@ -98,6 +106,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     trivial_tools: tuple[str, ...] = TRIVIAL_TOOLS
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
+    opening: OpeningSettings = OpeningSettings()
     review: ReviewSettings = ReviewSettings()
     confirm: ConfirmSettings = ConfirmSettings()
     jobs: JobsSettings = JobsSettings()
@@ -117,6 +126,18 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("it is not a list of names")
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _style(value: Any) -> str:
+    if value not in STYLES:
+        raise ValueError("it is not a style")
+    return str(value)
+
+
+def _styles(value: Any) -> dict[str, str]:
+    """Styles by model: in a file as a table, in a variable as name=style with commas between."""
+    pairs = value if isinstance(value, dict) else dict(one.split("=") for one in _names(value))
+    return {name.strip(): _style(style) for name, style in pairs.items()}
 
 
 def _amount(value: Any) -> float:
@@ -190,6 +211,16 @@ SETTINGS = (
     Setting("agent.cost_usd", _amount, "dollars in one turn at most; default no limit"),
     Setting("agent.seconds", _amount, "seconds for one turn at most; default no limit"),
     Setting("agent.knowledge", _text, "the folder with memories/ and skills/; default the home"),
+    Setting(
+        "opening.style",
+        _style,
+        "auto, text or messages: how openings are told; default auto",
+    ),
+    Setting(
+        "opening.models",
+        _styles,
+        'a table of styles by model, such as "qwen3:4b" = "messages"; default none',
+    ),
     Setting("review.enabled", _switch, "true reviews finished turns; default false"),
     Setting("review.every_turns", _count, "review after so many turns; default 5"),
     Setting("review.every_calls", _count, "or after so many calls; default 15"),
@@ -244,6 +275,7 @@ PROVIDERS = "providers"
 _TABLES: dict[str, type[Struct]] = {
     "model": ModelSettings,
     "agent": AgentSettings,
+    "opening": OpeningSettings,
     "review": ReviewSettings,
     "confirm": ConfirmSettings,
     "jobs": JobsSettings,

@@ -3,7 +3,7 @@
 import itertools
 import random
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from tests.tables import table
 
 from journeyman.records import (
+    Episode,
     Fragment,
     Message,
     MinedSession,
     Pattern,
     PatternId,
-    SearchKeys,
     Session,
     SessionId,
     Step,
@@ -64,30 +64,19 @@ def mined(store: Store, name: str, *patterns: Pattern, **facts: Any) -> MinedSes
     return MinedSession(session=session.id, patterns=patterns, **(given | facts))
 
 
-def keys_of(found: Iterable[MinedSession]) -> dict[PatternId, SearchKeys]:
-    """Keys that tell whose words they were made of: those of the earliest, as the caller does."""
-    every = sorted((one for each in found for one in each.patterns), key=lambda one: one.age)
-    return {
-        one.id: SearchKeys(words=one.intent.encode("utf-8", "replace"), vector=b"v")
-        for one in reversed(every)
-    }
-
-
 def save(store: Store, *found: MinedSession, rules: str = RULES) -> None:
-    store.learned.save(rules, found, keys_of(found))
+    store.learned.save(rules, found, {})
 
 
-def kept(store: Store) -> dict[str, tuple[Pattern, bytes]]:
-    """All patterns with all their sessions, and the words they are found by; without row ids."""
-    words = {one.row: one.words for one in store.patterns.search_rows()}
+def kept(store: Store) -> dict[str, Pattern]:
+    """All patterns with all their sessions; without row ids."""
     found = {}
     for listed in (*store.patterns.list(), *store.patterns.list(quarantined=True)):
         got = store.patterns.get(listed.pattern.id)
         assert got is not None
         assert got.pattern.sessions[0] == listed.pattern.sessions[0]
         assert [listed] == store.patterns.at([got.row])
-        found[got.pattern.id] = (got.pattern, words.pop(got.row, b""))
-    assert words == {}
+        found[got.pattern.id] = got.pattern
     return found
 
 
@@ -181,7 +170,7 @@ class World:
             self.save(*self.store.learned.missing(RULES))
         assert self.store.learned.missing(RULES) == []
 
-    def expected(self) -> dict[str, tuple[Pattern, bytes]]:
+    def expected(self) -> dict[str, Pattern]:
         seen: dict[str, list[Pattern]] = {}
         for name in self.sessions:
             for pattern in self.sessions[name]:
@@ -189,9 +178,9 @@ class World:
         return {id_: _together(each) for id_, each in seen.items()}
 
 
-def _together(seen: list[Pattern]) -> tuple[Pattern, bytes]:
+def _together(seen: list[Pattern]) -> Pattern:
     ordered = sorted(seen, key=lambda one: one.age)
-    first = msgspec.structs.replace(
+    return msgspec.structs.replace(
         ordered[0],
         times=sum(one.times for one in seen),
         session_count=len(seen),
@@ -200,7 +189,6 @@ def _together(seen: list[Pattern]) -> tuple[Pattern, bytes]:
         first_seen=min((t for one in seen if (t := one.first_seen) is not None), default=None),
         last_seen=max((t for one in seen if (t := one.last_seen) is not None), default=None),
     )
-    return first, b"" if first.quarantined else first.intent.encode()
 
 
 class TestKeeping:
@@ -227,8 +215,6 @@ class TestKeeping:
             assert again.patterns.get("p") == stored
             assert again.patterns.at([stored.row]) == [stored]
             assert again.patterns.of_sessions(["a"]) == [stored]
-            keys = keys_of([mined(store, "a", pattern)])["p"]
-            assert again.patterns.search_rows() == [(stored.row, keys.words, keys.vector)]
 
     def test_what_is_not_known_stays_so(self, store: Store) -> None:
         write(store, "a")
@@ -241,7 +227,7 @@ class TestKeeping:
             sessions=(SessionId("a"),),
         )
         save(store, mined(store, "a", least))
-        assert kept(store) == {"p": (least, b"")}
+        assert kept(store) == {"p": least}
 
     def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
         """As it is in messages."""
@@ -264,7 +250,6 @@ class TestKeeping:
         assert list(store.patterns.list()) == []
         assert store.patterns.at([1, 2]) == []
         assert store.patterns.of_sessions(["a", "b"]) == []
-        assert store.patterns.search_rows() == []
         assert store.patterns.counts() == {}
         assert store.patterns.reasons() == {}
 
@@ -288,7 +273,7 @@ class TestKeeping:
         assert common.pattern.sessions == tuple(names)
         assert store.patterns.counts() == {"first_try": 601}
         assert len(store.patterns.of_sessions(names)) == 601
-        rows = [one.row for one in store.patterns.search_rows()]
+        rows = [one.row for one in store.patterns.list()]
         assert [one.row for one in store.patterns.at(rows[::-1])] == rows[::-1]
         assert store.learned.missing(RULES) == []
         assert store.learned.reasons(["absent", *names]) == dict.fromkeys(names, "")
@@ -384,7 +369,7 @@ class TestSavingAgain:
         for times in (2, 5):
             new = a_pattern("p", times=times, intent="in other words", models=("m2",))
             save(store, mined(store, "a", new))
-            assert kept(store) == {"p": (new, b"in other words")}
+            assert kept(store) == {"p": new}
 
     def test_the_same_again_changes_nothing(self, store: Store) -> None:
         write(store, "a", "b")
@@ -421,7 +406,7 @@ class TestSavingAgain:
         b = a_pattern(session="b", first_seen=2.0)
         save(store, mined(store, "a", a_pattern()), mined(store, "b", b))
         save(store, mined(store, "a"), mined(store, "b", b))
-        assert kept(store) == {"p": (b, b"as b says p")}
+        assert kept(store) == {"p": b}
         assert missing() == []
 
     @table(("p", "other_too"), [("it alone", False), ("with the other", True)])
@@ -454,15 +439,6 @@ class TestSavingAgain:
         assert found is not None
         assert (found.pattern.intent, found.pattern.tokens) == ("as a says p", 7)
         assert found.pattern.steps[0].result == "a saw it"
-
-    def test_keys_are_renewed_when_only_they_have_changed(self, store: Store) -> None:
-        write(store, "a")
-        found = [mined(store, "a", a_pattern())]
-        for number, key in enumerate((b"1", b"2"), start=1):
-            keys = {PatternId("p"): SearchKeys(words=key, vector=key)}
-            store.learned.save(RULES, found, keys)
-            assert [one[1:] for one in store.patterns.search_rows()] == [(key, key)]
-            assert store.patterns.revision() == number
 
 
 class TestSharing:
@@ -501,7 +477,7 @@ class TestSharing:
         found = {id_: one for id_, one in kept(store).items() if id_ in expected}
         assert found == expected
         first = min(names, key=lambda name: (_late(taught[name][0]), name))
-        for pattern, _ in found.values():
+        for pattern in found.values():
             assert pattern.intent.startswith(first)
             assert (pattern.times, pattern.session_count) == (6, 3)
             assert pattern.models == ("m1", "m2", "m3")
@@ -584,27 +560,23 @@ class TestPassingOver:
         save(store)
         assert store.patterns.revision() == before
 
-    def test_nothing_is_found_by_the_words_of_one_that_went(
+    def test_what_the_earliest_had_is_shown_in_the_words_of_the_next_when_it_went(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
-        """Keys come from the earliest that has a pattern: without it the others have to wait, and
-        those that wait for them.
-        """
-        write(store, "goes", "waits", "waits too", "stays")
-        found = {
-            "goes": [a_pattern("p", "goes")],
-            "waits": [a_pattern("p", "waits", first_seen=2.0), a_pattern("q", "waits")],
-            "waits too": [a_pattern("q", "waits too", first_seen=2.0)],
-            "stays": [a_pattern("r", "stays")],
+        write(store, "goes", "changes", "next", "last")
+        p = {
+            name: a_pattern("p", name, first_seen=float(at), times=at)
+            for at, name in enumerate(("goes", "changes", "next", "last"), start=1)
         }
-        given = [mined(store, name, *patterns) for name, patterns in found.items()]
+        found = [mined(store, name, pattern) for name, pattern in p.items()]
         store.sessions.delete("goes")
-        save(store, *given)
-        assert kept(store).keys() == {"r"}
-        assert missing() == ["waits", "waits too"]
-        save(store, *(mined(store, name, *found[name]) for name in missing()))
+        write(store, "changes", text="something else")
+        save(store, *found)
+        assert missing() == ["changes"]
+        assert kept(store) == {"p": _together([p["next"], p["last"]])}
+        save(store, mined(store, "changes", p["changes"]))
         assert missing() == []
-        assert kept(store)["p"] == (found["waits"][0], b"as waits says p")
+        assert kept(store) == {"p": _together([p["changes"], p["next"], p["last"]])}
 
     def test_a_session_that_is_just_being_deleted(self, store: Store, database_url: str) -> None:
         write(store, "goes", "stays")
@@ -623,11 +595,13 @@ class TestPassingOver:
         write(store, "a", "b")
         save(store, mined(store, "a", a_pattern("p"), a_pattern("q")))
         before, revision = kept(store), store.patterns.revision()
-        found = [mined(store, "a", a_pattern("new")), mined(store, "b", a_pattern("other", "b"))]
-        keys = keys_of(found)
-        del keys[PatternId("other")]
+        without_keys = Episode(session=SessionId("b"), number=1, request="", ending="well")
+        found = [
+            mined(store, "a", a_pattern("new")),
+            mined(store, "b", a_pattern("other", "b"), episodes=(without_keys,)),
+        ]
         with pytest.raises(KeyError):
-            store.learned.save(RULES, found, keys)
+            save(store, *found)
         assert kept(store) == before
         assert store.patterns.revision() == revision
         assert missing() == ["b"]
@@ -713,7 +687,7 @@ class TestDeleting:
         store.sessions.delete("a")
         assert kept(store).keys() == {"q"}
         assert missing() == []
-        for name in ("patterns", "pattern_vectors", "sightings", "mined"):
+        for name in ("patterns", "sightings", "mined"):
             assert sql(f"SELECT count(*) FROM {name}").scalar() == 1
 
     def test_what_was_shown_in_its_words_is_learned_again_from_others(
@@ -745,7 +719,7 @@ class TestDeleting:
         late = a_pattern(session="b", first_seen=2.0, last_seen=9.0, times=5, models=("m2",))
         save(store, mined(store, "a", a_pattern()), mined(store, "b", late))
         store.sessions.delete("b")
-        assert kept(store) == {"p": (a_pattern(), b"as a says p")}
+        assert kept(store) == {"p": a_pattern()}
         assert missing() == []
 
     def test_no_word_of_it_stays_in_any_table(self, store: Store) -> None:
@@ -818,7 +792,7 @@ class TestReading:
         """So that what was read before never means another pattern."""
         write(store, "a")
         save(store, mined(store, "a", a_pattern("p")))
-        (before,) = store.patterns.search_rows()
+        (before,) = store.patterns.list()
         save(store, mined(store, "a"))
         save(store, mined(store, "a", a_pattern("q")))
         assert store.patterns.at([before.row]) == []
@@ -846,21 +820,20 @@ class TestReading:
 
 
 class TestQuarantine:
-    def test_held_patterns_are_listed_apart_and_never_searched(self, store: Store) -> None:
+    def test_held_patterns_are_listed_and_counted_apart(self, store: Store) -> None:
         write(store, "a")
         held = a_pattern("held", quarantined="asks for more")
         save(store, mined(store, "a", a_pattern("p"), held))
         (free,) = store.patterns.list()
         (apart,) = store.patterns.list(quarantined=True)
         assert (free.pattern.id, apart.pattern) == ("p", held)
-        assert [one.row for one in store.patterns.search_rows()] == [free.row]
         assert store.patterns.counts() == {"first_try": 1, "quarantined": 1}
 
     def test_they_follow_what_the_session_teaches_now(self, store: Store) -> None:
         write(store, "a")
         for rule in ("", "rule", "other", ""):
             save(store, mined(store, "a", a_pattern(quarantined=rule)))
-            assert len(store.patterns.search_rows()) == (not rule)
+            assert list(store.patterns.list(quarantined=not rule)) == []
             (found,) = store.patterns.list(quarantined=bool(rule))
             assert found.pattern.quarantined == rule
 
@@ -868,8 +841,9 @@ class TestQuarantine:
         write(store, "a", "b")
         save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
         save(store, mined(store, "a", a_pattern(quarantined="rule")))
-        assert store.patterns.search_rows() == []
         assert list(store.patterns.list()) == []
+        (held,) = store.patterns.list(quarantined=True)
+        assert (held.pattern.intent, held.pattern.session_count) == ("as a says p", 2)
 
 
 class TestRevision:
@@ -925,11 +899,14 @@ class TestUpgrading:
             store.sessions.delete("old")
             assert kept(store) == {}
 
-    def test_looking_at_it_changes_nothing(self, database_url: str) -> None:
+    def test_looking_at_it_changes_nothing(
+        self, database_url: str, sql: Callable[..., Any]
+    ) -> None:
         self.make_the_earlier_database(database_url)
         with Store(database_url, only_looking=True) as store:
             assert not store.is_ready
-            assert store.sessions.get("old").calls == 3
+        assert sql("SELECT version_num FROM alembic_version").scalar() == "0002"
+        assert sql("SELECT calls FROM sessions WHERE id = 'old'").scalar() == 3
         assert find_known(database_url, RULES) is None
 
     def make_the_earlier_database(self, url: str) -> None:

@@ -16,7 +16,6 @@ from journeyman.records import (
     MinedSession,
     Pattern,
     PatternId,
-    SearchKeys,
     Session,
     SessionId,
     Step,
@@ -187,8 +186,7 @@ class TestDeleting:
             writing.finish()
         digest = store.sessions.get("a").digest
         found = MinedSession(session=SessionId("a"), digest=digest, patterns=(a_pattern(),))
-        keys = {PatternId("p"): SearchKeys(words=b"", vector=b"")}
-        store.learned.save("r1", [found], keys)
+        store.learned.save("r1", [found], {})
         (learned,) = store.patterns.list()
         template = store.templates.add(a_template(patterns=(learned.pattern,)))
         store.sessions.delete("a")

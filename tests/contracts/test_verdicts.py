@@ -248,7 +248,13 @@ class TestUpgrading:
         self.make_the_earlier_database(database_url)
         with Store(database_url, only_looking=True) as store:
             assert not store.is_ready
-            assert store.sessions.get("old").calls == 1
+        engine = connect(database_url, busy_timeout_s=1)
+        with engine.connect() as connection:
+            version = connection.execute(sa.text("SELECT version_num FROM alembic_version"))
+            assert version.scalar() == "0001"
+            calls = connection.execute(sa.text("SELECT calls FROM sessions WHERE id = 'old'"))
+            assert calls.scalar() == 1
+        engine.dispose()
 
     def make_the_earlier_database(self, url: str) -> None:
         from alembic import command

@@ -50,7 +50,7 @@ def session_with(number: int, names: Sequence[str]) -> list[dict[str, Any]]:
     long = "x" * 400 + f"\n{text}\n" + "y" * 33_000
     return chat(
         user(f"{TASK}.\n{text}\nThat is all."),
-        call(f"run_{number}", {"command": text, "times": 3}, f"output\n{text}\ndone"),
+        call(f"run_{number}", {"words": text, "times": 3}, f"output\n{text}\ndone"),
         call(f"send_{number}", {"body": nested}, json.dumps({"ok": True, "echo": text})),
         call(f"store_{number}", {"data": encoded}, f"stored {encoded} today"),
         call(f"tell_{number}", {"to": "all"}, long),

@@ -308,7 +308,7 @@ class TestDoctorAndTour:
         assert {one["source"] for one in told["sources"]} == {"codex", "hermes"}
         assert told["import_again"]["new"] == 0
         assert told["learned"]["patterns"] > 100
-        assert told["opening"]["choices"]
+        assert told["opening"]["choices"] or told["opening"]["briefing"]["commands"]
         assert not (user_home / "team.db").exists()
 
     def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:

@@ -208,14 +208,14 @@ class TestCalls:
         # An opening fits the tools and the limits.
         one = server.json("opening", task=TASK, max_patterns=1, format="openai")
         assert one["patterns"] == 1
-        assert server.call("opening", task=TASK, budget_tokens=1).startswith("No examples. ")
+        assert server.call("opening", task=TASK, budget_tokens=1).startswith("Nothing to show. ")
         for tools in ([LOOK_UP], json.dumps([LOOK_UP])):
             fitting = server.call("opening", task=TASK, tools=tools)
             assert "note_down" not in fitting
 
         # An opening for something else is empty.
         text = server.call("opening", task="Xylophone zebra quantum")
-        assert text.startswith("No examples. Nothing that was learned is similar enough")
+        assert text.startswith("Nothing to show. Nothing that was learned is similar enough")
 
 
 class TestWrongCalls:

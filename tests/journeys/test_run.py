@@ -219,9 +219,9 @@ class TestWarm:
     def test_it_says_what_it_used_and_why(self, experienced: Desk) -> None:
         experienced.server.then(says("Done."), says("Done."))
         said = experienced.run(LIST).stdout
-        assert re.search(r"Starting warm: \d examples?, about [\d,]+ tokens", said)
+        assert re.search(r"Starting warm: \d+ commands, \d examples?, about [\d,]+ tokens", said)
         assert "Add medlar to the list in lists/fruit.txt and show it." in said
-        assert re.search(r"why: similar to the task \(0\.\d\d\)", said)
+        assert re.search(r"why: the nearest request \(0\.\d\d\)", said)
         session = experienced.session()["overview"]["session"]
         told = json.loads(experienced.run(LIST, "--json").stdout)
         recorded = session["details"]["opening"]

@@ -15,7 +15,7 @@ from journeyman.reliability.task_types import TYPES_VERSION
 from journeyman.templates import mining
 
 KNOWN_VERDICTS = ((1,), "93221b505af11a9f")
-KNOWN_PATTERNS = ((1, 1, 1, 1), "20cce888728bbc5e")
+KNOWN_PATTERNS = ((1, 1, 1, 2), "308bcc933d7582c6")
 """Versions, and a digest of what the rules answer to the sessions below. When a digest changes,
 raise the version of the rules that changed and enter both here.
 """
@@ -68,7 +68,14 @@ def test_other_answers_mean_another_version(tmp_path: Path) -> None:
             (one.id, one.kind, one.task_type, one.intent, one.steps, one.quarantined)
             for one in (stored.pattern for stored in journeyman.patterns.list())
         )
+        store = journeyman._store
+        rows = store.episodes.rows()
+        whole = store.episodes.at([one.row for one in rows])
+        episodes = [
+            (msgspec.structs.replace(one, at=None), row.words, row.call_words)
+            for one, row in zip(whole, rows, strict=True)
+        ]
     assert len(patterns) > 10
     versions = (outcomes.RULES_VERSION, redaction.RULES_VERSION, TYPES_VERSION)
     assert ((outcomes.RULES_VERSION,), digest(verdicts)) == KNOWN_VERDICTS
-    assert ((*versions, mining.RULES_VERSION), digest(patterns)) == KNOWN_PATTERNS
+    assert ((*versions, mining.RULES_VERSION), digest((patterns, episodes))) == KNOWN_PATTERNS

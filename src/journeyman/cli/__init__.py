@@ -36,8 +36,14 @@ _COMMANDS = {
     ),
     "compare": _Command("comparing:compare", "Warm sessions against cold ones."),
     "learn": _Command("learning:learn", "Learn which calls work, from the sessions that are new."),
+    "playbook": _Command(
+        "playbook:playbook", "What holds in a project: commands, mistakes, files."
+    ),
     "templates": _Command("templates:templates", "Build, show and exchange sets of examples."),
-    "open": _Command("opening:open_", "The examples that a new session should start with."),
+    "open": _Command("opening:open_", "What a new session should start with."),
+    "foresight": _Command(
+        "foresight:foresight", "How much of what sessions needed, openings would have shown."
+    ),
     "run": _Command("running:run", "Have an agent do a task, started warm."),
     "review": _Command("reviewing:review", "Keep what a session teaches; show and undo that."),
     "usage": _Command("usage:usage", "Tokens and cost of sessions."),

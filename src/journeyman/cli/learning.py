@@ -29,9 +29,10 @@ Examples:
 def learn(ctx: click.Context, *, project: str | None, workers: int, as_json: bool) -> None:
     """Learn from the sessions that are new: which calls worked, and what each was for.
 
-    Only sessions that went well teach. What is learned is a pattern: the request, the call or the
-    few calls that served it, and what came back, with secrets and personal data left out. What
-    looks like an instruction to its reader goes into quarantine and is never used.
+    Only what went well teaches: requests whose last calls worked and that the person did not
+    reject. Kept are the calls that served them, the commands and files that they used, and the
+    mistakes with what mended them; secrets, e-mail addresses and the like are left out. What looks
+    like an instruction to its reader goes into quarantine and is never used.
     """
     journeyman = asked.opened(ctx)
     if as_json:

@@ -10,10 +10,18 @@ from journeyman.cli import asked, files, shown
 from journeyman.cli.template_making import TYPE
 from journeyman.journeyman import Journeyman
 from journeyman.records.errors import BadTools, UnknownTemplate
-from journeyman.templates.defaults import BUDGET_TOKENS, FLOOR, MOST_PATTERNS
+from journeyman.settings import STYLES
+from journeyman.templates.defaults import (
+    BUDGET_TOKENS,
+    FLOOR,
+    MOST_OF_TEMPLATE,
+    MOST_PATTERNS,
+)
 from journeyman.templates.files.strict_json import BadJson, read_json
+from journeyman.templates.openings import Style
 from journeyman.templates.shown.opening import Form
 
+_ALL = "*"
 _LARGEST_TOOLS = 20 * 1024 * 1024
 
 
@@ -29,11 +37,17 @@ def _similarity(_ctx: click.Context, _param: click.Parameter, value: float) -> f
 Examples:
   journeyman open "Add a test for an amount split among people"
   journeyman open "Add a test for an amount split among people" --explain
+  journeyman open "create a PR" --project ~/src/app --format text
   journeyman open --template web --format anthropic > opening.json
   journeyman open --type code --tag python --format text
   cat task.txt | journeyman open - --tools tools.json --budget 800""",
 )
 @click.argument("task", nargs=-1, metavar="[TASK]")
+@click.option(
+    "--project",
+    metavar="NAME|DIR",
+    help="Whose experience: a name or a folder; default the current folder's, * for all.",
+)
 @click.option("--template", metavar="NAME", help="Only examples of this template.")
 @click.option("--type", "task_type", type=TYPE, help="Pick a template of this type.")
 @click.option("--tag", "tags", multiple=True, help="Pick a template with this tag; repeatable.")
@@ -48,17 +62,14 @@ Examples:
 @click.option(
     "--budget",
     type=asked.COUNT,
-    default=BUDGET_TOKENS,
-    show_default=True,
-    help="How many tokens it may cost, by estimate.",
+    help=f"How many tokens it may cost, by estimate; default {BUDGET_TOKENS:,}.",
 )
 @click.option(
     "--max",
     "most",
     type=asked.COUNT,
-    default=MOST_PATTERNS,
-    show_default=True,
-    help="How many examples at most.",
+    help=f"How many examples at most; default {MOST_PATTERNS}, or {MOST_OF_TEMPLATE} of a template "
+    "without a task.",
 )
 @click.option(
     "--floor",
@@ -68,6 +79,12 @@ Examples:
     show_default=True,
     help="How similar to the task an example has to be.",
 )
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    help="How it is told: in text with one example, or as messages; default by model and tools.",
+)
+@click.option("--model", default="", help="The model that will read it: settings may name a style.")
 @click.option(
     "--alike",
     is_flag=True,
@@ -85,19 +102,23 @@ def open_(
     ctx: click.Context,
     *,
     task: tuple[str, ...],
+    project: str | None,
     template: str | None,
     task_type: str | None,
     tags: tuple[str, ...],
     form: Form,
-    budget: int,
-    most: int,
+    budget: int | None,
+    most: int | None,
     floor: float,
+    style: Style | None,
+    model: str,
     alike: bool,
     tools: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Print what a new session on TASK should start with: the few examples that fit.
+    """Print what a new session on TASK should start with: the commands that work in this project
+    and are likely to be needed, mistakes that recur, and the nearest earlier requests.
 
     The messages are printed for programs: put them after your system message and before the
     task. Where nothing fits, they are an empty list, and standard error says why. A dash reads TASK
@@ -115,7 +136,10 @@ def open_(
     journeyman = asked.opened(ctx)
     opening = journeyman.opening(
         said,
+        project="" if project == _ALL else project or ".",
         tools=definitions,
+        model=model,
+        style=style,
         budget_tokens=budget,
         max_patterns=most,
         floor=floor,
@@ -130,14 +154,18 @@ def open_(
     from journeyman.cli import opening_shown  # noqa: PLC0415
 
     if explain:
+        if budget is None and said.strip():
+            budget = BUDGET_TOKENS
         opening_shown.show_explained(shown.console(), opening, budget=budget)
         return
     opening_shown.print_messages(opening, form, as_json=as_json)
     if opening.note:
         click.echo(opening.note, err=True)
     elif sys.stderr.isatty() and sys.stdout.isatty():
-        examples = shown.many(len(opening.patterns), "example")
-        click.echo(f"{examples}, {opening.tokens:,} tokens; --explain says why.", err=True)
+        commands = shown.many(len(opening.briefing.commands), "command")
+        examples = shown.many(len(opening.patterns) + len(opening.briefing.episodes), "example")
+        told = f"{commands}, {examples}, {opening.tokens:,} tokens"
+        click.echo(f"{told}; --explain says why.", err=True)
 
 
 def _definitions(name: str) -> Any:

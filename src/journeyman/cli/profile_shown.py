@@ -14,9 +14,11 @@ from journeyman.cli.rates_shown import (
     points_interval,
     spark,
 )
+from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability.learning import Learning
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import By, FailureGroup, Group, Profile
+from journeyman.templates.shown.briefing import remedy_text
 
 _SHOWN_TOOLS = 12
 _SHOWN_FAILURES = 10
@@ -146,3 +148,15 @@ def _show_early_and_late(console: Console, learned: Learning) -> None:
             points_interval(difference),
         )
     console.print(table)
+
+
+def show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:
+    """What would prevent most of the failures, as sessions themselves have shown."""
+    if not remedies:
+        return
+    console.print(Text("\nWhat would prevent most failures", style="bold"))
+    for one in remedies:
+        what = one.target or one.tool
+        share = f"{one.times} of {failures:,} failures"
+        said = f'{what} says "{one.error}": {share}, mended by {remedy_text(one.remedy)}'
+        console.print(Text(f"- {shown.plain(said)}"))

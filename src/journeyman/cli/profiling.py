@@ -8,10 +8,13 @@ import click
 import msgspec
 
 from journeyman.cli import asked, shown
-from journeyman.cli.profile_shown import show_groups, show_profile, show_summary
+from journeyman.cli.profile_shown import show_groups, show_profile, show_remedies, show_summary
 from journeyman.records.errors import WrongInput
 from journeyman.reliability.profile import By, grouped, profile
 from journeyman.reports import draw, write_page
+from journeyman.templates.playbook import RECURRING
+
+_REMEDIES = 3
 
 _file = click.Path(path_type=Path, dir_okay=False)
 
@@ -62,8 +65,10 @@ def profile_command(
     if html:
         write_page(found, judged, html, made_at=time.time())
     groups = grouped(judged, by) if by else ()
+    recurs = len(judged) >= RECURRING
+    remedies = journeyman.remedies(one.id for one in judged)[:_REMEDIES] if recurs else ()
     if as_json:
-        told = msgspec.to_builtins(found)
+        told = msgspec.to_builtins(found) | {"remedies": remedies}
         asked.print_json(told | {"by": by, "groups": groups} if by else told)
         return
     console = shown.console()
@@ -73,6 +78,7 @@ def profile_command(
         show_groups(console, by, groups)
     else:
         show_profile(console, found)
+    show_remedies(console, remedies, failures=found.rate.errors)
     for path in (plot, html):
         if path:
             console.print(f"Written: {path}", style="dim", soft_wrap=True)

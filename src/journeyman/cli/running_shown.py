@@ -154,7 +154,9 @@ class Watching:
             why = opening.note or "as asked"
             self._console.print(Text(f"Starting cold: {shown.plain(why)}"))
             return
-        examples = shown.many(len(opening.patterns), "example")
+        examples = shown.many(len(opening.patterns) + len(opening.briefing.episodes), "example")
+        if opening.briefing.commands:
+            examples = f"{shown.many(len(opening.briefing.commands), 'command')}, {examples}"
         origin = f" of {opening.template}" if opening.template else ""
         about = f"Starting warm: {examples}{origin}, about {opening.tokens:,} tokens"
         self._console.print(Text(about, style="green"))

@@ -86,7 +86,7 @@ _LIST_COLUMNS = (
     ("started", 60),
     ("msgs", 0),
     ("calls", 60),
-    ("tokens", 90),
+    ("tokens", 110),
     ("outcome", 60),
     ("title", 0),
 )

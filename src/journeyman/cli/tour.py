@@ -24,12 +24,14 @@ from journeyman.models.embedded import EmbeddedModel
 from journeyman.records import Call, Verdict
 from journeyman.records.errors import MissingPart
 from journeyman.records.report import ImportReport
+from journeyman.templates.shown.briefing import Briefing, mistake_line
 from journeyman.testing import write_corpus, write_lists
 
 _MOST_BYTES = 200_000_000
 """A tour reads the newest logs up to this size, so that it stays a tour."""
 
 _SHOWN_CALLS = 5
+_SHOWN_COMMANDS, _SHOWN_MISTAKES = 5, 3
 _SHOWN_TOOLS = 6
 _SHOWN_FAILURES = 3
 _SAMPLE_TASK = "Write a test that an amount of money, split among several people, adds up again."
@@ -83,7 +85,7 @@ def _tell(journeyman: Journeyman, samples: Path, *, sample: bool, agent: bool) -
     told = {"sources": totals, "import": report, "import_again": again}
     told |= {"profile": journeyman.profile(), "learned": journeyman.learn()}
     task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
-    told |= {"opening": journeyman.opening(task)}
+    told |= {"opening": journeyman.opening(task, project=_busiest_project(journeyman))}
     told |= {"confirmation": told_confirming(samples.parent), "jobs": told_jobs(samples.parent)}
     asked.print_json(told | ({"agent": _told_agent(samples.parent)} if agent else {}))
 
@@ -180,6 +182,25 @@ def _next_task(journeyman: Journeyman) -> str:
     return next((one.pattern.intent for one in journeyman.patterns.list(limit=1)), "anything")
 
 
+def _busiest_project(journeyman: Journeyman) -> str:
+    found = [one for one in journeyman.sessions.projects() if one.project]
+    return max(found, key=lambda one: (one.sessions, one.project)).project if found else ""
+
+
+def _show_briefing(console: Console, briefing: Briefing) -> None:
+    """The first lines of what a model is told."""
+    where = f" in {briefing.project}" if briefing.project else ""
+    if briefing.commands:
+        console.print(Text(f"Commands that work{where}, likeliest for this task first:"))
+        for command in briefing.commands[:_SHOWN_COMMANDS]:
+            counted = f"worked {command.worked} of {command.worked + command.failed} times"
+            console.print(Text(f"- {shown.plain(command.form)}  ").append(counted, style="dim"))
+    if briefing.mistakes:
+        console.print(Text(f"Mistakes that recur{where}:"))
+        for mistake in briefing.mistakes[:_SHOWN_MISTAKES]:
+            console.print(Text(f"- {shown.plain(mistake_line(mistake))}"))
+
+
 def _show_opening(console: Console, journeyman: Journeyman, *, is_sample: bool) -> None:
     with shown.counting_bar("Learning") as progress:
         learned = journeyman.learn(progress=progress)
@@ -188,16 +209,18 @@ def _show_opening(console: Console, journeyman: Journeyman, *, is_sample: bool) 
         f"{shown.many(learned.patterns, 'pattern')} that worked, secrets taken out."
     )
     task = _SAMPLE_TASK if is_sample else _next_task(journeyman)
-    opening = journeyman.opening(task)
+    opening = journeyman.opening(task, project=_busiest_project(journeyman))
     console.print(Text(f'A session on "{shown.one_line(task, 60)}" would start with:'))
     if opening.is_empty:
         console.print(Text(opening.note))
         return
+    _show_briefing(console, opening.briefing)
     for number, choice in enumerate(opening.choices, start=1):
         show_pattern(console, choice.pattern, number=number, full=False)
         console.print(Text(f"   why: {shown.plain(choice.reason)}", style="dim"))
     count = len(opening.inject([{"role": "user", "content": task}]))
     console.print(f"{count - 1} messages, about {opening.tokens:,} tokens, put before your own.")
+    console.print("`journeyman playbook` shows all that holds in a project.", style="dim")
 
 
 def _show_search(console: Console, journeyman: Journeyman) -> None:

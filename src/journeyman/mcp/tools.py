@@ -57,9 +57,11 @@ def _profile(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
 def _opening(journeyman: Journeyman, arguments: Mapping[str, Any]) -> Answered:
     given = read_arguments("opening", arguments, _OPENING_SCHEMA)
     form = given.pop("format", "text")
-    opening = journeyman.opening(given.pop("task"), **given)
+    # A host starts the server in the folder that its agent works in.
+    project = given.pop("project", ".")
+    opening = journeyman.opening(given.pop("task"), project=project, **given)
     if form == "text":
-        return Answered(text=opening.messages("text") or f"No examples. {opening.note}")
+        return Answered(text=opening.messages("text") or f"Nothing to show. {opening.note}")
     return as_json(compact.opening_answer(opening, form))
 
 
@@ -88,6 +90,11 @@ _OPENING_SCHEMA = object_schema(
         "task": {
             "type": "string",
             "description": "What the session is to do, in the words of the request.",
+        },
+        "project": {
+            "type": "string",
+            "description": "Whose experience: the name of a repository or a folder; without it, "
+            "that of the current folder.",
         },
         "template": {
             "type": "string",

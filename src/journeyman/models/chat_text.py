@@ -1,7 +1,8 @@
 """Messages and tool definitions as the text a small ChatML model reads. Its own template knows no
 tools, so they stand in the first system turn, calls in tags of the assistant's turns, and results
 in tags of the user's. Each turn depends on its message alone: what was rendered once stays the
-beginning of all that follows, and the engine's prefix cache keeps hitting.
+beginning of all that follows, and the engine's prefix cache keeps hitting. (Only a list of very
+many tools goes when there are calls to go by.)
 """
 
 import json
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from journeyman.models.model import JsonObject
+from journeyman.models.tool_list import definition, tool_lines
 
 CALL_OPENS, CALL_ENDS = "<tool_call>", "</tool_call>"
 
@@ -17,8 +19,12 @@ _HOW_TO_CALL = (
     f'To use a tool, reply with {CALL_OPENS}{{"name": ..., "arguments": {{...}}}}{CALL_ENDS}. '
     "When the task is done, reply in words."
 )
-_LONGEST_SENTENCE = 160
-_LONGEST_CHOICE = 80
+
+_MOST_LISTED = 16
+"""More tools than that are listed only while there is no call to go by. Such a list takes much of a
+small window, and in four comparisons on 40 to 60 requests the embedded model chose the right tool
+6 to 10 points less often with even a short list than from examples alone; the grammar lets it call
+every tool all the same."""
 
 # What begins a token that steers the model, or a tag of ours: inside a message it is only text.
 # Beside `<|…|>` these are what the tokenizer of SmolLM2 takes for more than its letters.
@@ -26,7 +32,6 @@ _STEERING = re.compile(
     r"<(?=\||/?tool_(?:call|response)|(?:repo_?name|file_sep|filename|gh_stars|empty_output"
     r"|issue_(?:start|comment|closed)|jupyter_(?:start|text|code|output|script))>)"
 )
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def prompt_text(messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> str:
@@ -41,7 +46,8 @@ def chat_text(messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) 
     system, others = _DEFAULT_SYSTEM, messages
     if _role(messages[0]) == "system":
         system, others = content_text(messages[0].get("content")), messages[1:]
-    turns = [_turn("system", _with_tools(system, tools)), *map(_message, others)]
+    listed = () if len(tools) > _MOST_LISTED and _has_examples(others) else tools
+    turns = [_turn("system", _with_tools(system, listed, tools)), *map(_message, others)]
     return "".join(turns).encode("utf-8", "replace").decode()
 
 
@@ -53,12 +59,6 @@ def content_text(content: object) -> str:
         return content if isinstance(content, str) else ""
     parts = (part if isinstance(part, Mapping) else {"text": part} for part in content)
     return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
-
-
-def definition(tool: JsonObject) -> JsonObject:
-    """The function that a tool definition describes."""
-    inner = tool.get("function")
-    return inner if isinstance(inner, Mapping) else tool
 
 
 def _role(message: JsonObject) -> str:
@@ -109,50 +109,16 @@ def _escaped(text: str) -> str:
     return _STEERING.sub(r"\\u003c", text)
 
 
-def _with_tools(system: str, tools: Sequence[JsonObject]) -> str:
+def _has_examples(messages: Sequence[JsonObject]) -> bool:
+    """Whether a call was made before the last request."""
+    requests = [place for place, one in enumerate(messages) if _role(one) == "user"]
+    before = messages[: requests[-1]] if requests else ()
+    return any(_role(one) == "assistant" and one.get("tool_calls") for one in before)
+
+
+def _with_tools(system: str, listed: Sequence[JsonObject], callable_: Sequence[JsonObject]) -> str:
     system = _harmless(system)
-    if not tools:
+    if not callable_:
         return system
-    lines = "\n".join(_harmless(_tool(definition(tool))) for tool in tools)
-    return f"{system}\n\nTools:\n{lines}\n\n{_HOW_TO_CALL}"
-
-
-def _tool(function: JsonObject) -> str:
-    """A tool in one line: its name, its parameters (a `?` where they may be left out), its use."""
-    schema = function.get("parameters")
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    required = schema.get("required") if isinstance(schema, Mapping) else None
-    parameters = ", ".join(
-        f"{name}{'' if name in (required or ()) else '?'}: {_kind(value)}"
-        for name, value in (properties or {}).items()
-    )
-    use = _first_sentence(function.get("description"))
-    return f"{function.get('name', '')}({parameters}){': ' + use if use else ''}"
-
-
-def _kind(schema: object) -> str:
-    """What a parameter takes, in a word or as a short list of choices."""
-    if not isinstance(schema, Mapping):
-        return "any"
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        listed = "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-        if len(listed) <= _LONGEST_CHOICE:
-            return listed
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(branches, list):
-        return "|".join(dict.fromkeys(map(_kind, branches)))
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return "|".join(map(str, kind))
-    if kind == "array" and "items" in schema:
-        return f"{_kind(schema['items'])}[]"
-    return str(kind or "any")
-
-
-def _first_sentence(description: object) -> str:
-    text = " ".join(str(description or "").split())
-    sentence = _SENTENCE_ENDS.split(text, maxsplit=1)[0]
-    if len(sentence) <= _LONGEST_SENTENCE:
-        return sentence
-    return sentence[: _LONGEST_SENTENCE - 1] + "…"
+    lines = "\n".join(map(_harmless, tool_lines(listed)))
+    return "\n\n".join(filter(None, [system, lines and f"Tools:\n{lines}", _HOW_TO_CALL]))

@@ -12,11 +12,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from journeyman.models.chat_text import definition, prompt_text
+from journeyman.models.chat_text import prompt_text
 from journeyman.models.engine import Event, engine_library, find_weights, shared_engine
 from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reply_grammar import reply_grammar
 from journeyman.models.reply_text import new_ids, read_reply, settled
+from journeyman.models.tool_list import definition
 from journeyman.records import Tokens
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 

@@ -10,8 +10,9 @@ allows more than the schema does and never less.
 import json
 from collections.abc import Mapping, Sequence
 
-from journeyman.models.chat_text import CALL_ENDS, CALL_OPENS, definition
+from journeyman.models.chat_text import CALL_ENDS, CALL_OPENS
 from journeyman.models.model import JsonObject
+from journeyman.models.tool_list import definition
 
 Schema = dict[str, object]
 

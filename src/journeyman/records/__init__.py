@@ -5,6 +5,15 @@ No I/O here, and no room above is known.
 """
 
 from journeyman.records.call import Call, join_calls
+from journeyman.records.episode import (
+    CommandUse,
+    Ending,
+    Episode,
+    FileUse,
+    MinedSession,
+    Mistake,
+    SearchKeys,
+)
 from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
 from journeyman.records.knowledge import (
     EntryChange,
@@ -19,12 +28,10 @@ from journeyman.records.knowledge import (
 )
 from journeyman.records.message import Message, MessageKind, Recorded, Role, ToolCall
 from journeyman.records.pattern import (
-    MinedSession,
     Pattern,
     PatternId,
     PatternKind,
     PatternType,
-    SearchKeys,
     Step,
 )
 from journeyman.records.session import (
@@ -50,9 +57,13 @@ from journeyman.records.verdict import JudgedCall, JudgedSession, Kind, Status, 
 
 __all__ = [
     "Call",
+    "CommandUse",
     "Effect",
+    "Ending",
     "EntryChange",
+    "Episode",
     "FileChange",
+    "FileUse",
     "Fragment",
     "Gain",
     "Imported",
@@ -68,6 +79,7 @@ __all__ = [
     "Message",
     "MessageKind",
     "MinedSession",
+    "Mistake",
     "Pattern",
     "PatternId",
     "PatternKind",

@@ -66,25 +66,3 @@ class Pattern(Struct, frozen=True, kw_only=True):
     def tools(self) -> tuple[str, ...]:
         """The tools of all steps, each once, in order."""
         return tuple(dict.fromkeys(step.tool for step in self.steps))
-
-
-class MinedSession(Struct, frozen=True, kw_only=True):
-    """What one session teaches, and what the session was then: its digest, outcome and end.
-    `reason` says why it teaches nothing, where it may not.
-    """
-
-    session: SessionId
-    digest: str
-    outcome: float | None = None
-    end_reason: str = ""
-    reason: str = ""
-    patterns: tuple[Pattern, ...] = ()
-
-
-class SearchKeys(Struct, frozen=True, kw_only=True, gc=False):
-    """What a pattern is found by, as arrays' bytes: its words as unsigned numbers of four bytes,
-    its vector as floats of two.
-    """
-
-    words: bytes
-    vector: bytes

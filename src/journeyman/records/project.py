@@ -80,6 +80,15 @@ def project_name(folder: str) -> str:
     return name
 
 
+def is_in_project(stored: str, name: str) -> bool:
+    """Whether a session of the project `stored` belongs to the one named, whatever the case: it is
+    the same, or ends in it (`cli` and `acme/cli` mean `github.com/acme/cli`), or is known only by
+    its last part.
+    """
+    stored, name = stored.casefold(), name.casefold().rstrip("/")
+    return stored in (name, name.rpartition("/")[2]) or stored.endswith(f"/{name}")
+
+
 def is_home_folder(folder: str) -> bool:
     """Whether a path looks like somebody's home, which holds projects and is none."""
     return re.fullmatch(_HOME, _plain(folder)) is not None

@@ -138,7 +138,7 @@ def mine_again(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None
 
 
 def bump(connection: sa.Connection) -> None:
-    """Say that the patterns have changed."""
+    """Say that patterns or episodes have changed."""
     connection.execute(
         revisions.update()
         .where(revisions.c.name == "patterns")

@@ -7,27 +7,20 @@ the same again changes nothing.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import MinedSession, Pattern, PatternId, SearchKeys, SessionId
 from journeyman.store import counting
 from journeyman.store.counting import Key, Seen
+from journeyman.store.episodes import EpisodeKey, episode_values
 from journeyman.store.rows import storable
-from journeyman.store.tables import mined, pattern_vectors, patterns, sessions, sightings
+from journeyman.store.tables import episodes, mined, patterns, sessions, sightings
 from journeyman.store.values import json_text, parts
 
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _UPDATE_PATTERN = patterns.update().where(patterns.c.row_id == _this_row)
-_STORED: sa.Select[Any] = (
-    sa.select(
-        patterns,
-        sessions.c.id.label("shown"),
-        pattern_vectors.c.words,
-        pattern_vectors.c.vector,
-    )
-    .join(sessions, sessions.c.row_id == patterns.c.origin_row)
-    .join(pattern_vectors, pattern_vectors.c.pattern_row == patterns.c.row_id, isouter=True)
+_STORED: sa.Select[Any] = sa.select(patterns, sessions.c.id.label("shown")).join(
+    sessions, sessions.c.row_id == patterns.c.origin_row
 )
 
 
@@ -43,7 +36,7 @@ class Keeping:
     """Keeps what sessions taught, on an open transaction."""
 
     def __init__(
-        self, connection: sa.Connection, rules: str, keys: Mapping[PatternId, SearchKeys]
+        self, connection: sa.Connection, rules: str, keys: Mapping[EpisodeKey, SearchKeys]
     ) -> None:
         self._connection = connection
         self._rules = rules
@@ -53,14 +46,12 @@ class Keeping:
     def keep(self, found: Iterable[MinedSession]) -> None:
         """Keep all of it, but for sessions that changed or went since they were mined."""
         given = {one.session: one for one in found}
-        offers = _offers(given.values())
-        rows = _whole(given, offers, self._session_rows(given))
+        rows = self._session_rows(given)
         taken = [one for one in given.values() if one.session in rows]
         if not taken:
             return
         before = counting.sightings_in(self._connection, list(rows.values()))
-        kept = {id_: offer for id_, offer in offers.items() if offer.session in rows}
-        pattern_rows = self._show(kept, rows)
+        pattern_rows = self._show(_offers(taken), rows)
         after = {
             (pattern_rows[pattern.id], rows[one.session]): Seen.of(pattern)
             for one in taken
@@ -68,6 +59,8 @@ class Keeping:
         }
         self._count(before, after)
         self._drop_orphans(list(rows.values()), frozenset(pattern_rows.values()))
+        for one in taken:
+            self._replace_episodes(one, rows[one.session])
         self._mark(taken, rows)
         if self._has_changed:
             counting.bump(self._connection)
@@ -107,7 +100,7 @@ class Keeping:
                 continue
             shown = _age(old.shown_at, old.shown)
             is_obsolete = old.shown in session_rows
-            if (is_obsolete or offer.age < shown) and self._differs(old, values):
+            if (is_obsolete or offer.age < shown) and _differs(old, values):
                 updated.append({"this_row": old.row_id, **values})
             if is_obsolete and offer.age > shown:
                 later.append(offer)
@@ -117,9 +110,7 @@ class Keeping:
             self._connection.execute(_UPDATE_PATTERN, updated)
         rows = {id_: row.row_id for id_, row in stored.items()}
         rows |= self._rows_of([one["id"] for one in inserted])
-        changed = [PatternId(one["id"]) for one in (*inserted, *updated)]
-        self._has_changed |= bool(changed)
-        self._set_keys({rows[id_]: offers[id_].pattern for id_ in changed})
+        self._has_changed |= bool(inserted or updated)
         self._look_for_earlier({rows[offer.pattern.id]: offer for offer in later})
         return rows
 
@@ -138,24 +129,23 @@ class Keeping:
                 found[PatternId(id_)] = row
         return found
 
-    def _differs(self, old: sa.Row[Any], values: Mapping[str, Any]) -> bool:
-        if any(getattr(old, name) != value for name, value in values.items()):
-            return True
-        keys = None if old.quarantined else self._keys[old.id]
-        return keys is not None and (old.words, old.vector) != (keys.words, keys.vector)
-
-    def _set_keys(self, shown: Mapping[int, Pattern]) -> None:
-        """Replace what patterns are found by; one in quarantine is found by nothing."""
-        for some in parts(list(shown)):
-            of_these = pattern_vectors.c.pattern_row.in_(some)
-            self._connection.execute(pattern_vectors.delete().where(of_these))
-        values = [
-            {"pattern_row": row, **msgspec.structs.asdict(self._keys[one.id])}
-            for row, one in shown.items()
-            if not one.quarantined
+    def _replace_episodes(self, one: MinedSession, session_row: int) -> None:
+        new = [
+            {"session_row": session_row, **episode_values(episode, self._keys)}
+            for episode in one.episodes
         ]
-        if values:
-            self._connection.execute(pattern_vectors.insert(), values)
+        columns = [column for column in episodes.c if column.name != "row_id"]
+        asked = (
+            sa.select(*columns)
+            .where(episodes.c.session_row == session_row)
+            .order_by(episodes.c.row_id)
+        )
+        if [dict(row._mapping) for row in self._connection.execute(asked)] == new:  # noqa: SLF001 - its public name
+            return
+        self._has_changed = True
+        self._connection.execute(episodes.delete().where(episodes.c.session_row == session_row))
+        if new:
+            self._connection.execute(episodes.insert(), new)
 
     def _look_for_earlier(self, shown: Mapping[int, _Offer]) -> None:
         """Patterns that their own session now has later than before: another session may be the
@@ -220,24 +210,8 @@ def _offers(found: Iterable[MinedSession]) -> dict[PatternId, _Offer]:
     return offers
 
 
-def _whole(
-    given: Mapping[SessionId, MinedSession],
-    offers: Mapping[PatternId, _Offer],
-    rows: Mapping[SessionId, int],
-) -> dict[SessionId, int]:
-    """The sessions, without those that have a pattern in common with an earlier one that is not
-    among them any more: the keys were made of its words. They are mined another time.
-    """
-    left = dict(rows)
-    while True:
-        fitting = {
-            name: row
-            for name, row in left.items()
-            if all(offers[pattern.id].session in left for pattern in given[name].patterns)
-        }
-        if len(fitting) == len(left):
-            return fitting
-        left = fitting
+def _differs(old: sa.Row[Any], values: Mapping[str, Any]) -> bool:
+    return any(getattr(old, name) != value for name, value in values.items())
 
 
 def _values(pattern: Pattern, session_row: int) -> dict[str, Any]:

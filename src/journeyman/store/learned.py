@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from journeyman.records import MinedSession, PatternId, SearchKeys
+from journeyman.records import MinedSession, SearchKeys
 from journeyman.store.choosing import conditions
 from journeyman.store.counting import bump, mine_again, recount
 from journeyman.store.engine import explained, writing
+from journeyman.store.episodes import EpisodeKey
 from journeyman.store.keeping import Keeping
-from journeyman.store.tables import mined, patterns, sessions, sightings
+from journeyman.store.tables import episodes, mined, patterns, sessions, sightings
 from journeyman.store.values import parts
 
 _LOCK = sa.text("SELECT pg_advisory_xact_lock(7263503)")
@@ -63,11 +64,10 @@ class Learned:
         self,
         rules: str,
         found: Sequence[MinedSession],
-        keys: Mapping[PatternId, SearchKeys],
+        keys: Mapping[EpisodeKey, SearchKeys],
     ) -> None:
         """Keep what sessions taught in the place of what they taught before: all of it or none.
-        Sessions that changed or went meanwhile are passed over, and later ones that have a pattern
-        in common with them, since `keys` holds those of the earliest; they stay missing.
+        Sessions that changed or went meanwhile are passed over; they stay missing.
         """
         with writing(self._engine, "keeping what was learned") as connection:
             _wait_for_others(connection)
@@ -82,9 +82,12 @@ def forget_session(connection: sa.Connection, session_row: int) -> None:
     are mined again, so that these are shown in their words.
     """
     _wait_for_others(connection)
+    gone = connection.execute(episodes.delete().where(episodes.c.session_row == session_row))
     asked = sa.select(sightings.c.pattern_row).where(sightings.c.session_row == session_row)
     seen = set(connection.execute(asked).scalars())
     if not seen:
+        if gone.rowcount:
+            bump(connection)
         return
     mine_again(connection, patterns.c.origin_row == session_row)
     connection.execute(sightings.delete().where(sightings.c.session_row == session_row))

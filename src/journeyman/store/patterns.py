@@ -1,5 +1,5 @@
-"""Patterns as they are read: found by id, listed, and as arrays for a search. How they come into
-the store is `learned`'s business.
+"""Patterns as they are read: found by id, and listed. How they come into the store is `learned`'s
+business.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,7 @@ import sqlalchemy as sa
 
 from journeyman.records import Pattern, PatternId, SessionId, Step
 from journeyman.store.engine import explained
-from journeyman.store.tables import (
-    mined,
-    pattern_vectors,
-    patterns,
-    revisions,
-    sessions,
-    sightings,
-)
+from journeyman.store.tables import mined, patterns, revisions, sessions, sightings
 from journeyman.store.values import parts
 
 _decode_steps = msgspec.json.Decoder(tuple[Step, ...]).decode
@@ -37,14 +30,6 @@ class StoredPattern(NamedTuple):
     pattern: Pattern
 
 
-class SearchRow(NamedTuple):
-    """What one pattern is found by."""
-
-    row: int
-    words: bytes
-    vector: bytes
-
-
 class Patterns:
     """The patterns of a store."""
 
@@ -52,16 +37,10 @@ class Patterns:
         self._engine = engine
 
     def revision(self) -> int:
-        """A number that grows whenever a pattern comes, goes or changes."""
+        """A number that grows whenever a pattern or an episode comes, goes or changes."""
         asked = sa.select(revisions.c.number).where(revisions.c.name == "patterns")
         with explained(self._engine.url, "looking at patterns"), self._engine.connect() as one:
             return int(one.execute(asked).scalar_one_or_none() or 0)
-
-    def search_rows(self) -> list[SearchRow]:
-        """What all patterns are found by that may be in an opening, in the order they came."""
-        asked = sa.select(pattern_vectors).order_by(pattern_vectors.c.pattern_row)
-        with explained(self._engine.url, "reading patterns"), self._engine.connect() as one:
-            return [SearchRow._make(row) for row in one.execute(asked)]
 
     def at(self, rows: Sequence[int]) -> list[StoredPattern]:
         """The patterns at these rows, in this order; rows that have gone are left out."""

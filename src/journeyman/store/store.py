@@ -13,6 +13,7 @@ from journeyman.records.errors import JourneymanError
 from journeyman.store.accounts import Accounts
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import connect, explained, writing
+from journeyman.store.episodes import Episodes
 from journeyman.store.job_claims import JobClaims
 from journeyman.store.jobs import Jobs
 from journeyman.store.learned import Learned
@@ -45,6 +46,7 @@ class Store:
         self.accounts = Accounts(self._engine)
         self.verdicts = Verdicts(self._engine)
         self.learned = Learned(self._engine)
+        self.episodes = Episodes(self._engine)
         self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
         self.reviews = Reviews(self._engine)

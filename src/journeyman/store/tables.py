@@ -166,14 +166,26 @@ patterns = sa.Table(
     sqlite_autoincrement=True,
 )
 
-pattern_vectors = sa.Table(
-    "pattern_vectors",
+episodes = sa.Table(
+    "episodes",
     metadata,
-    # A table of their own, so that a search reads them without the texts. Patterns in quarantine
-    # are not in it.
-    _of_pattern(),
+    sa.Column("row_id", _row_id, primary_key=True),
+    _of_session("session_row", nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("at", sa.Double),
+    sa.Column("ending", sa.Text, nullable=False),
+    sa.Column("quarantined", sa.Text, nullable=False),
+    sa.Column("tokens", sa.Integer, nullable=False),
+    # What it is found by, and what playbooks count; read without the texts below.
     sa.Column("words", sa.LargeBinary, nullable=False),
+    sa.Column("call_words", sa.LargeBinary, nullable=False),
     sa.Column("vector", sa.LargeBinary, nullable=False),
+    sa.Column("call_vector", sa.LargeBinary, nullable=False),
+    sa.Column("facts", sa.Text, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("steps", sa.Text, nullable=False),
+    sa.UniqueConstraint("session_row", "number", name="one_episode_a_number"),
+    sqlite_autoincrement=True,
 )
 
 sightings = sa.Table(

@@ -47,12 +47,13 @@ def clean_pattern(
     )
     shown_intent = clipped(shown_intent)
     suspicion = find_suspicion(_texts(steps), requests=(intent,))
+    rule = "" if suspicion is None else suspicion.rule
     return Pattern(
-        id=PatternId(pattern_id(kind, shown_intent, shown)),
+        id=PatternId(pattern_id(kind, shown_intent, shown, rule)),
         kind=kind,
         intent=shown_intent,
         steps=shown,
-        quarantined="" if suspicion is None else suspicion.rule,
+        quarantined=rule,
     )
 
 

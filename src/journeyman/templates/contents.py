@@ -21,7 +21,8 @@ _FIRST = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
 
 def arranged(patterns: Sequence[Pattern]) -> list[Pattern]:
     """Patterns in the order in which a template shows them: those seen most first, but of each
-    tool one before there is a second of any.
+    tool one before there is a second of any. What was seen in one session only comes last, unless
+    all patterns are of one session.
     """
     ranked = sorted(
         patterns,
@@ -30,9 +31,9 @@ def arranged(patterns: Sequence[Pattern]) -> list[Pattern]:
     by_tools: defaultdict[tuple[str, ...], int] = defaultdict(int)
     rounds = []
     for number, pattern in enumerate(ranked):
-        rounds.append((by_tools[pattern.tools], number))
+        rounds.append((pattern.session_count < 2, by_tools[pattern.tools], number))
         by_tools[pattern.tools] += 1
-    return [ranked[number] for _, number in sorted(rounds)]
+    return [ranked[number] for *_, number in sorted(rounds)]
 
 
 def type_of(judged: Sequence[JudgedSession]) -> PatternType:

@@ -4,8 +4,10 @@ BUDGET_TOKENS = 1_500
 """What an opening may cost."""
 
 MOST_PATTERNS = 6
-"""As many examples as help: studies found one to three whole runs best, and ours are single
-calls and short sequences."""
+"""As many examples as help at most: studies found one to three whole runs best."""
+
+MOST_OF_TEMPLATE = 15
+"""As many patterns of a template are shown that is loaded without a task."""
 
 FLOOR = 0.3
 """Below this similarity two texts have no more in common than any two: the nearest of 1,300

@@ -1,5 +1,5 @@
-"""Learning: every session that is new or has changed is judged, mined, and its patterns kept, each
-with what it is found by. An interruption loses no more than one batch.
+"""Learning: every session that is new or has changed is judged, mined, and its episodes and
+patterns are kept. Each session is saved by itself: an interruption costs the one in hand.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,17 +15,17 @@ from journeyman.records import (
     JudgedSession,
     Message,
     MinedSession,
-    Pattern,
-    PatternId,
     SearchKeys,
     SessionOverview,
     join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, UnknownSession
+from journeyman.store.episodes import EpisodeKey
 from journeyman.store.store import Store
 from journeyman.templates.cost import tokens_of
+from journeyman.templates.examples import call_text, example_of
 from journeyman.templates.mining.miner import CallKey, call_key, mine
-from journeyman.templates.selecting.words import words_of
+from journeyman.templates.selecting.words import words
 
 Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
@@ -33,7 +33,8 @@ Progress = Callable[[int, int], None]
 _COPIES = ("compression", "branch", "unknown")
 """Kinds of lineage in which recorders write down again what the parent has."""
 
-_BATCH = 64
+_BATCH = 16
+"""How many sessions are in memory at a time."""
 
 _PASSES = 5
 """What one session teaches may show that another has to be gone through again, which had the same
@@ -87,13 +88,11 @@ class Learning:
         """Learn from these sessions, whether they are known or not."""
         done = 0
         for start in range(0, len(session_ids), _BATCH):
-            some = session_ids[start : start + _BATCH]
-            found = []
-            for one in self._mined(some, executor):
-                found.append(self._costed(one))
+            for one in self._mined(session_ids[start : start + _BATCH], executor):
+                found = self._costed(one)
+                self._store.learned.save(self._rules, [found], self._keys(found))
                 done += 1
                 progress(done, len(session_ids))
-            self._store.learned.save(self._rules, found, self._keys(found))
         return done
 
     def _mined(
@@ -132,24 +131,32 @@ class Learning:
         return frozenset(map(call_key, join_calls(self._messages(lineage.parent))))
 
     def _costed(self, found: MinedSession) -> MinedSession:
-        costed = tuple(
-            msgspec.structs.replace(one, tokens=tokens_of(one, self._embedder.count_tokens))
-            for one in found.patterns
+        count = self._embedder.count_tokens
+        return msgspec.structs.replace(
+            found,
+            episodes=tuple(
+                msgspec.structs.replace(one, tokens=tokens_of(example_of(one), count))
+                for one in found.episodes
+            ),
+            patterns=tuple(
+                msgspec.structs.replace(one, tokens=tokens_of(one, count)) for one in found.patterns
+            ),
         )
-        return msgspec.structs.replace(found, patterns=costed)
 
-    def _keys(self, found: Iterable[MinedSession]) -> dict[PatternId, SearchKeys]:
-        patterns: dict[PatternId, Pattern] = {}
-        for pattern in (pattern for one in found for pattern in one.patterns):
-            known = patterns.setdefault(pattern.id, pattern)
-            if pattern.age < known.age:  # the one that will be shown
-                patterns[pattern.id] = pattern
-        vectors = self._embedder.embed([pattern.intent for pattern in patterns.values()])
+    def _keys(self, found: MinedSession) -> dict[EpisodeKey, SearchKeys]:
+        requests = [one.request for one in found.episodes]
+        calls = [call_text(one) for one in found.episodes]
+        vectors = self._embedder.embed([*requests, *calls]).astype(np.float16)
         return {
-            pattern.id: SearchKeys(
-                words=words_of(pattern).tobytes(), vector=vector.astype(np.float16).tobytes()
+            (one.session, one.number): SearchKeys(
+                words=words(request).tobytes(),
+                call_words=words(said).tobytes(),
+                vector=vectors[at].tobytes(),
+                call_vector=vectors[at + len(requests)].tobytes(),
             )
-            for pattern, vector in zip(patterns.values(), vectors, strict=True)
+            for at, (one, request, said) in enumerate(
+                zip(found.episodes, requests, calls, strict=True)
+            )
         }
 
 

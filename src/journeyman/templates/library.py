@@ -321,7 +321,7 @@ def _nothing_to_build(scanned: int, qualified: int, chosen: Chosen) -> str:
         return f"There is no session{which}. Import more, or ask for fewer messages."
     why = "none of their calls is worth repeating"
     if not qualified:
-        why = "they failed, ended in disorder, or had no calls"
+        why = "they failed, nothing in them ended well, or they had no calls"
     return (
         f"None of the {scanned} sessions{which} teaches anything: {why}. "
         "`journeyman learn` counts the reasons."

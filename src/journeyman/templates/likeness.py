@@ -1,5 +1,7 @@
 """When two patterns are the same: equal work with other values. What is particular to one case
 (numbers, ids, dates, addresses, placeholders) is masked, and what is left makes the pattern's id.
+Of a shell command the programs with their forms count, of a file that is read its name. The request
+belongs to the id of a sequence only: one command serves many requests and is one pattern.
 
 A rule on the text and not a distance between texts, so that merging is associative: whatever the
 order in which sessions are learned, and on whichever machine, the same patterns come together.
@@ -13,6 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from journeyman.records import PatternId, PatternKind, Step
+from journeyman.templates.commands import commands_of
+from journeyman.templates.tool_translation import file_path, operation_of, shell_command
 
 _LONGEST = 400
 """How much of a text is compared: texts that begin alike for so long are alike."""
@@ -27,6 +31,9 @@ _PARTICULAR = re.compile(
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:|<[a-z_]+:\d+>)?[/\\]?[\w.@+ -]*(?:[/\\][\w.@+ <>:*-]*)+"
 )
+_PATH_PARTS = 2
+"""How much of the path of a file that is read counts: checkouts are in different places."""
+
 _NOT_A_WORD = re.compile(r"[^\w#]+")
 
 
@@ -41,11 +48,27 @@ def _masked_head(text: str) -> str:
     return _NOT_A_WORD.sub(" ", plain.casefold()).strip()[:_LONGEST]
 
 
-def pattern_id(kind: PatternKind, intent: str, steps: Sequence[Step]) -> PatternId:
-    """The id of a pattern: the same for equal work."""
-    work = [[step.tool, _masked_arguments(step.arguments), step.worked] for step in steps]
-    content = json.dumps([kind, masked(intent), work], sort_keys=True)
+def pattern_id(
+    kind: PatternKind, intent: str, steps: Sequence[Step], quarantined: str = ""
+) -> PatternId:
+    """The id of a pattern: the same for equal work. What is in quarantine is a pattern of its own,
+    so that it takes no sound one with it.
+    """
+    work = [[step.tool, _work(step), step.worked] for step in steps]
+    named: list[str | int] = [kind, masked(intent)] if kind == "sequence" else [len(steps)]
+    named += [quarantined] if quarantined else []
+    content = json.dumps([*named, work], sort_keys=True)
     return PatternId(hashlib.sha256(content.encode()).hexdigest()[:20])
+
+
+def _work(step: Step) -> Any:
+    commands = commands_of(shell_command(step.tool, step.arguments))
+    if commands:
+        return [[one.name, masked(one.form)] for one in commands]
+    path = file_path(step.tool, step.arguments)
+    if path and operation_of(step.tool, step.arguments) == "read":
+        return "/".join(path.replace("\\", "/").split("/")[-_PATH_PARTS:]).casefold()
+    return _masked_arguments(step.arguments)
 
 
 def _masked_arguments(arguments: str) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 from journeyman.records import Template
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import Profile
@@ -37,9 +39,11 @@ class Experience(Protocol):
         self,
         task: str = ...,
         *,
+        project: "Path | str" = ...,
         tools: Sequence[Mapping[str, Any]] | None = ...,
-        budget_tokens: int = ...,
-        max_patterns: int = ...,
+        model: str = ...,
+        budget_tokens: int | None = ...,
+        max_patterns: int | None = ...,
         alike: bool = ...,
         template: str | None = ...,
     ) -> "Opening": ...

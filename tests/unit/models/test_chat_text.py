@@ -95,6 +95,19 @@ def test_a_system_turn_is_made_where_there_is_none() -> None:
     assert text.endswith("<|im_start|>user\nHi<|im_end|>\n")
 
 
+def test_many_tools_are_listed_until_there_are_calls_to_go_by() -> None:
+    many = [{"name": f"tool_{number}"} for number in range(17)]
+    request = {"role": "user", "content": "Hi"}
+    example = [request, calls(("tool_3", "{}")), {"role": "assistant", "content": "Done."}]
+    assert "\nTools:\ntool_0()\n" in chat_text([request], many)
+    assert "\nTools:\ntool_0()\n" in chat_text([*example, request], many[:16])
+    assert "\nTools:\n" not in chat_text([*example, request], many)
+    assert "To use a tool, reply with" in chat_text([*example, request], many)
+    # Within a turn the beginning stays as it is.
+    asked = [request, calls(("tool_3", "{}"))]
+    assert chat_text(asked, many).startswith(chat_text([request], many))
+
+
 def test_without_tools_nothing_is_said_of_them() -> None:
     assert "tool" not in chat_text([{"role": "system", "content": "You help."}])
 

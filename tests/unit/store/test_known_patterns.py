@@ -17,7 +17,6 @@ from journeyman.records import (
     MinedSession,
     Pattern,
     PatternId,
-    SearchKeys,
     Session,
     SessionId,
     Step,
@@ -70,8 +69,7 @@ def save(store: Store, name: str, *patterns: str, rules: str = "r1", reason: str
         reason=reason,
         patterns=taught,
     )
-    keys = {one.id: SearchKeys(words=b"w", vector=b"v") for one in taught}
-    store.learned.save(rules, [mined], keys)
+    store.learned.save(rules, [mined], {})
 
 
 def test_what_was_learned_is_counted(store: Store, path: Path) -> None:

@@ -199,10 +199,14 @@ class TestOpenings:
         assert anthropic_faults(opening.inject(asked, "anthropic")) == []
         assert text_faults(opening.messages("text")) == []
 
-        # A mistake is shown with its correction last.
-        opening = filled.opening("return the shoes of an order")
-        said = json.dumps(opening.messages())
-        assert said.index("no such item") < said.rindex("returned")
+        # A mistake that three sessions made is told, with what mended it.
+        assert "no such item" not in filled.opening("return the shoes of an order").system
+        for number in range(2):
+            record(filled, f"order {number}", ORDER)
+        filled.learn()
+        said = filled.opening("return the shoes of an order").system
+        assert 'return_item: "no such item" in 3 sessions' in said
+        assert "Mended by another return_item call" in said
 
         # Nothing similar.
         assert "similar enough" in filled.opening("photosynthesis of ferns").note

@@ -52,15 +52,42 @@ def test_what_makes_the_same_work():
     assert pattern_id("final", "x", [Step(tool="a", arguments="{not json")])
 
     # The id is the same on every machine.
-    assert made(id="x") == "6f156211bb517b1f33b9"
+    assert made(id="x") == "90f68249538f8f4ae475"
+
+
+def test_the_request_belongs_to_the_id_of_a_sequence_only():
+    assert made("Cancel it", id="x") == made("Book a seat", id="x")
+    assert made(id="x") == made(kind="final", id="x")
+    assert made("Cancel it", "sequence", id="x") != made("Book a seat", "sequence", id="x")
+    assert made(kind="sequence", id="x") != made(id="x")
+
+
+def shell(command):
+    return made(tool="Bash", command=command)
+
+
+def test_shell_commands_go_by_names_and_forms():
+    # What is quoted, where it runs and what it is said to be for do not matter.
+    assert shell("git commit -m 'one'") == shell('cd app && git commit -m "two words"')
+    assert shell("pytest -q") == made(tool="Bash", command="pytest -q", description="Run tests")
+
+    # The program, its subcommand and its options do.
+    assert len({shell(one) for one in ("git pull", "git push", "git push -q", "gh pr list")}) == 4
+
+
+def test_a_file_that_is_read_goes_by_its_name():
+    one = {"file_path": "/home/ada/app/src/a.py", "offset": 3}
+    assert made(tool="Read", **one) == made(tool="Read", file_path="/srv/app-2/src/a.py")
+    assert made(tool="Read", **one) != made(tool="Read", file_path="/srv/app-2/src/b.py")
+    assert made(tool="Edit", file_path="a.py", old_string="total", new_string="sum") != made(
+        tool="Edit", file_path="a.py", old_string="walk", new_string="run"
+    )
 
 
 @table(
     "other",
     [
-        made("Book a seat"),
-        made(kind="final"),
-        made(tool="drop"),
+        made(tool="drop", id="walk"),
         made(id="x", force=True),
         made(id="run"),
         made(id=["x"]),

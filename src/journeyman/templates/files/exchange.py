@@ -184,18 +184,19 @@ def _step(form: _StepForm, label: str) -> Step:
 
 
 def _distinct(patterns: Mapping[str, Pattern]) -> tuple[tuple[Pattern, ...], list[str]]:
-    """Equal work once, counted as often as it was seen."""
-    found: dict[PatternId, tuple[str, Pattern]] = {}
+    """Equal work for an equal request once, counted as often as it was seen."""
+    found: dict[tuple[PatternId, str], tuple[str, Pattern]] = {}
     repeated: list[str] = []
     for label, given in patterns.items():
         made = pattern_id(given.kind, given.intent, given.steps)
         pattern = msgspec.structs.replace(given, id=made)
-        if pattern.id not in found:
-            found[pattern.id] = label, pattern
+        key = made, pattern.intent
+        if key not in found:
+            found[key] = label, pattern
             continue
-        place, first = found[pattern.id]
+        place, first = found[key]
         times = first.times + pattern.times
-        found[pattern.id] = place, msgspec.structs.replace(first, times=times)
+        found[key] = place, msgspec.structs.replace(first, times=times)
         repeated.append(f"{label}: it is the same work as {place}, and counted there")
     return tuple(pattern for _, pattern in found.values()), repeated
 

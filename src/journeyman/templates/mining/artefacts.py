@@ -115,9 +115,25 @@ REQUESTS = (
     Artefact(
         "tagged",
         r"<(?:system-reminder|command-name|command-message|local-command|task-notification|"
-        r"environment_context|user_instructions|turn_aborted|bash-(?:input|stdout))\b",
+        r"environment_context|user_instructions|turn_aborted|bash-(?:input|stdout|stderr)|"
+        r"teammate-message|user-prompt-submit-hook)\b",
         "<environment_context>\n  <cwd>/repo</cwd>",
         "what harnesses put into the user's place stands in tags of theirs",
+    ),
+    Artefact(
+        "plan",
+        r"Implement the following plan:",
+        "Implement the following plan:\n\n# Plan: a parser",
+        "Claude Code writes it when a plan is accepted; the plan is the assistant's text",
+    ),
+    Artefact(
+        "hook",
+        r"(?:Stop|SubagentStop|PreToolUse|PostToolUse) hook (?:feedback|error)|"
+        r"Another Claude session|Caveat: The messages below|"
+        r"Your task is to create a detailed summary|"
+        r"Please continue the conversation from where we left",
+        "Stop hook feedback: run the linter",
+        "what hooks, other sessions and the program itself say in the user's place",
     ),
     Artefact(
         "skill",
@@ -138,13 +154,25 @@ _RESULT, _ARGUMENT, _REQUEST = _one_of(RESULTS), _one_of(ARGUMENTS), _one_of(REQ
 _REMINDER = re.compile(r"\s*<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 """Claude Code puts reminders to the model into results."""
 
+_LONGEST_REMINDER = 1_500
+
 _HEAD = 300
 """Where a stub begins: a file that only mentions one does so later."""
 
 
 def without_reminders(result: str) -> str:
-    """A result without what the program around the agent has added for the agent."""
-    return _REMINDER.sub("", result) if "<system-reminder>" in result else result
+    """A result without what the program around the agent has added for the agent. Of a reminder
+    that was cut, the paragraphs before its end go.
+    """
+    if "system-reminder>" not in result:
+        return result
+    kept = _REMINDER.sub("", result)
+    end = kept.rfind("</system-reminder>")
+    if end < 0:
+        return kept
+    start = kept.rfind("\n\n", max(0, end - _LONGEST_REMINDER), end)
+    start = max(start, 0) if start >= 0 else max(0, end - _LONGEST_REMINDER)
+    return kept[:start] + kept[end + len("</system-reminder>") :]
 
 
 def is_stub(result: str) -> bool:

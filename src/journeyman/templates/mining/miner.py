@@ -1,9 +1,8 @@
-"""Mining a session: which of its calls are worth repeating, and what each was for.
+"""Mining a session: its episodes, and which of its calls are worth repeating as patterns.
 
 Only calls that are verified to have worked are taken, only what the agent itself did (not what an
-opening had put before it), and nothing trivial. All text is redacted before a record is made of
-it, and text that instructs its reader is marked. Whether the session may teach at all is the
-gate's business.
+opening had put before it), nothing trivial, and only from episodes that ended well. All text is
+redacted before a record is made of it, and text that instructs its reader is marked.
 """
 
 import json
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 import msgspec
-from msgspec import Struct
 
 from journeyman.outcomes.commands import command_of
 from journeyman.records import (
@@ -25,14 +23,22 @@ from journeyman.records import (
     PatternKind,
     PatternType,
     Session,
-    Step,
     join_calls,
 )
 from journeyman.reliability.task_types import task_type
 from journeyman.templates.cleaning import clean_pattern
 from journeyman.templates.likeness import masked
-from journeyman.templates.mining.artefacts import are_cut, is_stub, without_reminders
-from journeyman.templates.mining.gate import why_not
+from journeyman.templates.mining.artefacts import are_cut, is_stub
+from journeyman.templates.mining.episodes import (
+    Served,
+    ServingCall,
+    as_step,
+    decisive,
+    episode_of,
+    hides_failure,
+    runs_risky,
+)
+from journeyman.templates.mining.gate import ending_of, why_not
 from journeyman.templates.mining.own_openings import after_opening, shows_opening
 from journeyman.templates.mining.requests import Request, requests
 from journeyman.templates.mining.trivial_tools import is_trivial
@@ -40,7 +46,6 @@ from journeyman.templates.skills import skill_of
 from journeyman.templates.summaries import SUMMARY_LIMIT
 
 _RESULT_IN_SEQUENCE = 200
-_MOST_STEPS = 6
 _LONGEST_ARGUMENTS = 2_000
 """A call with more than that fits no opening, and a cut one must not be imitated."""
 
@@ -63,17 +68,6 @@ _PATHS = re.compile(r"(?:[\w.~-]*/)+(?=[\w.-])")
 CallKey = tuple[str, str, str, str | None]
 
 
-class _Seen(Struct, frozen=True, kw_only=True):
-    """A call of the session with all that mining asks about it."""
-
-    call: Call
-    skill: str
-    request: Request
-    words: str
-    is_ok: bool
-    is_error: bool
-
-
 def mine(
     session: Session,
     messages: Sequence[Message],
@@ -83,16 +77,15 @@ def mine(
     digest: str = "",
     copied: frozenset[CallKey] = frozenset(),
 ) -> MinedSession:
-    """The patterns of a session, each once, with how often it was seen. Calls that are `copied`
-    from another session teach there.
+    """The episodes of a session and its patterns, each once, with how often it was seen. Calls
+    that are `copied` from another session teach there.
     """
-    own = after_opening(messages)
-    reason = why_not(session, messages[own:], judged)
+    served = _served(session, messages, judged, trivial, copied)
+    reason = why_not(session, len(judged.calls), [one.ending for one in served])
     found: dict[str, Pattern] = {}
-    if not reason:
+    if not reason and not _is_of_subagent(session):
         kind = task_type(judged.calls)
-        calls = _calls(messages, own, judged, trivial, copied)
-        for pattern in _patterns(session, calls, "mixed" if kind == "none" else kind):
+        for pattern in _patterns(session, served, "mixed" if kind == "none" else kind):
             known = found.get(pattern.id)
             found[pattern.id] = pattern if known is None else merged(known, pattern)
     return MinedSession(
@@ -101,6 +94,7 @@ def mine(
         outcome=session.outcome,
         end_reason=session.end_reason,
         reason=reason,
+        episodes=tuple(episode_of(session, one) for one in served),
         patterns=tuple(found.values()),
     )
 
@@ -131,41 +125,64 @@ def call_key(call: Call) -> CallKey:
     return call.id, call.tool, call.arguments, call.result
 
 
-def _calls(
+def _is_of_subagent(session: Session) -> bool:
+    """Whether another agent asked for the work: its words are not a person's."""
+    return session.lineage is not None and session.lineage.kind == "subagent"
+
+
+def _served(
+    session: Session,
     messages: Sequence[Message],
-    own: int,
     judged: JudgedSession,
     trivial: frozenset[str],
     copied: frozenset[CallKey],
-) -> list[_Seen]:
-    """The agent's calls after an opening, with their requests; what is trivial, or no longer what
-    it was, is not among them.
+) -> list[Served]:
+    """The requests after an opening with the agent's calls for them; what is trivial, or no longer
+    what it was, is not among the calls.
     """
-    verdicts = {call.index: call.verdict for call in judged.calls}
     ordered = sorted(messages, key=lambda message: message.position)
-    live = ordered[own:]
-    under = {one.key: request for one, request in zip(live, requests(live), strict=True)}
-    words = {one.key: one.text for one in live if one.role == "assistant"}
-    seen = []
+    live = ordered[after_opening(messages) :]
+    found = requests(live)
+    under = {one.key: request for one, request in zip(live, found.under, strict=True)}
+    verdicts = {call.index: call.verdict for call in judged.calls}
+    calls: defaultdict[int, list[ServingCall]] = defaultdict(list)
+    last: dict[int, Request] = {}
     for call in join_calls(ordered):
-        verdict = verdicts.get(call.index)
-        if verdict is None or call.asked_key not in under or is_trivial(call.tool, trivial):
+        verdict, request = verdicts.get(call.index), under.get(call.asked_key)
+        if verdict is None or request is None or is_trivial(call.tool, trivial):
             continue
         if is_stub(call.result or "") or are_cut(call.arguments) or call_key(call) in copied:
             continue
         if shows_opening(call.arguments) or shows_opening((call.result or "")[:_LOOKED_AT]):
             continue
-        seen.append(
-            _Seen(
+        is_ok = verdict.status == "ok" and not hides_failure(call)
+        last[request.number] = request
+        calls[request.number].append(
+            ServingCall(
                 call=call,
                 skill=skill_of(call.tool, call.arguments),
-                request=under[call.asked_key],
-                words=words.get(call.asked_key, ""),
-                is_ok=verdict.status == "ok" and _is_object(call.arguments),
+                request=request,
+                verdict=verdict,
+                is_ok=is_ok,
                 is_error=verdict.is_error,
+                is_example=is_ok and _is_object(call.arguments) and not runs_risky(call),
             )
         )
-    return seen
+    return [
+        Served(
+            request=msgspec.structs.replace(last[number], wanted="")
+            if _is_of_subagent(session)
+            else last[number],
+            calls=some,
+            ending=ending_of(
+                session,
+                [one.verdict for one in some],
+                rejected=number in found.rejected or last[number].ends,
+                interrupted=number in found.interrupted,
+            ),
+        )
+        for number, some in calls.items()
+    ]
 
 
 def _is_object(arguments: str) -> bool:
@@ -178,26 +195,35 @@ def _is_object(arguments: str) -> bool:
 
 
 def _patterns(
-    session: Session, calls: Sequence[_Seen], kind_of_task: PatternType
+    session: Session, served: Sequence[Served], kind_of_task: PatternType
 ) -> Iterator[Pattern]:
     make = _Maker(session, kind_of_task)
+    last = served[-1].calls if served else []
+    for one in served:
+        if one.ending == "well" and one.request.wanted and not one.request.ends:
+            yield from _single_calls(one.calls, make, is_last=one.calls is last)
+            together = decisive(one)
+            if len(together) > 1:
+                yield from make("sequence", together[0], tuple(call.call for call in together))
+
+
+def _single_calls(
+    calls: Sequence[ServingCall], make: "_Maker", *, is_last: bool
+) -> Iterator[Pattern]:
     recoveries = dict(_recoveries(calls))
     retried = {
         later
         for later in range(1, len(calls))
         if calls[later - 1].is_error and _same_call(calls[later - 1], calls[later])
     }
-    good = [index for index, one in enumerate(calls) if one.is_ok]
-    # What went wrong afterwards was not the end of the work.
-    last = next(
-        (index for index in good[-1:] if not any(one.is_error for one in calls[index:])), -1
-    )
-    taken: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
+    good = [index for index, one in enumerate(calls) if one.is_example]
+    final = good[-1] if is_last and good else -1
+    taken: defaultdict[str, set[str]] = defaultdict(set)
     for index in good:
         one = calls[index]
-        like, work = taken[one.request.number, one.skill], masked(one.call.arguments)
+        like, work = taken[one.skill], masked(one.call.arguments)
         is_more = work not in like and len(like) >= _MOST_OF_A_SKILL
-        if is_more and index not in recoveries and index != last:
+        if is_more and index not in recoveries and index != final:
             continue
         like.add(work)
         if index in recoveries:
@@ -205,12 +231,10 @@ def _patterns(
                 "recovery", one, (calls[recoveries[index]].call, one.call), failed_first=True
             )
         elif index not in retried:  # the same call, again: chance, or something outside changed
-            yield from make("final" if index == last else "first_try", one, (one.call,))
-    for served in _sequences(calls):
-        yield from make("sequence", served[0], tuple(one.call for one in served))
+            yield from make("final" if index == final else "first_try", one, (one.call,))
 
 
-def _same_call(one: _Seen, other: _Seen) -> bool:
+def _same_call(one: ServingCall, other: ServingCall) -> bool:
     """Whether one call is the other again; what it is called in words does not matter."""
     return one.call.tool == other.call.tool and _work(one.call) == _work(other.call)
 
@@ -219,7 +243,7 @@ def _work(call: Call) -> str:
     return command_of(call.arguments).strip() or call.arguments
 
 
-def _recoveries(calls: Sequence[_Seen]) -> Iterator[tuple[int, int]]:
+def _recoveries(calls: Sequence[ServingCall]) -> Iterator[tuple[int, int]]:
     """Calls that worked, each with the failed call of the same tool that it corrects."""
     for failed, one in enumerate(calls):
         if not one.is_error or len(one.call.arguments) > _LONGEST_ARGUMENTS:
@@ -228,7 +252,7 @@ def _recoveries(calls: Sequence[_Seen]) -> Iterator[tuple[int, int]]:
             other = calls[later]
             if other.call.tool != one.call.tool or other.request.number != one.request.number:
                 continue
-            if other.is_ok and not _same_call(one, other) and _alike(one.call, other.call):
+            if other.is_example and not _same_call(one, other) and _alike(one.call, other.call):
                 yield later, failed
             break  # the next call of the tool is the one that tells
 
@@ -241,22 +265,6 @@ def _alike(one: Call, other: Call) -> bool:
     return SequenceMatcher(None, before, after, autojunk=False).ratio() >= _LIKE
 
 
-def _sequences(calls: Sequence[_Seen]) -> Iterator[list[_Seen]]:
-    """For each request the few calls that served it: of each skill the first that worked, and of
-    many the last ones, which brought it to its end.
-    """
-    by_request: defaultdict[int, list[_Seen]] = defaultdict(list)
-    for one in calls:
-        if one.is_ok and one.request.wanted:
-            by_request[one.request.number].append(one)
-    for served in by_request.values():
-        first: dict[str, _Seen] = {}
-        for one in served:
-            first.setdefault(one.skill, one)
-        if len(first) > 1:
-            yield list(first.values())[-_MOST_STEPS:]
-
-
 class _Maker:
     """Makes patterns of one session's calls."""
 
@@ -265,27 +273,24 @@ class _Maker:
         self._type: PatternType = kind_of_task
 
     def __call__(
-        self, kind: PatternKind, seen: _Seen, calls: Sequence[Call], *, failed_first: bool = False
+        self,
+        kind: PatternKind,
+        seen: ServingCall,
+        calls: Sequence[Call],
+        *,
+        failed_first: bool = False,
     ) -> Iterator[Pattern]:
         request = seen.request
         if kind == "sequence":  # what was said in between belongs to its single calls
             request = msgspec.structs.replace(request, answer="")
-        intent = request.intent(seen.words)
-        if not intent.strip():
-            return
         steps = [
-            Step(
-                tool=call.tool,
-                arguments=call.arguments,
-                result=without_reminders(call.result or ""),
-                worked=not (failed_first and number == 0),
-            )
+            as_step(call, worked=not (failed_first and number == 0))
             for number, call in enumerate(calls)
         ]
         limit = SUMMARY_LIMIT if kind != "sequence" else _RESULT_IN_SEQUENCE
         times = _known(*(call.asked_at for call in calls)) or _known(self._session.started_at)
         yield msgspec.structs.replace(
-            clean_pattern(kind, intent, steps, result_limit=limit),
+            clean_pattern(kind, request.intent(), steps, result_limit=limit),
             task_type=self._type,
             source=self._session.source,
             sessions=(self._session.id,),

@@ -7,6 +7,7 @@ ids of its own, an opening is not found.
 from collections.abc import Iterator, Sequence
 
 from journeyman.records import Message
+from journeyman.templates.shown.briefing import is_briefing
 from journeyman.templates.shown.call_ids import is_own_call_id
 from journeyman.templates.shown.opening_wording import (
     BEGIN_MARK,
@@ -28,7 +29,7 @@ def after_opening(messages: Sequence[Message]) -> int:
 
 def shows_opening(text: str) -> bool:
     """Whether a text holds an opening of ours, as the result of asking for one does."""
-    return BEGIN_MARK.search(text) is not None or noted_examples(text) > 0
+    return BEGIN_MARK.search(text) is not None or noted_examples(text) > 0 or is_briefing(text)
 
 
 def without_opening_text(text: str) -> str:

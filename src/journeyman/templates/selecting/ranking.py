@@ -84,11 +84,12 @@ class Index:
         compounds: Words = NO_WORDS,
         *,
         most: int,
+        widened: bool = True,
     ) -> list[Ranked]:
         """The `most` nearest documents, the nearest first and equal ones by row. Equal ones at the
         end are taken together, so that the order of the library does not matter; only of very many
         some are left out. `compounds` are further words of the task, which count only if the
-        library has them.
+        library has them. Without the second round the task is not `widened`.
         """
         if not len(self):
             return []
@@ -98,10 +99,10 @@ class Index:
         places = _largest(score, max(most, _RANKED_AGAIN))
         score = score[places]
         feedback = min(_FEEDBACK, int(len(self) * _FEEDBACK_SHARE))
-        if self._has_calls and feedback:
+        if self._has_calls and feedback and widened:
             nearest = self._documents[places]
-            widened = vector + nearest[:feedback].mean(axis=0)
-            score = by_words[places] + _scaled(_similarity(nearest, widened))
+            wider = vector + nearest[:feedback].mean(axis=0)
+            score = by_words[places] + _scaled(_similarity(nearest, wider))
         first = _largest(score, most)
         places, score = places[first], score[first]
         score = score / score[0] if score[0] > 0 else np.ones_like(score)

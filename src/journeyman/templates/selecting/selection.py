@@ -18,6 +18,7 @@ from journeyman.templates.schemas.tool_schemas import LiveTools
 from journeyman.templates.shown.forms import why_not_shown
 from journeyman.templates.shown.opening import Choice, LeftOut
 from journeyman.templates.skills import skills_of
+from journeyman.templates.small_models import RankedPattern, nearest_requests
 
 _COVERAGE = 1.0
 _LIKENESS = 0.5
@@ -33,8 +34,6 @@ _SAME_INTENT = 0.6
 _NEEDED = 0.1
 """A skill that fewer of the similar sessions used than this is not needed."""
 
-_ABOUT_AS_NEAR = 0.75
-_FULLER = 1e-3
 _NEIGHBOURS = 60
 _HURT_AFTER = 5
 _HURT = -0.05
@@ -49,6 +48,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     similarity: float | None
     place: float
     effect: Effect = Effect()
+    untranslatable: str = ""
 
     def relevance(self, best: float) -> float:
         """How much it fits, up to 1 and, where trials say so, more; `best` is the similarity of
@@ -59,10 +59,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much may be shown. With `alike` the nearest is shown, and others only if they show the
-    same for another request: a small model learns a way of working from seeing it several times
-    with other values, and is led astray by anything else.
-    """
+    """How much may be shown. With `alike` it is for a small model: see `small_models`."""
 
     tokens: int
     most: int = MOST_PATTERNS
@@ -114,6 +111,8 @@ def why_not(one: Candidate, limits: Limits, live: LiveTools | None) -> str:
     if one.effect.tried >= _HURT_AFTER and (one.effect.mean or 0.0) < _HURT:
         return f"it made things worse in {one.effect.tried} trials"
     if live is not None and (misfit := live.misfit_of(one.pattern)):
+        if one.untranslatable:
+            return one.untranslatable.rstrip(".")
         return f"it does not fit the tools as they are now: {misfit}"
     if one.pattern.tokens > limits.tokens:
         return f"too long: {one.pattern.tokens} tokens, and there is room for {limits.tokens}"
@@ -137,6 +136,7 @@ class _Choosing:
         self._vectors = vectors
         self._limits = limits
         self._fitting = fitting
+        self._affinity = affinity
         self._one_source = one_source
         self._of_others: frozenset[int] = frozenset()
         # In order, because sums of floats depend on it, and the same question has one answer.
@@ -144,7 +144,6 @@ class _Choosing:
         self._need = _needed([(candidates[at], self._skills[at]) for at in fitting], affinity)
         self._wanted = frozenset(self._need)
         best = max((candidates[at].similarity or 0.0 for at in fitting), default=0.0) or 1.0
-        self._nearest = best
         self._relevance = [one.relevance(best) for one in candidates]
         self._all_need = sum(self._need.values()) or 1.0
         self._likeness = [0.0] * len(candidates)
@@ -152,6 +151,8 @@ class _Choosing:
         self.taken: list[int] = []
 
     def run(self) -> list[Choice]:
+        if self._limits.alike:
+            return self._nearest_requests()
         choices = []
         open_ = list(self._fitting)
         while len(self.taken) < self._limits.most:
@@ -165,13 +166,37 @@ class _Choosing:
         # The nearest to the task comes last, next to the task itself.
         return sorted(choices, key=lambda one: (one.similarity or 0.0, one.pattern.id))
 
+    def _nearest_requests(self) -> list[Choice]:
+        """What a small model is shown: the nearest requests, the nearest of them last."""
+        ranked = nearest_requests(
+            [
+                RankedPattern(
+                    pattern=self._candidates[at].pattern,
+                    relevance=self._relevance[at],
+                    affinity=self._affinity.get(self._candidates[at].pattern.steps[0].tool, 0.0),
+                )
+                for at in self._fitting
+            ]
+        )
+        choices: list[Choice] = []
+        for at in (self._fitting[place] for place in ranked):
+            tokens = self._candidates[at].pattern.tokens
+            if len(choices) == self._limits.most:
+                break
+            if tokens <= self._room and at not in self._of_others:
+                choices.append(self._choice(at))
+                self._take(at)
+        return choices[::-1]
+
     def why_left(self, index: int) -> str:
         """Why one that could be shown was not."""
         tokens = self._candidates[index].pattern.tokens
         if index in self._of_others:
             return f"it has the tools of another agent ({self._candidates[index].pattern.source})"
-        if self._limits.alike and not self._adds(index):
-            return "it does not show the same as the nearest"
+        if self._limits.alike and (tokens <= self._room or len(self.taken) >= self._limits.most):
+            return "others show more of what a small model needs"
+        if self._limits.alike:
+            return f"no room: {tokens} tokens, {self._room} left"
         if not self._new_skills(index) and not self._wanted.intersection(self._skills[index]):
             return "the task does not seem to need what it shows"
         if not self._adds(index):
@@ -190,23 +215,11 @@ class _Choosing:
         """Whether it shows something new: a skill, or the first mistake with its correction."""
         if index in self._of_others:
             return False
-        if self._limits.alike:
-            return self._is_the_same_again(index)
         if self._new_skills(index):
             return True
         pattern = self._candidates[index].pattern
         is_first = all(self._candidates[at].pattern.kind != "recovery" for at in self.taken)
         return pattern.kind == "recovery" and is_first and self._skills[index][-1] in self._wanted
-
-    def _is_the_same_again(self, index: int) -> bool:
-        """Whether it shows what the first choice shows, for another request as near to the task."""
-        one = self._candidates[index]
-        requests = {self._candidates[at].pattern.intent for at in self.taken}
-        return (
-            (one.similarity is None or one.similarity >= _ABOUT_AS_NEAR * self._nearest)
-            and (not self.taken or self._skills[index] == self._skills[self.taken[0]])
-            and one.pattern.intent not in requests
-        )
 
     def _find_others(self) -> frozenset[int]:
         """Those that use tools which the agent of what is chosen was not seen with. Which tools
@@ -222,10 +235,6 @@ class _Choosing:
         )
 
     def _value(self, index: int) -> float:
-        if self._limits.alike:
-            one = self._candidates[index]
-            # Of one request's patterns, the one that shows all of the way.
-            return (one.similarity or one.place) + len(one.pattern.steps) * _FULLER
         new = sum(self._need[skill] for skill in self._new_skills(index)) / self._all_need
         length = self._candidates[index].pattern.tokens / self._limits.tokens
         return (
@@ -263,9 +272,10 @@ class _Choosing:
             said.append(f"shows {', '.join(new)}")
         if pattern.kind == "recovery":
             said.append("shows a mistake and its correction")
-        times = "once" if pattern.times == 1 else f"{pattern.times} times"
-        count = pattern.session_count
-        said.append(f"seen {times} in {count} session{'' if count == 1 else 's'}")
+        if pattern.times > 1:
+            count = pattern.session_count
+            plural = "" if count == 1 else "s"
+            said.append(f"seen {pattern.times} times in {count} session{plural}")
         if one.effect.tried:
             said.append(f"{one.effect.mean:+.2f} on average in {one.effect.tried} trials")
         return Choice(

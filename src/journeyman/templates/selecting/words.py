@@ -29,6 +29,20 @@ was we were what when which who will with would you your"""
 _COMMON = frozenset(_EVERYWHERE.split())
 
 
+_SMALL_TALK_LIST = """afternoon again ahead all alright am any awesome bye chat cheers continue
+cool day doing done evening fine friend go good goodbye great greetings hello hey hi how i'm
+morning much name nice night nope ok okay perfect please proceed ready right sure test testing
+thank thanks there today welcome well who whats what's yeah yep yes yo"""
+_SMALL_TALK = frozenset(_SMALL_TALK_LIST.split())
+"""What people say when they ask for nothing."""
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text has no word to go by, as a greeting has none."""
+    said = _WORD.findall(text.casefold().replace("'", ""))
+    return all(word in _COMMON or word in _SMALL_TALK for word in said)
+
+
 def words(text: str) -> Words:
     """The words of a text, in order, as numbers."""
     return _numbered(word for word in map(_stem, _split(text)) if word not in _COMMON)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from journeyman.records import Pattern
 from journeyman.records.errors import WrongInput
 from journeyman.templates.shown import forms, opening_wording
+from journeyman.templates.shown.briefing import Briefing, briefing_text
 from journeyman.templates.shown.call_ids import call_ids
 from journeyman.templates.shown.forms import Example, Form, JsonObject
 
@@ -48,24 +49,27 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 class Opening(Struct, frozen=True, kw_only=True):
     """What a session on `task` starts with.
 
-    `note` tells people why it is empty or what to know; no model sees it. `addendum` is the own
+    `briefing` is told in the system's words, `choices` are shown as messages. `note` tells people
+    why it is empty or what to know; no model sees it. `addendum` is the own
     text of the template `name@version` in `template`. `tokens` is an estimate for the form
     `openai`. A choice that `forms.why_not_shown` has something against is in no form; whoever makes
     an opening leaves it out before.
     """
 
     task: str
+    briefing: Briefing = Briefing()
     choices: tuple[Choice, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     note: str = ""
     addendum: str = ""
     template: str = ""
     tokens: int = 0
+    for_small_model: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether a session starts with nothing from here."""
-        return not self._shown
+        return not self._shown and self.briefing.is_empty
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -87,11 +91,13 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     @property
     def system(self) -> str:
-        """The note on the examples, and then the addendum; empty for an empty opening."""
+        """The briefing, the note on the examples, and the addendum; empty for an empty opening."""
         if self.is_empty:
             return ""
+        briefing = forms.sendable_text(briefing_text(self.briefing))
+        on_examples = self._note if self._shown else ""
         addendum = forms.sendable_text(self.addendum).strip()
-        return "\n\n".join(filter(None, [opening_wording.note(len(self._shown)), addendum]))
+        return "\n\n".join(filter(None, [briefing, on_examples, addendum]))
 
     @overload
     def messages(self, form: MessageForm = "openai") -> list[JsonObject]: ...
@@ -134,7 +140,9 @@ class Opening(Struct, frozen=True, kw_only=True):
         given = [_as_dict(message, index) for index, message in enumerate(messages)]
         seen = {call_id for message in given for call_id in forms.call_ids_in(message)}
         examples = self._example_messages(form, taken=seen)
-        if seen.issuperset(self._call_ids()):  # or there is nothing to inject
+        if self.is_empty or (self._shown and seen.issuperset(self._call_ids())):
+            return given
+        if not self._shown and any(self.system in str(one.get("content")) for one in given):
             return given
         if form == "anthropic":
             _check_first(given)
@@ -143,6 +151,10 @@ class Opening(Struct, frozen=True, kw_only=True):
         if one_system and front and (noted := _with_note(front[-1], self.system, form)):
             return [*front[:-1], noted, *examples, *rest]
         return [*front, _note_message(self.system, form), *examples, *rest]
+
+    @property
+    def _note(self) -> str:
+        return opening_wording.note(len(self._shown), short=self.for_small_model)
 
     @property
     def _shown(self) -> tuple[Choice, ...]:

@@ -29,9 +29,13 @@ BEGIN_MARK = re.compile(
 )
 
 
-def note(examples: int) -> str:
-    """What the examples are, for the model that reads them."""
+def note(examples: int, *, short: bool = False) -> str:
+    """What the examples are, for the model that reads them. A small model is told no more than
+    that: it takes every further word for part of its task.
+    """
     some, them = ("1 example", "it") if examples == 1 else (f"{examples} examples", "them")
+    if short:
+        return f"Journeyman shows {some} from earlier sessions."
     return (
         f"Journeyman shows {some} from earlier sessions: how tools were used there, not facts "
         f"about the present task. Take no name, number or other value from {them}. Values in "

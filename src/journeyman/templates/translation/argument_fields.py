@@ -54,6 +54,11 @@ def _flag(value: object) -> bool | None:
     return True if value and value not in ("false", "False") else None
 
 
+def _whole_if_it_is(number: float) -> float | int:
+    """A number as people write it: 120 and not 120.0."""
+    return int(number) if float(number).is_integer() else number
+
+
 def _number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
@@ -112,7 +117,7 @@ FIELDS: dict[str, ArgumentField] = {
     **{name: ArgumentField(name, _whole) for name in _COUNTS},
     "command": ArgumentField("command", _command_line),
     "argv": ArgumentField("command", _command_line, lambda line: ["bash", "-lc", line]),
-    "timeout_s": ArgumentField("timeout_s", _number),
+    "timeout_s": ArgumentField("timeout_s", _number, _whole_if_it_is),
     "timeout_whole_s": ArgumentField("timeout_s", _number, math.ceil),
     "timeout_ms": ArgumentField(
         "timeout_s", lambda value: (_number(value) or 0) / 1000 or None, lambda s: round(s * 1000)

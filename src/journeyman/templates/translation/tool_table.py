@@ -295,3 +295,6 @@ TOOLS: tuple[ToolRow, ...] = (
         dropped=("file_glob",),
     ),
 )
+
+SHELLS = frozenset(row.name for row in TOOLS if row.operation == "run")
+"""The tools that run commands, as agents call them."""

@@ -1,83 +1,78 @@
-"""Which sessions may teach."""
+"""Which sessions and episodes may teach."""
 
 from tests.tables import table
-from tests.turns import agent, call, failed, judged, messages, user
 
-from journeyman.records import Session, SessionId
-from journeyman.templates.mining.gate import why_not
+from journeyman.records import Session, SessionId, Verdict
+from journeyman.templates.mining.gate import WHY_NOT, ending_of, why_not
 
-
-def verdict(*turns, outcome=None, end_reason="", finish_reason=""):
-    session = Session(id=SessionId("s"), source="test", outcome=outcome, end_reason=end_reason)
-    said = messages(*turns)
-    if finish_reason:
-        last = said[-1]
-        said[-1] = type(last)(
-            key=last.key,
-            position=last.position,
-            role=last.role,
-            text=last.text,
-            finish_reason=finish_reason,
-        )
-    return why_not(session, said, judged(session, said))
+OK = Verdict(status="ok", rule="r")
+FAILED = Verdict(status="failed", rule="r")
+INVALID = Verdict(status="invalid", rule="r")
+UNKNOWN = Verdict(status="unknown", rule="r")
+NO_MATCH = Verdict(status="failed", rule="r", kind="no_match")
 
 
-GOOD = user("Do it"), call("tool"), agent("It is done.")
+def session(outcome=None, end_reason=""):
+    return Session(id=SessionId("s"), source="test", outcome=outcome, end_reason=end_reason)
 
 
-def test_who_may_teach():
-    # A session that ended in order may teach.
-    assert verdict(*GOOD) == ""
-
-    # Without calls there is nothing to teach.
-    assert verdict(user("Hello"), agent("Hello!")) == "no calls"
-
-    # Half of the calls may fail and no more.
-    ended = agent("Done.")
-    assert verdict(call("a"), failed("b"), ended) == ""
-    assert verdict(call("a"), failed("b"), failed("b"), ended) == "errors"
-
-    # Harness messages after the end change nothing.
-    assert verdict(*GOOD, user("<system-reminder>x</system-reminder>", kind="harness")) == ""
-
-
-@table(("outcome", "reason"), [(1.0, ""), (0.99, ""), (0.98, "failed"), (0, "failed")])
-def test_an_outcome_decides(outcome, reason):
-    assert verdict(*GOOD, outcome=outcome) == reason
-    # Whatever the end looks like: somebody outside has measured it.
-    assert verdict(*GOOD[:2], outcome=outcome) == reason
+def ending(*verdicts, outcome=None, rejected=False, interrupted=False):
+    of = session(outcome)
+    return ending_of(of, verdicts, rejected=rejected, interrupted=interrupted)
 
 
 @table(
-    "turns",
+    ("verdicts", "expected"),
     [
-        GOOD[:2],
-        (*GOOD, user("And now the other one")),
-        (*GOOD[:2], call("tool", result=None)),
-        (*GOOD, user("[Request interrupted by user]", kind="harness")),
-        (*GOOD[:2], agent("  ")),
+        ((OK,), "well"),
+        ((FAILED, OK), "well"),  # half of the calls may fail
+        ((FAILED, FAILED, OK), "failed"),  # and no more
+        ((OK, OK, FAILED), "failed"),  # the last one must have worked
+        ((OK, INVALID), "failed"),
+        ((OK, UNKNOWN), "well"),  # what nobody knows does not count
+        ((OK, FAILED, UNKNOWN), "failed"),
+        ((OK, NO_MATCH), "well"),  # a search that found nothing is no error
+        ((UNKNOWN,), "unknown"),
+        ((), "unknown"),
     ],
-    ids=["result", "unanswered-user", "open-call", "interrupted", "silence"],
 )
-def test_the_agent_must_have_the_last_word(turns):
-    assert verdict(*turns) == "no orderly end"
+def test_without_an_outcome_the_calls_tell(verdicts, expected):
+    assert ending(*verdicts) == expected
 
 
-@table("finish", ["error", "agent_error", "content_filter"])
-def test_a_reply_that_broke_off_is_no_end(finish):
-    assert verdict(*GOOD, finish_reason=finish) == "no orderly end"
+@table(("outcome", "expected"), [(1, "well"), (0.99, "well"), (0.98, "failed"), (0, "failed")])
+def test_a_known_outcome_decides(outcome, expected):
+    for verdicts in ((OK,), (OK, FAILED), (UNKNOWN,), ()):
+        assert ending(*verdicts, outcome=outcome) == expected
+        assert ending(*verdicts, outcome=outcome, interrupted=True) == expected
+
+
+def test_what_a_person_said_decides():
+    # An interruption comes before the calls, a rejection before everything.
+    assert ending(OK, interrupted=True) == "interrupted"
+    assert ending(OK, rejected=True) == "rejected"
+    assert ending(OK, outcome=1.0, rejected=True) == "rejected"
+    assert ending(OK, rejected=True, interrupted=True) == "rejected"
 
 
 @table(
-    ("end", "reason"),
+    ("outcome", "calls", "endings", "reason"),
     [
-        ("Submitted", ""),
-        ("compression", ""),
-        ("agent_error", "no orderly end"),
-        ("LimitsExceeded", "no orderly end"),
+        (None, 2, ["failed", "well"], ""),
+        (None, 0, [], "no calls"),
+        (1.0, 0, [], "no calls"),
+        (None, 1, ["failed", "rejected", "interrupted", "unknown"], "nothing ended well"),
+        (None, 1, [], "nothing ended well"),
+        (0.5, 3, ["failed"], "failed"),
+        (1.0, 3, ["well"], ""),
+        (1.0, 3, ["rejected"], "nothing ended well"),
     ],
 )
-def test_the_recorders_word_on_the_end_counts(end, reason):
-    assert verdict(*GOOD[:2], end_reason=end) == reason
-    assert verdict(*GOOD, end_reason=end) == reason
-    assert verdict(*GOOD, end_reason="cron_complete") == ""
+def test_who_may_teach(outcome, calls, endings, reason):
+    assert why_not(session(outcome), calls, endings) == reason
+    # How the session ended does not matter.
+    assert why_not(session(outcome, "agent_error"), calls, endings) == reason
+
+
+def test_each_reason_has_words():
+    assert set(WHY_NOT) == {"no calls", "failed", "nothing ended well"}

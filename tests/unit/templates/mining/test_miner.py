@@ -151,7 +151,7 @@ def test_sequences():
 
     # What the user said in between is not the sequences intent.
     found = patterns(
-        ASK, call("get"), agent("Sure?"), user("Yes, drop that one"), call("drop"), kind="sequence"
+        ASK, call("get"), agent("Sure?"), user("Yes, the second one"), call("drop"), kind="sequence"
     )
     assert [one.intent for one in found] == [ASK.text]
 

@@ -1,0 +1,251 @@
+"""The episodes of a session: each request with the calls that served it, how it ended, the commands
+and files that it used, and the mistakes that it made with what mended them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.outcomes.commands import command_of
+from journeyman.records import (
+    Call,
+    CommandUse,
+    Ending,
+    Episode,
+    FileUse,
+    Mistake,
+    Session,
+    Step,
+    Verdict,
+)
+from journeyman.redaction.quarantine import find_suspicion
+from journeyman.redaction.redactor import Redactor
+from journeyman.reliability.fingerprints import fingerprint
+from journeyman.templates.cleaning import clean_pattern
+from journeyman.templates.commands import commands_of, is_risky
+from journeyman.templates.mining.artefacts import without_reminders
+from journeyman.templates.mining.requests import Request
+from journeyman.templates.tool_translation import file_path, operation_of, shell_command
+
+_MOST_STEPS = 6
+_RESULT_IN_EPISODE = 120
+_REMEDY_WITHIN = 12
+"""How many calls later the same call may work for what lies between to count as the remedy."""
+
+_LONGEST_REMEDY = 3
+_JOINED = re.compile(r"\|(?!\|)|;|\|\|\s*(?:true|echo|:)")
+_FAILED = re.compile(
+    r"^(?:FAIL\b|FAILED\b|--- FAIL|.{0,80}\bERROR task failed|Traceback \(most recent"
+    r"|error(?:\[\w+\])?: |Error: |.{0,40}command not found|make: \*\*\*|npm ERR!)",
+    re.MULTILINE,
+)
+_LONGEST_PURPOSE = 80
+
+
+class ServingCall(Struct, frozen=True, kw_only=True):
+    """A call of the session with all that mining asks about it. One that may be an example worked,
+    is whole and short enough, and does nothing that a person should confirm.
+    """
+
+    call: Call
+    skill: str
+    request: Request
+    verdict: Verdict
+    is_ok: bool
+    is_error: bool
+    is_example: bool
+
+
+class Served(Struct, frozen=True, kw_only=True):
+    """A request, the calls that served it, and how that ended."""
+
+    request: Request
+    calls: list[ServingCall]
+    ending: Ending
+
+
+def episode_of(session: Session, served: Served) -> Episode:
+    """The episode of one request, redacted. One that was rejected, or whose session is known to
+    have failed, keeps its mistakes only.
+    """
+    is_kept = served.ending != "rejected" and not (
+        session.outcome is not None and served.ending == "failed"
+    )
+    steps = decisive(served) if served.ending == "well" else []
+    limit = _RESULT_IN_EPISODE
+    cleaned = clean_pattern(
+        "sequence",
+        served.request.intent(),
+        [as_step(one.call) for one in steps],
+        result_limit=limit,
+    )
+    times = [one.call.asked_at for one in served.calls if one.call.asked_at is not None]
+    return Episode(
+        session=session.id,
+        number=served.request.number,
+        request=cleaned.intent,
+        ending=served.ending,
+        at=min(times, default=session.started_at),
+        source=session.source,
+        project=session.project,
+        steps=cleaned.steps,
+        commands=tuple(_commands(served.calls)) if is_kept else (),
+        files=tuple(_files(served.calls, session.cwd)) if is_kept else (),
+        mistakes=tuple(_mistakes(served.calls, are_mended=is_kept)),
+        quarantined=cleaned.quarantined,
+    )
+
+
+def decisive(served: Served) -> list[ServingCall]:
+    """The few calls that served a request: of each skill the first that worked, and of many the
+    last ones, which brought it to its end.
+    """
+    if not served.request.wanted or served.request.ends:
+        return []
+    first: dict[str, ServingCall] = {}
+    for one in served.calls:
+        if one.is_example:
+            first.setdefault(one.skill, one)
+    return list(first.values())[-_MOST_STEPS:]
+
+
+def as_step(call: Call, *, worked: bool = True) -> Step:
+    """A call as it was recorded, without what the harness added to its result."""
+    return Step(
+        tool=call.tool,
+        arguments=call.arguments,
+        result=without_reminders(call.result or ""),
+        worked=worked,
+    )
+
+
+def _commands(calls: Sequence[ServingCall]) -> Iterator[CommandUse]:
+    counts: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    purposes: dict[tuple[str, str], str] = {}
+    for one in calls:
+        if not (one.is_ok or one.is_error):
+            continue
+        line = shell_command(one.call.tool, one.call.arguments)
+        for command in commands_of(line):
+            if command.risky:
+                continue
+            key = redacted(command.name), redacted(command.form)
+            counts[key][one.is_error] += 1
+            if one.is_ok and key not in purposes:
+                purposes[key] = redacted(_purpose(one.call.arguments))
+    for (name, form), (worked, failed) in counts.items():
+        yield CommandUse(name, form, worked, failed, purposes.get((name, form), ""))
+
+
+def _purpose(arguments: str) -> str:
+    """What the agent said a command was for; Claude Code's and others' agents say so."""
+    try:
+        said = msgspec.json.decode(arguments).get("description", "")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return " ".join(said.split())[:_LONGEST_PURPOSE] if isinstance(said, str) else ""
+
+
+def _files(calls: Sequence[ServingCall], folder: str) -> Iterator[FileUse]:
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in calls:
+        operation = operation_of(one.call.tool, one.call.arguments)
+        if one.is_ok and operation in ("read", "edit", "write"):
+            path = _inside(file_path(one.call.tool, one.call.arguments), folder)
+            if path:
+                counts[redacted(path)][operation != "read"] += 1
+    for path, (read, changed) in counts.items():
+        yield FileUse(path, read, changed)
+
+
+def _inside(path: str, folder: str) -> str:
+    """A path as it is inside the project; empty for one that is elsewhere."""
+    if not path or "\n" in path or len(path) > 300:
+        return ""
+    if not path.startswith(("/", "~")) and ":" not in path[:3]:
+        return path.removeprefix("./")
+    within, root = PurePosixPath(path), PurePosixPath(folder or "/nowhere")
+    return str(within.relative_to(root)) if within.is_relative_to(root) else ""
+
+
+def _mistakes(calls: Sequence[ServingCall], *, are_mended: bool) -> Iterator[Mistake]:
+    for number, one in enumerate(calls):
+        if not one.is_error:
+            continue
+        error = redacted(fingerprint(one.verdict.evidence))
+        if not error or find_suspicion((error,)) is not None:
+            continue
+        remedy = tuple(_remedy(calls, number)) if are_mended else ()
+        yield Mistake(one.call.tool, error, _target(one.call)[1], remedy)
+
+
+def _remedy(calls: Sequence[ServingCall], failed: int) -> Iterator[str]:
+    """What came between a failed call and the same one when it worked, and that call last. Where
+    something was done that a person should confirm, nothing is told.
+    """
+    between: dict[str, None] = {}
+    for later in calls[failed + 1 : failed + 1 + _REMEDY_WITHIN]:
+        if runs_risky(later.call):
+            return
+        if later.is_ok and _is_again(calls[failed].call, later.call):
+            yield from [*list(between)[-_LONGEST_REMEDY + 1 :], _label(later.call)]
+            return
+        if later.is_ok:
+            between.pop(_label(later.call), None)
+            between[_label(later.call)] = None
+
+
+def _is_again(failed: Call, later: Call) -> bool:
+    """Whether a call aims at the same thing as a failed one: its file, its command, or for other
+    tools at least one equal argument.
+    """
+    if failed.tool != later.tool:
+        return False
+    if any(_target(failed)):
+        return _target(failed) == _target(later)
+    return not _pairs(failed.arguments).isdisjoint(_pairs(later.arguments))
+
+
+def _pairs(arguments: str) -> set[str]:
+    try:
+        given = msgspec.json.decode(arguments)
+    except (ValueError, RecursionError):
+        return set()
+    return {repr(pair) for pair in given.items()} if isinstance(given, dict) else set()
+
+
+def runs_risky(call: Call) -> bool:
+    """Whether a call runs what a person should confirm, whatever the tool is called."""
+    line = shell_command(call.tool, call.arguments)
+    return is_risky(line) or is_risky(command_of(call.arguments))
+
+
+def hides_failure(call: Call) -> bool:
+    """Whether a command line ends well although a part of it failed: what came through a pipe, or
+    before a semicolon or `|| true`, decides no exit code.
+    """
+    line = shell_command(call.tool, call.arguments)
+    return bool(_JOINED.search(line)) and _FAILED.search(call.result or "") is not None
+
+
+def _target(call: Call) -> tuple[str, str]:
+    """What a call is aimed at: its file, or its last command by name."""
+    commands = commands_of(shell_command(call.tool, call.arguments))
+    name = redacted(commands[-1].name) if commands else ""
+    return file_path(call.tool, call.arguments), name
+
+
+def _label(call: Call) -> str:
+    commands = commands_of(shell_command(call.tool, call.arguments))
+    return f"`{redacted(commands[-1].name)}`" if commands else call.tool
+
+
+@lru_cache(maxsize=32_768)
+def redacted(text: str) -> str:
+    """A short text without secrets; the same text comes often."""
+    return Redactor().text(text).encode("utf-8", "replace").decode() if text else ""

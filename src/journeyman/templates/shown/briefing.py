@@ -1,0 +1,104 @@
+"""The briefing in an opening: what a project's playbook has for one task, in words. It states facts
+that were counted; it gives no advice of its own.
+"""
+
+import re
+
+from msgspec import Struct
+
+from journeyman.records import Pattern
+from journeyman.records.playbook import PlaybookCommand, PlaybookMistake
+from journeyman.templates.examples import call_line
+
+_BEGINNING = re.compile(
+    r"(?:^|\"|\\n)[ \t]*Journeyman: what \d+ earlier sessions? (?:in [^\n]{1,200} )?shows?\b", re.M
+)
+ELSEWHERE = "other projects"
+"""Where experience is from that is not the project's own."""
+
+_LEFT_OUT = re.compile(r" … \[\d+ characters left out\].*", re.DOTALL)
+_LONGEST_REQUEST = 120
+_LONGEST_CALLS = 240
+_LONGEST_RESULT = 80
+
+
+class Briefing(Struct, frozen=True, kw_only=True):
+    """What is told: the commands that the task is likely to need, likeliest first; mistakes that
+    such work meets; files that near requests used; and further episodes, each in a line.
+    `sessions` counts those that it is drawn from; `project` is empty where it is the whole library.
+    """
+
+    project: str = ""
+    sessions: int = 0
+    commands: tuple[PlaybookCommand, ...] = ()
+    mistakes: tuple[PlaybookMistake, ...] = ()
+    files: tuple[str, ...] = ()
+    episodes: tuple[Pattern, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not (self.commands or self.mistakes or self.files or self.episodes)
+
+
+def is_briefing(text: str) -> bool:
+    """Whether a text holds a briefing of ours."""
+    return _BEGINNING.search(text) is not None
+
+
+def briefing_text(briefing: Briefing) -> str:
+    """The briefing for a model; empty for an empty one."""
+    if briefing.is_empty:
+        return ""
+    sessions = (
+        "1 earlier session" if briefing.sessions == 1 else f"{briefing.sessions} earlier sessions"
+    )
+    show = "shows" if briefing.sessions == 1 else "show"
+    where = f"in {briefing.project} " if briefing.project else ""
+    here = "" if briefing.project in ("", ELSEWHERE) else " here"
+    parts = [f"Journeyman: what {sessions} {where}{show}."]
+    if briefing.commands:
+        lines = [f"- {command_line(one)}" for one in briefing.commands]
+        parts.append(
+            "\n".join([f"Commands that work{here}, likeliest for this task first:", *lines])
+        )
+    if briefing.mistakes:
+        lines = [f"- {mistake_line(one)}" for one in briefing.mistakes]
+        parts.append("\n".join([f"Mistakes that recur{here}:", *lines]))
+    if briefing.files:
+        parts.append(f"Files that such requests used: {', '.join(briefing.files)}")
+    if briefing.episodes:
+        lines = [f"- {episode_line(one)}" for one in briefing.episodes]
+        parts.append("\n".join(["Earlier requests like this one:", *lines]))
+    return "\n\n".join(parts)
+
+
+def command_line(command: PlaybookCommand) -> str:
+    """A command as it is mostly written, and how its output is mostly cut."""
+    return f"`{command.form}`, `{command.piped}`" if command.piped else f"`{command.form}`"
+
+
+def mistake_line(mistake: PlaybookMistake) -> str:
+    """A mistake with what mended it."""
+    what = f"`{mistake.target}`" if mistake.target else mistake.tool
+    line = f'{what}: "{mistake.error}" in {mistake.sessions} sessions'
+    return f"{line}. Mended by {remedy_text(mistake.remedy)}." if mistake.remedy else f"{line}."
+
+
+def remedy_text(remedy: tuple[str, ...]) -> str:
+    """The calls of a remedy in words."""
+    *before, again = remedy
+    return f"{', '.join(before)}, then {again} again" if before else f"another {again} call"
+
+
+def episode_line(pattern: Pattern) -> str:
+    """A request, the calls that served it, and how the last one ended."""
+    calls = "; ".join(dict.fromkeys(call_line(step) for step in pattern.steps))
+    result = " ".join(pattern.steps[-1].result.split()) if pattern.steps else ""
+    result = _LEFT_OUT.sub("…", result, count=1)
+    line = f'"{_cut(pattern.intent, _LONGEST_REQUEST)}": {_cut(calls, _LONGEST_CALLS)}'
+    return f"{line} → {_cut(result, _LONGEST_RESULT)}" if result else line
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,0 +1,497 @@
+"""What keeping episodes promises, on SQLite and on a real PostgreSQL."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+from tests.tables import table
+
+from journeyman.records import (
+    CommandUse,
+    Episode,
+    FileUse,
+    Fragment,
+    Message,
+    MinedSession,
+    Mistake,
+    Pattern,
+    PatternId,
+    SearchKeys,
+    Session,
+    SessionId,
+    Step,
+)
+from journeyman.records.errors import Unstorable
+from journeyman.store.episodes import EpisodeKey, Facts
+from journeyman.store.store import Store
+
+RULES = "r1"
+PROJECT = "github.com/acme/app"
+
+
+def write(store: Store, *names: str, text: str = "hello", **facts: Any) -> None:
+    known = {"source": "test", "log": "/logs/a", "project": PROJECT, **facts}
+    with store.writing() as writing:
+        for name in names:
+            session = Session(id=SessionId(name), **known)
+            message = Message(key="u", position=1, role="user", text=text)
+            writing.add(Fragment(session=session, messages=(message,)))
+        writing.finish()
+
+
+def an_episode(number: int = 1, session: str = "a", **facts: Any) -> Episode:
+    given = {
+        "request": f"request {number} of {session}",
+        "ending": "well",
+        "at": 1.5,
+        "source": "test",
+        "project": PROJECT,
+        "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
+        "commands": (CommandUse("git status", "git status --short", 2, 1, "look"),),
+        "files": (FileUse("src/a.py", 1, 2),),
+        "mistakes": (Mistake("bash", "no such file", "cat", ("ls", "cat")),),
+        "tokens": 7,
+        **facts,
+    }
+    return Episode(session=SessionId(session), number=number, **given)
+
+
+def a_pattern(session: str = "a") -> Pattern:
+    step = Step(tool="bash", result=f"{session} saw it")
+    return Pattern(
+        id=PatternId("p"), kind="final", intent="", steps=(step,), sessions=(SessionId(session),)
+    )
+
+
+def mined(store: Store, name: str, *episodes: Episode, **facts: Any) -> MinedSession:
+    """The session as it is now, with its episodes."""
+    found = store.sessions.get(name)
+    given = {"digest": found.digest, "outcome": found.session.outcome, **facts}
+    return MinedSession(session=found.session.id, episodes=episodes, **given)
+
+
+def keys_of(*found: MinedSession) -> dict[EpisodeKey, SearchKeys]:
+    """Keys that tell whose they are."""
+    return {(one.session, one.number): _keys(one) for each in found for one in each.episodes}
+
+
+def _keys(episode: Episode) -> SearchKeys:
+    said = f"{episode.session} {episode.number} \x00".encode()
+    return SearchKeys(
+        words=said, call_words=said + b"\xff", vector=b"v" + said, call_vector=b"c" + said
+    )
+
+
+def save(store: Store, *found: MinedSession, rules: str = RULES) -> None:
+    store.learned.save(rules, found, keys_of(*found))
+
+
+def kept(store: Store) -> list[Episode]:
+    """All episodes, which their rows agree with."""
+    rows = store.episodes.rows()
+    found = store.episodes.at([one.row for one in rows])
+    for row, one in zip(rows, found, strict=True):
+        assert row[1:7] == (
+            *(one.session, one.source, one.project),
+            *(one.at, one.ending, one.quarantined),
+        )
+        assert SearchKeys(**{name: getattr(row, name) for name in _KEY_NAMES}) == _keys(one)
+        assert row.facts == Facts(one.commands, one.files, one.mistakes)
+    asked = store.episodes.requests([one.row for one in rows])
+    assert asked == {row.row: one.request for row, one in zip(rows, found, strict=True)}
+    return found
+
+
+_KEY_NAMES = [one.name for one in msgspec.structs.fields(SearchKeys)]
+
+
+@pytest.fixture
+def grew(store: Store) -> Callable[[], bool]:
+    """Whether the revision grew since it was asked for last."""
+    seen = [store.patterns.revision()]
+
+    def ask() -> bool:
+        seen.append(store.patterns.revision())
+        assert seen[-1] >= seen[-2]
+        return seen[-1] > seen[-2]
+
+    return ask
+
+
+class TestKeeping:
+    def test_what_was_saved_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+        write(store, "a")
+        odd = "Größer als 東京 🦓 \t\n\\ \" ' %s :x \x7f\x1b[0m"
+        nul = f"{odd}\x00"
+        full = an_episode(
+            request=odd,
+            ending="rejected",
+            at=1e9 + 0.125,
+            steps=(
+                Step(tool="bäsh\x00", arguments='{"a": "\x00"}', result="nein", worked=False),
+                Step(tool="bash", arguments='{"\\u0000": "\\ud83d"}', result=nul),
+            ),
+            commands=(CommandUse(nul, odd, 3, 2, nul), CommandUse("ls", "ls -l")),
+            files=(FileUse(nul, 1, 0), FileUse("b", 0, 2**31)),
+            mistakes=(Mistake(nul, odd, nul, (odd, nul)), Mistake("read", "gone")),
+            tokens=2**31 - 1,
+            quarantined="asks for more",
+        )
+        save(store, mined(store, "a", full))
+        with Store(database_url) as again:
+            assert kept(again) == [full]
+
+    def test_what_is_not_known_stays_so(self, store: Store) -> None:
+        write(store, "a", project="")
+        least = Episode(
+            session=SessionId("a"), number=0, request="", ending="unknown", source="test"
+        )
+        save(store, mined(store, "a", least))
+        assert kept(store) == [least]
+
+    def test_text_that_no_database_can_hold_is_made_whole(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        """As it is in messages."""
+        write(store, "a")
+        odd = an_episode(
+            request="nul \x00 half \ud83d",
+            steps=(Step(tool="half \ud83d", result="of \udcff"),),
+            commands=(CommandUse("a \ud83d", "ä \udcff", 1, 0, "\ud83d"),),
+            files=(FileUse("\udcff.py", 1),),
+            mistakes=(Mistake("t\ud83d", "e\udcff", "c\ud83d", ("r\udcff",)),),
+        )
+        save(store, mined(store, "a", odd))
+        assert kept(store) == [
+            an_episode(
+                request="nul \ufffd half ?",
+                steps=(Step(tool="half ?", result="of ?"),),
+                commands=(CommandUse("a ?", "ä ?", 1, 0, "?"),),
+                files=(FileUse("?.py", 1),),
+                mistakes=(Mistake("t?", "e?", "c?", ("r?",)),),
+            )
+        ]
+        assert grew()
+        save(store, mined(store, "a", odd))
+        assert not grew()
+
+    def test_every_ending_is_kept(self, store: Store) -> None:
+        write(store, "a")
+        endings = ("well", "failed", "rejected", "interrupted", "unknown")
+        found = [an_episode(number, ending=one) for number, one in enumerate(endings)]
+        save(store, mined(store, "a", *found))
+        assert kept(store) == found
+
+    def test_also_of_a_session_that_teaches_nothing(self, store: Store) -> None:
+        write(store, "a", outcome=0.0)
+        save(store, mined(store, "a", an_episode(ending="failed"), reason="failed"))
+        assert kept(store) == [an_episode(ending="failed")]
+
+    def test_more_than_a_database_takes_at_once(self, store: Store) -> None:
+        names = [f"s{n}" for n in range(3)]
+        write(store, *names)
+        found = [
+            mined(store, name, *(an_episode(number, name) for number in range(400)))
+            for name in names
+        ]
+        save(store, *found)
+        assert kept(store) == [one for each in found for one in each.episodes]
+        save(store, *(mined(store, name) for name in names))
+        assert kept(store) == []
+
+    def test_a_number_is_used_once_in_a_session(self, store: Store) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", an_episode()), mined(store, "b", an_episode(1, "b")))
+        with pytest.raises(Unstorable):
+            save(store, mined(store, "a", an_episode(2), an_episode(2)))
+        assert kept(store) == [an_episode(), an_episode(1, "b")]
+
+    def test_what_has_no_keys_is_not_kept_nor_anything_with_it(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        write(store, "a", "b")
+        save(store, mined(store, "a", an_episode()))
+        assert grew()
+        found = [mined(store, "a", an_episode(2)), mined(store, "b", an_episode(1, "b"))]
+        with pytest.raises(KeyError):
+            store.learned.save(RULES, found, keys_of(found[0]))
+        assert kept(store) == [an_episode()]
+        assert store.learned.missing(RULES) == ["b"]
+        assert not grew()
+
+
+class TestSavingAgain:
+    def test_the_same_again_changes_nothing(self, store: Store, grew: Callable[[], bool]) -> None:
+        write(store, "a", "b")
+        found = (
+            mined(store, "a", an_episode(2), an_episode(1, at=None)),
+            mined(store, "b", an_episode(1, "b", quarantined="rule")),
+        )
+        save(store, *found)
+        assert grew()
+        before = store.episodes.rows()
+        for some in (found, found[:1], found[::-1]):
+            save(store, *some)
+        save(store, *found, rules="r2")
+        assert store.episodes.rows() == before
+        assert not grew()
+
+    @table(
+        ("name", "change"),
+        [
+            ("request", {"request": "in other words"}),
+            ("ending", {"ending": "failed"}),
+            ("time", {"at": 2.5}),
+            ("no time", {"at": None}),
+            ("steps", {"steps": ()}),
+            ("commands", {"commands": (CommandUse("git status", "git status", 2, 1),)}),
+            ("files", {"files": (FileUse("src/a.py", 2, 2),)}),
+            ("mistakes", {"mistakes": (Mistake("bash", "no such file", "cat", ("ls",)),)}),
+            ("tokens", {"tokens": 8}),
+            ("quarantine", {"quarantined": "rule"}),
+            ("number", {"number": 3}),
+        ],
+    )
+    def test_what_changed_takes_the_place_of_what_was(
+        self, store: Store, grew: Callable[[], bool], name: str, change: dict[str, Any]
+    ) -> None:
+        write(store, name, f"not {name}")
+        episodes = [an_episode(number, name) for number in (1, 2)]
+        other = an_episode(1, f"not {name}")
+        save(store, mined(store, name, *episodes), mined(store, f"not {name}", other))
+        assert grew()
+        changed = msgspec.structs.replace(episodes[1], **change)
+        save(store, mined(store, name, episodes[0], changed))
+        assert grew()
+        found = [one for one in kept(store) if one.session.endswith(name)]
+        assert found == [other, episodes[0], changed]
+
+    def test_it_takes_the_place_also_when_some_have_gone(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        write(store, "a")
+        for numbers in ((1, 2, 3), (1, 3), (2,), (3, 2, 1), ()):
+            found = [an_episode(number) for number in numbers]
+            save(store, mined(store, "a", *found))
+            assert kept(store) == found
+            assert grew()
+
+    def test_keys_are_renewed_when_only_they_have_changed(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        write(store, "a")
+        found = mined(store, "a", an_episode())
+        keys = _keys(an_episode())
+        for name in ("", *_KEY_NAMES):
+            keys = msgspec.structs.replace(keys, **({name: b"new"} if name else {}))
+            store.learned.save(RULES, [found], {(SessionId("a"), 1): keys})
+            (row,) = store.episodes.rows()
+            assert row[7:11] == msgspec.structs.astuple(keys)
+            assert grew()
+        assert row[7:11] == (b"new",) * 4
+
+    def test_the_last_word_on_a_session_counts(self, store: Store) -> None:
+        write(store, "a")
+        save(store, mined(store, "a", an_episode(1)), mined(store, "a", an_episode(2)))
+        assert kept(store) == [an_episode(2)]
+
+    def test_they_stay_until_a_session_that_changed_is_mined_again(self, store: Store) -> None:
+        write(store, "a")
+        save(store, mined(store, "a", an_episode()))
+        write(store, "a", text="something else")
+        assert store.learned.missing(RULES) == ["a"]
+        assert kept(store) == [an_episode()]
+        save(store, mined(store, "a", an_episode(2)))
+        assert kept(store) == [an_episode(2)]
+
+    def test_sessions_that_changed_or_went_meanwhile_are_passed_over(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        write(store, "goes", "changes", "stays")
+        found = [mined(store, name, an_episode(1, name)) for name in ("goes", "changes", "stays")]
+        store.sessions.delete("goes")
+        write(store, "changes", text="something else")
+        assert not grew()
+        save(store, *found)
+        assert kept(store) == [an_episode(1, "stays")]
+        assert grew()
+        save(store, *found[:2])
+        assert not grew()
+
+    def test_whatever_happens_each_session_has_the_episodes_it_gave_last(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        chance = random.Random(0)
+        names = list("abcdef")
+        write(store, *names)
+        expected: dict[str, list[Episode]] = {}
+        for _ in range(30):
+            some = chance.sample(names, chance.randrange(min(4, len(names))))
+            given = {
+                name: [
+                    an_episode(number, name, tokens=chance.randrange(2))
+                    for number in chance.sample(range(3), chance.randrange(4))
+                ]
+                for name in some
+            }
+            is_new = any(expected.get(name, []) != found for name, found in given.items())
+            save(store, *(mined(store, name, *found) for name, found in given.items()))
+            assert grew() == is_new
+            expected |= given
+            if len(names) > 2 and chance.random() < 0.15:
+                gone = names.pop()
+                store.sessions.delete(gone)
+                assert grew() == bool(expected.pop(gone, []))
+            for name in names:
+                found = [one for one in kept(store) if one.session == name]
+                assert found == expected.get(name, [])
+            assert {one.session for one in kept(store)} <= set(names)
+
+
+class TestDeleting:
+    def test_the_episodes_of_a_session_go_with_it(
+        self, store: Store, grew: Callable[[], bool]
+    ) -> None:
+        write(store, "a", "b", "empty")
+        save(
+            store,
+            mined(store, "a", an_episode(1), an_episode(2)),
+            mined(store, "b", an_episode(1, "b")),
+            mined(store, "empty"),
+        )
+        assert grew()
+        store.sessions.delete("empty")
+        assert not grew()
+        store.sessions.delete("a")
+        assert kept(store) == [an_episode(1, "b")]
+        assert grew()
+        assert store.learned.missing(RULES) == []
+
+    def test_those_of_sessions_that_are_mined_again_stay(self, store: Store) -> None:
+        """What the two have in common is shown anew, for which the other is mined again."""
+        write(store, "a", "b")
+        found = [
+            mined(store, name, an_episode(1, name), patterns=(a_pattern(name),)) for name in "ab"
+        ]
+        save(store, *found)
+        store.sessions.delete("a")
+        assert store.learned.missing(RULES) == ["b"]
+        assert kept(store) == [an_episode(1, "b")]
+
+    def test_no_word_of_it_stays_in_any_table(self, store: Store) -> None:
+        write(store, "a", "b")
+        word = "zebra"
+        theirs = an_episode(
+            request=word,
+            steps=(Step(tool=word, arguments=word, result=word),),
+            commands=(CommandUse(word, word, 1, 0, word),),
+            files=(FileUse(word, 1),),
+            mistakes=(Mistake(word, word, word, (word,)),),
+        )
+        save(store, mined(store, "a", theirs), mined(store, "b", an_episode(1, "b")))
+        assert word in everything(store)
+        store.sessions.delete("a")
+        assert word not in everything(store)
+
+    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+        """Also those that were replaced or had gone before the session was deleted."""
+
+        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
+            # As SQLite is built outside of some Linux distributions.
+            driver.cursor().execute("PRAGMA secure_delete=OFF")
+
+        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
+            sa.event.listen(store._engine, "connect", forgetful)
+            store._engine.dispose()
+            write(store, *(f"s{n}" for n in range(5)))
+            for rules, times in (("r1", 2000), ("r2", 1)):
+                for n in range(5):
+                    words = f"zebra{n}{rules} " * times
+                    step = Step(tool="bash", result=words)
+                    here = an_episode(1, f"s{n}", request=words, steps=(step,))
+                    save(store, mined(store, f"s{n}", here), rules=rules)
+            for n in range(4):
+                store.sessions.delete(f"s{n}")
+        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zebra4r2" in content
+        assert not [n for n in range(4) if f"zebra{n}".encode() in content]
+
+
+def everything(store: Store) -> str:
+    """What all tables say, as one text."""
+    found = []
+    with store._engine.connect() as connection:
+        for name in sa.inspect(connection).get_table_names():
+            for row in connection.execute(sa.text(f"SELECT * FROM {name}")):
+                found += [
+                    one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
+                    for one in row
+                ]
+    return "\n".join(found)
+
+
+class TestReading:
+    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+        write(store, "a")
+        assert store.episodes.rows() == []
+        assert store.episodes.at([1, 2]) == []
+        assert store.episodes.requests([1, 2]) == {}
+
+    def test_they_come_in_the_order_they_came(self, store: Store) -> None:
+        """Not by session, number or time; one that changed comes last."""
+        write(store, "a", "b")
+        b = [an_episode(2, "b", at=9.0), an_episode(1, "b", at=None)]
+        save(store, mined(store, "b", *b))
+        save(store, mined(store, "a", an_episode(at=0.0)))
+        assert kept(store) == [*b, an_episode(at=0.0)]
+        save(store, mined(store, "b", *b[::-1]))
+        assert kept(store) == [an_episode(at=0.0), *b[::-1]]
+
+    def test_source_and_project_are_those_of_the_session_now(self, store: Store) -> None:
+        write(store, "a")
+        write(store, "b", source="other", project="")
+        save(
+            store,
+            mined(store, "a", an_episode(source="", project="elsewhere")),
+            mined(store, "b", an_episode(1, "b")),
+        )
+
+        def places() -> list[tuple[str, str, str]]:
+            kept(store)
+            return [(one.session, one.source, one.project) for one in store.episodes.rows()]
+
+        assert places() == [("a", "test", PROJECT), ("b", "other", "")]
+        write(store, "b", source="other", project="github.com/acme/found")
+        assert places() == [("a", "test", PROJECT), ("b", "other", "github.com/acme/found")]
+
+    def test_rows_come_in_the_order_asked_for_without_those_that_have_gone(
+        self, store: Store
+    ) -> None:
+        write(store, "a", "b", "c")
+        found = {name: (an_episode(1, name), an_episode(2, name)) for name in "abc"}
+        save(store, *(mined(store, name, *episodes) for name, episodes in found.items()))
+        rows = [one.row for one in store.episodes.rows()]
+        backwards = [one for name in "cba" for one in found[name][::-1]]
+        assert store.episodes.at(rows[::-1]) == backwards
+        store.sessions.delete("b")
+        assert store.episodes.at(rows[::-1]) == [one for one in backwards if one.session != "b"]
+        assert store.episodes.requests([rows[4], rows[2], rows[0]]) == {
+            rows[0]: "request 1 of a",
+            rows[4]: "request 1 of c",
+        }
+        assert store.episodes.at([]) == []
+        assert store.episodes.requests([]) == {}
+
+    def test_rows_are_not_used_again(self, store: Store) -> None:
+        """So that what was read before never means another episode."""
+        write(store, "a")
+        save(store, mined(store, "a", an_episode(1)))
+        (before,) = store.episodes.rows()
+        save(store, mined(store, "a"))
+        save(store, mined(store, "a", an_episode(2)))
+        assert store.episodes.at([before.row]) == []
+        assert store.episodes.requests([before.row]) == {}

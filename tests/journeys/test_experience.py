@@ -1,0 +1,186 @@
+"""From recorded sessions to a playbook and an opening, as a person uses it: what was rejected is
+nowhere, what works is told, and the file that agents read is kept up to date.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.program import Command
+from tests.tables import table
+
+from journeyman import Journeyman
+
+REJECTIONS = (
+    "no, undo that",
+    "Undo it please",
+    "revert this",
+    "please revert your changes",
+    "roll that back",
+    "No. Put it back.",
+    "that's wrong",
+    "nope, that broke everything",
+    "Wrong file!",
+    "I didn't ask for that",
+    "why did you do that? restore it",
+    "this is not what I wanted",
+    "stop, don't touch that",
+    "take that out again",
+    "you misunderstood me",
+    "get rid of that change",
+    "scrap it",
+    "that made it worse",
+    "discard those edits",
+    "you broke the build, back that out",
+)
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def ran(number: str, tool: str, result: str, **arguments: str) -> Iterator[dict[str, Any]]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    asked = {"id": number, "type": "function", "function": function}
+    yield {"role": "assistant", "content": None, "tool_calls": [asked]}
+    yield {"role": "tool", "tool_call_id": number, "content": result}
+
+
+def good_session(number: int) -> list[dict[str, Any]]:
+    return [
+        said("user", "Fix the typo in the parser and run the tests"),
+        *ran("a", "Read", "1\tdef parse(): pass", file_path="/work/app/src/parser.py"),
+        *ran("b", "Bash", "exit code 1: command not found: pytst", command="pytst -q"),
+        *ran("c", "Bash", f"{12 + number} passed in 0.3s", command="mise run test 2>&1 | tail -5"),
+        said("assistant", "Fixed."),
+        said("user", "commit this"),
+        *ran("d", "Bash", "[main 1a2b3c4] Fix", command='git add -A && git commit -m "Fix typo"'),
+        said("assistant", "Committed."),
+    ]
+
+
+@pytest.fixture
+def experienced(tmp_path: Path) -> Iterator[Journeyman]:
+    with Journeyman(home=tmp_path / "home", environ={"HOME": str(tmp_path)}) as journeyman:
+        for number in range(4):
+            journeyman.record(
+                good_session(number),
+                source="claude_code",
+                session_id=f"good{number}",
+                project="github.com/acme/app",
+            )
+        yield journeyman
+
+
+def everything(journeyman: Journeyman, task: str) -> str:
+    """All that can be shown of what was learned."""
+    openings = [
+        journeyman.opening(task, project=project, style=style)
+        for project in ("", "acme/app")
+        for style in ("text", "messages")
+    ]
+    shown = [msgspec.json.encode(one).decode() + one.messages("text") for one in openings]
+    patterns = [msgspec.json.encode(one.pattern).decode() for one in journeyman.patterns.list()]
+    return "".join((*shown, *patterns, msgspec.json.encode(journeyman.playbook("app")).decode()))
+
+
+def test_rejected_work_never_appears(experienced: Journeyman) -> None:
+    for number, words in enumerate(REJECTIONS):
+        marker = f"zebra{number:02d}"
+        turns = [
+            said("user", "Fix the typo in the parser and run the tests"),
+            *ran("a", "Bash", "done", command=f"{marker} fix --all"),
+            *ran("b", "Write", "written", file_path=f"/work/app/{marker}.py", content=marker),
+            said("assistant", "Done."),
+            said("user", words),
+            *ran("c", "Bash", "Updated 1 path", command=f"git checkout {marker}.py"),
+            said("assistant", "It is as it was."),
+        ]
+        experienced.record(turns, source="claude_code", session_id=f"bad{number}", project="app")
+    experienced.learn()
+    told = everything(experienced, "Fix the typo in the parser and run the tests")
+    assert [words for n, words in enumerate(REJECTIONS) if f"zebra{n:02d}" in told] == []
+    assert "mise run test" in told
+
+
+def test_what_works_is_told(experienced: Journeyman) -> None:
+    experienced.learn()
+    opening = experienced.opening("run the tests", project="app")
+    assert opening.briefing.commands[0].name == "mise run test"
+    assert "`mise run test 2>&1 | tail -5`" in opening.system
+    assert "src/parser.py" in opening.system or opening.briefing.files == ()
+    assert opening.tokens <= 1_500
+    assert opening.messages() == experienced.opening("run the tests", project="app").messages()
+
+    commit = experienced.opening("commit the changes", project="app")
+    assert {"git add", "git commit"} <= {one.name for one in commit.briefing.commands}
+    assert "Fix typo" not in commit.system  # a value of somebody's request
+
+    # What another project does is not said to hold here.
+    other = experienced.opening("commit the changes", project="acme/website")
+    assert "in other projects" in other.system
+    assert " here" not in other.system
+
+
+def test_one_agents_experience_in_anothers_tools(experienced: Journeyman) -> None:
+    experienced.learn()
+    command = {"type": "object", "properties": {"command": {"type": "string"}}}
+    path = {"type": "object", "properties": {"path": {"type": "string"}}}
+    hermes = [
+        {"name": "terminal", "input_schema": {**command, "required": ["command"]}},
+        {"name": "read_file", "input_schema": {**path, "required": ["path"]}},
+        {"name": "patch", "input_schema": {"type": "object"}},
+    ]
+    opening = experienced.opening("commit this", project="app", tools=hermes)
+    tools = {tool for pattern in opening.patterns for tool in pattern.tools}
+    assert tools == {"terminal"}
+
+
+@table("task", ["asdf qwer zxcv", "hello, how are you?", "thanks!", "yes please", "😀"])
+def test_nothing_is_an_answer_with_a_reason(experienced: Journeyman, task: str) -> None:
+    experienced.learn()
+    opening = experienced.opening(task, project="app")
+    assert opening.is_empty
+    assert opening.note
+    assert opening.inject([said("user", task)]) == [said("user", task)]
+
+
+def test_a_template_without_a_task_shows_its_patterns_in_order(experienced: Journeyman) -> None:
+    template = experienced.build_template("daily", min_messages=1)
+    opening = experienced.opening(template="daily")
+    assert opening.patterns == template.patterns[:15]
+    assert experienced.opening(template="daily", max_patterns=2).patterns == template.patterns[:2]
+
+
+def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
+    experienced.learn()
+    experienced.close()
+    (tmp_path / "home").rename(tmp_path / ".journeyman")
+    command = Command(tmp_path)
+    told = command("playbook", "acme/app").stdout
+    assert "mise run test" in told
+    assert command.json("playbook", "app")["sessions"] == 4
+    assert "acme/app" in command("playbook").stdout  # in none of the projects: which there are
+    assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
+
+    file = tmp_path / "CLAUDE.md"
+    file.write_text("# Rules\n\nBe kind.\n")
+    command("playbook", "app", "--write", str(file), "--yes")
+    written = file.read_text()
+    assert written.startswith("# Rules\n\nBe kind.\n")
+    assert "`mise run test" in written
+    again = command("playbook", "app", "--write", str(file), "--yes")
+    assert "up to date" in again.stderr
+    command("playbook", "--undo", str(file), "--yes")
+    assert file.read_text() == "# Rules\n\nBe kind.\n"
+    assert (
+        "nothing to take back" in command("playbook", "--undo", str(file), "--yes", code=1).stderr
+    )
+
+    found = command.json("foresight")
+    assert [arm["name"] for arm in found["arms"]][:2] == ["ours", "top 20 list"]
+    assert "An opening's first 20 commands" in command("foresight").stdout
+    assert "too few sessions" in command("foresight", "--project", "nix", code=1).stderr

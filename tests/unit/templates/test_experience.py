@@ -1,0 +1,118 @@
+"""Experience: near episodes, and the commands that a task is likely to need."""
+
+import itertools
+
+from tests.experience import episode, experience
+from tests.tables import table
+
+from journeyman.records import CommandUse
+from journeyman.templates.selecting.ranking import Ranked
+
+
+def use(name, worked=1, purpose=""):
+    return CommandUse(name, name, worked, 1 - worked, purpose)
+
+
+LIBRARY = experience(
+    episode("s1", "Fix the failing test of the date parser", use("pytest"), use("git commit")),
+    episode("s2", "Deploy the web shop to staging", use("fly deploy"), use("git commit")),
+    episode("s3", "The date parser test fails again, fix it", use("pytest"), use("git commit")),
+    episode("s4", "Translate the welcome page to German", use("npm run i18n"), use("git commit")),
+    episode("s5", "Deploy the shop again", use("fly deploy"), use("git commit")),
+)
+
+
+def likely(task, library=LIBRARY):
+    return library.likely_commands(task, library.nearest(task))
+
+
+def test_nothing_is_known_in_an_empty_library():
+    nothing = experience()
+    assert nothing.nearest("Fix it") == []
+    assert nothing.likely_commands("Fix it", []) == []
+    assert nothing.served([], []) == []
+    assert nothing.playbook.playbook.is_empty
+
+
+@table(
+    ("task", "row", "command"),
+    [
+        ("Fix a test of the date parser", 10, "pytest"),
+        ("Deploy the shop to production", 22, "fly deploy"),
+        ("Translate the help page to German", 19, "npm run i18n"),
+    ],
+)
+def test_near_requests_and_their_commands(task, row, command):
+    near = LIBRARY.nearest(task)
+    assert near[0].row == row
+    assert LIBRARY.at(row).row == row
+    found = likely(task)
+    assert command in [one.command.name for one in found[:2]]
+    # What every request here needs is likely too, but not due to the task.
+    due = {one.command.name: one.due for one in found}
+    assert max(due, key=due.__getitem__) == command
+
+
+def test_all_commands_are_ranked():
+    found = likely("Fix a test")
+    assert {one.command.name for one in found} == {
+        one.name for one in LIBRARY.playbook.playbook.commands
+    }
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_no_words_and_no_neighbours_are_no_trouble():
+    for task in ("", "???", "\ud800"):
+        assert len(likely(task)) == 4
+    assert len(LIBRARY.likely_commands("Fix a test", [])) == 4
+
+
+def test_an_episode_with_the_due_commands_comes_first():
+    task = "Deploy the shop to production"
+    commands = likely(task)
+    equal = [Ranked(row=one.row, similarity=0.5, score=0.9) for one in LIBRARY.rows]
+    found = LIBRARY.served(equal, commands)
+    assert [one.row for one in found[:2]] == [13, 22]
+    assert {one.row for one in found} == {one.row for one in equal}
+
+    # It overtakes one that is a little nearer, and none that is much nearer.
+    near, far = Ranked(row=10, similarity=0.5, score=1.0), Ranked(row=13, similarity=0.5, score=0.9)
+    assert [one.row for one in LIBRARY.served([near, far], commands)] == [13, 10]
+    far = Ranked(row=13, similarity=0.5, score=0.3)
+    assert [one.row for one in LIBRARY.served([near, far], commands)] == [10, 13]
+
+
+def test_a_command_that_failed_serves_nothing():
+    library = experience(
+        episode("s1", "Deploy the shop", use("fly deploy", worked=0), use("git commit")),
+        episode("s2", "Deploy the shop", use("fly deploy"), use("git commit")),
+    )
+    equal = [Ranked(row=row, similarity=0.5, score=0.9) for row in (10, 13)]
+    found = library.served(equal, likely("Deploy the shop", library))
+    assert [one.row for one in found] == [13, 10]
+
+
+def test_without_likely_commands_the_nearest_stay_as_they_are():
+    near = LIBRARY.nearest("Fix a test")
+    assert LIBRARY.served(near, []) == near
+
+
+def test_what_was_done_lately_counts_more():
+    told = [
+        episode(
+            f"s{number}", "Run the tests", use("make test" if number < 50 else "just test"), at=at
+        )
+        for number, at in enumerate(itertools.islice(itertools.count(1.0), 100))
+    ]
+    for some in (told, told[::-1]):
+        assert likely("Run the tests", experience(*some))[0].command.name == "just test"
+
+
+def test_purposes_help_to_find_a_command():
+    library = experience(
+        episode("s1", "Do the first thing", use("just a", purpose="Compress the images")),
+        episode("s2", "Do the second thing", use("just b", purpose="Check the spelling")),
+    )
+    assert likely("Make the images smaller, compress them", library)[0].command.name == "just a"
+    assert likely("Are there errors in spelling?", library)[0].command.name == "just b"

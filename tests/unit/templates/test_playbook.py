@@ -1,0 +1,164 @@
+"""Playbooks: what is counted, and in which order it is told."""
+
+import itertools
+import random
+
+from tests.tables import table
+
+from journeyman.records import CommandUse, FileUse, Mistake, SessionId
+from journeyman.store.episodes import EpisodeRow, Facts
+from journeyman.templates.playbook import RECURRING, build_playbook
+
+
+def rows(*episodes):
+    """Each episode is its session and its facts."""
+    return [
+        EpisodeRow(
+            row=number,
+            session=SessionId(session),
+            source="test",
+            project="app",
+            at=100.0 + number,
+            ending="well",
+            quarantined="",
+            words=b"",
+            call_words=b"",
+            vector=b"",
+            call_vector=b"",
+            facts=Facts(
+                tuple(one for one in facts if isinstance(one, CommandUse)),
+                tuple(one for one in facts if isinstance(one, FileUse)),
+                tuple(one for one in facts if isinstance(one, Mistake)),
+            ),
+        )
+        for number, (session, *facts) in enumerate(episodes)
+    ]
+
+
+def playbook(*episodes):
+    return build_playbook("app", rows(*episodes)).playbook
+
+
+def command(*uses):
+    (found,) = playbook(*((f"s{number}", use) for number, use in enumerate(uses))).commands
+    return found
+
+
+def test_nothing_is_no_playbook():
+    assert playbook().is_empty
+    assert playbook(("s1",)).is_empty
+
+
+def test_sessions_are_counted_and_not_calls():
+    found = playbook(
+        ("s1", CommandUse("make test", "make test", 9)),
+        ("s1", CommandUse("make test", "make test", 1)),
+        ("s2", CommandUse("npm test", "npm test", 1)),
+        ("s3", CommandUse("npm test", "npm test", 1, 2)),
+    )
+    assert (found.sessions, found.episodes) == (3, 4)
+    assert [(one.name, one.sessions, one.worked) for one in found.commands] == [
+        ("npm test", 2, 2),
+        ("make test", 1, 10),
+    ]
+    first = found.commands[0]
+    assert (first.failed, first.reliability, first.last_at) == (2, 0.5, 103.0)
+
+
+def test_a_command_that_never_worked_is_left_out():
+    assert playbook(("s1", CommandUse("make", "make", 0, 3))).commands == ()
+
+
+def test_mistakes_and_files_recur_in_three_sessions():
+    mistake, file = Mistake("Edit", "not read", "", ("Read", "Edit")), FileUse("a.py", 1, 0)
+    often = [("s1", mistake, file)] * 5
+    found = playbook(*often, ("s2", mistake, file))
+    assert (found.mistakes, found.files) == ((), ())
+    found = playbook(*often, *(("s" + str(n), mistake, file) for n in range(2, 2 + RECURRING - 1)))
+    assert [(one.sessions, one.times, one.mended) for one in found.mistakes] == [(3, 7, 7)]
+    assert [(one.path, one.sessions, one.read) for one in found.files] == [("a.py", 3, 7)]
+
+
+def test_the_usual_remedy_and_target_are_told():
+    remedies = [(), ("Read", "Edit"), ("Read", "Edit"), ("Edit",)]
+    targets = ["npm test", "npm test", "npm test", "make"]
+    (found,) = playbook(
+        *(
+            (f"s{number}", Mistake("Bash", "failed", target, remedy))
+            for number, (target, remedy) in enumerate(zip(targets, remedies, strict=True))
+        )
+    ).mistakes
+    assert (found.target, found.remedy, found.mended, found.times) == (
+        "npm test",
+        ("Read", "Edit"),
+        3,
+        4,
+    )
+
+    # A target that only half of them have is not told.
+    halves = ["npm test", "make", "npm test", "make"]
+    (found,) = playbook(
+        *((f"s{number}", Mistake("Bash", "failed", one)) for number, one in enumerate(halves))
+    ).mistakes
+    assert (found.target, found.remedy, found.mended) == ("", (), 0)
+
+
+def test_forms():
+    # The form that is written most is shown, and how its output is mostly cut.
+    found = command(
+        CommandUse("pytest", "pytest -q", 3),
+        CommandUse("pytest", "pytest -q tests/test_a.py", 1),
+        CommandUse("pytest", "pytest -q | tail -3", 2),
+    )
+    assert (found.form, found.piped) == ("pytest -q", "pytest -q | tail -3")
+
+    # Where no form is usual, what is particular to each use is left out.
+    uses = [CommandUse("pytest", f"pytest -q tests/test_{name}.py", 1) for name in "abcdefg"]
+    assert command(*uses).form == "pytest -q …"
+    uses = [CommandUse("gh pr view", f"gh pr view {number}", 1) for number in range(10, 16)]
+    assert command(*uses).form == "gh pr view …"
+
+    # A command that only ever stands in a pipe has its name as the form.
+    found = command(CommandUse("git log", "git log | head", 2))
+    assert (found.form, found.piped) == ("git log", "git log | head")
+
+
+def test_the_most_frequent_purpose_is_told():
+    uses = [CommandUse("make", "make", 1, 0, why) for why in ("", "Build", "Build", "Check")]
+    assert command(*uses).purpose == "Build"
+    assert command(CommandUse("make", "make", 1)).purpose == ""
+
+
+@table("seed", range(5))
+def test_the_order_of_the_episodes_does_not_matter(seed):
+    told = [
+        (f"s{number % 7}", CommandUse(name, f"{name} -{flag}", 1, number % 2), FileUse(path, 1, 1))
+        for number, (name, flag, path) in enumerate(
+            itertools.product(["make", "npm test"], "abc", ["a.py", "b.py"])
+        )
+    ]
+    ordered = rows(*told)
+    mixed = ordered[:]
+    random.Random(seed).shuffle(mixed)
+    one, other = (build_playbook("app", some).playbook for some in (ordered, mixed))
+    assert [(x.name, x.form, x.sessions) for x in one.commands] == [
+        (x.name, x.form, x.sessions) for x in other.commands
+    ]
+    assert [(x.path, x.sessions) for x in one.files] == [(x.path, x.sessions) for x in other.files]
+
+
+def test_equal_ones_come_by_name():
+    uses = [CommandUse(name, name, 1) for name in ("make", "cargo build", "npm test")]
+    assert [one.name for one in playbook(("s1", *uses)).commands] == [
+        "cargo build",
+        "make",
+        "npm test",
+    ]
+
+
+def test_the_rows_of_the_last_uses_are_kept():
+    found = build_playbook(
+        "app", rows(*(("s" + str(n), CommandUse("make", "make", 1)) for n in range(5)))
+    )
+    assert found.command_rows == ((2, 3, 4),)
+    assert found.file_rows == ()

@@ -1,0 +1,79 @@
+"""Which requests a small model is shown."""
+
+import pytest
+from tests.tables import table
+
+from journeyman.records import Pattern, PatternId, PatternKind, Step
+from journeyman.templates.small_models import RankedPattern, nearest_requests
+
+
+def ranked(
+    intent: str,
+    *tools: str,
+    relevance: float = 0.5,
+    affinity: float = 0.0,
+    kind: PatternKind = "first_try",
+) -> RankedPattern:
+    steps = tuple(Step(tool=tool) for tool in tools)
+    name = PatternId(f"{intent} {' '.join(tools)} {kind}")
+    return RankedPattern(
+        pattern=Pattern(id=name, kind=kind, intent=intent, steps=steps),
+        relevance=relevance,
+        affinity=affinity,
+    )
+
+
+@table(
+    ("patterns", "places"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param(
+            [ranked("a", "get", relevance=0.4), ranked("b", "set", relevance=0.6)],
+            [1, 0],
+            id="the most relevant first",
+        ),
+        pytest.param(
+            [ranked("a", "get", relevance=0.5), ranked("b", "set", relevance=0.4, affinity=0.5)],
+            [1, 0],
+            id="a tool whose description is near",
+        ),
+        pytest.param(
+            [
+                ranked("a", "book", relevance=0.9),
+                ranked("a", "get", "book", relevance=0.3, kind="sequence"),
+                ranked("b", "get", relevance=0.6),
+                ranked("c", "get", relevance=0.2),
+            ],
+            [1, 2, 3],
+            id="the fullest pattern of a request, at the place of its best",
+        ),
+        pytest.param(
+            [ranked("a", "get", "get", kind="recovery"), ranked("a", "get")],
+            [1],
+            id="no mistake where there is something else",
+        ),
+        pytest.param(
+            [ranked("a", "get", "get", kind="recovery")], [0], id="a mistake and nothing else"
+        ),
+        pytest.param(
+            [
+                ranked("a", "get", relevance=0.9),
+                ranked("b", "set", relevance=0.8),
+                ranked("c", "get", "set", relevance=0.2),
+            ],
+            [0, 2],
+            id="others that begin as the nearest does",
+        ),
+        pytest.param(
+            [
+                ranked("a", "get", relevance=0.9),
+                ranked("b", "set", relevance=0.8),
+                ranked("c", "drop", relevance=0.7),
+            ],
+            [0, 1],
+            id="the next nearest where no other begins so",
+        ),
+    ],
+)
+def test_nearest_requests(patterns: list[RankedPattern], places: list[int]) -> None:
+    assert nearest_requests(patterns) == places
