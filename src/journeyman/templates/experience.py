@@ -23,6 +23,7 @@ from journeyman.templates.shown.briefing import ELSEWHERE
 __all__ = ["ELSEWHERE", "Experience", "LikelyCommand", "carried_over"]
 
 _NEIGHBOURS = 200
+
 _COMMON, _NEAR, _MEANING, _WORDS = 0.6, 0.5, 1.5, 0.3
 """What a command's score is made of: how common it is here and how common among the nearest
 requests (as logarithms), how near in meaning the task is to what the command was used for, and
@@ -176,10 +177,18 @@ class Experience:
 
     @cached_property
     def _used(self) -> list[tuple[int, ...]]:
-        """For each episode the numbers of the commands that worked in it."""
+        """For each episode the numbers of the playbook's commands that worked in it."""
         numbers = {one.name: at for at, one in enumerate(self.playbook.playbook.commands)}
         return [
-            tuple(sorted({numbers[use.name] for use in one.facts.commands if use.worked}))
+            tuple(
+                sorted(
+                    {
+                        numbers[use.name]
+                        for use in one.facts.commands
+                        if use.worked and use.name in numbers
+                    }
+                )
+            )
             for one in self.rows
         ]
 

@@ -112,7 +112,9 @@ def _files(
 ) -> Iterator[str]:
     used: Counter[str] = Counter()
     for near in ranked[:_NEIGHBOURS]:
-        used.update({file.path for file in experience.at(near.row).facts.files})
+        episode = experience.at(near.row)
+        if not episode.quarantined:
+            used.update({file.path for file in episode.facts.files})
     again = sorted((path for path in used if used[path] > 1), key=lambda one: (-used[one], one))
     for path in again[:_MOST_FILES]:
         room -= count(path) + 1
