@@ -155,7 +155,17 @@ def test_one_agents_experience_in_anothers_tools(experienced: Journeyman) -> Non
     assert tools == {"terminal"}
 
 
-@table("task", ["asdf qwer zxcv", "hello, how are you?", "thanks!", "yes please", "😀"])
+@table(
+    "task",
+    [
+        "asdf qwer zxcv",
+        "hello, how are you?",
+        "thanks, looks good!",
+        "yes please",
+        "guten Tag",
+        "😀",
+    ],
+)
 def test_nothing_is_an_answer_with_a_reason(experienced: Journeyman, task: str) -> None:
     experienced.learn()
     opening = experienced.opening(task, project="app")

@@ -29,10 +29,15 @@ was we were what when which who will with would you your"""
 _COMMON = frozenset(_EVERYWHERE.split())
 
 
-_SMALL_TALK_LIST = """afternoon again ahead all alright am any awesome bye chat cheers continue
-cool day doing done evening fine friend go good goodbye great greetings hello hey hi how i'm
-morning much name nice night nope ok okay perfect please proceed ready right sure test testing
-thank thanks there today welcome well who whats what's yeah yep yes yo"""
+_SMALL_TALK_LIST = """afternoon again ah ahead all alright am amazing any appreciate appreciated
+awesome bitte bonjour brilliant buddy buenas buenos buongiorno bye chat cheers ciao continue cool
+danke day dear dias doing done evening everything excellent fantastic fine folks friend go good
+goodbye gracias great greetings guten guys hallo hello help helpful hey hi hm hmm hola how howdy
+i'm is job later lgtm lol look looking looks love mate merci moin moment morning much name nice
+night nope nothing obrigado oh ok okay ola one perfect please proceed ready right salut see soon
+sounds sup sure tag talk test testing thank thanks thats there thx today welcome well what's
+whats who wonderful worked works yeah yep yes yo
+olá tschüss привет спасибо ありがとう こんにちは 你好 谢谢"""
 _SMALL_TALK = frozenset(_SMALL_TALK_LIST.split())
 """What people say when they ask for nothing."""
 
