@@ -192,6 +192,11 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
     assert "acme/app" in command("playbook").stdout  # in none of the projects: which there are
     assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
 
+    opened = command("open", "commit this", "--project", "ap", "--format", "text")
+    assert "Known projects: github.com/acme/app" in opened.stderr
+    assert "git commit" in opened.stdout
+    assert command("open", "commit this", "--project", "app").stderr == ""
+
     file = tmp_path / "CLAUDE.md"
     file.write_text("# Rules\n\nBe kind.\n")
     command("playbook", "app", "--write", str(file), "--yes")

@@ -35,7 +35,7 @@ def show_report(console: Console, report: ImportReport, *, asked: bool) -> None:
     unchanged = f"{report.logs_unchanged:,} unchanged"
     console.print(f"{read}, {unchanged}, in {report.seconds:.1f} s")
     if report.new:
-        console.print("Next: `journeyman sessions list`, `journeyman sessions search WORDS`")
+        console.print("Next: `journeyman profile`, `journeyman learn`, `journeyman sessions list`")
 
 
 def _show_sources(console: Console, report: ImportReport) -> None:

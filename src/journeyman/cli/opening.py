@@ -1,6 +1,7 @@
 """`journeyman open`: what a new session should start with."""
 
 import math
+import os
 import sys
 from typing import Any, get_args
 
@@ -9,6 +10,7 @@ import click
 from journeyman.cli import asked, files, shown
 from journeyman.cli.template_making import TYPE
 from journeyman.journeyman import Journeyman
+from journeyman.logs.repositories import find_project
 from journeyman.records.errors import BadTools, UnknownTemplate
 from journeyman.settings import STYLES
 from journeyman.templates.defaults import (
@@ -134,9 +136,10 @@ def open_(
     said = files.task_text(task)
     definitions = None if tools is None else _definitions(tools)
     journeyman = asked.opened(ctx)
+    place = "" if project == _ALL else _project(project or ".")
     opening = journeyman.opening(
         said,
-        project="" if project == _ALL else project or ".",
+        project=place,
         tools=definitions,
         model=model,
         style=style,
@@ -147,6 +150,10 @@ def open_(
         template=_picked(journeyman, task_type, tags) if picks else template,
         counted=not explain,
     )
+    if project not in (None, _ALL) and not journeyman.sessions.list(project=place, limit=1):
+        nearest = ", ".join(journeyman.sessions.nearest_projects(place))
+        known = f" Known projects: {nearest}." if nearest else ""
+        click.echo(f"No session belongs to project {place!r}.{known}", err=True)
     if explain and as_json:
         asked.print_json(opening)
         return
@@ -166,6 +173,11 @@ def open_(
         examples = shown.many(len(opening.patterns) + len(opening.briefing.episodes), "example")
         told = f"{commands}, {examples}, {opening.tokens:,} tokens"
         click.echo(f"{told}; --explain says why.", err=True)
+
+
+def _project(named: str) -> str:
+    """The project that is named, or that a folder is in."""
+    return find_project(named) if os.path.isdir(named) else named  # noqa: PTH112 - takes any length
 
 
 def _definitions(name: str) -> Any:
