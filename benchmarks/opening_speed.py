@@ -29,7 +29,7 @@ from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
 from journeyman.records import CommandUse, Episode, MinedSession, SearchKeys, SessionId, Step
 from journeyman.templates.cost import tokens_of
-from journeyman.templates.examples import call_text, example_of
+from journeyman.templates.examples import call_text, episode_pattern
 from journeyman.templates.selecting.words import words
 
 _VERBS = ("cancel", "book", "change", "find", "update", "refund", "print", "check", "merge", "test")
@@ -91,7 +91,7 @@ def fill(journeyman: Journeyman, count: int) -> None:
     digests = {one.session.id: one.digest for one in journeyman.sessions.list()}
     by_session: dict[SessionId, list[Episode]] = {session: [] for session in digests}
     for episode in made_up(count, random.Random(7)):
-        tokens = tokens_of(example_of(episode), embedder.count_tokens)
+        tokens = tokens_of(episode_pattern(episode), embedder.count_tokens)
         by_session[episode.session].append(msgspec.structs.replace(episode, tokens=tokens))
     for session, digest in digests.items():
         own = by_session[session]

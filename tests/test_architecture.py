@@ -17,7 +17,7 @@ PACKAGE = "journeyman"
 # Lowest first. A room imports only from lines above its own in this list; rooms on one line do
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version",),
+    ("version", "atomic_write"),
     ("records",),
     ("outcomes", "reliability", "redaction"),
     ("logs", "store", "embeddings", "models"),

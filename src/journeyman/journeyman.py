@@ -496,7 +496,7 @@ class Journeyman:
             limits,
             live=live,
             template=chosen,
-            project=self._project_named(project),
+            project=self.project_named(project),
             style=self._style(style, model),
         )
         if counted and chosen is not None and opening.choices:
@@ -507,15 +507,17 @@ class Journeyman:
         """What holds in a project: commands that work, mistakes that recur, files that are used
         again and again. Given by its name, or by a folder of it.
         """
-        return self._openings.playbook(self._project_named(project))
+        return self._openings.playbook(self.project_named(project))
 
     def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
         """The mistakes of these sessions that recur and that something mended, those first whose
         remedies would prevent most failures.
         """
-        from journeyman.templates.playbook import build_playbook
+        from journeyman.templates.playbook import RECURRING, build_playbook
 
         wanted = set(sessions)
+        if len(wanted) < RECURRING:
+            return ()
         rows = [one for one in self._store.episodes.rows() if one.session in wanted]
         found = build_playbook("", rows).playbook.mistakes
         return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
@@ -544,11 +546,11 @@ class Journeyman:
             self._store,
             Embedder(),
             budget=budget_tokens,
-            project=self._project_named(project),
+            project=self.project_named(project),
             progress=progress,
         )
 
-    def _project_named(self, project: Path | str) -> str:
+    def project_named(self, project: Path | str) -> str:
         """A project by its name; a folder stands for the project that it is in."""
         is_folder = isinstance(project, Path) or (project and os.path.isdir(project))  # noqa: PTH112 - takes any length
         return self.find_project(project) if is_folder else str(project)

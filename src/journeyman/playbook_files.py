@@ -3,14 +3,12 @@ The block between our marks is ours; what is outside it stays as it is, and each
 undone.
 """
 
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from journeyman.atomic_write import replace_file
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook
 from journeyman.templates.playbook_block import (
@@ -94,7 +92,7 @@ class PlaybookFiles:
 
     def _save(self, known: _Journal) -> None:
         self._journal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _replace(self._journal, msgspec.json.encode(known), mode=0o600)
+        replace_file(self._journal, msgspec.json.encode(known))
 
 
 def read_text(path: Path) -> str:
@@ -110,21 +108,8 @@ def read_text(path: Path) -> str:
 def _write_text(path: Path, text: str) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     try:
-        _replace(path.resolve(), text.encode(), mode=mode)
+        replace_file(path, text.encode(), mode=mode)
     except OSError as error:
         raise WrongInput(
             f"{path} cannot be written: {error.strerror}. Name another file."
         ) from error
-
-
-def _replace(path: Path, content: bytes, *, mode: int) -> None:
-    """Whoever reads the file meanwhile sees the old one or the new one, never half of it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".journeyman-")
-    try:
-        with os.fdopen(descriptor, "wb") as part:
-            part.write(content)
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    finally:
-        with suppress(OSError):
-            Path(name).unlink()

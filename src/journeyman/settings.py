@@ -46,7 +46,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
 
 class OpeningSettings(Struct, frozen=True, kw_only=True):
-    """How openings are told: to every model, and to those that are named."""
+    """How openings are presented: to every model, and to those that are named."""
 
     style: str = "auto"
     models: dict[str, str] = {}
@@ -214,7 +214,7 @@ SETTINGS = (
     Setting(
         "opening.style",
         _style,
-        "auto, text or messages: how openings are told; default auto",
+        "auto, text or messages: how openings are presented; default auto",
     ),
     Setting(
         "opening.models",

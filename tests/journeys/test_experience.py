@@ -71,6 +71,7 @@ def experienced(tmp_path: Path) -> Iterator[Journeyman]:
                 source="claude_code",
                 session_id=f"good{number}",
                 project="github.com/acme/app",
+                cwd="/work/app",
             )
         yield journeyman
 
@@ -127,7 +128,8 @@ def test_what_works_is_told(experienced: Journeyman) -> None:
     opening = experienced.opening("run the tests", project="app")
     assert opening.briefing.commands[0].name == "mise run test"
     assert "`mise run test 2>&1 | tail -5`" in opening.system
-    assert "src/parser.py" in opening.system or opening.briefing.files == ()
+    assert opening.briefing.files == ("src/parser.py",)
+    assert "src/parser.py" in opening.system
     assert opening.tokens <= 1_500
     assert opening.messages() == experienced.opening("run the tests", project="app").messages()
 

@@ -5,12 +5,11 @@ only. What cannot be done is told in one line.
 import errno
 import os
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from journeyman.atomic_write import replace_file
 from journeyman.records.errors import WrongInput
 
 STANDARD_INPUT = "-"
@@ -52,26 +51,11 @@ def write(path: Path, content: bytes, what: str, *, force: bool) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # a pipe or a device: there is nothing to replace
         else:
-            _replace(path, content)
+            replace_file(path, content)
     except (OSError, ValueError) as problem:
         raise WrongInput(
             f"The {what} cannot be written to {path}: {_said(problem)}. Name another place."
         ) from problem
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Whoever reads the file meanwhile sees the old one or the new one, never half of it. Of a
-    link the file that it leads to is replaced.
-    """
-    target = path.resolve()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".journeyman-")
-    try:
-        with os.fdopen(descriptor, "wb") as part:
-            part.write(content)
-        Path(name).replace(target)
-    finally:
-        with suppress(OSError):
-            Path(name).unlink()
 
 
 def _said(problem: OSError | ValueError) -> str:

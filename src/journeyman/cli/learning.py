@@ -31,7 +31,7 @@ def learn(ctx: click.Context, *, project: str | None, workers: int, as_json: boo
 
     Only what went well teaches: requests whose last calls worked and that the person did not
     reject. Kept are the calls that served them, the commands and files that they used, and the
-    mistakes with what mended them; secrets, e-mail addresses and the like are left out. What looks
+    mistakes with what fixed them; secrets, e-mail addresses and the like are left out. What looks
     like an instruction to its reader goes into quarantine and is never used.
     """
     journeyman = asked.opened(ctx)

@@ -1,16 +1,14 @@
 """`journeyman open`: what a new session should start with."""
 
 import math
-import os
 import sys
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from journeyman.cli import asked, files, shown
 from journeyman.cli.template_making import TYPE
 from journeyman.journeyman import Journeyman
-from journeyman.logs.repositories import find_project
 from journeyman.records.errors import BadTools, UnknownTemplate
 from journeyman.settings import STYLES
 from journeyman.templates.defaults import (
@@ -20,8 +18,10 @@ from journeyman.templates.defaults import (
     MOST_PATTERNS,
 )
 from journeyman.templates.files.strict_json import BadJson, read_json
-from journeyman.templates.openings import Style
 from journeyman.templates.shown.opening import Form
+
+if TYPE_CHECKING:
+    from journeyman.templates.openings import Style
 
 _ALL = "*"
 _LARGEST_TOOLS = 20 * 1024 * 1024
@@ -84,7 +84,7 @@ Examples:
 @click.option(
     "--style",
     type=click.Choice(STYLES),
-    help="How it is told: in text with one example, or as messages; default by model and tools.",
+    help="As text with one example, or as messages; default by model and tools.",
 )
 @click.option("--model", default="", help="The model that will read it: settings may name a style.")
 @click.option(
@@ -112,7 +112,7 @@ def open_(
     budget: int | None,
     most: int | None,
     floor: float,
-    style: Style | None,
+    style: "Style | None",
     model: str,
     alike: bool,
     tools: str | None,
@@ -136,7 +136,7 @@ def open_(
     said = files.task_text(task)
     definitions = None if tools is None else _definitions(tools)
     journeyman = asked.opened(ctx)
-    place = "" if project == _ALL else _project(project or ".")
+    place = "" if project == _ALL else journeyman.project_named(project or ".")
     opening = journeyman.opening(
         said,
         project=place,
@@ -173,11 +173,6 @@ def open_(
         examples = shown.many(len(opening.patterns) + len(opening.briefing.episodes), "example")
         told = f"{commands}, {examples}, {opening.tokens:,} tokens"
         click.echo(f"{told}; --explain says why.", err=True)
-
-
-def _project(named: str) -> str:
-    """The project that is named, or that a folder is in."""
-    return find_project(named) if os.path.isdir(named) else named  # noqa: PTH112 - takes any length
 
 
 def _definitions(name: str) -> Any:

@@ -80,7 +80,7 @@ def _show_briefing(console: Console, briefing: Briefing) -> None:
     for title, lines in (
         ("Mistakes that recur", [mistake_line(one) for one in briefing.mistakes]),
         ("Files that near requests used", briefing.files),
-        ("Told in a line", [episode_line(one) for one in briefing.episodes]),
+        ("In one line each", [episode_line(one) for one in briefing.episodes]),
     ):
         if lines:
             console.print(Text(f"\n{title}", style="bold"))

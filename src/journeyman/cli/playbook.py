@@ -1,21 +1,13 @@
 """`journeyman playbook`: what holds in a project, and the same in a file that agents read."""
 
 import difflib
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from journeyman.cli import asked, shown
-from journeyman.playbook_files import read_text
-from journeyman.records import ProjectTotals
 from journeyman.records.errors import WrongInput
-from journeyman.records.playbook import Playbook
-from journeyman.templates.shown.briefing import remedy_text
 
-_SHOWN = 20
 _NAMED = 8
 
 
@@ -58,7 +50,7 @@ def playbook(
     as_json: bool,
 ) -> None:
     """Show what holds in PROJECT: the commands that work there, the mistakes that recur with what
-    mended them, and the files that work keeps coming back to.
+    fixed them, and the files that work keeps coming back to.
 
     PROJECT is a folder or the name of a repository; without one it is the current folder's. All of
     it is counted from recorded sessions: `journeyman import` and `journeyman learn` come first.
@@ -68,6 +60,9 @@ def playbook(
     """
     if write_to and undo_in:
         raise click.UsageError("Give --write or --undo, not both.")
+    # Loaded here, because help needs nothing of it.
+    from journeyman.cli import playbook_shown  # noqa: PLC0415
+
     journeyman = asked.opened(ctx)
     if undo_in:
         files = journeyman.playbook_files
@@ -85,7 +80,7 @@ def playbook(
                 f"{said} {f'Known projects: {names}. ' if names else ''}"
                 "`journeyman import` and `journeyman learn` learn from recorded sessions."
             )
-        show_projects(shown.console(), said, known)
+        playbook_shown.show_projects(shown.console(), said, known)
         return
     if write_to:
         files = journeyman.playbook_files
@@ -96,21 +91,13 @@ def playbook(
     if as_json:
         asked.print_json(found)
         return
-    show(shown.console(), found, every=every)
-
-
-def show_projects(console: Console, said: str, known: Sequence[ProjectTotals]) -> None:
-    """The projects that may have a playbook, for somebody who is in none of them."""
-    console.print(f"{said} Name one of these projects: journeyman playbook PROJECT")
-    table = shown.table("sessions", "calls", "last", "project", numbers=("sessions", "calls"))
-    for one in known:
-        counts = shown.count(one.sessions), shown.count(one.calls)
-        table.add_row(*counts, shown.moment(one.ended_at)[:10], shown.cell(one.project))
-    console.print(table)
+    playbook_shown.show_playbook(shown.console(), found, every=every)
 
 
 def _change(path: Path, after: str, *, yes: bool) -> bool:
     """Show what would change in a file and ask; whether there is anything to change."""
+    from journeyman.playbook_files import read_text  # noqa: PLC0415 - as above
+
     before = read_text(path)
     if before == after:
         click.echo(f"{path} is up to date.", err=True)
@@ -122,56 +109,3 @@ def _change(path: Path, after: str, *, yes: bool) -> bool:
     if not yes:
         click.confirm(f"Change {path}?", abort=True, err=True)
     return True
-
-
-def show(console: Console, playbook: Playbook, *, every: bool = False) -> None:
-    """The playbook for a person, with how often each was seen."""
-    most = None if every else _SHOWN
-    sessions = shown.many(playbook.sessions, "session")
-    console.print(Text(f"{shown.plain(playbook.project)}: {sessions}", style="bold"))
-    if playbook.commands:
-        table = shown.table("sessions", "worked", "last", "command", numbers=("sessions", "worked"))
-        for one in playbook.commands[:most]:
-            total = one.worked + one.failed
-            command = Text(shown.plain(one.form), style="bold")
-            if said := one.purpose or (one.requests[-1] if one.requests else ""):
-                room = max(console.width - 40, 20)
-                command.append(f"\n{shown.one_line(said, room)}", style="dim")
-            table.add_row(
-                shown.count(one.sessions),
-                f"{one.worked} of {total}",
-                shown.moment(one.last_at)[:10],
-                command,
-            )
-        console.print(Text("\nCommands that work", style="bold"))
-        console.print(table)
-        _more(console, len(playbook.commands), most)
-    if playbook.mistakes:
-        table = shown.table("sessions", "mended", "mistake", numbers=("sessions", "mended"))
-        for mistake in playbook.mistakes[:most]:
-            what = mistake.target or mistake.tool
-            told = Text.assemble((shown.plain(what), "bold"), f": {shown.plain(mistake.error)}")
-            if mistake.remedy:
-                told.append(f"\nmended by {shown.plain(remedy_text(mistake.remedy))}", style="dim")
-            table.add_row(
-                shown.count(mistake.sessions), f"{mistake.mended} of {mistake.times}", told
-            )
-        console.print(Text("\nMistakes that recur", style="bold"))
-        console.print(table)
-    if playbook.files:
-        table = shown.table("sessions", "read", "changed", "file", numbers=("sessions", "read"))
-        for file in playbook.files[: most and most // 2]:
-            path = Text(shown.plain(file.path))
-            if file.requests:
-                room = max(console.width - 40, 20)
-                path.append(f"\n{shown.one_line(file.requests[-1], room)}", style="dim")
-            counts = (shown.count(one) for one in (file.sessions, file.read, file.changed))
-            table.add_row(*counts, path)
-        console.print(Text("\nWhere things are", style="bold"))
-        console.print(table)
-        _more(console, len(playbook.files), most and most // 2)
-
-
-def _more(console: Console, number: int, most: int | None) -> None:
-    if most is not None and number > most:
-        console.print(f"and {number - most:,} more: --all shows them", style="dim")

@@ -18,7 +18,6 @@ from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability.learning import Learning
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import By, FailureGroup, Group, Profile
-from journeyman.templates.shown.briefing import remedy_text
 
 _SHOWN_TOOLS = 12
 _SHOWN_FAILURES = 10
@@ -154,9 +153,11 @@ def show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, fail
     """What would prevent most of the failures, as sessions themselves have shown."""
     if not remedies:
         return
+    from journeyman.templates.shown.briefing import remedy_text  # noqa: PLC0415 - loads slowly
+
     console.print(Text("\nWhat would prevent most failures", style="bold"))
     for one in remedies:
         what = one.target or one.tool
         share = f"{one.times} of {failures:,} failures"
-        said = f'{what} says "{one.error}": {share}, mended by {remedy_text(one.remedy)}'
+        said = f'{what} says "{one.error}": {share}, fixed by {remedy_text(one.remedy)}'
         console.print(Text(f"- {shown.plain(said)}"))

@@ -12,7 +12,6 @@ from journeyman.cli.profile_shown import show_groups, show_profile, show_remedie
 from journeyman.records.errors import WrongInput
 from journeyman.reliability.profile import By, grouped, profile
 from journeyman.reports import draw, write_page
-from journeyman.templates.playbook import RECURRING
 
 _REMEDIES = 3
 
@@ -65,8 +64,7 @@ def profile_command(
     if html:
         write_page(found, judged, html, made_at=time.time())
     groups = grouped(judged, by) if by else ()
-    recurs = len(judged) >= RECURRING
-    remedies = journeyman.remedies(one.id for one in judged)[:_REMEDIES] if recurs else ()
+    remedies = journeyman.remedies(one.id for one in judged)[:_REMEDIES]
     if as_json:
         told = msgspec.to_builtins(found) | {"remedies": remedies}
         asked.print_json(told | {"by": by, "groups": groups} if by else told)

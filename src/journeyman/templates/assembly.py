@@ -14,6 +14,9 @@ from journeyman.templates.selecting.words import words
 from journeyman.templates.shown.briefing import Briefing
 from journeyman.templates.shown.opening import Opening
 
+NEAREST = 96
+"""How many of the nearest examples are looked at closely."""
+
 _WORDS_IN_COMMON = 0.25
 """What the tool with most words in common with a task gains beside its nearness in meaning."""
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from journeyman.records import Episode, Pattern, PatternId, Step
 from journeyman.templates.commands import commands_of
 from journeyman.templates.tool_translation import file_path, shell_command
+from journeyman.templates.translation.argument_fields import as_object
 
 _MOST_NAMED = 40
 _LONGEST_VALUE = 60
 
 
-def example_of(episode: Episode) -> Pattern:
+def episode_pattern(episode: Episode) -> Pattern:
     """An episode as the pattern that stands for it in an opening."""
     return Pattern(
         id=PatternId(f"{episode.session}#{episode.number}"),
@@ -41,7 +42,8 @@ def call_text(episode: Episode) -> str:
                 said[command.purpose] = None
     for step in episode.steps:
         if not shell_command(step.tool, step.arguments):
-            said[" ".join((step.tool.replace("_", " "), *_names(step.arguments)))] = None
+            names = " ".join((step.tool, *as_object(step.arguments)))
+            said[names.replace("_", " ")] = None
     for file in episode.files:
         said[file.path.rpartition("/")[2]] = None
     return ". ".join(list(said)[:_MOST_NAMED])
@@ -58,19 +60,7 @@ def call_line(step: Step) -> str:
     return f"{step.tool}({', '.join(_values(step.arguments))})"
 
 
-def _names(arguments: str) -> list[str]:
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return []
-    return [str(key).replace("_", " ") for key in found] if isinstance(found, dict) else []
-
-
 def _values(arguments: str) -> Iterator[str]:
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return
-    for key, value in found.items() if isinstance(found, dict) else ():
+    for key, value in as_object(arguments).items():
         text = json.dumps(value, ensure_ascii=False)
         yield f"{key}={text if len(text) <= _LONGEST_VALUE else '…'}"

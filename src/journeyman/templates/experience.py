@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from journeyman.embeddings.embedder import DIMENSIONS, Embedder
 from journeyman.records.playbook import PlaybookCommand
 from journeyman.store.episodes import EpisodeRow
-from journeyman.templates.playbook import HALF_LIFE, PlaybookRows, build_playbook
+from journeyman.templates.playbook import PlaybookRows, build_playbook, recency
 from journeyman.templates.selecting.bm25 import Bm25
 from journeyman.templates.selecting.ranking import Index, Ranked
 from journeyman.templates.selecting.words import compounds, words
-from journeyman.templates.shown.briefing import ELSEWHERE
-
-__all__ = ["ELSEWHERE", "Experience", "LikelyCommand", "carried_over"]
 
 _NEIGHBOURS = 200
 
@@ -73,13 +70,13 @@ def carried_over(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
 
 
 class LikelyCommand(Struct, frozen=True, kw_only=True):
-    """A command of the playbook, how likely a task needs it, as a score, and how much of that is
-    due to the task rather than to how common the command is.
+    """A command of the playbook, how likely a task needs it, as a score, and its lift: how much of
+    the score is due to the task rather than to how common the command is.
     """
 
     command: PlaybookCommand
     score: float
-    due: float
+    lift: float
 
 
 class Experience:
@@ -143,9 +140,9 @@ class Experience:
             + _WORDS * np.log1p(matched),
             4,
         )
-        due = np.round(scores - (_COMMON + _NEAR) * np.log(common), 4)
+        lift = np.round(scores - (_COMMON + _NEAR) * np.log(common), 4)
         return [
-            LikelyCommand(command=commands[at], score=float(scores[at]), due=float(due[at]))
+            LikelyCommand(command=commands[at], score=float(scores[at]), lift=float(lift[at]))
             for at in np.argsort(-scores, kind="stable").tolist()
         ]
 
@@ -153,7 +150,7 @@ class Experience:
         """The nearest episodes, those first that did what the task seems to need: a near request
         counts as much as the share of the commands due to the task that its calls have.
         """
-        weights = {one.command.name: float(np.exp(one.score + one.due)) for one in likely}
+        weights = {one.command.name: float(np.exp(one.score + one.lift)) for one in likely}
         first = dict(sorted(weights.items(), key=lambda one: (-one[1], one[0]))[:_DECISIVE])
         total = sum(first.values()) or 1.0
 
@@ -194,16 +191,9 @@ class Experience:
 
     @cached_property
     def _recency(self) -> NDArray[np.float64]:
-        """How much each episode counts, by how many sessions came after its own."""
-        began: dict[str, float] = {}
-        for one in self.rows:
-            at = float("-inf") if one.at is None else one.at
-            began[one.session] = min(began.get(one.session, at), at)
-        ordered = sorted(began, key=lambda session: (-began[session], session))
-        later = {session: number for number, session in enumerate(ordered)}
-        ages = np.array([later[one.session] for one in self.rows], dtype=np.float64)
-        weights: NDArray[np.float64] = 0.5 ** (ages / HALF_LIFE)
-        return weights
+        """How much each episode counts, as its session does."""
+        weights = recency(self.rows)
+        return np.array([weights[one.session] for one in self.rows], dtype=np.float64)
 
     @cached_property
     def _common(self) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.store.episodes import EpisodeKey
 from journeyman.store.store import Store
 from journeyman.templates.cost import tokens_of
-from journeyman.templates.examples import call_text, example_of
+from journeyman.templates.examples import call_text, episode_pattern
 from journeyman.templates.mining.miner import CallKey, call_key, mine
 from journeyman.templates.selecting.words import words
 
@@ -135,7 +135,7 @@ class Learning:
         return msgspec.structs.replace(
             found,
             episodes=tuple(
-                msgspec.structs.replace(one, tokens=tokens_of(example_of(one), count))
+                msgspec.structs.replace(one, tokens=tokens_of(episode_pattern(one), count))
                 for one in found.episodes
             ),
             patterns=tuple(

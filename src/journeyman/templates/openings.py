@@ -16,6 +16,7 @@ from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
 from journeyman.templates.assembly import (
+    NEAREST,
     assembled,
     left_beside,
     no_room,
@@ -23,10 +24,10 @@ from journeyman.templates.assembly import (
     why_empty,
 )
 from journeyman.templates.cost import tokens_of
-from journeyman.templates.examples import example_of
-from journeyman.templates.experience import ELSEWHERE, Experience, carried_over
+from journeyman.templates.examples import episode_pattern
+from journeyman.templates.experience import Experience, carried_over
 from journeyman.templates.schemas.tool_schemas import LiveTools
-from journeyman.templates.selecting.briefings import brief
+from journeyman.templates.selecting.briefing_selection import brief
 from journeyman.templates.selecting.ranking import Ranked
 from journeyman.templates.selecting.selection import (
     Candidate,
@@ -36,7 +37,12 @@ from journeyman.templates.selecting.selection import (
     why_not,
 )
 from journeyman.templates.selecting.words import says_nothing
-from journeyman.templates.shown.briefing import Briefing, briefing_text, episode_line
+from journeyman.templates.shown.briefing import (
+    ELSEWHERE,
+    Briefing,
+    briefing_text,
+    episode_line,
+)
 from journeyman.templates.shown.opening import Choice, LeftOut, Opening
 from journeyman.templates.shown.opening_wording import note
 from journeyman.templates.template_openings import TemplateOpenings
@@ -53,9 +59,6 @@ Style = Literal["auto", "text", "messages"]
 """How experience is told. `text`: a briefing in words and at most one episode as messages, which
 suits strong models. `messages`: examples as messages, which suits small models and tools that no
 model knows. `auto` decides by the model and the tools."""
-
-_NEAREST = 96
-"""How many episodes are looked at closely."""
 
 _TAKEN_APART = 24
 _MOST_EPISODES = 3
@@ -186,7 +189,7 @@ class Openings:
         if why := _why_nothing_fits(ranked, to_commands, limits.floor):
             return Opening(task=task, note=why)
         likely = experience.likely_commands(task, ranked)
-        near = experience.served(ranked[:_NEAREST], likely)
+        near = experience.served(ranked[:NEAREST], likely)
         candidates, vectors = self._candidates(experience, near, live)
         if self._style(style, limits, live, candidates) == "messages":
             return self._as_messages(task, limits, experience, (candidates, vectors), live)
@@ -281,7 +284,7 @@ class Openings:
         self, episode: Episode, dialect: Dialect | None, live: LiveTools | None
     ) -> tuple[Pattern, str]:
         """An episode as calls of the live tools; where that cannot be, as it was, and why."""
-        pattern = example_of(episode)
+        pattern = episode_pattern(episode)
         if dialect is None or live is None or not live.misfit_of(pattern):
             return pattern, ""
         found = translate_pattern(pattern, dialect, live)

@@ -74,7 +74,7 @@ def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> PlaybookRows
     commands: defaultdict[str, _Command] = defaultdict(_Command)
     mistakes: defaultdict[tuple[str, str], _Mistake] = defaultdict(_Mistake)
     files: defaultdict[str, _File] = defaultdict(_File)
-    recent = _recency(episodes)
+    recent = recency(episodes)
     for one in episodes:
         for use in one.facts.commands if not one.quarantined else ():
             command = commands[use.name]
@@ -132,8 +132,8 @@ def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> PlaybookRows
     )
 
 
-def _recency(episodes: Sequence[EpisodeRow]) -> dict[SessionId, float]:
-    """How much each session counts in the order: half after so many later ones."""
+def recency(episodes: Sequence[EpisodeRow]) -> dict[SessionId, float]:
+    """How much each session counts: half after `HALF_LIFE` later ones."""
     began: dict[SessionId, float] = {}
     for one in episodes:
         at = float("-inf") if one.at is None else one.at

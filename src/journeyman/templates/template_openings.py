@@ -6,6 +6,7 @@ from journeyman.embeddings.embedder import Embedder, Vectors
 from journeyman.records import Effect, Template
 from journeyman.store.store import Store
 from journeyman.templates.assembly import (
+    NEAREST,
     assembled,
     left_beside,
     no_room,
@@ -25,8 +26,6 @@ from journeyman.templates.selecting.words import compounds, words, words_of
 from journeyman.templates.shown.briefing import Briefing
 from journeyman.templates.shown.opening import Choice, LeftOut, Opening
 from journeyman.templates.shown.opening_wording import note
-
-_NEAREST = 96
 
 
 class TemplateOpenings:
@@ -62,7 +61,7 @@ class TemplateOpenings:
         vectors = self._embedder.embed([pattern.intent for pattern in patterns])
         index = Index(range(len(patterns)), vectors, [words_of(one) for one in patterns])
         ranked = index.nearest(
-            self._embedder.embed([task])[0], words(task), compounds(task), most=_NEAREST
+            self._embedder.embed([task])[0], words(task), compounds(task), most=NEAREST
         )
         candidates = [
             Candidate(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.records import CommandUse, Episode, FileUse, SessionId, Step
-from journeyman.templates.examples import call_line, call_text, example_of
+from journeyman.templates.examples import call_line, call_text, episode_pattern
 
 
 def step(tool, **arguments):
@@ -21,7 +21,9 @@ def episode(**fields):
 
 def test_an_example_stands_for_its_episode():
     steps = (step("Bash", command="make test"), step("get", id=1))
-    found = example_of(episode(steps=steps, at=7.0, source="codex", tokens=12, quarantined="r"))
+    found = episode_pattern(
+        episode(steps=steps, at=7.0, source="codex", tokens=12, quarantined="r")
+    )
     assert (found.id, found.kind, found.intent) == ("s1#2", "sequence", "Fix the parser")
     assert (found.steps, found.source, found.tokens) == (steps, "codex", 12)
     assert (found.sessions, found.first_seen, found.last_seen) == (("s1",), 7.0, 7.0)

@@ -49,7 +49,7 @@ def test_near_requests_and_their_commands(task, row, command):
     found = likely(task)
     assert command in [one.command.name for one in found[:2]]
     # What every request here needs is likely too, but not due to the task.
-    due = {one.command.name: one.due for one in found}
+    due = {one.command.name: one.lift for one in found}
     assert max(due, key=due.__getitem__) == command
 
 

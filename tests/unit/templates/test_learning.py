@@ -206,7 +206,7 @@ class TestOpenings:
         filled.learn()
         said = filled.opening("return the shoes of an order").system
         assert 'return_item: "no such item" in 3 sessions' in said
-        assert "Mended by another return_item call" in said
+        assert "Fixed by another return_item call" in said
 
         # Nothing similar.
         assert "similar enough" in filled.opening("photosynthesis of ferns").note

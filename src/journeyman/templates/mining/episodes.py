@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.outcomes.commands import command_of
@@ -31,6 +30,7 @@ from journeyman.templates.commands import commands_of, is_risky
 from journeyman.templates.mining.artefacts import without_reminders
 from journeyman.templates.mining.requests import Request
 from journeyman.templates.tool_translation import file_path, operation_of, shell_command
+from journeyman.templates.translation.argument_fields import as_object
 
 _MOST_STEPS = 6
 _RESULT_IN_EPISODE = 120
@@ -144,10 +144,7 @@ def _commands(calls: Sequence[ServingCall]) -> Iterator[CommandUse]:
 
 def _purpose(arguments: str) -> str:
     """What the agent said a command was for; Claude Code's and others' agents say so."""
-    try:
-        said = msgspec.json.decode(arguments).get("description", "")
-    except (ValueError, AttributeError, RecursionError):
-        return ""
+    said = as_object(arguments).get("description", "")
     return " ".join(said.split())[:_LONGEST_PURPOSE] if isinstance(said, str) else ""
 
 
@@ -212,11 +209,7 @@ def _is_again(failed: Call, later: Call) -> bool:
 
 
 def _pairs(arguments: str) -> set[str]:
-    try:
-        given = msgspec.json.decode(arguments)
-    except (ValueError, RecursionError):
-        return set()
-    return {repr(pair) for pair in given.items()} if isinstance(given, dict) else set()
+    return {repr(pair) for pair in as_object(arguments).items()}
 
 
 def runs_risky(call: Call) -> bool:

@@ -3,7 +3,6 @@ library of many patterns is searched with arrays. Nothing here knows a language 
 miss, the vectors find.
 """
 
-import json
 import re
 import zlib
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.records import Pattern
+from journeyman.templates.translation.argument_fields import as_object
 
 Words = NDArray[np.uint32]
 
@@ -69,7 +69,7 @@ def words_of_calls(pattern: Pattern) -> Words:
     """The tools of a pattern, and what its arguments are called."""
     parts = []
     for step in pattern.steps:
-        parts += [step.tool, *_keys(step.arguments)]
+        parts += [step.tool, *as_object(step.arguments)]
     return words(" ".join(parts))
 
 
@@ -80,14 +80,6 @@ def _split(text: str) -> list[str]:
 def _numbered(found: Iterable[str]) -> Words:
     numbers = [zlib.crc32(word.encode("utf-8", "replace")) for word in found]
     return np.array(numbers, dtype=np.uint32)
-
-
-def _keys(arguments: str) -> list[str]:
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return []
-    return [str(key) for key in found] if isinstance(found, dict) else []
 
 
 def _stem(word: str) -> str:

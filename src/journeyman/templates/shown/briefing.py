@@ -82,7 +82,7 @@ def mistake_line(mistake: PlaybookMistake) -> str:
     """A mistake with what mended it."""
     what = f"`{mistake.target}`" if mistake.target else mistake.tool
     line = f'{what}: "{mistake.error}" in {mistake.sessions} sessions'
-    return f"{line}. Mended by {remedy_text(mistake.remedy)}." if mistake.remedy else f"{line}."
+    return f"{line}. Fixed by {remedy_text(mistake.remedy)}." if mistake.remedy else f"{line}."
 
 
 def remedy_text(remedy: tuple[str, ...]) -> str:

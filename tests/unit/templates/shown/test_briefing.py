@@ -39,7 +39,7 @@ def test_the_whole_text():
         "Journeyman: what 5 earlier sessions in app show.\n\n"
         "Commands that work here, likeliest for this task first:\n- `make test`\n\n"
         'Mistakes that recur here:\n- Edit: "not read" in 4 sessions. '
-        "Mended by Read, then Edit again.\n\n"
+        "Fixed by Read, then Edit again.\n\n"
         "Files that such requests used: a.py, b.py\n\n"
         'Earlier requests like this one:\n- "Book a seat": book(id=1) → ok'
     )
@@ -88,7 +88,7 @@ def test_lines():
     piped = PlaybookCommand(name="pytest", form="pytest -q", piped="pytest -q | tail -3")
     assert command_line(piped) == "`pytest -q`, `pytest -q | tail -3`"
     once = PlaybookMistake(tool="Edit", error="e", sessions=3, remedy=("Edit",))
-    assert mistake_line(once) == 'Edit: "e" in 3 sessions. Mended by another Edit call.'
+    assert mistake_line(once) == 'Edit: "e" in 3 sessions. Fixed by another Edit call.'
     never = PlaybookMistake(tool="Bash", error="e", target="npm test", sessions=3)
     assert mistake_line(never) == '`npm test`: "e" in 3 sessions.'
 

@@ -6,7 +6,7 @@ from tests.tables import table
 from journeyman.records import CommandUse, FileUse, Mistake
 from journeyman.records.playbook import PlaybookCommand
 from journeyman.templates.experience import LikelyCommand
-from journeyman.templates.selecting.briefings import LEAST_SCORE, MOST_COMMANDS, brief
+from journeyman.templates.selecting.briefing_selection import LEAST_SCORE, MOST_COMMANDS, brief
 from journeyman.templates.shown.briefing import briefing_text
 
 
@@ -40,7 +40,7 @@ def briefing(budget=1_000, likely=LIKELY, **other):
 def likely_commands(number, score=0.0):
     return [
         LikelyCommand(
-            command=PlaybookCommand(name=f"make {at}", form=f"make {at}"), score=score, due=0.0
+            command=PlaybookCommand(name=f"make {at}", form=f"make {at}"), score=score, lift=0.0
         )
         for at in range(number)
     ]
