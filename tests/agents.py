@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from journeyman.agent.agent import Agent
-from journeyman.agent.gate.decision import ALLOW, Decision
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
+from journeyman.gate.decision import ALLOW, Decision
 from journeyman.store.store import Store
 from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import Line

@@ -1,6 +1,17 @@
-"""Secrets to plant, and ordinary text that must not be taken for one. The secrets are made by
-formula, so that no scanner takes them for real.
+"""Secrets to plant, in the forms in which sessions have them, and ordinary text that must not be
+taken for one. The secrets are made by formula, so that no scanner takes them for real.
 """
+
+import base64
+import json
+import random
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import quote
+
+from journeyman.redaction.families import table
 
 MIX = "aB3dE6gH9k"
 HEX = "0a1b2c3d4e5f6789"
@@ -118,6 +129,132 @@ CANARIES: dict[str, tuple[str, str]] = {
 def planted(name: str) -> str:
     canary, text = CANARIES[name]
     return text.format(canary)
+
+
+# Canaries that are command lines.
+COMMANDS = (
+    *("aws", "curl-short", "docker", "home", "ldap", "mongosh", "oracle", "password-curl"),
+    *("password-env", "password-mysql", "password-option", "piped", "postgres", "secret-set"),
+    "ssh",
+)
+
+
+class Family(NamedTuple):
+    """A family of tokens that is known by its form; the secret is part of the example. One of a
+    fixed length is known also where a line ends inside it.
+    """
+
+    name: str
+    pattern: str
+    example: str
+    has_fixed_length: bool
+
+    @property
+    def secret(self) -> str:
+        found = re.search(self.pattern, self.example)
+        assert found, self.name
+        return found[1 if found.re.groups else 0]
+
+
+@cache
+def families() -> list[Family]:
+    """Every family that the product knows by its form."""
+    return [
+        Family(f"{row.id}-{number}", row.pattern, row.sample, has_fixed_length=row.length > 0)
+        for number, row in enumerate(table().family)
+        if not row.check and row.id != "private_key"
+    ]
+
+
+class Planted(NamedTuple):
+    """A text with a secret in some form, and the spellings of which none may come out again."""
+
+    name: str
+    form: str
+    text: str
+    spellings: tuple[str, ...]
+
+
+FORMS = ("plain", "percent", "json", "base64", "broken")
+AS_THEY_ARE = {
+    *("basic", "card", "cookie", "email", "email-umlaut", "iban", "kubernetes-secret", "phone"),
+    *("phone-german", "told-word"),
+}
+"""Whose letters cannot change places: a checksum, a code or a word depends on them."""
+
+
+@cache
+def in_all_forms() -> list[Planted]:
+    """Every canary in each form, and every family plain, broken and encoded in one way. Each has a
+    secret of its own, so that a leak tells where it comes from. What is known by its place alone is
+    not broken: a line end takes it out of its place.
+    """
+    return [*_of_canaries(), *_of_families()]
+
+
+def _of_canaries() -> Iterator[Planted]:
+    for name, (secret, around) in CANARIES.items():
+        for form in FORMS[:-1]:
+            own = secret if name in AS_THEY_ARE else varied(secret, f"{name} {form}")
+            yield _planted(name, form, around.format(own), own)
+    for name in COMMANDS:
+        secret, around = CANARIES[name]
+        own = varied(secret, f"{name} command")
+        yield _planted(name, "command", around.format(own), own)
+
+
+def _of_families() -> Iterator[Planted]:
+    for number, family in enumerate(families()):
+        encoded = FORMS[1 + number % 3]
+        for form in ("plain", encoded, *(["broken"] if family.has_fixed_length else [])):
+            secret, own = family.secret, varied(family.secret, f"{family.name} {form}")
+            changed = family._replace(example=family.example.replace(secret, own))
+            if not re.search(family.pattern, changed.example) or changed.secret != own:
+                if form == "broken":
+                    continue  # some of its letters are fixed, and its halves are in other examples
+                changed, own = family, secret
+            yield _planted(family.name, form, f"use {changed.example} now", own)
+
+
+def varied(secret: str, seed: str) -> str:
+    """The secret with letters after its first third in another order, capitals where capitals were
+    and digits where digits were.
+    """
+    letters = list(secret)
+    start = len(secret) // 3 if len(secret) > 12 else 0
+    order = random.Random(seed)
+    for kind in (str.isdigit, str.islower, str.isupper):
+        places = [
+            at
+            for at in range(start, len(secret))
+            if kind(secret[at]) and not {"\\", "%"} & {*secret[max(at - 2, 0) : at]}
+        ]
+        for at, letter in zip(
+            places, order.sample([secret[at] for at in places], len(places)), strict=True
+        ):
+            letters[at] = letter
+    return "".join(letters)
+
+
+def _planted(name: str, form: str, text: str, secret: str) -> Planted:
+    spellings = {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
+    if form == "percent":
+        text = quote(text, safe="")
+    elif form == "json":
+        text = json.dumps({"inner": json.dumps({"rows": [{"text": text}]})})
+        spellings.add(json.dumps(json.dumps(secret)[1:-1])[1:-1])
+    elif form == "base64":
+        data = f"\n{text}\n".encode()
+        at = data.index(secret.encode())
+        end = at + len(secret.encode())
+        text = base64.b64encode(data).decode()
+        inside = text[((at + end) // 2 + 2) // 3 * 4 : end // 3 * 4]
+        spellings.add(inside if len(inside) > 12 else text)
+    elif form == "broken":
+        halves = secret[: len(secret) // 2], secret[len(secret) // 2 :]
+        text = text.replace(secret, "\n".join(halves))
+        spellings.update(halves)
+    return Planted(name, form, text, tuple(sorted(spellings)))
 
 
 SURVIVORS = """\

@@ -17,9 +17,10 @@ PACKAGE = "journeyman"
 # Lowest first. A room imports only from lines above its own in this list; rooms on one line do
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "atomic_write"),
+    ("version", "atomic_write", "worker_pool"),
     ("records",),
-    ("outcomes", "reliability", "redaction"),
+    ("text",),
+    ("outcomes", "reliability", "redaction", "gate"),
     ("logs", "store", "embeddings", "models"),
     ("templates",),
     ("agent", "confirm"),

@@ -112,11 +112,23 @@ def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
     )
 
 
-def mined(*turns: Turn, session: Session | None = None, start: float = 1_000.0) -> MinedSession:
+def mined(
+    *turns: Turn,
+    session: Session | None = None,
+    start: float = 1_000.0,
+    released: frozenset[str] = frozenset(),
+) -> MinedSession:
     """What a session of these turns teaches."""
     of = session or Session(id=SessionId("s1"), source="test", model="m", outcome=1.0)
     said = messages(*turns, start=start)
-    return mine(of, said, judged(of, said), trivial=frozenset(TRIVIAL_TOOLS), digest="d")
+    return mine(
+        of,
+        said,
+        judged(of, said),
+        trivial=frozenset(TRIVIAL_TOOLS),
+        digest="d",
+        released=released,
+    )
 
 
 def patterns(*turns: Turn, kind: PatternKind | None = None) -> list[Pattern]:

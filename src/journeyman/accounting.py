@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, Unpack, get_args
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import WrongInput
 from journeyman.records.usage import UsageBy, UsageLine, UsageReport
+from journeyman.redaction.records import redacted_record
 from journeyman.store.choosing import Chosen
 from journeyman.store.store import Store
 from journeyman.store.usage_sums import DAY_S, Shift, UsageSum
@@ -74,13 +75,14 @@ class Accounting:
             _line(_name(key), found.by_key.get(key, 0), priced) for key, priced in groups.items()
         ]
         everything = [priced for group in groups.values() for priced in group]
-        return UsageReport(
+        report = UsageReport(
             by=by,
             zone=self._zone_name,
             sessions=found.sessions,
             rows=tuple(sorted(lines, key=_by_day if by == "day" else _by_cost)),
             total=_line("", found.with_usage, everything),
         )
+        return redacted_record(report)
 
     @property
     def _zone_name(self) -> str:

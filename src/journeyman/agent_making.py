@@ -11,7 +11,6 @@ import msgspec
 
 from journeyman.agent.agent import SOURCE, Agent, Finished, Warm, cold
 from journeyman.agent.dispatch import Ask, Question, nobody
-from journeyman.agent.gate.gate import Gate
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.limits import Limits
 from journeyman.agent.prompt import system_prompt
@@ -29,6 +28,7 @@ from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.confirm_making import asking_service
 from journeyman.embeddings.embedder import Embedder
+from journeyman.gate.gate import Gate
 from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write

@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
+from journeyman.confirm.masking import masked_text
 from journeyman.confirm.probing import BLOCKED_PORTS, probe
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
@@ -46,8 +48,10 @@ class Finding(Struct, frozen=True, kw_only=True):
 def diagnose(
     settings: Settings, readers: Readers, places: list[Place], version: str
 ) -> list[Finding]:
-    """All findings, in the order a person would ask."""
-    return [
+    """All findings, in the order a person would ask. People send them to whoever helps them, so
+    secrets in addresses are hidden.
+    """
+    findings = [
         Finding(
             what="program",
             status="ok",
@@ -61,6 +65,7 @@ def diagnose(
         *(_place(place) for place in places),
         *(_extra(*extra) for extra in _EXTRAS),
     ]
+    return [msgspec.structs.replace(one, found=masked_text(one.found)) for one in findings]
 
 
 def _home(home: Path) -> Finding:

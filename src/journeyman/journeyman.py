@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from journeyman.logs.discovery import usual_places
-from journeyman.logs.importing import Import, Progress
+from journeyman.logs.importing import Import
 from journeyman.logs.repositories import find_project
-from journeyman.records import Call, JudgedSession, SessionOverview, Template, Verdict
+from journeyman.records import (
+    Call,
+    JudgedSession,
+    SessionId,
+    SessionOverview,
+    Template,
+    Verdict,
+)
 from journeyman.records.errors import MissingPart, WrongInput
-from journeyman.records.report import ImportReport, LearnReport, Place, learn_report
+from journeyman.records.report import ImportReport, LearnReport, Place, Progress, learn_report
 from journeyman.settings import STYLES, load
 from journeyman.store.address import sqlite_path
 from journeyman.store.known_logs import KnownLogs
@@ -49,6 +56,7 @@ if TYPE_CHECKING:
     from journeyman.logs.registry import Readers
     from journeyman.models.model import Model
     from journeyman.playbook_files import PlaybookFiles
+    from journeyman.records.forgotten import Forgotten
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
@@ -56,11 +64,13 @@ if TYPE_CHECKING:
     from journeyman.schedule.jobs import Jobs
     from journeyman.schedule.routing import Route
     from journeyman.store.patterns import Patterns
+    from journeyman.store.quarantine import Quarantine
     from journeyman.store.sessions import Choice, Sessions
     from journeyman.store.store import Store
     from journeyman.templates.learning import Learning
     from journeyman.templates.library import Library
     from journeyman.templates.openings import Openings, Style
+    from journeyman.templates.removal import Removal, Target
     from journeyman.templates.shown.opening import Opening
 
 
@@ -109,16 +119,15 @@ class Journeyman:
 
     @cached_property
     def _learning(self) -> "Learning":
-        from journeyman.embeddings.embedder import Embedder
+        from journeyman.templates.extraction import WorkerSettings
         from journeyman.templates.learning import Learning
 
-        return Learning(
-            self._store,
-            self._judging.judged,
-            Embedder(),
-            self._learning_rules,
-            self.settings.trivial_tools,
+        settings = WorkerSettings(
+            database=self.settings.database,
+            busy_timeout_s=self.settings.busy_timeout_s,
+            trivial=frozenset(self.settings.trivial_tools),
         )
+        return Learning(self._store, settings, self._learning_rules)
 
     @property
     def _learning_rules(self) -> str:
@@ -151,6 +160,18 @@ class Journeyman:
     def patterns(self) -> "Patterns":
         """What was learned: list (also what is in quarantine), get, counts."""
         return self._store.patterns
+
+    @property
+    def kept_out(self) -> "Quarantine":
+        """What rules kept out of what is learned: list, get, release, delete, restore."""
+        return self._store.quarantine
+
+    @cached_property
+    def forgotten(self) -> "Removal":
+        """What was forgotten and is not learned again: list. `forget` and `unforget` change it."""
+        from journeyman.templates.removal import Removal
+
+        return Removal(self._store, self._clock)
 
     @cached_property
     def _agents(self) -> "AgentMaking":
@@ -245,11 +266,14 @@ class Journeyman:
         *,
         source: str = "auto",
         reread: bool = False,
+        workers: int = 1,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> ImportReport:
         """Import logs from files and folders, or from the usual places. What was imported before
-        is not read again, unless `reread`.
+        is not read again, unless `reread`. Many new logs are read by as many processes as there
+        are `workers`; `learn` says what that asks of a program.
         """
+        _check_workers(workers)
         known = KnownLogs(self.settings.database, lambda: self._store)
         run = Import(
             lambda: self._readers,
@@ -259,6 +283,7 @@ class Journeyman:
             place=self._place,
             home=self._user_home,
             progress=progress,
+            workers=workers,
         )
         try:
             if paths is None:
@@ -324,8 +349,10 @@ class Journeyman:
     ) -> list[JudgedSession]:
         """Sessions with the verdicts on their calls: those named, or all that `sessions.list`
         finds for the same choices (project, source, model, tag, since, until, …). Each is judged
-        once.
+        once. They are for reports, which are passed on, so secrets are taken out.
         """
+        from journeyman.redaction.records import redacted_sessions
+
         if sessions is None:
             overviews = self.sessions.list(**chosen)
         elif chosen:
@@ -333,7 +360,7 @@ class Journeyman:
         else:
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
-        return self._judging.judged(overviews, progress)
+        return redacted_sessions(self._judging.judged(overviews, progress))
 
     def profile(
         self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[Choice]"
@@ -357,9 +384,10 @@ class Journeyman:
 
     def compression(self, session_id: str) -> "CompressionReport":
         """Whether the compressions in a session's lineage preserved its proficiency."""
+        from journeyman.redaction.records import redacted_record
         from journeyman.reliability.compression import compression
 
-        return compression(*self._judging.stretches(session_id))
+        return redacted_record(compression(*self._judging.stretches(session_id)))
 
     def compare(
         self,
@@ -390,16 +418,15 @@ class Journeyman:
         *,
         project: str | None = None,
         workers: int = 1,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        progress: Callable[[Progress], None] = lambda _: None,
     ) -> LearnReport:
-        """Judge, mine and keep what is new since the last time, in one project or in all; with
-        several `workers`, sessions are mined by as many processes. The report counts all that was
-        ever learned.
+        """Judge, mine and keep what is new since the last time, in one project or in all. Several
+        `workers` are as many processes; a program that asks for them must keep what it does when
+        it starts under `if __name__ == "__main__"`. The report counts all that was ever learned.
         """
         from journeyman.store.known_patterns import find_known
 
-        if workers < 1:
-            raise WrongInput(f"{workers} workers cannot learn anything. Use 1 or more.")
+        _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
             nearest = ", ".join(self.sessions.nearest_projects(project)) or "none"
             raise WrongInput(
@@ -408,23 +435,73 @@ class Journeyman:
         began = time.perf_counter()
         known = find_known(self.settings.database, self._learning_rules)
         if known is None:
-            mined = self._mined_with(workers, progress, project)
+            mined = self._learn_with(workers, progress, project)
             reasons, kinds = self.patterns.reasons(), self.patterns.counts()
         else:
             mined, (reasons, kinds) = 0, known
         return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - began)
 
-    def _mined_with(
-        self, workers: int, progress: Callable[[int, int], None], project: str | None
+    def _learn_with(
+        self, workers: int, progress: Callable[[Progress], None], project: str | None
     ) -> int:
         if workers == 1:
             return self._learning.run(progress, project=project)
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+        from journeyman.worker_pool import worker_pool
 
-        # Not forked: a copy of a process that has threads and open databases may hang.
-        with ProcessPoolExecutor(workers, get_context("spawn")) as executor:
-            return self._learning.run(progress, executor, project=project)
+        pool = worker_pool(workers)
+        try:
+            return self._learning.run(progress, pool, project=project)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def forget(
+        self,
+        target: Path | str = "",
+        *,
+        session: str = "",
+        project: Path | str = "",
+        source: str = "",
+        matching: str | None = None,
+        dry_run: bool = False,
+    ) -> "Forgotten":
+        """Remove all that was learned from a session, a project or a recorder (`target` is any of
+        them by its name), or all that holds a text, and do not learn it again. The recorded
+        sessions stay. With a `dry_run` nothing is removed.
+        """
+        chosen = self._target(target, session, project, source)
+        if matching is None:
+            found = self.forgotten.forget(chosen, dry_run=dry_run)
+        elif any(chosen):
+            raise WrongInput("Forget a text, or what was learned from somewhere, not both at once.")
+        else:
+            found = self.forgotten.forget_matching(matching, dry_run=dry_run)
+        if not (dry_run or found.is_empty):
+            self.playbook_files.forget_blocks()
+        return found
+
+    def unforget(
+        self,
+        target: Path | str = "",
+        *,
+        session: str = "",
+        project: Path | str = "",
+        source: str = "",
+    ) -> Sequence[SessionId]:
+        """Let sessions teach again that were forgotten, whole or in part, from the next `learn`
+        on; which those were. What was taken out of templates does not come back.
+        """
+        return self.forgotten.undo(self._target(target, session, project, source))
+
+    def _target(
+        self, target: Path | str, session: str, project: Path | str, source: str
+    ) -> "Target":
+        from journeyman.templates.removal import Target
+
+        # A folder is named as one: "docs" is rather a project than a folder of this one.
+        is_folder = isinstance(target, Path) or target in (".", "..") or os.sep in target
+        if is_folder and os.path.isdir(target):  # noqa: PTH112 - takes any length
+            target, project = "", project or target
+        return Target(str(target), session, self.project_named(project) if project else "", source)
 
     def build_template(
         self,
@@ -623,7 +700,7 @@ class Journeyman:
             self._store.close()
             del self.__dict__["_store"]
             for name in (
-                *("_judging", "_learning", "_openings", "templates"),
+                *("_judging", "_learning", "_openings", "templates", "forgotten"),
                 *("_agents", "reviews", "accounting", "confirmations", "jobs"),
             ):
                 self.__dict__.pop(name, None)
@@ -633,6 +710,11 @@ class Journeyman:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+def _check_workers(workers: int) -> None:
+    if workers < 1:
+        raise WrongInput(f"{workers} workers cannot do anything. Use 1 or more.")
 
 
 def _check_opening(task: object, tokens: object, most: object, floor: object) -> None:

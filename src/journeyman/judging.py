@@ -9,27 +9,22 @@ compressed.
 import logging
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from journeyman.records import (
-    Call,
     JudgedCall,
     JudgedSession,
     Session,
     SessionId,
     SessionOverview,
     Verdict,
-    join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
 from journeyman.reliability.compression import Stretch
 from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
-from journeyman.templates.mining.own_openings import after_opening, is_own_call_id
+from journeyman.templates.judged_calls import Judge, judged_calls, judged_session
 
 logger = logging.getLogger(__name__)
 
-Judge = Callable[[Call], Verdict]
 Progress = Callable[[int, int], None]
 
 _Judged = tuple[SessionId, str, tuple[JudgedCall, ...]]
@@ -76,7 +71,7 @@ class Judging:
         missing = [one for id_, one in with_calls.items() if id_ not in found]
         found |= self._judge_and_keep(missing, progress)
         return [
-            _with_calls(one, found.get(one.session.id, ()))
+            judged_session(one, found.get(one.session.id, ()))
             for one in overviews
             if one.session.id in found or not one.calls
         ]
@@ -140,28 +135,12 @@ class Judging:
         return found
 
     def _judged_calls(self, session_id: SessionId) -> tuple[JudgedCall, ...] | None:
-        """The verdicts on an agent's calls, or None if the session is gone. Calls of a simulated
-        user say nothing about the agent, nor do those that an opening of ours put before it.
-        """
+        """The verdicts on the agent's calls, or None if the session is gone."""
         try:
             messages = list(self._store.sessions.messages(session_id))
         except (UnknownSession, AmbiguousSession):  # others may begin with the id that is gone
             return None
-        shown = {message.key for message in messages[: after_opening(messages)]}
-        return tuple(
-            JudgedCall(
-                call_id=call.id,
-                tool=call.tool,
-                verdict=_whole(self._judge(call)),
-                index=call.index,
-                generation=call.generation,
-                model=call.model,
-            )
-            for call in join_calls(messages)
-            if call.asked_by == "assistant"
-            and call.asked_key not in shown
-            and not is_own_call_id(call.id)
-        )
+        return judged_calls(messages, self._judge)
 
     def _is_full(self, waiting: list[_Judged]) -> bool:
         calls = sum(len(calls) for _, _, calls in waiting)
@@ -177,29 +156,6 @@ class Judging:
             logger.info("Verdicts are not kept: %s", problem)
             return False
         return True
-
-
-def _whole(verdict: Verdict) -> Verdict:
-    """The verdict with half characters in its evidence replaced, which no encoding has: a result
-    may spell them as escapes.
-    """
-    if verdict.evidence.isascii():
-        return verdict
-    evidence = verdict.evidence.encode("utf-8", "replace").decode()
-    return msgspec.structs.replace(verdict, evidence=evidence)
-
-
-def _with_calls(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> JudgedSession:
-    session = overview.session
-    return JudgedSession(
-        id=session.id,
-        source=session.source,
-        model=session.model,
-        messages=overview.messages,
-        tags=session.tags,
-        project=session.project,
-        calls=calls,
-    )
 
 
 def _is_next(session: Session, seen: set[SessionId]) -> bool:

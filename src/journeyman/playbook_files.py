@@ -22,12 +22,14 @@ from journeyman.templates.playbook_block import (
 
 class _Before(Struct, frozen=True):
     """What a file had before it was written: whether it was there, its block, and the gap that was
-    made where it had none.
+    made where it had none. An entry `forgets` where the blocks that were written since may hold
+    what a person has had forgotten.
     """
 
     existed: bool
     block: str
     gap: str = ""
+    forgets: bool = False
 
 
 _Journal = dict[str, list[_Before]]
@@ -53,9 +55,12 @@ class PlaybookFiles:
         if after != before:
             block = find_block(before)
             gap = "" if block else gap_before_block(before)
-            kept = _Before(existed=path.exists(), block=block, gap=gap)
             known, name = self._known(), str(path.resolve())
-            self._save({**known, name: [*known.get(name, []), kept][-_MOST_KEPT:]})
+            entries = known.get(name, [])
+            kept = _Before(existed=path.exists(), block=block, gap=gap)
+            if entries and entries[-1].forgets:
+                entries, kept = [], msgspec.structs.replace(entries[-1], forgets=False)
+            self._save({**known, name: [*entries, kept][-_MOST_KEPT:]})
             _write_text(path, after)
 
     def preview_undo(self, path: Path) -> str:
@@ -74,6 +79,19 @@ class PlaybookFiles:
             path.unlink()
         known, name = self._known(), str(path.resolve())
         self._save({**known, name: known[name][:-1]})
+
+    def forget_blocks(self) -> None:
+        """Keep no block that was written so far, so that no undo brings back what is forgotten: the
+        next one takes the block out of a file.
+        """
+        known = {name: entries[0] for name, entries in self._known().items() if entries}
+        if known:
+            self._save(
+                {
+                    name: [_Before(first.existed, "", first.gap, forgets=True)]
+                    for name, first in known.items()
+                }
+            )
 
     def _before(self, path: Path) -> _Before:
         found = self._known().get(str(path.resolve()), [])

@@ -2,11 +2,10 @@
 what is in them the reliability room decides.
 """
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from journeyman.atomic_write import replace_file
 from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
 from journeyman.reliability.profile import By, Profile, grouped
@@ -28,7 +27,7 @@ def draw(profile: Profile, path: Path) -> None:
     if chart is None:
         raise WrongInput(f"There is nothing to draw: {profile.note}")
     _check_folder(path, "chart")
-    _write_whole(path, charts.picture(chart, path.suffix.lower()), "chart")
+    _write(path, charts.picture(chart, path.suffix.lower()), "chart")
 
 
 def write_page(
@@ -44,7 +43,7 @@ def write_page(
         title += f" of {sources[0]}"
     groups = [(by, grouped(judged, by)) for by in _ON_THE_PAGE]
     text = page(profile, title=title, made_at=made_at, groups=groups)
-    _write_whole(path, text.encode(), "page")
+    _write(path, text.encode(), "page")
 
 
 def _check_folder(path: Path, what: str) -> None:
@@ -55,16 +54,10 @@ def _check_folder(path: Path, what: str) -> None:
         )
 
 
-def _write_whole(path: Path, content: bytes, what: str) -> None:
-    """Whoever reads the file meanwhile sees the old one or the new one, never half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def _write(path: Path, content: bytes, what: str) -> None:
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        replace_file(path, content)
     except OSError as problem:
         raise WrongInput(
             f"The {what} cannot be written to {path}: {problem.strerror}. Name another place."
         ) from problem
-    finally:
-        with suppress(OSError):
-            part.unlink()

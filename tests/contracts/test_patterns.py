@@ -827,7 +827,7 @@ class TestQuarantine:
         (free,) = store.patterns.list()
         (apart,) = store.patterns.list(quarantined=True)
         assert (free.pattern.id, apart.pattern) == ("p", held)
-        assert store.patterns.counts() == {"first_try": 1, "quarantined": 1}
+        assert store.patterns.counts() == {"first_try": 1}
 
     def test_they_follow_what_the_session_teaches_now(self, store: Store) -> None:
         write(store, "a")

@@ -1,123 +1,190 @@
 """Secrets planted wherever a session has text: none comes out again. Ordinary text does."""
 
-import base64
 import json
+import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.canaries import CANARIES, SURVIVORS, planted
+from tests.canaries import CANARIES, SURVIVORS, Planted, families, in_all_forms
+from tests.program import Command
 from tests.tables import table
-from tests.turns import Turn, agent, call, chat, user
+from tests.turns import Turn, agent, call, chat, failed, user
 
 from journeyman import Journeyman
+from journeyman.confirm.masking import masked_text
 from journeyman.mcp.tools import TOOLS
 
 TASK = "Look after the deployment of the shop"
-PLACES = ("run", "send", "store", "tell")
+PLACES = ("request", "arguments", "result")
+LEARNED = ("patterns", "sightings", "episodes", "templates")
+SOME = [one for one in families() if one.secret == one.example][::8]
+"""Families that stand where there is less room: in names of tools, models and folders."""
+FORMATS = ("openai", "responses", "anthropic", "text")
 
 
-def groups(most: int = 6) -> list[list[str]]:
-    """The canaries in few groups. None is part of another in its group: a secret that is known
-    from one place is found in the others, and would not be tested there.
+def served(number: int, one: Planted, place: str) -> list[Turn]:
+    """A request, and a call with a tool of its own that serves it."""
+    said = {where: one.text if where == place else f"case {number}" for where in PLACES}
+    return [
+        user(f"Handle case {number}.\n{said['request']}"),
+        call(f"handle_{number}", {"words": said["arguments"]}, f"output\n{said['result']}\ndone"),
+        agent("It is handled."),
+    ]
+
+
+def learned_from() -> Iterator[list[dict[str, Any]]]:
+    """Sessions in which every secret stands in every form; a plain canary in every place."""
+    cases: list[tuple[Planted, str]] = []
+    for number, one in enumerate(in_all_forms()):
+        if one.form == "plain" and one.name in CANARIES:
+            cases += [(one, place) for place in PLACES]
+        elif one.form != "command":
+            cases.append((one, PLACES[number % len(PLACES)]))
+    turns = [served(number, *case) for number, case in enumerate(cases)]
+    for at in range(0, len(turns), 100):
+        yield chat(*(turn for some in turns[at : at + 100] for turn in some))
+
+
+def reported_from() -> Iterator[list[dict[str, Any]]]:
+    """Sessions of which reports and playbooks show something: what failed, which commands worked,
+    which tools there were. Secrets stand in titles, too.
     """
-    found: list[list[str]] = []
-    for name, (canary, _) in CANARIES.items():
-        for group in found:
-            others = [CANARIES[one][0] for one in group]
-            if len(group) < most and not any(canary in one or one in canary for one in others):
-                group.append(name)
-                break
-        else:
-            found.append([name])
-    return found
-
-
-def coded(names: Sequence[str]) -> str:
-    text = "\n".join(map(planted, names))
-    return base64.b64encode(f"\n{text}\n".encode()).decode()
-
-
-def session_with(number: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A session in which canaries stand in the request, in arguments, in results, in JSON within
-    JSON and in base64, and each of them where an intent and where a result is cut.
-    """
-    text = "\n".join(map(planted, names))
-    nested = json.dumps({"inner": json.dumps({"rows": [{"text": text}]})})
-    encoded = coded(names)
-    long = "x" * 400 + f"\n{text}\n" + "y" * 33_000
-    return chat(
-        user(f"{TASK}.\n{text}\nThat is all."),
-        call(f"run_{number}", {"words": text, "times": 3}, f"output\n{text}\ndone"),
-        call(f"send_{number}", {"body": nested}, json.dumps({"ok": True, "echo": text})),
-        call(f"store_{number}", {"data": encoded}, f"stored {encoded} today"),
-        call(f"tell_{number}", {"to": "all"}, long),
-        agent("It is looked after."),
-        *(turn for name in names for turn in cut_turns(name)),
-    )
-
-
-def cut_turns(name: str) -> Iterator[Turn]:
-    text = planted(name)
-    yield user("Go on with it " + "as before " * 36 + f"\n{text}\n")
-    result = "y " * (8_192 - 20) + f"\n{text}\n" + " z" * 9_000
-    yield call(f"cut_{name}", {"where": "inside"}, result)
-    yield agent("It went on.")
+    names = {*CANARIES, *(one.name for one in SOME)}
+    plain = [one for one in in_all_forms() if one.form == "plain" and one.name in names]
+    turns = [failed("deploy", {"at": n}, f"deploy\n{one.text}") for n, one in enumerate(plain)]
+    for at in range(0, len(turns), 40):
+        yield chat(user(f"{plain[at].text}\n{TASK}."), *turns[at : at + 40], agent("It failed."))
+    lines = [one.text for one in in_all_forms() if one.form == "command"]
+    lines += [f"deploy-{n} --with {one.example}" for n, one in enumerate(SOME)]
+    for at in range(0, len(lines), 40):
+        calls = (call("Bash", {"command": line}, "deployed") for line in lines[at : at + 40])
+        yield chat(user(TASK), *calls, agent("It is deployed."))
+    tools = [one.example for one in SOME]
+    yield chat(user(TASK), *(failed(tool, {}, "no") for tool in tools), agent("It is not done."))
+    for _ in range(3):  # a mistake recurs in three sessions
+        again = (
+            turn
+            for one in SOME
+            for turn in (
+                failed("deploy", {"n": one.name}, f"wrong key {one.example}"),
+                call(one.example, {}, "ok"),
+                call("deploy", {"n": one.name}, "deployed"),
+            )
+        )
+        yield chat(user(TASK), *again, agent("It is deployed."))
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """All that comes out of a store in which every canary was planted."""
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """All that comes out of a store in which every secret was planted, by where it comes out."""
     home = tmp_path_factory.mktemp("canaries")
-    planted_in = {f"s{number}": names for number, names in enumerate(groups())}
-    with Journeyman(home=home, environ={}) as jm:
-        for number, (session, names) in enumerate(planted_in.items()):
-            jm.record(session_with(number, names), session_id=session, outcome=1.0)
-        report = jm.learn()
-        assert report.teaching == len(planted_in)
-        jm.build_template("all", min_messages=1, max_sessions=500)
-        single = [jm.templates.create(one, name=f"of-{one}") for one in planted_in]
-        stored = [*jm.patterns.list(), *jm.patterns.list(quarantined=True)]
-        asked = {one.pattern.sessions[0]: one.pattern.intent for one in stored}
-        openings = [
-            jm.opening(asked[one], template=f"of-{one}", max_patterns=20, budget_tokens=20_000)
-            for one in planted_in
-        ]
-        openings.append(jm.opening(TASK, max_patterns=20, budget_tokens=20_000))
-        assert all(opening.choices for opening in openings)
-        learned = {step.tool for one in stored for step in one.pattern.steps}
-        assert learned == {
-            *(f"{place}_{number}" for place in PLACES for number in range(len(planted_in))),
-            *(f"cut_{name}" for name in CANARIES),
-        }
-        return {
-            "patterns": msgspec.json.encode([one.pattern for one in stored]).decode(),
-            "templates": msgspec.json.encode(jm.templates.list()).decode(),
-            "openings": json.dumps(
-                [
-                    one.messages(form)
-                    for one in openings
-                    for form in ("openai", "responses", "anthropic", "text")
-                ],
-                ensure_ascii=False,
+    command = Command(home)
+    command.environ["JOURNEYMAN_HOME"] = str(home / "store")
+    names = [one.example.replace("/", "-") for one in SOME]
+    with Journeyman(home=home / "store", environ={}) as jm:
+        for number, said in enumerate(learned_from()):
+            jm.record(said, session_id=f"learned-{number}", outcome=1.0, project="shop")
+        for number, said in enumerate(reported_from()):
+            name, folder = f"reported-{number}", f"/home/carol/{names[min(number, 3)]}"
+            jm.record(said, session_id=name, cwd=folder, model=names[-1 - number], tags="t")
+        assert jm.learn().teaching
+        sessions, most = jm.sessions.list(), 10_000
+        template = jm.templates.build("all", min_messages=1, max_sessions=most, max_patterns=most)
+        assert sum(len(one.steps) for one in template.patterns) > 900
+        everything = jm.opening(template="all", max_patterns=most)
+        openings = [jm.opening(TASK, project=one) for one in ("", "shop", *names[:4])]
+        assert all(not one.is_empty for one in openings)
+        told = {
+            **{
+                f"opening as {form}": json.dumps(
+                    [one.messages(form) for one in openings], ensure_ascii=False
+                )
+                for form in FORMATS
+            },
+            "whole template": everything.messages("text"),
+            "opening explained": msgspec.json.encode(openings).decode(),
+            "MCP": "\n".join(mcp_answers(jm)),
+            "playbook": msgspec.json.encode([jm.playbook(one) for one in names[:4]]).decode(),
+            "judged sessions": msgspec.json.encode(jm.judged()).decode(),
+            "session export": "\n".join(
+                msgspec.json.encode(jm.sessions.export(one.session.id, redacted=True)).decode()
+                for one in sessions[::3]
             ),
-            "exports": "".join(jm.templates.export(one.name).decode() for one in single),
         }
+    with sqlite3.connect(home / "store" / "journeyman.db") as database:
+        told |= {
+            f"table {name}": "\n".join(
+                str(value)
+                for row in database.execute(f"SELECT * FROM {name}")
+                for value in row
+                if isinstance(value, str)
+            )
+            for name in LEARNED
+        }
+    return told | printed(command, names)
 
 
-def test_no_canary_comes_out(told: dict[str, str]):
-    """One test for all, so that they are planted once."""
-    leaks = []
-    for name, (canary, _) in CANARIES.items():
-        for where, text in told.items():
-            spelled = (canary, json.dumps(canary)[1:-1])
-            leaks += [f"{name} in {where}: {one}" for one in spelled if one in text]
-    for names in groups():
-        beginning = coded(names)[:40]
-        leaks += [f"{names} in {where}" for where, text in told.items() if beginning in text]
-    assert leaks == []
+def mcp_answers(jm: Journeyman) -> Iterator[str]:
+    tools = {tool.name: tool.run for tool in TOOLS}
+    yield tools["profile"](jm, {}).text
+    for by in ("tool", "model", "project"):
+        yield tools["profile"](jm, {"by": by}).text
+    yield tools["opening"](jm, {"task": TASK, "project": "shop", "max_patterns": 50}).text
+    yield tools["search_sessions"](jm, {"query": "case", "limit": 50}).text
+    yield tools["search_sessions"](jm, {"query": "deploy", "limit": 50}).text
+    yield tools["warm_session"](jm, {"action": "list"}).text
+
+
+def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
+    """What commands print and write for others."""
+    files = [command.home / name for name in ("page.html", "chart.svg", "AGENTS.md", "all.json")]
+    page, chart, agents, exported = files
+    told = {"profile": command("profile", "--html", page, "--plot", chart).stdout}
+    command("playbook", names[3], "--write", agents, "--yes")
+    command("templates", "export", "all", "-o", exported)
+    lines = [
+        ("profile", "--json"),
+        *(("profile", "--by", by, "--json") for by in ("tool", "model", "project")),
+        ("compare", "--warm-tag", "t", "--cold-tag", "t", "--json"),
+        ("compression", "reported-0", "--json"),
+        *(("usage", "--by", by, "--json") for by in ("model", "project")),
+        ("playbook", names[3], "--all"),
+        ("open", TASK, "--project", names[3]),
+        ("open", TASK, "--project", names[3], "--explain"),
+        ("sessions", "export", "reported-0", "--format", "openai"),
+        ("sessions", "export", "reported-0", "--redact"),
+    ]
+    told |= {" ".join(line).replace(names[3], "…"): command(*line).stdout for line in lines}
+    return told | {file.name: file.read_text() for file in files}
+
+
+def test_no_canary_comes_out(shown: dict[str, str]):
+    """One test for all, so that they are planted once and every leak is told."""
+    leaks = defaultdict(set)
+    looked_for = [*in_all_forms()]
+    looked_for += [Planted(one.name, "named", "", (one.secret,)) for one in SOME]
+    for one in looked_for:
+        for where, text in shown.items():
+            if any(spelling in text for spelling in one.spellings):
+                leaks[one.form, one.name].add(where)
+    told = [f"{form} {name}: {', '.join(sorted(of))}" for (form, name), of in sorted(leaks.items())]
+    assert not told, "\n".join([f"{len(told)} secrets come out:", *told])
+
+
+def test_notices_hide_every_token():
+    """Notices keep the names and addresses of people, and no token in any form."""
+    known = {one.name for one in families()}
+    told = [
+        f"{one.form} {one.name}"
+        for one in in_all_forms()
+        if one.name in known
+        and any(spelling in masked_text(f"It said {one.text}.") for spelling in one.spellings)
+    ]
+    assert not told, "\n".join([f"{len(told)} secrets come out:", *told])
 
 
 def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):

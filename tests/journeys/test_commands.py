@@ -14,6 +14,7 @@ import pytest
 from benchmarks.import_speed import write_large_claude_log
 from tests.program import Command
 
+from journeyman.cli.asked import ending_workers
 from journeyman.testing import Corpus
 
 
@@ -117,6 +118,18 @@ class TestImport:
         for file in home.iterdir():
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
+    def test_one_file_that_is_no_log_is_counted_as_one(self, command: Command) -> None:
+        folder = command.home / "notes"
+        folder.mkdir()
+        (folder / "notes.jsonl").write_text('{"a": 1}\n')
+        assert "1 file is no log:" in command("import", folder, code=None).stdout
+
+    def test_told_to_end_it_ends_its_workers_first(self) -> None:
+        before = signal.getsignal(signal.SIGTERM)
+        with pytest.raises(SystemExit, match="143"), ending_workers():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is before
+
     def test_the_help_names_every_reader(self, command: Command) -> None:
         from journeyman.logs.registry import Readers
 
@@ -201,6 +214,24 @@ class TestSessions:
         (back,) = command.json("sessions", "list", **elsewhere)
         assert back["digest"] == one["digest"]
         assert back["session"]["title"] == one["session"]["title"]
+
+    def test_an_export_is_redacted_to_be_passed_on(self, command: Command) -> None:
+        key = "ghp_" + "A1b2" * 9
+        (command.home / "chat.json").write_text(
+            json.dumps([{"role": "user", "content": f"Use {key} for bob@corp.example"}])
+        )
+        command("import", "chat.json")
+        (one,) = command.json("sessions", "list")
+        name = one["session"]["id"]
+        for form, asked, is_whole in (
+            ("journeyman", (), True),
+            ("journeyman", ("--redact",), False),
+            ("openai", (), False),
+            ("openai", ("--no-redact",), True),
+        ):
+            text = command("sessions", "export", name, "--format", form, *asked).stdout
+            assert (key in text) == ("bob@corp.example" in text) == is_whole
+            assert is_whole or "Use <github_token:1> for <email:1>" in text
 
     def test_an_export_in_another_form_is_another_session(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "claude_code")
@@ -287,6 +318,16 @@ class TestDoctorAndTour:
         (filled.home / ".journeyman" / "journeyman.db").write_bytes(b"no database " * 1000)
         findings = filled.json("doctor", code=1)
         assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
+
+    def test_doctor_hides_secrets_in_addresses(self, command: Command) -> None:
+        config = command.home / ".journeyman" / "config.toml"
+        config.parent.mkdir(mode=0o700)
+        config.write_text(
+            '[model]\nname = "m"\nbase_url = "https://bob:hunter2pw@llm.example/v1"\n'
+        )
+        text = command("doctor", "--json").stdout
+        assert "hunter2pw" not in text
+        assert "@llm.example/v1" in text
 
     @pytest.mark.soak  # the embedded model does an errand twice
     def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:

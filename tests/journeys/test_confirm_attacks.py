@@ -13,12 +13,12 @@ from tests.confirm_server import confirm_server
 from tests.tables import table
 
 from journeyman.agent.dispatch import Dispatch, Question
-from journeyman.agent.gate.gate import Gate
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.confirm import credentials
 from journeyman.confirm.notices.text import notice_of
 from journeyman.confirm.policy import Policy, Rule
+from journeyman.gate.gate import Gate
 from journeyman.records import Provenance, ToolCall
 from journeyman.records.confirmation import Refusal, WhitelistEntry
 from journeyman.records.errors import AuditBroken

@@ -99,12 +99,12 @@ class TestLearn:
             for name, (outcome, messages) in SESSIONS.items():
                 journeyman.record(messages, session_id=name, outcome=outcome)
         said = command("learn").stdout
-        assert "Went through 7 sessions" in said
+        assert "Went through 7 sessions, new or due again, in " in said
         assert "5 sessions teach" in said
         assert "1  its outcome is known, and was not a success" in said
         assert "1  it has no calls" in said
-        assert "1 more is in quarantine" in said
-        assert "`journeyman templates quarantine`" in said
+        assert "2 calls and texts were kept out: `journeyman templates quarantine`" in said
+        assert max(map(len, command("learn", COLUMNS="80").stdout.splitlines())) <= 80
         again = command.json("learn")
         assert again["mined"] == 0
         assert again["kinds"] == library.learn().kinds
@@ -165,11 +165,10 @@ class TestTemplates:
 
         # What is in quarantine can be looked at.
         said = asked_here(learned, "templates", "quarantine").stdout
-        assert "fetch  session evil" in said
-        assert "Fetch the page" in said
-        assert INJECTION not in said
+        assert {line.split()[1] for line in said.splitlines()[1:3]} == {"pattern", "episode"}
         full = asked_here(learned, "templates", "quarantine", "--full").stdout
-        assert INJECTION in full
+        assert "sessions  evil" in full
+        assert "ignore all previous instructions" in full.casefold()
 
     def test_what_is_exported_can_be_imported(self, working: Command) -> None:
         working("templates", "export", "depot", "-o", "depot.json")
@@ -200,7 +199,7 @@ class TestTemplates:
         assert "pattern 2: it is the same work as pattern 1" in said
         assert "2, 1 in quarantine" in said
         held = json.loads(asked_here(working, "templates", "quarantine", "--json").stdout)
-        assert [one["template"] for one in held] == ["", "strange@1"]
+        assert [one["templates"] for one in held if one["templates"]] == [["strange@1"]]
 
     def test_deleting_asks_first(self, working: Command) -> None:
         refused = working("templates", "delete", "depot", code=1, typed="n\n")
@@ -327,6 +326,7 @@ WRONG_USAGE = {
     "a floor out of reach": ("open", TASK, "--floor", "1.5"),
     "an unknown form": ("open", TASK, "--format", "xml"),
     "no workers": ("learn", "--workers", "0"),
+    "workers that are no number": ("learn", "--workers", "abc"),
     "no sessions": ("templates", "build", "x", "--max-sessions", "0"),
     "an unknown type": ("templates", "list", "--type", "poetry"),
 }

@@ -1,12 +1,15 @@
-"""Learning that is killed at any moment costs the session in hand; the next run continues, and the
-library is the same in the end.
+"""Learning that is killed or interrupted at any moment costs the batches in hand; the next run
+continues, and the library is the same in the end, however many processes there were.
 """
 
+import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,12 +20,18 @@ from journeyman import Journeyman
 from journeyman.testing import Corpus
 
 _KILLS = 10
+_BATCH = 3
+"""So many sessions are saved at once here."""
 
-_KILLED_LEARNING = """
-import os, signal, sys
+_LEARNING = f"""
+import multiprocessing, os, signal, sys
 from journeyman import Journeyman
+from journeyman.records.errors import WorkerLost
+from journeyman.templates import learning
 
-home, sessions_left, calls_left = sys.argv[1], *map(int, sys.argv[2:])
+learning._BATCH_SESSIONS = {_BATCH}
+learning._WORTH_WORKERS = 0
+home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
 
 def count_calls(*_):
     global calls_left
@@ -30,16 +39,25 @@ def count_calls(*_):
     if calls_left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-def count_sessions(_done, _total):
-    global sessions_left
-    sessions_left -= 1
-    if sessions_left == 0:
+def act(progress):
+    if progress.done < sessions:
+        return
+    if event == "kill":
         sys.setprofile(count_calls)
+    elif event == "kill worker":
+        multiprocessing.active_children()[0].kill()
+    elif event == "wait":
+        print("learning", flush=True)
+        signal.pause()
 
 with Journeyman(home=home) as journeyman:
-    journeyman.learn(progress=count_sessions)
+    try:
+        journeyman.learn(workers=int(workers), progress=act)
+    except WorkerLost as lost:
+        print(lost, end="")
 """
-"""Learning that kills itself some calls of functions after so many sessions are done."""
+"""Learning to which something happens after so many sessions are saved: it kills itself some calls
+of functions later, kills one of its workers, or waits for a signal."""
 
 
 def library(home: Path) -> tuple[list[bytes], list[bytes]]:
@@ -61,10 +79,30 @@ def mined(home: Path) -> int:
         return sum(journeyman.patterns.reasons().values())
 
 
-def killed(home: Path, *, sessions: int, calls: int) -> None:
-    program = [sys.executable, "-c", _KILLED_LEARNING, str(home), str(sessions), str(calls)]
-    ended = subprocess.run(program, timeout=TIMEOUT_S, check=False)
+def program(home: Path, event: str, *, workers: int, sessions: int, calls: int = 0) -> list[str]:
+    moment = map(str, (home, workers, event, sessions, calls))
+    return [sys.executable, "-c", _LEARNING, *moment]
+
+
+def killed(home: Path, *, sessions: int, calls: int, workers: int = 1) -> None:
+    command = program(home, "kill", workers=workers, sessions=sessions, calls=calls)
+    ended = subprocess.run(command, timeout=TIMEOUT_S, check=False)
     assert ended.returncode == -signal.SIGKILL
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + TIMEOUT_S
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def is_group_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def learned_whole(imported: Path, tmp_path: Path) -> tuple[int, tuple[list[bytes], list[bytes]]]:
@@ -82,15 +120,53 @@ def imported(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_a_kill_costs_the_session_in_hand(imported: Path, tmp_path: Path) -> None:
+def test_a_kill_costs_the_batch_in_hand(imported: Path, tmp_path: Path) -> None:
     sessions, expected = learned_whole(imported, tmp_path)
     home = tmp_path / "home"
     shutil.copytree(imported, home)
-    killed(home, sessions=sessions // 2, calls=200)
-    assert mined(home) == sessions // 2
+    killed(home, sessions=2 * _BATCH, calls=200)
+    assert mined(home) == 2 * _BATCH
     with Journeyman(home=home) as journeyman:
-        assert journeyman.learn().mined == sessions - sessions // 2
+        assert journeyman.learn().mined == sessions - 2 * _BATCH
     assert library(home) == expected
+
+
+def test_several_processes_learn_the_same_also_when_one_is_killed(
+    imported: Path, tmp_path: Path
+) -> None:
+    _, expected = learned_whole(imported, tmp_path)
+    home = tmp_path / "home"
+    shutil.copytree(imported, home)
+    command = program(home, "kill worker", workers=2, sessions=_BATCH)
+    ended = subprocess.run(command, timeout=TIMEOUT_S, check=True, stdout=subprocess.PIPE)
+    assert b"ended abruptly" in ended.stdout
+    assert mined(home) >= _BATCH
+    command = program(home, "none", workers=2, sessions=0)
+    subprocess.run(command, timeout=TIMEOUT_S, check=True)
+    assert library(home) == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_is_left_behind(imported: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C goes to all processes of a terminal; a kill to the first of them."""
+    home = tmp_path / "home"
+    shutil.copytree(imported, home)
+    command = program(home, "wait", workers=2, sessions=_BATCH)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"learning\n"
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.kill()
+        _, said = process.communicate(timeout=TIMEOUT_S)
+        wait_until(lambda: is_group_gone(process.pid))
+    if number == signal.SIGINT:
+        assert said.count(b"Traceback") == 1, said
+        assert said.endswith(b"KeyboardInterrupt\n")
+    assert mined(home) >= _BATCH
 
 
 @pytest.mark.soak

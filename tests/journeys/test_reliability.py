@@ -148,6 +148,7 @@ class TestProfile:
 
         # A page to send.
         filled("profile", "--html", "report.html")
+        assert (filled.home / "report.html").stat().st_mode & 0o777 == 0o600
         text = (filled.home / "report.html").read_text()
         HTMLParser().feed(text)
         assert "<svg" in text

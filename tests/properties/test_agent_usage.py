@@ -20,7 +20,6 @@ from tests.tables import table
 
 from journeyman.agent.agent import Agent, Finished
 from journeyman.agent.compressing import INSTRUCTION as SUMMARISE
-from journeyman.agent.gate.decision import ALLOW
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.reviewer import Reviewer
 from journeyman.agent.review.wording import INSTRUCTION as REVIEW
@@ -28,6 +27,7 @@ from journeyman.agent.steps import Replied, Step
 from journeyman.agent.tools.knowledge import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.turn import Turn
+from journeyman.gate.decision import ALLOW
 from journeyman.models.model import JsonObject, Reply
 from journeyman.records import SessionId, Tokens, Usage
 from journeyman.records.errors import ContextFull, ModelUnavailable

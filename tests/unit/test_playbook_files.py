@@ -56,6 +56,25 @@ def test_the_last_write_is_taken_back(files, tmp_path):
         files.undo(path)
 
 
+def test_what_is_forgotten_does_not_come_back(files, tmp_path):
+    path, journal = tmp_path / "CLAUDE.md", tmp_path / "home" / "playbooks.json"
+    path.write_text("# Title")
+    files.forget_blocks()
+    files.write(playbook("make secret"), path)
+    files.write(playbook("make secret again"), path)
+    files.forget_blocks()
+    assert b"secret" not in journal.read_bytes()
+    files.write(playbook("make test"), path)
+    assert b"secret" not in journal.read_bytes()
+    files.write(playbook("npm test"), path)
+    files.undo(path)
+    assert "make test" in path.read_text()
+    files.undo(path)
+    assert path.read_text() == "# Title"
+    with pytest.raises(WrongInput, match="nothing to take back"):
+        files.undo(path)
+
+
 def test_writing_the_same_again_changes_nothing(files, tmp_path):
     path = tmp_path / "CLAUDE.md"
     path.write_text("# Title\n")

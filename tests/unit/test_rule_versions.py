@@ -14,8 +14,8 @@ from journeyman import Journeyman, outcomes, redaction
 from journeyman.reliability.task_types import TYPES_VERSION
 from journeyman.templates import mining
 
-KNOWN_VERDICTS = ((1,), "93221b505af11a9f")
-KNOWN_PATTERNS = ((1, 1, 1, 2), "308bcc933d7582c6")
+KNOWN_VERDICTS = ((2,), "93221b505af11a9f")
+KNOWN_PATTERNS = ((2, 2, 1, 3), "1bc5342a2ddfeb64")
 """Versions, and a digest of what the rules answer to the sessions below. When a digest changes,
 raise the version of the rules that changed and enter both here.
 """

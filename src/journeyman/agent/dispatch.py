@@ -10,10 +10,10 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from journeyman.agent.gate.decision import Decision
 from journeyman.agent.tools.arguments import read_arguments
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, refused
 from journeyman.agent.tools.toolbox import Toolbox
+from journeyman.gate.decision import Decision
 from journeyman.records import Provenance, Recorded, ToolCall
 from journeyman.records.errors import JourneymanError
 

@@ -36,6 +36,7 @@ _COMMANDS = {
     ),
     "compare": _Command("comparing:compare", "Warm sessions against cold ones."),
     "learn": _Command("learning:learn", "Learn which calls work, from the sessions that are new."),
+    "forget": _Command("forget:forget", "Remove what was learned, and do not learn it again."),
     "playbook": _Command(
         "playbook:playbook", "What holds in a project: commands, mistakes, files."
     ),

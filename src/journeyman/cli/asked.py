@@ -3,7 +3,10 @@
 import json
 import os
 import re
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
@@ -13,9 +16,27 @@ import msgspec
 
 from journeyman.journeyman import Journeyman
 from journeyman.logs.repositories import find_project
-from journeyman.redaction.invisible import UNSEEN
+from journeyman.text.invisible import UNSEEN
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+_MOST_WORKERS = 64
+
+
+class WholeNumber(click.IntRange):
+    """A number in a range, called what people call it when it is none."""
+
+    name = "whole number"
+
+
+workers_option = click.option(
+    "--workers",
+    type=WholeNumber(1, _MOST_WORKERS),
+    default=lambda: min(os.cpu_count() or 1, _MOST_WORKERS),
+    show_default="all cores",
+    metavar="N",
+    help="How many processes share the work, if there is much.",
+)
 
 # Recorded text may hold what moves a cursor or turns text round. In JSON it stands only inside
 # strings, where its escape means the same.
@@ -32,6 +53,16 @@ def opened(ctx: click.Context) -> Journeyman:
     chosen = ctx.find_root().obj
     journeyman = Journeyman(home=chosen["home"], database=chosen["database"])
     return ctx.with_resource(journeyman)
+
+
+@contextmanager
+def ending_workers() -> Iterator[None]:
+    """A process that is told to end meanwhile first ends the workers that it has started."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def print_json(value: Any) -> None:

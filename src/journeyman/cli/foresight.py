@@ -33,7 +33,7 @@ def foresight(ctx: click.Context, *, project: str | None, budget: int, as_json: 
     commands, the first examples, and the commands of the nearest requests.
     """
     journeyman = asked.opened(ctx)
-    with shown.counting_bar("Learning") as progress:
+    with shown.progress_bar("Learning", "sessions") as progress:
         journeyman.learn(progress=progress)
     with shown.counting_bar("Asking") as progress:
         found = journeyman.foresight(project=project or "", budget_tokens=budget, progress=progress)

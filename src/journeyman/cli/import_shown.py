@@ -61,7 +61,8 @@ def _show_left_out(console: Console, report: ImportReport) -> None:
         if more > 0:
             console.print(f"  and {more:,} more (--json lists them)")
     if report.ignored:
-        console.print(f"{len(report.ignored):,} files are no logs:", style="yellow")
+        are_no = "file is no log" if len(report.ignored) == 1 else "files are no logs"
+        console.print(f"{len(report.ignored):,} {are_no}:", style="yellow")
         for ignored in report.ignored[:_SHOWN_LINES]:
             console.print(shown.cell(f"  {ignored.reason}"), soft_wrap=True)
         more = len(report.ignored) - _SHOWN_LINES

@@ -27,6 +27,7 @@ mini_swe_agent, sharegpt, journeyman. Files of other programs are only read.""",
 @click.option("--source", default="auto", show_default=True, help="The format, if known.")
 @click.option("--reread", is_flag=True, help="Read everything again, also what is unchanged.")
 @click.option("--sample", is_flag=True, help="Import sample sessions instead, made for it.")
+@asked.workers_option
 @asked.json_option
 @click.pass_context
 def import_(
@@ -36,6 +37,7 @@ def import_(
     *,
     reread: bool,
     sample: bool,
+    workers: int,
     as_json: bool,
 ) -> None:
     """Import the sessions that agents have recorded.
@@ -50,7 +52,10 @@ def import_(
         paths = (_samples(ctx),)
     journeyman = asked.opened(ctx)
     if as_json:
-        report = journeyman.import_logs(paths or None, source=source, reread=reread)
+        with asked.ending_workers():
+            report = journeyman.import_logs(
+                paths or None, source=source, reread=reread, workers=workers
+            )
         asked.print_json(report)
     else:
         # Loaded here, because it takes longer than finding that nothing is new.
@@ -59,9 +64,9 @@ def import_(
         console = shown.console()
         if not paths:
             import_shown.show_places(console, journeyman.places())
-        with shown.progress_bar("Importing") as progress:
+        with asked.ending_workers(), shown.progress_bar("Importing", "logs") as progress:
             report = journeyman.import_logs(
-                paths or None, source=source, reread=reread, progress=progress
+                paths or None, source=source, reread=reread, workers=workers, progress=progress
             )
         import_shown.show_report(console, report, asked=bool(paths))
     if report.problems or (not paths and not report.sources):

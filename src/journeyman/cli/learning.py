@@ -4,8 +4,6 @@ import click
 
 from journeyman.cli import asked
 
-_WORKERS = click.IntRange(1, 64)
-
 
 @click.command(
     epilog="""\b
@@ -16,14 +14,7 @@ Examples:
   journeyman learn --json"""
 )
 @asked.project_option
-@click.option(
-    "--workers",
-    type=_WORKERS,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="How many processes mine sessions; more than one pays from some hundred sessions on.",
-)
+@asked.workers_option
 @asked.json_option
 @click.pass_context
 def learn(ctx: click.Context, *, project: str | None, workers: int, as_json: bool) -> None:
@@ -36,11 +27,13 @@ def learn(ctx: click.Context, *, project: str | None, workers: int, as_json: boo
     """
     journeyman = asked.opened(ctx)
     if as_json:
-        asked.print_json(journeyman.learn(project=project, workers=workers))
+        with asked.ending_workers():
+            report = journeyman.learn(project=project, workers=workers)
+        asked.print_json(report)
         return
     # Loaded here, because it takes longer than finding that nothing is new.
     from journeyman.cli import learning_shown, shown  # noqa: PLC0415
 
-    with shown.counting_bar("Learning") as progress:
+    with asked.ending_workers(), shown.progress_bar("Learning", "sessions") as progress:
         report = journeyman.learn(project=project, workers=workers, progress=progress)
     learning_shown.show_report(shown.console(), report)

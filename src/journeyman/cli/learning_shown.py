@@ -22,14 +22,13 @@ def show_report(console: Console, report: LearnReport) -> None:
             "`journeyman import` brings in those that your agents have recorded."
         )
         return
-    stored = shown.many(report.sessions, "session")
     if report.mined:
-        new = shown.many(report.mined, "session")
+        gone_through = f"{shown.many(report.mined, 'session')}, new or due again"
         console.print(
-            f"Went through {new} that were new or due again, in {report.seconds:.1f} s; "
-            f"{stored} in all."
+            f"Went through {gone_through}, in {report.seconds:.1f} s; {report.sessions:,} in all."
         )
     else:
+        stored = shown.many(report.sessions, "session")
         console.print(f"Nothing is new since the last time; {stored} in all.")
     console.print()
     _show_teachers(console, report)
@@ -59,11 +58,8 @@ def _show_patterns(console: Console, report: LearnReport) -> None:
             line = Text(f"{number:7,d}  {kind:10s} ")
             console.print(line.append(about, style="dim"))
     if report.quarantined:
-        held = _counted(report.quarantined, "more is", "more are")
-        console.print(
-            f"{held} in quarantine and never used: `journeyman templates quarantine`",
-            style="yellow",
-        )
+        held = _counted(report.quarantined, "call or text was", "calls and texts were")
+        console.print(f"{held} kept out: `journeyman templates quarantine`", style="yellow")
     if report.patterns:
         console.print('Next: `journeyman open "what the next session is to do" --explain`')
 

@@ -18,20 +18,6 @@ def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool)
     _show_rest(console, pattern, full=full)
 
 
-def show_held(
-    console: Console, pattern: Pattern, *, template: str, number: int, full: bool
-) -> None:
-    """A pattern in quarantine: which rule, and where it is from."""
-    head = Text(f"{number}. ", style="dim").append(pattern.quarantined, style="bold red")
-    head.append(f"  {tools(pattern)}", style="bold")
-    where = f"template {template}" if template else _sessions(pattern)
-    console.print(head.append(f"  {where}", style="dim"))
-    _show_intent(console, pattern, full=full)
-    if full:
-        _show_steps(console, pattern, full=True)
-        console.print()
-
-
 def tools(pattern: Pattern) -> str:
     return shown.plain(", ".join(pattern.tools))
 
@@ -40,14 +26,6 @@ def seen(pattern: Pattern) -> str:
     """How often it was seen, and in how many sessions."""
     times = "once" if pattern.times == 1 else f"{pattern.times:,} times"
     return f"seen {times} in {shown.many(pattern.session_count, 'session')}"
-
-
-def _sessions(pattern: Pattern) -> str:
-    if not pattern.sessions:
-        return "no session is known"
-    first = shown.plain(shown.short_id(pattern.sessions[0]))
-    more = pattern.session_count - 1
-    return f"session {first}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def _show_rest(console: Console, pattern: Pattern, *, full: bool) -> None:

@@ -1,11 +1,13 @@
 """`journeyman playbook`: what holds in a project, and the same in a file that agents read."""
 
 import difflib
+import shlex
 from pathlib import Path
 
 import click
 
 from journeyman.cli import asked, shown
+from journeyman.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 
 _NAMED = 8
@@ -72,6 +74,7 @@ def playbook(
         return
     found = journeyman.playbook(project or ".")
     if found.is_empty:
+        _check_forgotten(journeyman, found.project or project or ".")
         known = [one for one in journeyman.sessions.projects() if one.project]
         said = f"Nothing has been learned in {found.project or project!r}."
         if project or write_to or as_json or not known:
@@ -92,6 +95,18 @@ def playbook(
         asked.print_json(found)
         return
     playbook_shown.show_playbook(shown.console(), found, every=every)
+
+
+def _check_forgotten(journeyman: Journeyman, project: str) -> None:
+    """Raises WrongInput if nothing is known of a project because it was forgotten."""
+    forgotten = {one.session for one in journeyman.forgotten.list()}
+    if forgotten and any(
+        one.session.id in forgotten for one in journeyman.sessions.list(project=project)
+    ):
+        raise WrongInput(
+            f"What was learned in {project!r} was forgotten. To take it back: "
+            f"`journeyman forget --undo --project {shlex.quote(project)}`, then `journeyman learn`."
+        )
 
 
 def _change(path: Path, after: str, *, yes: bool) -> bool:

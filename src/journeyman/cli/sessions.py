@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.cli import asked, shown
+from journeyman.cli import asked, files, shown
 from journeyman.journeyman import Journeyman
 from journeyman.records import Call, Message, Recorded, SessionOverview, Status, Verdict
 from journeyman.records.chat import openai_messages
@@ -316,6 +316,7 @@ def search(
     epilog="""\b
 Examples:
   journeyman sessions export 0442a060 > session.jsonl
+  journeyman sessions export 0442a060 --redact -o to-send.jsonl
   journeyman sessions export 0442a060 --format openai -o chat.json"""
 )
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
@@ -327,17 +328,35 @@ Examples:
     show_default=True,
     help="journeyman keeps everything and can be imported again; openai is chat messages.",
 )
+@click.option(
+    "--redact/--no-redact",
+    "redacted",
+    default=None,
+    help="Replace secrets and personal data; default only for openai.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
 @click.pass_context
 def export(
-    ctx: click.Context, session_ids: tuple[str, ...], *, form: str, output: Path | None, force: bool
+    ctx: click.Context,
+    session_ids: tuple[str, ...],
+    *,
+    form: str,
+    redacted: bool | None,
+    output: Path | None,
+    force: bool,
 ) -> None:
-    """Write sessions as JSON, one a line."""
+    """Write sessions as JSON, one a line.
+
+    Journeyman's own form is a copy for yourself, with all that is in the session, secrets
+    included. Use --redact before you give it to somebody else.
+    """
     journeyman = asked.opened(ctx)
+    if redacted is None:
+        redacted = form == "openai"
     lines = []
     for session_id in session_ids:
-        exported = journeyman.sessions.export(session_id)
+        exported = journeyman.sessions.export(session_id, redacted=redacted)
         if form == "openai":
             session = exported.session
             chat = {"id": session.id, "model": session.model}
@@ -345,15 +364,11 @@ def export(
             lines.append(msgspec.json.encode({**chat, "messages": chat_messages}))
         else:
             lines.append(msgspec.json.encode(exported))
+    content = b"\n".join(lines) + b"\n"
     if output is None or str(output) == "-":
-        sys.stdout.buffer.write(b"\n".join(lines) + b"\n")
+        sys.stdout.buffer.write(content)
         return
-    if output.exists() and not force:
-        raise click.UsageError(f"{output} is there already. Use --force to overwrite it.")
-    partial = output.with_name(output.name + ".partial")
-    partial.touch(mode=0o600)
-    partial.write_bytes(b"\n".join(lines) + b"\n")
-    partial.replace(output)
+    files.write(output, content, "export", force=force)
     click.echo(f"{shown.many(len(lines), 'session')} written to {output}", err=True)
 
 

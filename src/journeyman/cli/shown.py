@@ -2,17 +2,18 @@
 
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from journeyman.records import SourceTotals
-from journeyman.redaction.invisible import DIRECTIONS, FILLERS, JOINERS, SIGNS
+from journeyman.records.report import Progress
+from journeyman.text.invisible import DIRECTIONS, FILLERS, JOINERS, SIGNS
 
 UNKNOWN = "·"
 """What is shown for what is not known; an empty cell would read as nothing."""
@@ -130,17 +131,26 @@ def totals_table(totals: Sequence[SourceTotals]) -> Table:
 
 
 @contextmanager
-def progress_bar(doing: str) -> Iterator[Any]:
-    """Calls to what this yields move a bar on a terminal; in a pipe nothing is shown."""
-    with _bar(doing, "DownloadColumn") as move:
-        yield lambda progress: move(progress.done_bytes, progress.total_bytes)
+def progress_bar(doing: str, things: str) -> Iterator[Callable[[Progress], None]]:
+    """Calls to what this yields move a bar on a terminal, with how many things are done, how fast
+    and how long it will take; in a pipe nothing is shown.
+    """
+    began = time.monotonic()
+    with _bar(doing) as update:
+
+        def move(progress: Progress) -> None:
+            speed = progress.done_bytes / 1e6 / max(time.monotonic() - began, 0.001)
+            said = f"{progress.done:,}/{progress.total:,} {things}, {speed:.1f} MB/s"
+            update(progress.share, 1.0, said)
+
+        yield move
 
 
 @contextmanager
 def counting_bar(doing: str) -> Iterator[Callable[[int, int], None]]:
     """The same for work that is counted: called with what is done and what there is."""
-    with _bar(doing, "MofNCompleteColumn") as move:
-        yield move
+    with _bar(doing) as update:
+        yield lambda done, total: update(done, total, f"{done:,}/{total:,}")
 
 
 @contextmanager
@@ -154,18 +164,18 @@ def waiting(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(doing: str, amount: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield lambda _done, _total, _said: None
         return
     from rich import progress  # noqa: PLC0415
 
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        getattr(progress, amount)(),
+        progress.TextColumn("{task.fields[said]}"),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(doing, total=None, said="")
+        yield lambda done, total, said: bar.update(task, completed=done, total=total, said=said)

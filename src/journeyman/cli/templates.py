@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from journeyman.cli import asked, files, patterns_shown, shown, templates_shown
-from journeyman.cli.template_making import AT_LEAST_ONE, TYPE, build, create
+from journeyman.cli.quarantine import quarantine
+from journeyman.cli.template_making import TYPE, build, create
 
 
 @click.group()
@@ -19,6 +20,7 @@ def templates() -> None:
 
 templates.add_command(build)
 templates.add_command(create)
+templates.add_command(quarantine)
 
 
 @templates.command(
@@ -183,39 +185,3 @@ def import_(
         asked.print_json(imported)
     else:
         templates_shown.show_imported(shown.console(), imported)
-
-
-@templates.command(
-    epilog="""\b
-Examples:
-  journeyman templates quarantine
-  journeyman templates quarantine --full | less
-  journeyman templates quarantine --json"""
-)
-@click.option("-n", "--limit", type=AT_LEAST_ONE, default=30, show_default=True)
-@click.option("--full", is_flag=True, help="Show all of every call and result.")
-@asked.json_option
-@click.pass_context
-def quarantine(ctx: click.Context, *, limit: int, full: bool, as_json: bool) -> None:
-    """List the patterns that look like an attempt to instruct their reader.
-
-    They are kept for you to look at, and are in no opening. Each names the rule that it broke.
-    """
-    journeyman = asked.opened(ctx)
-    learned = journeyman.patterns.list(quarantined=True, limit=limit)
-    held = [("", one.pattern) for one in learned]
-    for template in journeyman.templates.list(versions=True):
-        name = f"{template.name}@{template.version}"
-        held += [(name, pattern) for pattern in template.patterns if pattern.quarantined]
-    if as_json:
-        asked.print_json([{"template": name, "pattern": pattern} for name, pattern in held[:limit]])
-        return
-    console = shown.console()
-    if not held:
-        console.print("Nothing is in quarantine.")
-    for number, (name, pattern) in enumerate(held[:limit], start=1):
-        patterns_shown.show_held(console, pattern, template=name, number=number, full=full)
-    if held and not full:
-        console.print("--full shows what they say.", style="dim")
-    if len(held) >= limit:
-        console.print(f"The first {limit:,}; more with --limit.", style="dim")

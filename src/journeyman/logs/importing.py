@@ -7,9 +7,10 @@ The store is handed in; this room does not know it.
 import logging
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,7 +19,6 @@ from msgspec import Struct
 
 from journeyman.logs.discovery import files_in
 from journeyman.logs.logfile import LogFile, printable, same_file_name
-from journeyman.logs.reader import Reader
 from journeyman.logs.repositories import Projects
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
 from journeyman.records.errors import (
@@ -28,7 +28,14 @@ from journeyman.records.errors import (
     Unstorable,
     follows_interrupt,
 )
-from journeyman.records.report import ImportReport, Place, Problem, SkippedLine, SourceReport
+from journeyman.records.report import (
+    ImportReport,
+    Place,
+    Problem,
+    Progress,
+    SkippedLine,
+    SourceReport,
+)
 
 if TYPE_CHECKING:
     from journeyman.logs.registry import Readers
@@ -36,6 +43,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REPORTED_LINES = 1000
+
+_WORTH_WORKERS_BYTES = 30_000_000
+"""How much takes one process longer to read than it takes others to start."""
+
+_LONGEST_AHEAD_BYTES = 8_000_000
+_LOGS_AHEAD = 8
+"""What is read ahead is in memory until it is written."""
+
+_Parsed = Future[bytes | None] | None
 
 
 class SessionWriter(Protocol):
@@ -50,18 +66,10 @@ class SessionWriter(Protocol):
 class SessionKeeper(Protocol):
     """The store, as far as importing needs it."""
 
-    def log_stamp(self, log: str) -> tuple[str, int, int] | None: ...
+    def log_stamps(self) -> dict[str, tuple[str, int, int]]: ...
     def log_state(self, log: str) -> LogState | None: ...
     def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]: ...
     def writing(self, *, restores: bool = False) -> AbstractContextManager[SessionWriter]: ...
-
-
-class Progress(Struct, frozen=True, kw_only=True):
-    """How far an import is."""
-
-    log: str
-    done_bytes: int
-    total_bytes: int
 
 
 class _Candidate(Struct, frozen=True):
@@ -75,7 +83,8 @@ class _Candidate(Struct, frozen=True):
 class Import:
     """One run over some logs; `run` it once, then take its report. `readers` loads the readers,
     which is done when there is something to read. `place` goes before the logs' names; `reread`
-    also brings back what was deleted. `home` is the user's.
+    also brings back what was deleted. `home` is the user's. Many new logs are read by as many
+    processes as there are `workers`; only this one writes.
     """
 
     def __init__(
@@ -88,9 +97,13 @@ class Import:
         place: str = "",
         home: Path | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
+        workers: int = 1,
     ) -> None:
         self._readers = readers
         self._keeper = keeper
+        self._workers = workers
+        self._stamps: dict[str, tuple[str, int, int]] = {}
+        self._source = source
         self._reader = None if source == "auto" else readers().named(source)
         self._reread = reread
         self._place = place
@@ -110,21 +123,23 @@ class Import:
         """
         started = time.monotonic()
         candidates = list(self._candidates(paths, named=named))
-        total, done = sum(candidate.size for candidate in candidates), 0
-        for candidate in candidates:
-            before = done
+        total, before = sum(candidate.size for candidate in candidates), 0
+        self._stamps = {} if self._reread else self._keeper.log_stamps()
+        with closing(self._parsed(candidates)) as ones:
+            for number, (candidate, parsed) in enumerate(ones):
 
-            def report(read_bytes: int, path: Path = candidate.path, before: int = before) -> None:
-                done_bytes = min(before + read_bytes, total)
-                progress = Progress(log=printable(path), done_bytes=done_bytes, total_bytes=total)
-                self._progress(progress)
+                def report(read_bytes: int, done: int = number, before: int = before) -> None:
+                    done_bytes = min(before + read_bytes, total)
+                    share = done_bytes / total if total else 1.0
+                    self._progress(
+                        Progress(
+                            done=done, total=len(candidates), done_bytes=done_bytes, share=share
+                        )
+                    )
 
-            report(0)
-            self._import_log(candidate, report)
-            done += candidate.size
-        if candidates:
-            last = printable(candidates[-1].path)
-            self._progress(Progress(log=last, done_bytes=total, total_bytes=total))
+                self._import_log(candidate, parsed, report)
+                before += candidate.size
+                report(0, number + 1, before)
         return self._report(time.monotonic() - started)
 
     def discovered(self, places: Iterable[Place]) -> ImportReport:
@@ -145,7 +160,39 @@ class Import:
                     seen.add(name)
                     yield _Candidate(Path(name), named and not is_folder, _size(file))
 
-    def _import_log(self, candidate: _Candidate, report: Callable[[int], None]) -> None:
+    def _parsed(
+        self, candidates: Sequence[_Candidate]
+    ) -> Generator[tuple[_Candidate, _Parsed], None, None]:
+        """The candidates in order. Logs that are new, and not so large that they should not be in
+        memory whole, are read ahead by workers, if there are enough of them.
+        """
+        new = [one for one in candidates if self._place + printable(one.path) not in self._stamps]
+        if self._workers == 1 or sum(one.size for one in new) < _WORTH_WORKERS_BYTES:
+            yield from ((one, None) for one in candidates)
+            return
+        # Loaded here, because mostly nothing is new.
+        from journeyman.logs.parsing import parse  # noqa: PLC0415
+        from journeyman.worker_pool import worker_pool  # noqa: PLC0415
+
+        ahead = {one.path for one in new if one.size <= _LONGEST_AHEAD_BYTES}
+        waiting: deque[tuple[_Candidate, _Parsed]] = deque()
+        pool = worker_pool(self._workers)
+        try:
+            for one in candidates:
+                parsed = None
+                if one.path in ahead:
+                    with suppress(BrokenExecutor):  # a worker was killed: it is read here then
+                        parsed = pool.submit(parse, str(one.path), self._place, self._source)
+                waiting.append((one, parsed))
+                if len(waiting) > _LOGS_AHEAD:
+                    yield waiting.popleft()
+            yield from waiting
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _import_log(
+        self, candidate: _Candidate, parsed: _Parsed, report: Callable[[int], None]
+    ) -> None:
         path = printable(candidate.path)
         try:
             log = LogFile(candidate.path, self._place)
@@ -153,11 +200,14 @@ class Import:
                 self._logs["unchanged"] += 1
                 self._count_unchanged(self._keeper.sessions_of_log(log.name), set())
                 return
-            reader = self._readers().reader_for(log, self._problems, asked_for=self._reader)
-            since = None if self._reread else self._keeper.log_state(log.name)
-            if since and since.reader != reader.name:
-                since = None
-            self._read_log(reader, log, since, report)
+            if (events := _events(parsed)) is not None:
+                self._read_log(events, log, 0, report)
+            else:
+                reader = self._readers().reader_for(log, self._problems, asked_for=self._reader)
+                since = None if self._reread else self._keeper.log_state(log.name)
+                if since and since.reader != reader.name:
+                    since = None
+                self._read_log(reader.read(log, since), log, since.offset if since else 0, report)
             self._logs["read"] += 1
         except NotALog as error:
             kept = self._problems if candidate.named else self._ignored
@@ -179,17 +229,20 @@ class Import:
 
     def _is_known(self, log: LogFile) -> bool:
         """Whether the log was read as it is now, by the reader that is asked for."""
-        stamp = None if self._reread else self._keeper.log_stamp(log.name)
+        stamp = self._stamps.get(log.name)
         if stamp is None or stamp[1:] != (log.size, log.mtime_ns):
             return False
         return self._reader is None or self._reader.name == stamp[0]
 
     def _read_log(
-        self, reader: Reader, log: LogFile, since: LogState | None, report: Callable[[int], None]
+        self,
+        events: Iterator[LogEvent],
+        log: LogFile,
+        offset: int,
+        report: Callable[[int], None],
     ) -> None:
         known = self._keeper.sessions_of_log(log.name)
         touched: set[SessionId] = set()
-        events = reader.read(log, since)
         event = next(events, None)
         while event is not None:
             facts: dict[SessionId, tuple[str, bool]] = {}
@@ -209,7 +262,7 @@ class Import:
                 self._count(source, change.change, subagent=subagent)
                 touched.add(change.session)
         self._count_unchanged(known, touched)
-        self._read_bytes += max(0, log.size - (since.offset if since else 0))
+        self._read_bytes += max(0, log.size - offset)
 
     def _take(
         self,
@@ -263,6 +316,19 @@ class Import:
             ignored=self._ignored,
             problems=self._problems + (self._readers().problems if self._logs["read"] else []),
         )
+
+
+def _events(parsed: _Parsed) -> Iterator[LogEvent] | None:
+    """What a worker read; None where the log has to be read here."""
+    try:
+        packed = None if parsed is None else parsed.result()
+    except BrokenExecutor:
+        return None
+    if packed is None:
+        return None
+    from journeyman.logs.parsing import parsed_events  # noqa: PLC0415 - loads the readers
+
+    return parsed_events(packed)
 
 
 def _size(file: Path) -> int:

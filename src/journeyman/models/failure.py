@@ -16,7 +16,7 @@ from msgspec import Struct
 from journeyman.models.reading import NotAReply
 from journeyman.models.refusals import CONTEXT_FULL, NO_CREDIT, says_one_of
 from journeyman.models.retries import find_asked_delay, passes
-from journeyman.redaction.invisible import UNSEEN
+from journeyman.text.invisible import UNSEEN
 
 EXCERPT_LIMIT = 300
 _SCANNED = 20_000

@@ -14,7 +14,9 @@ from journeyman.records.episode import (
     Mistake,
     SearchKeys,
 )
+from journeyman.records.forgotten import Forgotten, ForgottenSession
 from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
+from journeyman.records.kept_out import KeptOut, KeptOutKind
 from journeyman.records.knowledge import (
     EntryChange,
     FileChange,
@@ -34,6 +36,7 @@ from journeyman.records.pattern import (
     PatternType,
     Step,
 )
+from journeyman.records.quarantine import Quarantined, QuarantineState
 from journeyman.records.session import (
     Lineage,
     LineageKind,
@@ -64,12 +67,16 @@ __all__ = [
     "Episode",
     "FileChange",
     "FileUse",
+    "Forgotten",
+    "ForgottenSession",
     "Fragment",
     "Gain",
     "Imported",
     "JournalEntry",
     "JudgedCall",
     "JudgedSession",
+    "KeptOut",
+    "KeptOutKind",
     "Kind",
     "Lineage",
     "LineageKind",
@@ -86,6 +93,8 @@ __all__ = [
     "PatternType",
     "ProjectTotals",
     "Provenance",
+    "QuarantineState",
+    "Quarantined",
     "Recorded",
     "Review",
     "ReviewId",

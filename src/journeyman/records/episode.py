@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from journeyman.records.kept_out import KeptOut
 from journeyman.records.pattern import Pattern, Step
 from journeyman.records.session import SessionId
 
@@ -77,7 +78,8 @@ class Episode(Struct, frozen=True, kw_only=True):
 
 class MinedSession(Struct, frozen=True, kw_only=True):
     """What one session teaches, and what the session was then: its digest, outcome and end.
-    `reason` says why it teaches nothing, where it may not.
+    `reason` says why it teaches nothing, where it may not. `released` are the keys in `kept_out`
+    that a person had released: these teach all the same.
     """
 
     session: SessionId
@@ -87,6 +89,8 @@ class MinedSession(Struct, frozen=True, kw_only=True):
     reason: str = ""
     episodes: tuple[Episode, ...] = ()
     patterns: tuple[Pattern, ...] = ()
+    kept_out: tuple[KeptOut, ...] = ()
+    released: frozenset[str] = frozenset()
 
 
 class SearchKeys(Struct, frozen=True, kw_only=True, gc=False):

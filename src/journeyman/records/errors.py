@@ -26,6 +26,7 @@
         ├── ModelUnavailable
         ├── ContextFull
         ├── ServiceUnavailable
+        ├── WorkerLost
         └── AuditBroken
 
 Each message says what was being done, what was found and what to do next; surfaces print it as
@@ -146,6 +147,10 @@ class ContextFull(OutsideProblem):
 
 class ServiceUnavailable(OutsideProblem):
     """The confirmation service cannot be reached, or what answers there is not it."""
+
+
+class WorkerLost(OutsideProblem):
+    """A worker process ended before its work was done."""
 
 
 class AuditBroken(OutsideProblem):

@@ -54,6 +54,17 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     problems: list[Problem]
 
 
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far an import or learning is: `done` of `total` logs or sessions, and the share of the
+    whole work that this is. `done_bytes` counts what was gone through.
+    """
+
+    done: int
+    total: int
+    done_bytes: int
+    share: float
+
+
 class Place(Struct, frozen=True, kw_only=True):
     """A usual place for logs on this machine and what is in it."""
 
@@ -68,7 +79,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class LearnReport(Struct, frozen=True, kw_only=True):
     """What is learned now. `mined` counts the sessions that were new or had changed, `teaching`
     those of all sessions that may teach, and `reasons` why the others may not. `kinds` counts the
-    patterns by kind; `quarantined` ones are not among them.
+    patterns by kind; `quarantined` counts what rules kept out and nobody has decided about.
     """
 
     sessions: int

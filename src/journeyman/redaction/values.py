@@ -3,9 +3,22 @@ or a stand-in for one. References are what makes an example worth learning, so t
 """
 
 import re
+from typing import NamedTuple
 
 from journeyman.redaction.key_names import Place, place_of
-from journeyman.redaction.placeholders import PLACEHOLDER
+
+
+class Found(NamedTuple):
+    """Where a secret stands. `wants_quotes` says that the text around it wants quotes; `value` is
+    what tells equal secrets from others, where that is not the text itself.
+    """
+
+    start: int
+    end: int
+    family: str
+    wants_quotes: bool = False
+    value: str = ""
+
 
 FAMILIES: dict[Place, str] = {
     "password": "password",
@@ -17,6 +30,9 @@ FAMILIES: dict[Place, str] = {
     "phone": "phone",
     "card": "card",
 }
+
+PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):(\d{1,9})>")
+"""What stands in the place of a secret."""
 
 _TAME = r"(?:[^\d]|\d{1,2}(?![A-Za-z\d]))"
 """No digit before a letter, as in `Tr0ub4dor`: so are names written, and few passwords."""
@@ -33,23 +49,34 @@ _REFERENCE = re.compile(
         (?:{_TAME}*|.*[(\["'].*|.*\.[A-Z][A-Z0-9_]*)
     | (?:op|vault|ssm|secretsmanager|keychain|env|awssm|gcp-secret|doppler)://?.*
     | arn:aws:.* | projects/.*/secrets/.*
+    | (?:localhost|[\w-]+(?:\.[\w-]+)+):\d{{2,5}}(?:/[\w-]*)?  # a host and its port
+    | (?:exports|module)\.[\w.]+
+    | [~^]?\d+\.\d+\.\d+(?:-[\w.]{{1,20}})?           # a version
+    | sha(?:1|256|384|512)-[A-Za-z0-9+/=]+          # what a lock file holds
+    | https?://[\w.-]+(?::\d+)?(?:/[A-Za-z0-9.\#_-]{{0,30}})*  # an address without a query
     | [*.•…xX#_?\-]+                              # ***, xxx, ...
     | [\w.-]*(?:\*{{3,}}|\.{{3,}}|…|x{{4,}}|X{{4,}})[\w.-]{{0,4}}  # sk-***abcd, abc...
     | (?:your|example|sample|dummy|fake|mock|placeholder)(?:[-_ ][a-z]+)+
     | (?:my|the|a|an|some|any|new|old|another)(?:[-_ ][a-z]+)*[-_ ]
         (?:pass|password|pw|passphrase|secret|token|key|value|name|string|one|here|id|credentials?)
-    | YOUR[A-Z_]* | MY_[A-Z_]+ | your[A-Za-z]+
+    | YOUR[A-Z_]* | MY_?[A-Z_]+\d? | your[A-Za-z]+
     | (?i:redacted|masked|hidden|removed|placeholder|example|dummy|todo|tbd|none|null|nil|undefined
         |true|false|yes|no|on|off|required|optional|missing|invalid|expired|unset|empty|unknown
         |n/a|nan|include|omit|same-origin|bearer|basic|digest|oauth2?|default|enabled|disabled
         |str|string|int|integer|bool|boolean|float|number|bytes|object|any|text|varchar|char|void
+        |string\?|name|username|filename|split|not-required
+        |(?:scram|cram|digest)-(?:md5|sha-?\d+)|xoauth2|utf-?8|latin-?1|base64|md5|bcrypt
         |secretstr|file|path|value|varies|not[ _]set|set|changed|ok)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_REGEX = re.compile(
+    r"\[\^?(?:a-z|A-Z|0-9|\\[\[\]wsdu])|(?:a-z|A-Z|0-9){2}|\(\?[:=!P<]"
+    r"|\A[^A-Za-z0-9]?(?i:abcdefghijklmnopqrstuvwxyz)"
+)
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?")
 _CUTS_OF_PATHS = re.compile(r"[/\\]")
-_NAME = re.compile(r"[A-Za-z][a-z]*(?:[A-Z][a-z]+)*(?:[_.:/ -][A-Za-z]+)*[_.-]?\d{0,3}")
+_NAME = re.compile(r"[A-Za-z][a-z]*(?:[A-Z][a-z]+)*(?:[_.:/ -][A-Za-z]+)*[_.-]?[vV]?\d{0,3}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
 _CONSTANT = re.compile(r"[A-Z][A-Z_]{2,}")
 _VERSION_OR_TIME = re.compile(r"v?\d+(?:[.:/-]\d+)*(?:[T ][\d:.+Z-]*)?")
@@ -69,6 +96,7 @@ def refers(value: str) -> bool:
         or len(set(value)) == 1
         or _REFERENCE.fullmatch(value) is not None
         or PLACEHOLDER.search(value) is not None
+        or _REGEX.search(value) is not None
         or _is_path(value)
         or _is_named_like_a_place(value)
     )
@@ -91,7 +119,7 @@ def looks_random(value: str) -> bool:
     if (
         len(value) < 8
         or " " in value
-        or _NAME.fullmatch(value)
+        or _NAME.fullmatch(value.strip("?!"))
         or _VERSION_OR_TIME.fullmatch(value)
         or _SETTING.fullmatch(value)
     ):
@@ -147,7 +175,9 @@ def is_bare_secret(value: str, place: Place, *, literal: bool) -> bool:
     """The same for a value without quotes, which may as well be a piece of a program. `literal`
     says that in this place it cannot be one: behind an option, in a query, in an environment.
     """
-    if not is_secret(value, place) or (_IDENTIFIER.fullmatch(value) and place_of(value)):
+    if not is_secret(value, place) or (
+        _IDENTIFIER.fullmatch(value) and place_of(value.removesuffix("s").removesuffix("Type"))
+    ):
         return False
     if place in ("code", "phone", "card", "cookie"):
         return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from journeyman.confirm.masking import masked_text
 from journeyman.confirm.notices.channel import NotTold
 from journeyman.records.errors import JourneymanError, MissingPart, WrongInput
 from journeyman.schedule.output import one_line, readable
@@ -199,9 +200,12 @@ def _send(service: "AppriseService", message: Message, limit_s: float) -> None:
     def call() -> None:
         came: NotTold | None = NotTold("it broke off")
         try:
+            # What leaves this machine leaves without secrets; people's names and addresses stay,
+            # because an answer may be about them.
+            body = _calling_nobody(masked_text(readable(message.body)))
             service.send(
-                _calling_nobody(_title(message)),
-                lambda limit, _: _fitted(_calling_nobody(readable(message.body)), limit),
+                _calling_nobody(masked_text(_title(message))),
+                lambda limit, _: _fitted(body, limit),
                 "success" if message.is_good else "failure",
             )
             came = None

@@ -25,6 +25,8 @@ _DELETE = sightings.delete().where(
 )
 _SET_COUNTS = patterns.update().where(patterns.c.row_id == _this_pattern)
 
+_LOCK = sa.text("SELECT pg_advisory_xact_lock(7263503)")
+
 
 class Seen(NamedTuple):
     """How often a pattern was seen, in one session or in several; `models` is JSON."""
@@ -144,6 +146,14 @@ def bump(connection: sa.Connection) -> None:
         .where(revisions.c.name == "patterns")
         .values(number=revisions.c.number + 1)
     )
+
+
+def wait_for_learners(connection: sa.Connection) -> None:
+    """One at a time changes what was learned, also where sessions are deleted; SQLite has one
+    writer anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK)
 
 
 def _counts(pattern_row: int, seen: Seen, sessions: int) -> dict[str, Any]:

@@ -20,8 +20,10 @@ from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
 _PAUSE_S = 0.02
 
 
-def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
-    """An engine for a database URL; the SQLite file and its folder are made if need be."""
+def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
+    """An engine for a database URL; the SQLite file and its folder are made if need be. So much of
+    the file each connection to it keeps in memory.
+    """
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -30,7 +32,7 @@ def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
             "Use sqlite:////absolute/path.db or postgresql://user@host/name."
         ) from error
     if parsed.drivername == "sqlite":
-        return _sqlite(parsed, busy_timeout_s)
+        return _sqlite(parsed, busy_timeout_s, cache_mb)
     if parsed.get_backend_name() == "postgresql":
         return _postgresql(parsed)
     raise BadSetting(
@@ -79,7 +81,7 @@ def _reason(error: sa.exc.DBAPIError) -> str:
     return str(error.orig).strip().splitlines()[0] if error.orig else str(error)
 
 
-def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
+def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise BadSetting("The SQLite database needs a path: sqlite:////absolute/path.db.")
     path = Path(url.database)
@@ -104,7 +106,7 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
         for pragma in (
             "synchronous=NORMAL",
             "foreign_keys=ON",
-            "cache_size=-32000",
+            f"cache_size=-{cache_mb}000",
             "temp_store=MEMORY",
         ):
             cursor.execute(f"PRAGMA {pragma}")

@@ -4,6 +4,7 @@ A pattern is shown as the earliest session had it. Only what differs is written,
 the same again changes nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from journeyman.records import MinedSession, Pattern, PatternId, SearchKeys, Ses
 from journeyman.store import counting
 from journeyman.store.counting import Key, Seen
 from journeyman.store.episodes import EpisodeKey, episode_values
+from journeyman.store.forgotten import without_forgotten
+from journeyman.store.quarantine import mined_as_decided, replace_kept_out
 from journeyman.store.rows import storable
 from journeyman.store.tables import episodes, mined, patterns, sessions, sightings
 from journeyman.store.values import json_text, parts
@@ -44,8 +47,11 @@ class Keeping:
         self._has_changed = False
 
     def keep(self, found: Iterable[MinedSession]) -> None:
-        """Keep all of it, but for sessions that changed or went since they were mined."""
-        given = {one.session: one for one in found}
+        """Keep all of it, but for sessions that changed or went since they were mined, and for what
+        a person has had forgotten, has released or no longer releases since then.
+        """
+        given = without_forgotten(self._connection, {one.session: one for one in found})
+        given = mined_as_decided(self._connection, given)
         rows = self._session_rows(given)
         taken = [one for one in given.values() if one.session in rows]
         if not taken:
@@ -59,8 +65,8 @@ class Keeping:
         }
         self._count(before, after)
         self._drop_orphans(list(rows.values()), frozenset(pattern_rows.values()))
-        for one in taken:
-            self._replace_episodes(one, rows[one.session])
+        self._replace_episodes(taken, rows)
+        replace_kept_out(self._connection, {rows[one.session]: one.kept_out for one in taken})
         self._mark(taken, rows)
         if self._has_changed:
             counting.bump(self._connection)
@@ -129,23 +135,32 @@ class Keeping:
                 found[PatternId(id_)] = row
         return found
 
-    def _replace_episodes(self, one: MinedSession, session_row: int) -> None:
-        new = [
-            {"session_row": session_row, **episode_values(episode, self._keys)}
-            for episode in one.episodes
-        ]
+    def _replace_episodes(
+        self, taken: Sequence[MinedSession], rows: Mapping[SessionId, int]
+    ) -> None:
         columns = [column for column in episodes.c if column.name != "row_id"]
-        asked = (
-            sa.select(*columns)
-            .where(episodes.c.session_row == session_row)
-            .order_by(episodes.c.row_id)
-        )
-        if [dict(row._mapping) for row in self._connection.execute(asked)] == new:  # noqa: SLF001 - its public name
-            return
-        self._has_changed = True
-        self._connection.execute(episodes.delete().where(episodes.c.session_row == session_row))
-        if new:
-            self._connection.execute(episodes.insert(), new)
+        asked = sa.select(*columns).order_by(episodes.c.row_id)
+        old: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+        for some in parts(list(rows.values())):
+            found = self._connection.execute(asked.where(episodes.c.session_row.in_(some)))
+            for row in found.mappings():
+                old[row["session_row"]].append(dict(row))
+        inserted: list[dict[str, Any]] = []
+        replaced: list[int] = []
+        for one in taken:
+            session_row = rows[one.session]
+            new = [
+                {"session_row": session_row, **episode_values(episode, self._keys)}
+                for episode in one.episodes
+            ]
+            if new != old[session_row]:
+                inserted += new
+                replaced.append(session_row)
+        self._has_changed |= bool(replaced)
+        for some in parts([row for row in replaced if old[row]]):
+            self._connection.execute(episodes.delete().where(episodes.c.session_row.in_(some)))
+        if inserted:
+            self._connection.execute(episodes.insert(), inserted)
 
     def _look_for_earlier(self, shown: Mapping[int, _Offer]) -> None:
         """Patterns that their own session now has later than before: another session may be the

@@ -26,12 +26,12 @@ class KnownLogs:
         self._url = url
         self._store = store
 
-    def log_stamp(self, log: str) -> tuple[str, int, int] | None:
-        """Reader, size and age of a log when it was read, or None if it never was."""
-        found = self._ask("SELECT reader, size, mtime_ns FROM logs WHERE log = ?", log)
+    def log_stamps(self) -> dict[str, tuple[str, int, int]]:
+        """Reader, size and age of every log when it was read."""
+        found = self._ask("SELECT log, reader, size, mtime_ns FROM logs")
         if found is None:
-            return self._store().log_stamp(log)
-        return found[0] if found else None
+            return self._store().log_stamps()
+        return {log: (reader, size, at) for log, reader, size, at in found}
 
     def log_state(self, log: str) -> LogState | None:
         """How far a log was read, or None if it never was."""
@@ -54,14 +54,14 @@ class KnownLogs:
         if driver is not None:
             driver.close()
 
-    def _ask(self, question: str, log: str) -> list[tuple[Any, ...]] | None:
+    def _ask(self, question: str, *values: str) -> list[tuple[Any, ...]] | None:
         """The rows, or None when the store has to be asked instead: it also says in words what is
         wrong with a database.
         """
         try:
             if self._driver is None:
                 return None
-            return self._driver.execute(question, (log,)).fetchall()
+            return self._driver.execute(question, values).fetchall()
         except sqlite3.Error:
             return None
 

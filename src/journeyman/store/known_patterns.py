@@ -16,9 +16,10 @@ _MISSING = """
         OR m.outcome IS NOT s.outcome OR m.end_reason <> s.end_reason
     )"""
 _REASONS = "SELECT reason, count(*) FROM mined GROUP BY 1"
-_KINDS = """
-    SELECT CASE WHEN quarantined <> '' THEN 'quarantined' ELSE kind END, sum(number)
-    FROM (SELECT quarantined, kind, count(*) AS number FROM patterns GROUP BY 1, 2) GROUP BY 1"""
+_KINDS = "SELECT kind, count(*) FROM patterns WHERE quarantined = '' GROUP BY 1"
+_HELD = """
+    SELECT count(DISTINCT key) FROM kept_out
+    WHERE key NOT IN (SELECT key FROM quarantine_decisions)"""
 
 
 class KnownPatterns(NamedTuple):
@@ -40,8 +41,9 @@ def find_known(url: str, rules: str) -> KnownPatterns | None:
             connection.execute("BEGIN")  # all questions are about one state
             if connection.execute(_MISSING, (rules,)).fetchone() != (0,):
                 return None
-            return KnownPatterns(
-                dict(connection.execute(_REASONS)), dict(connection.execute(_KINDS))
-            )
+            kinds = dict(connection.execute(_KINDS))
+            if held := connection.execute(_HELD).fetchone()[0]:
+                kinds["quarantined"] = held
+            return KnownPatterns(dict(connection.execute(_REASONS)), kinds)
     except sqlite3.Error:
         return None

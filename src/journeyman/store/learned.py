@@ -11,14 +11,12 @@ import sqlalchemy as sa
 
 from journeyman.records import MinedSession, SearchKeys
 from journeyman.store.choosing import conditions
-from journeyman.store.counting import bump, mine_again, recount
+from journeyman.store.counting import bump, mine_again, recount, wait_for_learners
 from journeyman.store.engine import explained, writing
 from journeyman.store.episodes import EpisodeKey
 from journeyman.store.keeping import Keeping
 from journeyman.store.tables import episodes, mined, patterns, sessions, sightings
 from journeyman.store.values import parts
-
-_LOCK = sa.text("SELECT pg_advisory_xact_lock(7263503)")
 
 
 class Learned:
@@ -70,7 +68,7 @@ class Learned:
         Sessions that changed or went meanwhile are passed over; they stay missing.
         """
         with writing(self._engine, "keeping what was learned") as connection:
-            _wait_for_others(connection)
+            wait_for_learners(connection)
             if connection.dialect.name == "sqlite":
                 # What is replaced here quotes sessions, which may be deleted later.
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
@@ -81,7 +79,7 @@ def forget_session(connection: sa.Connection, session_row: int) -> None:
     """What goes before a session is deleted: other sessions that had patterns in common with it
     are mined again, so that these are shown in their words.
     """
-    _wait_for_others(connection)
+    wait_for_learners(connection)
     gone = connection.execute(episodes.delete().where(episodes.c.session_row == session_row))
     asked = sa.select(sightings.c.pattern_row).where(sightings.c.session_row == session_row)
     seen = set(connection.execute(asked).scalars())
@@ -94,11 +92,3 @@ def forget_session(connection: sa.Connection, session_row: int) -> None:
     connection.execute(patterns.delete().where(patterns.c.origin_row == session_row))
     recount(connection, seen)
     bump(connection)
-
-
-def _wait_for_others(connection: sa.Connection) -> None:
-    """One at a time changes what was learned, also where sessions are deleted; SQLite has one
-    writer anyway.
-    """
-    if connection.dialect.name == "postgresql":
-        connection.execute(_LOCK)

@@ -10,7 +10,15 @@ import sqlalchemy as sa
 
 from journeyman.records import Pattern, PatternId, SessionId, Step
 from journeyman.store.engine import explained
-from journeyman.store.tables import mined, patterns, revisions, sessions, sightings
+from journeyman.store.tables import (
+    kept_out,
+    mined,
+    patterns,
+    quarantine_decisions,
+    revisions,
+    sessions,
+    sightings,
+)
 from journeyman.store.values import parts
 
 _decode_steps = msgspec.json.Decoder(tuple[Step, ...]).decode
@@ -97,18 +105,22 @@ class Patterns:
             yield from map(_stored, one.execute(asked))
 
     def counts(self) -> dict[str, int]:
-        """How many patterns there are of each kind, and how many are `quarantined`."""
-        columns = patterns.c
-        # Counted by both columns first, because an index has them in this order.
+        """How many patterns there are of each kind, and under `quarantined` how much was kept out
+        that nobody has decided about.
+        """
         each = (
-            sa.select(columns.quarantined, columns.kind, sa.func.count().label("number"))
-            .group_by(columns.quarantined, columns.kind)
-            .subquery()
+            sa.select(patterns.c.kind, sa.func.count())
+            .where(patterns.c.quarantined == "")
+            .group_by(patterns.c.kind)
         )
-        of_kind = sa.case((each.c.quarantined != "", "quarantined"), else_=each.c.kind)
-        asked = sa.select(of_kind, sa.func.sum(each.c.number)).group_by(of_kind)
+        decided = sa.select(quarantine_decisions.c.key)
+        held = sa.select(sa.func.count(kept_out.c.key.distinct())).where(
+            kept_out.c.key.not_in(decided)
+        )
         with explained(self._engine.url, "counting patterns"), self._engine.connect() as one:
-            return {str(kind): int(number) for kind, number in one.execute(asked)}
+            found = {str(kind): int(number) for kind, number in one.execute(each)}
+            number = int(one.execute(held).scalar_one())
+        return found | ({"quarantined": number} if number else {})
 
     def reasons(self) -> dict[str, int]:
         """How many mined sessions teach (under the empty reason), and why the others do not."""

@@ -1,5 +1,6 @@
 """Between records and rows: the one place that knows how each is spelled in the other."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from journeyman.records import (
 )
 from journeyman.records.digest import message_digest
 from journeyman.records.message import whole
+from journeyman.store.tables import messages
 
 _encode = msgspec.json.Encoder().encode
 _decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
@@ -67,22 +69,30 @@ def _message_values(session_row: int, message: Message) -> tuple[Any, ...]:
     )
 
 
-def message_of(row: sa.Row[Any]) -> Message:
+MESSAGE_COLUMNS = [messages.c[name] for name in Message.__struct_fields__]
+
+
+def message_of(row: Sequence[Any]) -> Message:
+    """A message from its `MESSAGE_COLUMNS`, which are taken by place: that is twice as fast as by
+    name, and learning reads every message.
+    """
+    key, position, role, text, kind, reasoning, calls, call_id, tool, recorded, *rest = row
+    at, model, finish_reason, generation = rest
     return Message(
-        key=row.key,
-        position=row.position,
-        role=row.role,
-        text=row.text,
-        kind=row.kind,
-        reasoning=row.reasoning,
-        tool_calls=_decode_calls(row.tool_calls) if row.tool_calls else (),
-        tool_call_id=row.tool_call_id,
-        tool_name=row.tool_name,
-        recorded=_decode_recorded(row.recorded) if row.recorded else None,
-        at=row.at,
-        model=row.model,
-        finish_reason=row.finish_reason,
-        generation=row.generation,
+        key=key,
+        position=position,
+        role=role,
+        text=text,
+        kind=kind,
+        reasoning=reasoning,
+        tool_calls=_decode_calls(calls) if calls else (),
+        tool_call_id=call_id,
+        tool_name=tool,
+        recorded=_decode_recorded(recorded) if recorded else None,
+        at=at,
+        model=model,
+        finish_reason=finish_reason,
+        generation=generation,
     )
 
 

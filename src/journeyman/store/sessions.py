@@ -27,8 +27,17 @@ from journeyman.store.engine import explained
 from journeyman.store.learned import forget_session
 from journeyman.store.search import forget_deleted_words, search_statement, snippet
 from journeyman.store.tables import deleted, messages, sessions, usage
+from journeyman.store.values import parts
 
 LONGEST_LINEAGE = 1000
+
+# Built once: building them for each session would cost more than running them.
+_MESSAGES = (
+    sa.select(*rows.MESSAGE_COLUMNS)
+    .where(messages.c.session_row == sa.bindparam("this_row"))
+    .order_by(messages.c.position)
+)
+_WITH_ID = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
 
 
 class Choice(Chosen, total=False):
@@ -69,17 +78,34 @@ class Sessions:
             tokens = _tokens(connection, [row.row_id])
         return rows.overview_of(row, tokens.get(row.row_id, Tokens()))
 
+    def with_ids(self, session_ids: Sequence[str]) -> Sequence[SessionOverview]:
+        """The sessions with exactly these ids, as far as they are stored; their tokens are not
+        counted.
+        """
+        found: dict[str, SessionOverview] = {}
+        with self._reading("looking up sessions") as connection:
+            for some in parts(session_ids):
+                for row in connection.execute(sessions.select().where(sessions.c.id.in_(some))):
+                    found[row.id] = rows.overview_of(row, Tokens())
+        return [found[id_] for id_ in session_ids if id_ in found]
+
+    def message_counts(self, session_ids: Sequence[str]) -> dict[str, int]:
+        """How many messages sessions have, by their exact ids."""
+        asked = sa.select(sessions.c.id, sessions.c.messages)
+        found: dict[str, int] = {}
+        with self._reading("looking up sessions") as connection:
+            for some in parts(session_ids):
+                answered = connection.execute(asked.where(sessions.c.id.in_(some)))
+                found |= {row.id: row.messages for row in answered}
+        return found
+
     def messages(self, session_id: str) -> Iterator[Message]:
         """The messages of a session in order, one at a time."""
         with self._reading("reading a session") as connection:
             row = _resolve(connection, session_id)
-            found = connection.execute(
-                messages.select()
-                .where(messages.c.session_row == row.row_id)
-                .order_by(messages.c.position),
-                execution_options={"yield_per": 200},
-            )
-            for message in found:
+            options = {"yield_per": 200}
+            asked = {"this_row": row.row_id}
+            for message in connection.execute(_MESSAGES, asked, execution_options=options):
                 yield rows.message_of(message)
 
     def calls(self, session_id: str) -> Sequence[Call]:
@@ -97,14 +123,21 @@ class Sessions:
             )
             return [rows.usage_of(one) for one in found]
 
-    def export(self, session_id: str) -> ExportedSession:
-        """A session with all that is known of it; `journeyman import` reads it back."""
+    def export(self, session_id: str, *, redacted: bool = False) -> ExportedSession:
+        """A session with all that is known of it; `journeyman import` reads it back. To be passed
+        on, it is `redacted`.
+        """
         session = self.get(session_id).session
-        return ExportedSession(
+        exported = ExportedSession(
             session=session,
             messages=[*self.messages(session.id)],
             usage=[*self.usage(session.id)],
         )
+        if not redacted:
+            return exported
+        from journeyman.redaction.records import redacted_record  # noqa: PLC0415 - exports are rare
+
+        return redacted_record(exported)
 
     def ancestors(self, session_id: str) -> Sequence[Session]:
         """The session's parent, its parent's parent and so on, as far as they are stored. A cycle
@@ -261,7 +294,7 @@ class Sessions:
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
-    exact = connection.execute(sessions.select().where(sessions.c.id == session_id)).one_or_none()
+    exact = connection.execute(_WITH_ID, {"this_id": session_id}).one_or_none()
     if exact is not None:
         return exact
     found = connection.execute(

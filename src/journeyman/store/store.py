@@ -14,11 +14,13 @@ from journeyman.store.accounts import Accounts
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import connect, explained, writing
 from journeyman.store.episodes import Episodes
+from journeyman.store.forgotten import ForgottenRequests
 from journeyman.store.job_claims import JobClaims
 from journeyman.store.jobs import Jobs
 from journeyman.store.learned import Learned
 from journeyman.store.migrate import migrate
 from journeyman.store.patterns import Patterns
+from journeyman.store.quarantine import Quarantine
 from journeyman.store.reviews import Reviews
 from journeyman.store.sessions import Sessions
 from journeyman.store.tables import logs, sessions
@@ -35,7 +37,9 @@ class Store:
     def __init__(
         self, url: str, *, busy_timeout_s: float = 30.0, only_looking: bool = False
     ) -> None:
-        self._engine = connect(url, busy_timeout_s=busy_timeout_s)
+        # Who only looks reads most pages once.
+        cache_mb = 2 if only_looking else 32
+        self._engine = connect(url, busy_timeout_s=busy_timeout_s, cache_mb=cache_mb)
         try:
             with explained(self._engine.url, "opening the database"):
                 self.is_ready = migrate(self._engine, only_look=only_looking)
@@ -49,6 +53,8 @@ class Store:
         self.episodes = Episodes(self._engine)
         self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
+        self.quarantine = Quarantine(self._engine)
+        self.forgotten = ForgottenRequests(self._engine)
         self.reviews = Reviews(self._engine)
         self.confirmations = Confirmations(self._engine)
         self.jobs = Jobs(self._engine)
@@ -69,12 +75,11 @@ class Store:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263502)"))
             yield Writing(connection, restores=restores)
 
-    def log_stamp(self, log: str) -> tuple[str, int, int] | None:
-        """Reader, size and age of a log when it was read, or None if it never was."""
-        asked = sa.select(logs.c.reader, logs.c.size, logs.c.mtime_ns).where(logs.c.log == log)
+    def log_stamps(self) -> dict[str, tuple[str, int, int]]:
+        """Reader, size and age of every log when it was read."""
+        asked = sa.select(logs.c.log, logs.c.reader, logs.c.size, logs.c.mtime_ns)
         with explained(self._engine.url, "reading"), self._engine.connect() as connection:
-            found = connection.execute(asked).one_or_none()
-        return None if found is None else (found.reader, found.size, found.mtime_ns)
+            return {log: (reader, size, at) for log, reader, size, at in connection.execute(asked)}
 
     def log_state(self, log: str) -> LogState | None:
         """How far a log was read, or None if it never was."""

@@ -212,6 +212,38 @@ mined = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
 )
 
+kept_out = sa.Table(
+    "kept_out",
+    metadata,
+    _of_session("session_row", primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("rule", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+)
+
+quarantine_decisions = sa.Table(
+    "quarantine_decisions",
+    metadata,
+    # By key alone: a decision holds for every session that has it, also for those to come.
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("decision", sa.Text, nullable=False),
+    sa.Column("decided_at", sa.Double, nullable=False),
+    sa.Column("decided_by", sa.Text, nullable=False),
+)
+
+forgotten = sa.Table(
+    "forgotten",
+    metadata,
+    # No foreign key: a session that is deleted and read again stays forgotten.
+    sa.Column("session_id", sa.Text, primary_key=True),
+    # The number of a request, or -1 for the whole session.
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Double, nullable=False),
+)
+
 templates = sa.Table(
     "templates",
     metadata,

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from journeyman.records import Effect, Template
 from journeyman.store.engine import explained, writing
+from journeyman.store.quarantine import read_released, without_released
 from journeyman.store.tables import effects, templates
 from journeyman.store.values import inserting, json_text, parts
 
@@ -86,7 +87,8 @@ class Templates:
 
     def _read(self, asked: sa.Select[Any]) -> Sequence[Template]:
         with explained(self._engine.url, "reading templates"), self._engine.connect() as one:
-            return [_stored(row) for row in one.execute(asked)]
+            released = read_released(one)
+            return [without_released(_stored(row), released) for row in one.execute(asked)]
 
     def delete(self, name: str, version: int | None = None) -> int:
         """Delete one version of a template, or all; how many there were."""

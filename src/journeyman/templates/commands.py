@@ -65,62 +65,6 @@ secret stack workflow x exec dlx tool script remote worktree stash submodule bis
 _GROUPS = frozenset(_GROUPS_LIST.split())
 """Subcommands that name a kind of thing or run a named task: the word after them says which."""
 
-_GIT = r"\bgit\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?){0,4}"
-"""Git with options of its own, as in `git -C FOLDER push`."""
-
-RISKY: tuple[tuple[str, str, str], ...] = (
-    ("remove", r"\brm\s+(?:-\w+\s+)*-\w*[rRf]", "rm -rf build"),
-    (
-        "force_push",
-        rf"{_GIT}push\b[^;&|\n]{{0,500}}\s(?:-f\b|--force|--mirror|\+\w|--delete|-d\b|:\w)",
-        "git push -f",
-    ),
-    (
-        "reset",
-        rf"{_GIT}(?:reset\s+--hard|clean\s+-\w*f|checkout\s+(?:-f\b|\S+\s+--\s|--\s|\.)"
-        r"|restore\s+(?!--staged)|branch\s+-D|stash\s+(?:drop|clear))",
-        "git reset --hard",
-    ),
-    ("rewrite", rf"{_GIT}(?:filter-branch|filter-repo|reflog\s+expire)", "git filter-branch"),
-    (
-        "fetched",
-        r"\b(?:curl|wget)\b[^;&\n]{0,500}\|\s*(?:sudo\s+)?(?:(?:ba|z|da)?sh|python3?|perl|node)\b"
-        r"|<\(\s*(?:curl|wget)\b",
-        "curl -s x.sh | sh",
-    ),
-    ("root", r"(?:^|[;&|(\s])(?:sudo|doas|su)\s", "sudo apt install jq"),
-    ("modes", r"\bch(?:mod\s+(?:-\w+\s+)*[0-7]?777|own\s+-R)\b", "chmod 777 ."),
-    (
-        "disks",
-        r"\b(?:(?:mkfs|fdisk|shutdown|reboot)\b|dd\s+(?:\S+\s+){0,4}[io]f=)",
-        "dd if=/dev/zero of=disk",
-    ),
-    ("kill", r"\b(?:kill\s+-(?:9|KILL|SIGKILL)|killall|pkill)\b", "pkill -f server"),
-    ("find", r"\bfind\b[^;&|\n]{0,300}\s-(?:delete|exec\s+rm)\b", "find . -name x -delete"),
-    ("xargs", r"\bxargs\s+(?:-\S+\s+){0,4}rm\b", "ls | xargs rm"),
-    ("empty", r"\btruncate\s+-s\s*0\b|\bdropdb\b", "truncate -s 0 app.log"),
-    (
-        "cloud",
-        r"\b(?:kubectl|helm|terraform|aws|gcloud|az|docker|gh)\b"
-        r"[^;&|\n]{0,500}\b(?:delete|destroy|prune|rb|apply\s+-auto-approve|terminate-instances)\b"
-        r"|\bterraform\s+apply\b|\bgh\s+pr\s+merge\b[^;&|\n]{0,200}--admin",
-        "kubectl delete pod web",
-    ),
-    (
-        "publish",
-        r"\b(?:npm|pnpm|yarn|cargo|twine|gem|uv|poetry|flit|hatch)\s+(?:publish|upload|push)\b",
-        "npm publish",
-    ),
-    (
-        "data",
-        r"(?i:\b(?:drop\s+(?:table|database)|truncate\s+table|delete\s+from)\b)",
-        "drop table x",
-    ),
-)
-"""Command lines that a person should confirm: an id, what they look like, and an example."""
-
-_RISKY_LINE = re.compile("|".join(f"(?:{pattern})" for _, pattern, _ in RISKY))
-
 _SHORT_OPTION = re.compile(r"-[A-Za-z]")
 
 _QUIET = frozenset(("2>&1", "2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null"))
@@ -130,15 +74,14 @@ _SCRIPT_RUNNERS = {"python", "python3", "node", "ruby", "perl", "php", "bash", "
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
     """One command of a command line: `name` is its program with the subcommand, `form` how it was
-    written, quoted and passing values left out. What a person should confirm is `risky`.
+    written, quoted and passing values left out.
     """
 
     name: str
     form: str
-    risky: bool = False
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def commands_of(line: str) -> tuple[Command, ...]:
     """The commands of a command line that do its work, in order, each name once. A pipeline is one
     command: what follows the first pipe only shortens what is shown.
@@ -187,7 +130,7 @@ def _command(words: list[str]) -> Command | None:
     first = words[: words.index("|")] if "|" in words else words
     name = _name(program, words[0], first[1:])
     form = _form([_program(words[0], program), *words[1:]])
-    return Command(name=name, form=form, risky=is_risky(" ".join(words)))
+    return Command(name=name, form=form)
 
 
 def _program(written: str, program: str) -> str:
@@ -262,11 +205,6 @@ def _is_passing(word: str) -> bool:
         or _NUMBERED.fullmatch(word) is not None
         or word.startswith(("/", "~", "http://", "https://"))
     )
-
-
-def is_risky(line: str) -> bool:
-    """Whether a command line does what a person should confirm first: that is never taught."""
-    return _RISKY_LINE.search(line) is not None
 
 
 def is_everyday(name: str) -> bool:

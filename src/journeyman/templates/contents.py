@@ -10,7 +10,7 @@ import msgspec
 
 from journeyman.records import JudgedSession, Pattern, PatternType
 from journeyman.records.errors import BadTemplate, WrongInput
-from journeyman.redaction.quarantine import find_suspicion
+from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.reliability.task_types import task_type
 from journeyman.templates.names import checked_tag

@@ -1,6 +1,6 @@
 """What an opening costs, in tokens. An estimate, made with one tokenizer for all models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from journeyman.records import Pattern
 
@@ -15,11 +15,15 @@ _CLOSING = 12
 
 def tokens_of(pattern: Pattern, count: CountTokens) -> int:
     """What the messages of one example cost."""
-    texts = [pattern.intent]
-    for step in pattern.steps:
-        texts += [step.tool, step.arguments, step.result]
     messages = 2 + 2 * len(pattern.steps)
-    return sum(map(count, texts)) + messages * _A_MESSAGE + _CLOSING
+    return sum(map(count, texts_of(pattern))) + messages * _A_MESSAGE + _CLOSING
+
+
+def texts_of(pattern: Pattern) -> Iterator[str]:
+    """The texts of one example that are counted."""
+    yield pattern.intent
+    for step in pattern.steps:
+        yield from (step.tool, step.arguments, step.result)
 
 
 def tokens_of_note(note: str, count: CountTokens) -> int:

@@ -1,40 +1,36 @@
-"""Learning: every session that is new or has changed is judged, mined, and its episodes and
-patterns are kept. Each session is saved by itself: an interruption costs the one in hand.
+"""Learning: every session that is new or has changed is judged and mined, and what it teaches is
+kept. Sessions go through in batches, by this process or by several, and only this one writes. A
+batch is saved whole: an interruption costs those in hand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from functools import partial
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
 
-import msgspec
-import numpy as np
-
-from journeyman.embeddings.embedder import Embedder
-from journeyman.records import (
-    JudgedSession,
-    Message,
-    MinedSession,
-    SearchKeys,
-    SessionOverview,
-    join_calls,
-)
-from journeyman.records.errors import AmbiguousSession, UnknownSession
-from journeyman.store.episodes import EpisodeKey
+from journeyman.records.errors import WorkerLost
+from journeyman.records.report import Progress
 from journeyman.store.store import Store
-from journeyman.templates.cost import tokens_of
-from journeyman.templates.examples import call_text, episode_pattern
-from journeyman.templates.mining.miner import CallKey, call_key, mine
-from journeyman.templates.selecting.words import words
+from journeyman.templates.extraction import (
+    VERDICT_RULES,
+    Extractor,
+    Lesson,
+    WorkerSettings,
+    extract,
+    unpacked,
+)
 
-Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
-Progress = Callable[[int, int], None]
+ShowProgress = Callable[[Progress], None]
 
-_COPIES = ("compression", "branch", "unknown")
-"""Kinds of lineage in which recorders write down again what the parent has."""
+_BATCH_MESSAGES = 1_000
+_BATCH_SESSIONS = 100
+"""About half a second of work."""
 
-_BATCH = 16
-"""How many sessions are in memory at a time."""
+_WORTH_WORKERS = 4_000
+"""How many messages take one process longer than it takes others to start."""
+
+_BATCHES_AHEAD = 64
+"""How many batches are given to workers before their results are needed: none is idle then, and
+results do not pile up."""
 
 _PASSES = 5
 """What one session teaches may show that another has to be gone through again, which had the same
@@ -43,28 +39,25 @@ time."""
 
 
 class Learning:
-    """Learns from the sessions of a store. `judged` gives the verdicts on sessions; `rules` names
-    the rules, and what was learned under another name is learned again.
+    """Learns from the sessions of a store. `rules` names the rules, and what was learned under
+    another name is learned again.
     """
 
-    def __init__(
-        self, store: Store, judged: Judged, embedder: Embedder, rules: str, trivial: Iterable[str]
-    ) -> None:
+    def __init__(self, store: Store, settings: WorkerSettings, rules: str) -> None:
         self._store = store
-        self._judged = judged
-        self._embedder = embedder
+        self._settings = settings
+        self._extractor = Extractor(store, settings.trivial)
         self._rules = rules
-        self._trivial = frozenset(trivial)
 
     def run(
         self,
-        progress: Progress = lambda _done, _total: None,
+        progress: ShowProgress = lambda _: None,
         executor: Executor | None = None,
         *,
         project: str | None = None,
     ) -> int:
         """Learn from all that is new, or from what is new in a project; how many sessions that
-        were.
+        were. The sessions are spread over an `executor` if there are enough of them.
         """
         learned: set[str] = set()
         for _ in range(_PASSES):
@@ -82,99 +75,67 @@ class Learning:
     def learn(
         self,
         session_ids: Sequence[str],
-        progress: Progress = lambda _done, _total: None,
+        progress: ShowProgress = lambda _: None,
         executor: Executor | None = None,
-    ) -> int:
+    ) -> None:
         """Learn from these sessions, whether they are known or not."""
-        done = 0
-        for start in range(0, len(session_ids), _BATCH):
-            for one in self._mined(session_ids[start : start + _BATCH], executor):
-                found = self._costed(one)
-                self._store.learned.save(self._rules, [found], self._keys(found))
-                done += 1
-                progress(done, len(session_ids))
-        return done
+        messages = self._store.sessions.message_counts(session_ids)
+        total = sum(messages.values())
+        batches = _batches(session_ids, messages)
+        if executor is None or total < _WORTH_WORKERS:
+            packed: Iterable[bytes] = map(self._extractor.extract, batches)
+        else:
+            packed = self._spread(batches, executor)
+        done = done_messages = done_bytes = 0
+        progress(Progress(done=0, total=len(session_ids), done_bytes=0, share=0.0))
+        for batch, lessons in zip(batches, map(unpacked, packed), strict=True):
+            self._save(lessons)
+            done += len(batch)
+            done_messages += sum(messages.get(one, 0) for one in batch)
+            done_bytes += sum(one.read_bytes for one in lessons)
+            share = done_messages / total if total else 1.0
+            progress(
+                Progress(done=done, total=len(session_ids), done_bytes=done_bytes, share=share)
+            )
 
-    def _mined(
-        self, session_ids: Iterable[str], executor: Executor | None
-    ) -> Iterator[MinedSession]:
-        overviews = list(self._overviews(session_ids))
-        judged = self._judged(overviews)
-        found = {one.session.id: one for one in overviews}
-        jobs = (
-            _Job(found[one.id], list(self._messages(one.id)), one, self._copied(found[one.id]))
-            for one in judged
-        )
-        mine_one = partial(_mine_one, trivial=self._trivial)
-        yield from map(mine_one, jobs) if executor is None else executor.map(mine_one, jobs)
-
-    def _overviews(self, session_ids: Iterable[str]) -> Iterator[SessionOverview]:
-        for session_id in session_ids:
-            try:
-                overview = self._store.sessions.get(session_id)
-            except (UnknownSession, AmbiguousSession):
-                continue  # it was deleted meanwhile
-            if overview.session.id == session_id:  # and not one that begins so
-                yield overview
-
-    def _messages(self, session_id: str) -> Iterator[Message]:
+    def _spread(self, batches: Iterable[Sequence[str]], executor: Executor) -> Iterator[bytes]:
+        """What the workers of an executor extract, in order."""
+        waiting: deque[Future[bytes]] = deque()
         try:
-            yield from self._store.sessions.messages(session_id)
-        except (UnknownSession, AmbiguousSession):
-            return
+            for batch in batches:
+                waiting.append(executor.submit(extract, self._settings, batch))
+                if len(waiting) > _BATCHES_AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenExecutor as error:
+            raise WorkerLost(
+                "A process that was learning ended abruptly: it was killed, or the memory ran out. "
+                "What was learned before is kept. Run `journeyman learn --workers 1` to go on."
+            ) from error
 
-    def _copied(self, overview: SessionOverview) -> frozenset[CallKey]:
-        """The calls that a session may have as copies: those of the one it goes on from."""
-        lineage = overview.session.lineage
-        if lineage is None or lineage.kind not in _COPIES:
-            return frozenset()
-        return frozenset(map(call_key, join_calls(self._messages(lineage.parent))))
-
-    def _costed(self, found: MinedSession) -> MinedSession:
-        count = self._embedder.count_tokens
-        return msgspec.structs.replace(
-            found,
-            episodes=tuple(
-                msgspec.structs.replace(one, tokens=tokens_of(episode_pattern(one), count))
-                for one in found.episodes
-            ),
-            patterns=tuple(
-                msgspec.structs.replace(one, tokens=tokens_of(one, count)) for one in found.patterns
-            ),
-        )
-
-    def _keys(self, found: MinedSession) -> dict[EpisodeKey, SearchKeys]:
-        requests = [one.request for one in found.episodes]
-        calls = [call_text(one) for one in found.episodes]
-        vectors = self._embedder.embed([*requests, *calls]).astype(np.float16)
-        return {
-            (one.session, one.number): SearchKeys(
-                words=words(request).tobytes(),
-                call_words=words(said).tobytes(),
-                vector=vectors[at].tobytes(),
-                call_vector=vectors[at + len(requests)].tobytes(),
-            )
-            for at, (one, request, said) in enumerate(
-                zip(found.episodes, requests, calls, strict=True)
-            )
+    def _save(self, lessons: Sequence[Lesson]) -> None:
+        judged = [
+            (one.mined.session, one.mined.digest, one.verdicts)
+            for one in lessons
+            if one.verdicts is not None
+        ]
+        self._store.verdicts.save(VERDICT_RULES, judged)
+        keys = {
+            (episode.session, episode.number): found
+            for one in lessons
+            for episode, found in zip(one.mined.episodes, one.keys, strict=True)
         }
+        self._store.learned.save(self._rules, [one.mined for one in lessons], keys)
 
 
-class _Job(NamedTuple):
-    """All that mining one session needs."""
-
-    overview: SessionOverview
-    messages: Sequence[Message]
-    judged: JudgedSession
-    copied: frozenset[CallKey]
-
-
-def _mine_one(job: _Job, trivial: frozenset[str]) -> MinedSession:
-    return mine(
-        job.overview.session,
-        job.messages,
-        job.judged,
-        trivial=trivial,
-        digest=job.overview.digest,
-        copied=job.copied,
-    )
+def _batches(session_ids: Sequence[str], messages: Mapping[str, int]) -> list[list[str]]:
+    batches: list[list[str]] = [[]]
+    size = 0
+    for session_id in session_ids:
+        if size >= _BATCH_MESSAGES or len(batches[-1]) >= _BATCH_SESSIONS:
+            batches.append([])
+            size = 0
+        batches[-1].append(session_id)
+        size += messages.get(session_id, 0)
+    return batches if batches[-1] else []

@@ -10,6 +10,7 @@ import msgspec
 
 from journeyman.records import (
     Imported,
+    JudgedSession,
     Pattern,
     PatternId,
     SessionOverview,
@@ -35,10 +36,14 @@ from journeyman.templates.defaults import (
     MAX_SESSIONS,
     MIN_MESSAGES,
 )
-from journeyman.templates.learning import Judged, Learning, Progress
+from journeyman.templates.learning import Learning
 from journeyman.templates.mining.gate import WHY_NOT
 from journeyman.templates.mining.miner import merged
+from journeyman.templates.mining.safety import why_unsafe
 from journeyman.templates.names import checked_name, name_for, named
+
+Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
+Progress = Callable[[int, int], None]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
 """What a model or a recorder may be called in a file."""
@@ -229,10 +234,13 @@ class Library:
         return self._store.templates.delete(*named(reference))
 
     def export(self, reference: str) -> bytes:
-        """A template as a file that `import_file` reads."""
-        from journeyman.templates.files.exchange import encode  # noqa: PLC0415 - files are rare
+        """A template as a file that `import_file` reads. It is redacted once more: it may have been
+        made by an earlier version, which knew fewer secrets.
+        """
+        from journeyman.redaction.records import redacted_record  # noqa: PLC0415 - files are rare
+        from journeyman.templates.files.exchange import encode  # noqa: PLC0415
 
-        return encode(self.get(reference))
+        return encode(redacted_record(self.get(reference)))
 
     def import_file(
         self, data: bytes, *, name: str | None = None, with_addendum: bool = False
@@ -279,6 +287,8 @@ class Library:
 
     def _cleaned(self, pattern: Pattern) -> Pattern:
         cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
+        decisions = [why_unsafe(one.tool, one.arguments) for one in pattern.steps]
+        unsafe = next((one.rule for one in decisions if one), "")
         kept = msgspec.structs.replace(
             pattern,
             id=cleaned.id,
@@ -287,7 +297,7 @@ class Library:
             source=pattern.source if _NAME.fullmatch(pattern.source) else "",
             sessions=(),  # of another store
             models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
-            quarantined=cleaned.quarantined or pattern.quarantined,
+            quarantined=cleaned.quarantined or pattern.quarantined or unsafe,
         )
         return msgspec.structs.replace(kept, tokens=tokens_of(kept, self._count_tokens))
 

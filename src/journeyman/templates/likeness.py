@@ -28,6 +28,7 @@ _PARTICULAR = re.compile(
     r"|(?:[^\W\d_]+\d|\d+[^\W\d_])[^\W_]*"  # letters and digits in one word: EHGLP3, 3rk2t9
     r"|\d[\d.,:/-]*"
 )
+_MAY_BE_PARTICULAR = re.compile(r"[\d@]")
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:|<[a-z_]+:\d+>)?[/\\]?[\w.@+ -]*(?:[/\\][\w.@+ <>:*-]*)+"
 )
@@ -42,10 +43,14 @@ def masked(text: str) -> str:
     return _masked_head(text[: 2 * _LONGEST])
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def _masked_head(text: str) -> str:
-    plain = _PARTICULAR.sub("#", text)
-    return _NOT_A_WORD.sub(" ", plain.casefold()).strip()[:_LONGEST]
+    # Nothing particular has a space in it, and most words have neither a digit nor an @.
+    plain = [
+        _PARTICULAR.sub("#", word) if _MAY_BE_PARTICULAR.search(word) else word
+        for word in text.split()
+    ]
+    return _NOT_A_WORD.sub(" ", " ".join(plain).casefold()).strip()[:_LONGEST]
 
 
 def pattern_id(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from journeyman.records.errors import BadTemplate
-from journeyman.redaction.invisible import UNSEEN
+from journeyman.text.invisible import UNSEEN
 
 LONGEST_NAME = 80
 LONGEST_TAG = 40

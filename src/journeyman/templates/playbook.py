@@ -15,6 +15,7 @@ from journeyman.records.playbook import (
     PlaybookFile,
     PlaybookMistake,
 )
+from journeyman.redaction.redactor import Redactor
 from journeyman.store.episodes import EpisodeRow
 
 RECURRING = 3
@@ -33,6 +34,8 @@ names a file or a number."""
 _REQUESTS = 3
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
+_TOOL_NAME = re.compile(r"[\w.:/-]{1,80}")
+"""What is named without quotes is a name: a model may call anything a tool."""
 
 
 class _Command(Struct):
@@ -47,7 +50,9 @@ class _Command(Struct):
 
 class _Mistake(Struct):
     targets: Counter[str] = field(default_factory=Counter)
-    remedies: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    remedies: defaultdict[tuple[str, ...], list[SessionId]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     sessions: set[SessionId] = field(default_factory=set)
     times: int = 0
     last_at: float | None = None
@@ -91,7 +96,7 @@ def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> PlaybookRows
             mistake.times += 1
             mistake.targets[made.target] += 1
             mistake.sessions.add(one.session)
-            mistake.remedies[made.remedy] += 1
+            mistake.remedies[made.remedy].append(one.session)
             mistake.last_at = _later(mistake.last_at, one.at)
         for seen in one.facts.files if not one.quarantined else ():
             file = files[seen.path]
@@ -109,7 +114,7 @@ def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> PlaybookRows
     again = [path for path, one in files.items() if len(one.sessions) >= RECURRING]
     again.sort(key=lambda path: (-weight(files[path].sessions), -files[path].changed, path))
     playbook = Playbook(
-        project=project,
+        project=Redactor().text(project),
         sessions=len({one.session for one in episodes}),
         episodes=len(episodes),
         commands=tuple(_as_command(name, used[name]) for name in ranked),
@@ -152,10 +157,11 @@ def kind_of(mistake: Mistake) -> tuple[str, str]:
 def _as_command(name: str, found: _Command) -> PlaybookCommand:
     plain = {form: seen for form, seen in found.forms.items() if _PIPE not in form}
     piped = {form: seen for form, seen in found.forms.items() if _PIPE in form}
+    least = min(2, len(found.sessions))
     return PlaybookCommand(
         name=name,
-        form=_usual(plain) or name,
-        piped=_usual(piped),
+        form=_usual(plain, least) or name,
+        piped=_usual(piped, least),
         sessions=len(found.sessions),
         worked=found.worked,
         failed=found.failed,
@@ -164,20 +170,23 @@ def _as_command(name: str, found: _Command) -> PlaybookCommand:
     )
 
 
-def _usual(forms: Mapping[str, set[SessionId]]) -> str:
+def _usual(forms: Mapping[str, set[SessionId]], least: int) -> str:
     """How a command is mostly written, by sessions. Where no form is usual, what is particular to
-    each use is left out.
+    each use is left out. A form that fewer than the `least` number of sessions have is not told: a
+    command that several sessions use does not vouch for what one of them added.
     """
     counts = Counter({form: len(seen) for form, seen in forms.items()})
     form = _first(counts)
     sessions = len(set[SessionId]().union(*forms.values()))
     needed = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
     if counts[form] >= max(2, needed * sessions) or len(forms) < 2:
-        return form
+        return form if counts[form] >= least else ""
     general: defaultdict[str, set[SessionId]] = defaultdict(set)
     for one, seen in forms.items():
         general[_generalised(one)] |= seen
-    return _first(Counter({one: len(seen) for one, seen in general.items()}))
+    counts = Counter({one: len(seen) for one, seen in general.items()})
+    form = _first(counts)
+    return form if counts[form] >= least else ""
 
 
 def _generalised(form: str) -> str:
@@ -190,21 +199,30 @@ def _generalised(form: str) -> str:
 
 
 def _as_mistakes(found: dict[tuple[str, str], _Mistake]) -> Iterable[PlaybookMistake]:
-    recurring = {key: one for key, one in found.items() if len(one.sessions) >= RECURRING}
+    recurring = {
+        (tool, error): one
+        for (tool, error), one in found.items()
+        if len(one.sessions) >= RECURRING and _TOOL_NAME.fullmatch(tool)
+    }
     for key in sorted(recurring, key=lambda key: (-len(recurring[key].sessions), key)):
         tool, error = key
         one = recurring[key]
         target = _first(one.targets)
         is_typical = one.targets[target] > one.times / 2
-        remedies = {remedy: count for remedy, count in one.remedies.items() if remedy}
+        remedies = {
+            remedy: sessions
+            for remedy, sessions in one.remedies.items()
+            if remedy and all(step.startswith("`") or _TOOL_NAME.fullmatch(step) for step in remedy)
+        }
+        proven = [remedy for remedy, sessions in remedies.items() if len(set(sessions)) > 1]
         yield PlaybookMistake(
             tool=tool,
             error=error,
             target=target if is_typical else "",
             sessions=len(one.sessions),
             times=one.times,
-            mended=sum(remedies.values()),
-            remedy=min(remedies, key=lambda steps: (-remedies[steps], steps), default=()),
+            mended=sum(map(len, remedies.values())),
+            remedy=min(proven, key=lambda steps: (-len(remedies[steps]), steps), default=()),
             last_at=one.last_at,
         )
 

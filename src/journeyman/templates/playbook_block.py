@@ -6,7 +6,7 @@ import re
 
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook, PlaybookCommand
-from journeyman.redaction.quarantine import find_suspicion
+from journeyman.redaction.instructions import find_suspicion
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.playbook import RECURRING
 from journeyman.templates.shown.briefing import command_line, mistake_line
@@ -33,11 +33,11 @@ def block_text(playbook: Playbook) -> str:
         if one.sessions >= RECURRING and not is_everyday(one.name)
     ]
     mistakes = [f"- {mistake_line(one)}" for one in playbook.mistakes]
-    files = [f"- {one.path} ({one.sessions} sessions)" for one in playbook.files]
+    files = [f"- `{one.path}` ({one.sessions} sessions)" for one in playbook.files]
     sections = [f"## What works in this repository ({playbook.sessions} recorded sessions)"]
     for title, lines, most in (
         ("### Commands that work", commands, _MOST_COMMANDS),
-        ("### Mistakes that recur", mistakes, _MOST_MISTAKES),
+        ("### Mistakes that recur (quoted: what was printed)", mistakes, _MOST_MISTAKES),
         ("### Files that work keeps coming back to", files, _MOST_FILES),
     ):
         kept = [line for line in lines if find_suspicion((line,)) is None][:most]

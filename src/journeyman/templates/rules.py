@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from journeyman import embeddings, outcomes, redaction
+from journeyman import embeddings, gate, outcomes, redaction
 from journeyman.reliability.task_types import TYPES_VERSION
 from journeyman.templates import mining
 
@@ -19,6 +19,6 @@ def learning_rules(trivial: Iterable[str]) -> str:
     names = hashlib.sha256(repr(sorted(trivial)).encode()).hexdigest()[:8]
     return (
         f"outcomes {outcomes.RULES_VERSION}, redaction {redaction.RULES_VERSION}, "
-        f"types {TYPES_VERSION}, mining {mining.RULES_VERSION}, "
+        f"gate {gate.RULES_VERSION}, types {TYPES_VERSION}, mining {mining.RULES_VERSION}, "
         f"vectors {embeddings.VECTORS_VERSION} of {version('wordllama')}, trivial {names}"
     )

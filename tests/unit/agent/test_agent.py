@@ -14,10 +14,10 @@ from tests.tables import table
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.dispatch import Question
-from journeyman.agent.gate.decision import Decision
 from journeyman.agent.limits import Limits, Stop
 from journeyman.agent.steps import Begun, Called, Compressed, Replied, Step, Stopped
 from journeyman.agent.tools.tool import Invocation, Result, worked
+from journeyman.gate.decision import Decision
 from journeyman.models.model import Cancelled, Reply
 from journeyman.outcomes.judge import judge
 from journeyman.records import Pattern, Tokens, ToolCall

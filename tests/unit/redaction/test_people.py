@@ -106,7 +106,7 @@ def test_home_folders(text, expected):
 def test_a_name_is_known_in_later_texts_and_in_a_second_round():
     redactor = Redactor()
     first = redactor.text("ask alice")
-    assert redactor.arguments('{"path": "/home/alice/x"}') == '{"path": "/home/<user:1>/x"}'
+    assert redactor.text('{"path": "/home/alice/x"}') == '{"path": "/home/<user:1>/x"}'
     assert redactor.text("alice said") == "<user:1> said"
     assert redactor.text(first) == "ask <user:1>"
 

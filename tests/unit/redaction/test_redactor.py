@@ -32,7 +32,7 @@ def test_a_canary_in_a_result(name):
 
 @table("name", CANARIES)
 def test_a_canary_in_arguments(name):
-    redacted = Redactor().arguments(json.dumps({"command": planted(name), "timeout": 3}))
+    redacted = Redactor().text(json.dumps({"command": planted(name), "timeout": 3}))
     gone(name, redacted)
     assert json.loads(redacted)["timeout"] == 3
 
@@ -40,7 +40,7 @@ def test_a_canary_in_arguments(name):
 @table("name", CANARIES)
 def test_a_canary_in_json_in_json(name):
     inner = json.dumps({"rows": [{"text": planted(name)}]})
-    redacted = Redactor().arguments(json.dumps({"body": json.dumps({"inner": inner})}))
+    redacted = Redactor().text(json.dumps({"body": json.dumps({"inner": inner})}))
     gone(name, redacted)
     assert "rows" in json.loads(json.loads(json.loads(redacted)["body"])["inner"])
 
@@ -59,7 +59,7 @@ def test_a_canary_in_base64(name):
         base64.urlsafe_b64encode(text).decode().rstrip("="),
     ):
         assert Redactor().text(coded) == "<encoded:1>"
-        inside = Redactor().arguments(json.dumps({"data": f"see {coded} there"}))
+        inside = Redactor().text(json.dumps({"data": f"see {coded} there"}))
         assert inside == '{"data": "see <encoded:1> there"}'
 
 
@@ -73,7 +73,7 @@ def test_a_canary_in_base64_in_lines(name):
 def test_ordinary_text_survives(line):
     assert Redactor().text(line) == line
     arguments = json.dumps({"content": line})
-    assert Redactor().arguments(arguments) == arguments
+    assert Redactor().text(arguments) == arguments
 
 
 def test_ordinary_text_survives_together():
@@ -83,7 +83,7 @@ def test_ordinary_text_survives_together():
 def test_placeholders_are_stable_within_a_pattern():
     redactor = Redactor()
     assert redactor.text("a@x.example b@x.example") == "<email:1> <email:2>"
-    assert redactor.arguments('{"to": "b@x.example"}') == '{"to": "<email:2>"}'
+    assert redactor.text('{"to": "b@x.example"}') == '{"to": "<email:2>"}'
     assert redactor.text("c@x.example") == "<email:3>"
     assert Redactor().text("c@x.example") == "<email:1>"
 
@@ -108,7 +108,7 @@ def test_numbers_that_a_text_brings_with_it_are_not_used_again():
     ],
 )
 def test_arguments_keep_their_form(arguments, expected):
-    assert Redactor().arguments(arguments) == expected
+    assert Redactor().text(arguments) == expected
 
 
 HOSTILE = [
@@ -142,15 +142,15 @@ def test_a_long_hostile_text_is_survived(piece):
 def test_deep_nesting_is_cut_off():
     email = '"x@y.example"'
     deep = '{"a":' * 500 + email + "}" * 500
-    redacted = Redactor().arguments(deep)
+    redacted = Redactor().text(deep)
     assert "x@y" not in redacted
     json.loads(redacted)
     too_deep = "[" * 100_000 + email + "]" * 100_000
-    assert "x@y" not in Redactor().arguments(too_deep)
+    assert "x@y" not in Redactor().text(too_deep)
 
 
 def test_lone_surrogates_and_nuls():
-    assert Redactor().arguments('{"a": "\\ud800 x@y.example \\u0000"}') == (
+    assert Redactor().text('{"a": "\\ud800 x@y.example \\u0000"}') == (
         '{"a": "\\ud800 <email:1> \\u0000"}'
     )
     assert Redactor().text("\ud800 x@y.example \0") == "\ud800 <email:1> \0"

@@ -66,6 +66,17 @@ def test_a_service_gets_it(box: Recovering) -> None:
     assert box.received[1][1]["type"] == "failure"
 
 
+def test_a_secret_stays_on_this_machine(box: Recovering, tmp_path: Path) -> None:
+    key = "ghp_" + "A1b2" * 9
+    told = Message(title="news: ok", body=f"bob@corp.example has {key}.", is_good=True)
+    file = tmp_path / "answers.md"
+    delivered(box.url("ok"), f"file:{file}", message=told)
+    arrived = box.received[0][1]["message"]
+    assert key not in arrived
+    assert "bob@corp.example has [hidden: 40 characters]." in arrived
+    assert key in file.read_text()
+
+
 def test_it_is_tried_again(box: Recovering) -> None:
     box.bad_answers = 2
     assert delivered(box.url("ok")).delivered == ("json (…)",)

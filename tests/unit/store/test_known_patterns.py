@@ -13,6 +13,7 @@ from tests.tables import table
 
 from journeyman.records import (
     Fragment,
+    KeptOut,
     Message,
     MinedSession,
     Pattern,
@@ -68,6 +69,19 @@ def save(store: Store, name: str, *patterns: str, rules: str = "r1", reason: str
         end_reason=found.session.end_reason,
         reason=reason,
         patterns=taught,
+        kept_out=tuple(
+            KeptOut(
+                key=one.lower(),
+                kind="pattern",
+                rule="rule",
+                reason="It is held.",
+                text=one,
+                session=SessionId(name),
+                number=1,
+            )
+            for one in patterns
+            if one.isupper()
+        ),
     )
     store.learned.save(rules, [mined], {})
 
@@ -78,9 +92,12 @@ def test_what_was_learned_is_counted(store: Store, path: Path) -> None:
     save(store, "a", "p", "x", "f", "HELD")
     save(store, "b", "p")
     save(store, "c", reason="failed")
-    assert find_known(sqlite_url(path), "r1") == KnownPatterns(
-        reasons={"": 2, "failed": 1}, kinds={"sequence": 2, "first_try": 1, "quarantined": 1}
-    )
+    kinds = {"sequence": 2, "first_try": 1}
+    reasons = {"": 2, "failed": 1}
+    held = {"quarantined": 1}
+    assert find_known(sqlite_url(path), "r1") == KnownPatterns(reasons, kinds | held)
+    store.quarantine.delete(["HELD"])
+    assert find_known(sqlite_url(path), "r1") == KnownPatterns(reasons, kinds)
 
 
 def test_an_empty_store_has_nothing_left_to_learn(store: Store, path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_a_block_says():
         )
     )
     assert "- `make test` (3 sessions, 75% worked)" in block
-    assert "- a.py (3 sessions)" in block
+    assert "- `a.py` (3 sessions)" in block
     assert '- Edit: "not read" in 4 sessions. Fixed by Read, then Edit again.' in block
     assert "`ls`" not in block  # every agent knows it
     assert "npm test" not in block  # two sessions are no habit

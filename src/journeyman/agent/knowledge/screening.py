@@ -4,10 +4,10 @@ What secrets and orders look like is for `redaction`; here one text is held agai
 
 import re
 
-from journeyman.redaction.invisible import FILLERS
-from journeyman.redaction.placeholders import PLACEHOLDER
-from journeyman.redaction.quarantine import find_suspicion
+from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.values import PLACEHOLDER
+from journeyman.text.invisible import FILLERS
 
 PERSONAL = frozenset(("user", "email", "phone"))
 """What is redacted in patterns but may be remembered: where the user lives on this machine and how

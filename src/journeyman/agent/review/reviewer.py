@@ -15,7 +15,6 @@ from journeyman.agent.agent import Finished
 from journeyman.agent.compressing import estimated_tokens
 from journeyman.agent.conversation import Conversation
 from journeyman.agent.dispatch import Decide, Dispatch, nobody
-from journeyman.agent.gate.decision import Decision
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.limits import Limits, Spent, Stop
 from journeyman.agent.loop import Loop
@@ -28,6 +27,7 @@ from journeyman.agent.tools.journaled import journal_entry
 from journeyman.agent.tools.knowledge import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.tools.toolbox import Toolbox
+from journeyman.gate.decision import Decision
 from journeyman.models.model import Model, Reply
 from journeyman.records import (
     JournalEntry,

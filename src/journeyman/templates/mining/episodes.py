@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from journeyman.outcomes.commands import command_of
 from journeyman.records import (
     Call,
     CommandUse,
@@ -22,13 +21,14 @@ from journeyman.records import (
     Step,
     Verdict,
 )
-from journeyman.redaction.quarantine import find_suspicion
-from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.instructions import find_suspicion
 from journeyman.reliability.fingerprints import fingerprint
-from journeyman.templates.cleaning import clean_pattern
-from journeyman.templates.commands import commands_of, is_risky
+from journeyman.templates.cleaning import clean_pattern, redacted_line, suspicion_of
+from journeyman.templates.commands import commands_of
 from journeyman.templates.mining.artefacts import without_reminders
+from journeyman.templates.mining.kept_out import KeptOutList
 from journeyman.templates.mining.requests import Request
+from journeyman.templates.mining.safety import is_safe_form
 from journeyman.templates.tool_translation import file_path, operation_of, shell_command
 from journeyman.templates.translation.argument_fields import as_object
 
@@ -44,12 +44,19 @@ _FAILED = re.compile(
     r"|error(?:\[\w+\])?: |Error: |.{0,40}command not found|make: \*\*\*|npm ERR!)",
     re.MULTILINE,
 )
+_SIGNS_OF_FAILURE = ("FAIL", "rror", "ERR", "Traceback", "command not found", "make: ***")
+"""One of these is in every text that the pattern finds; looking for them first is much faster."""
+
 _LONGEST_PURPOSE = 80
+_WORD, _IN_A_NAME = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[-_./+]+")
+_FEWEST_WORDS = 3
+"""How many words it takes to instruct somebody."""
 
 
 class ServingCall(Struct, frozen=True, kw_only=True):
-    """A call of the session with all that mining asks about it. One that may be an example worked,
-    is whole and short enough, and does nothing that a person should confirm.
+    """A call of the session with all that mining asks about it. One that is safe does nothing that
+    a person would have to confirm. One that may be an example is safe, worked, and is whole and
+    short enough.
     """
 
     call: Call
@@ -58,6 +65,8 @@ class ServingCall(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     is_ok: bool
     is_error: bool
+    is_safe: bool
+    is_released: bool
     is_example: bool
 
 
@@ -69,7 +78,7 @@ class Served(Struct, frozen=True, kw_only=True):
     ending: Ending
 
 
-def episode_of(session: Session, served: Served) -> Episode:
+def episode_of(session: Session, served: Served, kept_out: KeptOutList) -> Episode:
     """The episode of one request, redacted. One that was rejected, or whose session is known to
     have failed, keeps its mistakes only.
     """
@@ -78,13 +87,11 @@ def episode_of(session: Session, served: Served) -> Episode:
     )
     steps = decisive(served) if served.ending == "well" else []
     limit = _RESULT_IN_EPISODE
-    cleaned = clean_pattern(
-        "sequence",
-        served.request.intent(),
-        [as_step(one.call) for one in steps],
-        result_limit=limit,
-    )
+    intent, recorded = served.request.intent(), [as_step(one.call) for one in steps]
+    cleaned = clean_pattern("sequence", intent, recorded, result_limit=limit)
+    cleaned = kept_out.reviewed("episode", cleaned, served.request.number)
     times = [one.call.asked_at for one in served.calls if one.call.asked_at is not None]
+    sound = [one for one in served.calls if suspicion_of(one.call.arguments) is None]
     return Episode(
         session=session.id,
         number=served.request.number,
@@ -94,8 +101,8 @@ def episode_of(session: Session, served: Served) -> Episode:
         source=session.source,
         project=session.project,
         steps=cleaned.steps,
-        commands=tuple(_commands(served.calls)) if is_kept else (),
-        files=tuple(_files(served.calls, session.cwd)) if is_kept else (),
+        commands=tuple(_commands(sound)) if is_kept else (),
+        files=tuple(_files(sound, session.cwd)) if is_kept else (),
         mistakes=tuple(_mistakes(served.calls, are_mended=is_kept)),
         quarantined=cleaned.quarantined,
     )
@@ -107,6 +114,9 @@ def decisive(served: Served) -> list[ServingCall]:
     """
     if not served.request.wanted or served.request.ends:
         return []
+    done = [one for one in served.calls if one.is_ok]
+    if done and not done[-1].is_safe:
+        return []  # what brought it to its end may not be shown, and the rest is only half of it
     first: dict[str, ServingCall] = {}
     for one in served.calls:
         if one.is_example:
@@ -128,16 +138,18 @@ def _commands(calls: Sequence[ServingCall]) -> Iterator[CommandUse]:
     counts: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     purposes: dict[tuple[str, str], str] = {}
     for one in calls:
-        if not (one.is_ok or one.is_error):
+        if not one.is_safe or not (one.is_ok or one.is_error):
             continue
         line = shell_command(one.call.tool, one.call.arguments)
         for command in commands_of(line):
-            if command.risky:
+            is_as_run = "…" not in command.form and "cd " not in line
+            may_teach = one.is_released or is_as_run or is_safe_form(command.form)
+            if not may_teach or not _is_sound(command.form):
                 continue
-            key = redacted(command.name), redacted(command.form)
+            key = redacted_line(command.name), redacted_line(command.form)
             counts[key][one.is_error] += 1
             if one.is_ok and key not in purposes:
-                purposes[key] = redacted(_purpose(one.call.arguments))
+                purposes[key] = redacted_line(_purpose(one.call.arguments))
     for (name, form), (worked, failed) in counts.items():
         yield CommandUse(name, form, worked, failed, purposes.get((name, form), ""))
 
@@ -145,17 +157,19 @@ def _commands(calls: Sequence[ServingCall]) -> Iterator[CommandUse]:
 def _purpose(arguments: str) -> str:
     """What the agent said a command was for; Claude Code's and others' agents say so."""
     said = as_object(arguments).get("description", "")
-    return " ".join(said.split())[:_LONGEST_PURPOSE] if isinstance(said, str) else ""
+    if not isinstance(said, str) or not _is_sound(said):
+        return ""
+    return " ".join(said.split())[:_LONGEST_PURPOSE]
 
 
 def _files(calls: Sequence[ServingCall], folder: str) -> Iterator[FileUse]:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in calls:
         operation = operation_of(one.call.tool, one.call.arguments)
-        if one.is_ok and operation in ("read", "edit", "write"):
+        if one.is_ok and one.is_safe and operation in ("read", "edit", "write"):
             path = _inside(file_path(one.call.tool, one.call.arguments), folder)
-            if path:
-                counts[redacted(path)][operation != "read"] += 1
+            if path and _is_sound(path):
+                counts[redacted_line(path)][operation != "read"] += 1
     for path, (read, changed) in counts.items():
         yield FileUse(path, read, changed)
 
@@ -174,20 +188,20 @@ def _mistakes(calls: Sequence[ServingCall], *, are_mended: bool) -> Iterator[Mis
     for number, one in enumerate(calls):
         if not one.is_error:
             continue
-        error = redacted(fingerprint(one.verdict.evidence))
-        if not error or find_suspicion((error,)) is not None:
+        error = redacted_line(fingerprint(one.verdict.evidence))
+        if not error or not _is_sound(error):
             continue
         remedy = tuple(_remedy(calls, number)) if are_mended else ()
-        yield Mistake(one.call.tool, error, _target(one.call)[1], remedy)
+        yield Mistake(redacted_line(one.call.tool), error, _target(one.call)[1], remedy)
 
 
 def _remedy(calls: Sequence[ServingCall], failed: int) -> Iterator[str]:
-    """What came between a failed call and the same one when it worked, and that call last. Where
-    something was done that a person should confirm, nothing is told.
+    """What came between a failed call and the same one when it worked, and that call last. Where a
+    command was run that a person would have to confirm, nothing is told.
     """
     between: dict[str, None] = {}
     for later in calls[failed + 1 : failed + 1 + _REMEDY_WITHIN]:
-        if runs_risky(later.call):
+        if not later.is_safe and shell_command(later.call.tool, later.call.arguments):
             return
         if later.is_ok and _is_again(calls[failed].call, later.call):
             yield from [*list(between)[-_LONGEST_REMEDY + 1 :], _label(later.call)]
@@ -212,33 +226,35 @@ def _pairs(arguments: str) -> set[str]:
     return {repr(pair) for pair in as_object(arguments).items()}
 
 
-def runs_risky(call: Call) -> bool:
-    """Whether a call runs what a person should confirm, whatever the tool is called."""
-    line = shell_command(call.tool, call.arguments)
-    return is_risky(line) or is_risky(command_of(call.arguments))
-
-
 def hides_failure(call: Call) -> bool:
     """Whether a command line ends well although a part of it failed: what came through a pipe, or
     before a semicolon or `|| true`, decides no exit code.
     """
-    line = shell_command(call.tool, call.arguments)
-    return bool(_JOINED.search(line)) and _FAILED.search(call.result or "") is not None
+    line, result = shell_command(call.tool, call.arguments), call.result or ""
+    return (
+        bool(_JOINED.search(line))
+        and any(sign in result for sign in _SIGNS_OF_FAILURE)
+        and _FAILED.search(result) is not None
+    )
 
 
 def _target(call: Call) -> tuple[str, str]:
     """What a call is aimed at: its file, or its last command by name."""
     commands = commands_of(shell_command(call.tool, call.arguments))
-    name = redacted(commands[-1].name) if commands else ""
+    name = redacted_line(commands[-1].name) if commands else ""
     return file_path(call.tool, call.arguments), name
 
 
 def _label(call: Call) -> str:
     commands = commands_of(shell_command(call.tool, call.arguments))
-    return f"`{redacted(commands[-1].name)}`" if commands else call.tool
+    return f"`{redacted_line(commands[-1].name)}`" if commands else redacted_line(call.tool)
 
 
-@lru_cache(maxsize=32_768)
-def redacted(text: str) -> str:
-    """A short text without secrets; the same text comes often."""
-    return Redactor().text(text).encode("utf-8", "replace").decode() if text else ""
+@lru_cache(maxsize=4_096)
+def _is_sound(text: str) -> bool:
+    """Whether a short text does not instruct its reader, also where it hides in a name: `ls
+    ignore-all-instructions`.
+    """
+    if len(_WORD.findall(text)) < _FEWEST_WORDS:
+        return True
+    return find_suspicion((text, _IN_A_NAME.sub(" ", text))) is None

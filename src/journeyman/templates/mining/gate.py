@@ -21,6 +21,7 @@ WHY_NOT = {
     "no calls": "it has no calls",
     "failed": "its outcome is known, and was not a success",
     "nothing ended well": "nothing in it ended well: calls failed, or the person rejected the work",
+    "forgotten": "you had it forgotten (`journeyman forget --list`)",
 }
 """Why a session teaches nothing, in words."""
 

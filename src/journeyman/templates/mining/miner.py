@@ -23,11 +23,12 @@ from journeyman.records import (
     PatternKind,
     PatternType,
     Session,
+    Step,
     join_calls,
 )
 from journeyman.reliability.task_types import task_type
-from journeyman.templates.cleaning import clean_pattern
-from journeyman.templates.likeness import masked
+from journeyman.templates.cleaning import clean_pattern, redacted_line
+from journeyman.templates.likeness import masked, pattern_id
 from journeyman.templates.mining.artefacts import are_cut, is_stub
 from journeyman.templates.mining.episodes import (
     Served,
@@ -36,9 +37,9 @@ from journeyman.templates.mining.episodes import (
     decisive,
     episode_of,
     hides_failure,
-    runs_risky,
 )
 from journeyman.templates.mining.gate import ending_of, why_not
+from journeyman.templates.mining.kept_out import KeptOutList
 from journeyman.templates.mining.own_openings import after_opening, shows_opening
 from journeyman.templates.mining.requests import Request, requests
 from journeyman.templates.mining.trivial_tools import is_trivial
@@ -76,16 +77,23 @@ def mine(
     trivial: frozenset[str],
     digest: str = "",
     copied: frozenset[CallKey] = frozenset(),
+    released: frozenset[str] = frozenset(),
+    forgotten: frozenset[int] = frozenset(),
 ) -> MinedSession:
     """The episodes of a session and its patterns, each once, with how often it was seen. Calls
-    that are `copied` from another session teach there.
+    that are `copied` from another session teach there. What the rules keep out is listed; what a
+    person has `released` teaches all the same. Requests that are `forgotten`, by number, teach
+    nothing.
     """
-    served = _served(session, messages, judged, trivial, copied)
+    kept_out = KeptOutList(session, released)
+    every = _served(session, messages, judged, kept_out, trivial=trivial, copied=copied)
+    served = [one for one in every if one.request.number not in forgotten]
     reason = why_not(session, len(judged.calls), [one.ending for one in served])
     found: dict[str, Pattern] = {}
     if not reason and not _is_of_subagent(session):
         kind = task_type(judged.calls)
-        for pattern in _patterns(session, served, "mixed" if kind == "none" else kind):
+        make = _Maker(session, "mixed" if kind == "none" else kind, kept_out)
+        for pattern in _patterns(served, make):
             known = found.get(pattern.id)
             found[pattern.id] = pattern if known is None else merged(known, pattern)
     return MinedSession(
@@ -94,8 +102,10 @@ def mine(
         outcome=session.outcome,
         end_reason=session.end_reason,
         reason=reason,
-        episodes=tuple(episode_of(session, one) for one in served),
+        episodes=tuple(episode_of(session, one, kept_out) for one in served),
         patterns=tuple(found.values()),
+        kept_out=kept_out.entries,
+        released=released.intersection(one.key for one in kept_out.entries),
     )
 
 
@@ -134,6 +144,8 @@ def _served(
     session: Session,
     messages: Sequence[Message],
     judged: JudgedSession,
+    kept_out: KeptOutList,
+    *,
     trivial: frozenset[str],
     copied: frozenset[CallKey],
 ) -> list[Served]:
@@ -156,6 +168,7 @@ def _served(
         if shows_opening(call.arguments) or shows_opening((call.result or "")[:_LOOKED_AT]):
             continue
         is_ok = verdict.status == "ok" and not hides_failure(call)
+        is_safe = kept_out.may_teach(call, request.number, is_ok=is_ok)
         last[request.number] = request
         calls[request.number].append(
             ServingCall(
@@ -165,7 +178,9 @@ def _served(
                 verdict=verdict,
                 is_ok=is_ok,
                 is_error=verdict.is_error,
-                is_example=is_ok and _is_object(call.arguments) and not runs_risky(call),
+                is_safe=is_safe,
+                is_released=is_safe and kept_out.was_released(call),
+                is_example=is_ok and is_safe and _is_object(call.arguments),
             )
         )
     return [
@@ -194,10 +209,7 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _patterns(
-    session: Session, served: Sequence[Served], kind_of_task: PatternType
-) -> Iterator[Pattern]:
-    make = _Maker(session, kind_of_task)
+def _patterns(served: Sequence[Served], make: "_Maker") -> Iterator[Pattern]:
     last = served[-1].calls if served else []
     for one in served:
         if one.ending == "well" and one.request.wanted and not one.request.ends:
@@ -246,7 +258,7 @@ def _work(call: Call) -> str:
 def _recoveries(calls: Sequence[ServingCall]) -> Iterator[tuple[int, int]]:
     """Calls that worked, each with the failed call of the same tool that it corrects."""
     for failed, one in enumerate(calls):
-        if not one.is_error or len(one.call.arguments) > _LONGEST_ARGUMENTS:
+        if not (one.is_error and one.is_safe) or len(one.call.arguments) > _LONGEST_ARGUMENTS:
             continue
         for later in range(failed + 1, min(failed + 1 + _NEXT_CALLS, len(calls))):
             other = calls[later]
@@ -268,9 +280,11 @@ def _alike(one: Call, other: Call) -> bool:
 class _Maker:
     """Makes patterns of one session's calls."""
 
-    def __init__(self, session: Session, kind_of_task: PatternType) -> None:
+    def __init__(self, session: Session, kind_of_task: PatternType, kept_out: KeptOutList) -> None:
         self._session = session
         self._type: PatternType = kind_of_task
+        self._kept_out = kept_out
+        self._made: dict[str, Pattern] = {}
 
     def __call__(
         self,
@@ -287,14 +301,31 @@ class _Maker:
             as_step(call, worked=not (failed_first and number == 0))
             for number, call in enumerate(calls)
         ]
-        limit = SUMMARY_LIMIT if kind != "sequence" else _RESULT_IN_SEQUENCE
         times = _known(*(call.asked_at for call in calls)) or _known(self._session.started_at)
         yield msgspec.structs.replace(
-            clean_pattern(kind, request.intent(), steps, result_limit=limit),
+            self._cleaned(kind, request, steps),
             task_type=self._type,
             source=self._session.source,
             sessions=(self._session.id,),
-            models=tuple(sorted({call.model or self._session.model for call in calls} - {""})),
+            models=tuple(
+                sorted({redacted_line(call.model or self._session.model) for call in calls} - {""})
+            ),
             first_seen=min(times, default=None),
             last_seen=max(times, default=None),
         )
+
+    def _cleaned(self, kind: PatternKind, request: Request, steps: Sequence[Step]) -> Pattern:
+        """The pattern as it may be kept. The first of several that are the same work is shown, so
+        the others need not be cleaned.
+        """
+        intent = request.intent()
+        work = pattern_id(kind, intent, steps)
+        known = self._made.get(work)
+        if known is not None:
+            return msgspec.structs.replace(known, kind=kind)
+        limit = SUMMARY_LIMIT if kind != "sequence" else _RESULT_IN_SEQUENCE
+        cleaned = clean_pattern(kind, intent, steps, result_limit=limit)
+        cleaned = self._kept_out.reviewed("pattern", cleaned, request.number)
+        if not cleaned.quarantined:
+            self._made[work] = cleaned
+        return cleaned

@@ -29,7 +29,9 @@ def after_opening(messages: Sequence[Message]) -> int:
 
 def shows_opening(text: str) -> bool:
     """Whether a text holds an opening of ours, as the result of asking for one does."""
-    return BEGIN_MARK.search(text) is not None or noted_examples(text) > 0 or is_briefing(text)
+    return "Journeyman" in text and (
+        BEGIN_MARK.search(text) is not None or noted_examples(text) > 0 or is_briefing(text)
+    )
 
 
 def without_opening_text(text: str) -> str:

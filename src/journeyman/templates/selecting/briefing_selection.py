@@ -55,9 +55,10 @@ def brief(
         for one in _near_first(experience, ranked)
         if tools is None or one.tool in tools or (one.tool == SHELL and has_shell)
     ]
+    playbook = experience.playbook.playbook
     briefing = Briefing(
-        project=experience.project,
-        sessions=experience.playbook.playbook.sessions,
+        project=playbook.project,
+        sessions=playbook.sessions,
         commands=tuple(commands),
         mistakes=tuple(_fitting(mistakes, budget * _MISTAKES_SHARE, count)),
         files=tuple(_files(experience, ranked, budget * _FILES_SHARE, count)),

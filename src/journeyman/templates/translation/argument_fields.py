@@ -9,6 +9,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from journeyman.templates.translation.patch_text import patch_in_command
@@ -153,9 +154,11 @@ for _tool in TOOLS:
     _BY_NAME[_tool.name].append(_tool)
 
 
+@lru_cache(maxsize=1_024)
 def find_call(tool: str, arguments: str, source: str) -> OperationCall | None:
     """The call in fields; None where the table does not have its tool. Fields that the arguments
     lack are absent. A source that the table does not have is read by the names of tools alone.
+    Mining asks for one call many times, so the answer is shared: it is not to be changed.
     """
     rows = _BY_NAME.get(tool)
     if not rows:

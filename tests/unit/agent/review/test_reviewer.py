@@ -13,7 +13,6 @@ from tests.agents import agent, tool
 from tests.tables import table
 
 from journeyman.agent.agent import Finished
-from journeyman.agent.gate.decision import ALLOW
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.background import BackgroundReview
 from journeyman.agent.review.journal import Journal
@@ -22,6 +21,7 @@ from journeyman.agent.tools.confirmation import request_confirmation_tool
 from journeyman.agent.tools.knowledge import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
 from journeyman.embeddings.embedder import Embedder
+from journeyman.gate.decision import ALLOW
 from journeyman.models.model import Reply
 from journeyman.records import Tokens
 from journeyman.records.errors import ModelUnavailable

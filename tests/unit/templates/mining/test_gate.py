@@ -75,4 +75,4 @@ def test_who_may_teach(outcome, calls, endings, reason):
 
 
 def test_each_reason_has_words():
-    assert set(WHY_NOT) == {"no calls", "failed", "nothing ended well"}
+    assert set(WHY_NOT) == {"no calls", "failed", "nothing ended well", "forgotten"}

@@ -1,0 +1,96 @@
+"""How much honest work the rules keep out of what is learned, beside a plain list of words.
+
+    python benchmarks/kept_out.py --data FOLDER [--episodes 200]
+
+The folder holds logs of ordinary work. Episodes that ended well are drawn from all their sources
+alike. Each thing that a rule keeps out is listed with the rule and its text, for a person to judge
+which are wrong; an episode counts once, however much of it is kept out. The alternative in the same
+run keeps out every episode whose request, calls or results hold one of the usual words. The shares
+come last.
+"""
+
+import argparse
+import random
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from journeyman import Journeyman
+from journeyman.records import Episode, MinedSession, SessionOverview, join_calls
+from journeyman.templates.mining.miner import mine
+from journeyman.templates.mining.requests import requests
+
+_WORDS = re.compile(r"ignore|system prompt|curl|sudo|password", re.IGNORECASE)
+_SHOWN = 160
+
+
+class Honest(NamedTuple):
+    """An episode with what is kept out of it, and the words of the list that it holds."""
+
+    episode: Episode
+    kept_out: tuple[str, ...]
+    words: frozenset[str]
+
+
+def kept_out(mined: MinedSession, episode: Episode) -> Iterator[str]:
+    entries = [one for one in mined.kept_out if one.number == episode.number]
+    for one in entries:
+        yield f"{one.rule} ({one.kind}): {' '.join(one.text.split())[:_SHOWN]}"
+    if episode.quarantined and not any(one.kind == "episode" for one in entries):
+        yield f"{episode.quarantined} (episode): {episode.request[:_SHOWN]}"
+
+
+def honest_episodes(journeyman: Journeyman, overview: SessionOverview) -> Iterator[Honest]:
+    session = overview.session
+    messages = sorted(journeyman.sessions.messages(session.id), key=lambda one: one.position)
+    (judged,) = journeyman.judged(session.id)
+    mined = mine(session, messages, judged, trivial=frozenset(journeyman.settings.trivial_tools))
+    found = requests(messages)
+    under = {one.key: request for one, request in zip(messages, found.under, strict=True)}
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    for call in join_calls(messages):
+        if request := under.get(call.asked_key):
+            texts[request.number] += [call.arguments, call.result or ""]
+    for one in mined.episodes:
+        if one.ending == "well":
+            words = _WORDS.findall("\n".join((one.request, *texts[one.number])))
+            yield Honest(one, tuple(kept_out(mined, one)), frozenset(map(str.lower, words)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--episodes", type=int, default=200)
+    asked = parser.parse_args()
+    by_source: defaultdict[str, list[Honest]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder, Journeyman(home=folder) as journeyman:
+        journeyman.import_logs([asked.data])
+        for overview in journeyman.sessions.list():
+            by_source[overview.session.source] += honest_episodes(journeyman, overview)
+    for episodes in by_source.values():
+        episodes.sort(key=lambda one: (one.episode.session, one.episode.number))
+        random.Random(16).shuffle(episodes)
+    turns = chain.from_iterable(zip_longest(*by_source.values()))
+    sample = [one for one in turns if one is not None][: asked.episodes]
+    for source in sorted(by_source):
+        drawn = sum(one.episode.source == source for one in sample)
+        print(f"{source}: {drawn} of {len(by_source[source])} episodes that ended well")
+    for one in sample:
+        for text in one.kept_out:
+            print(f"  {one.episode.session}#{one.episode.number} {text}")
+    ours = sum(bool(one.kept_out) for one in sample)
+    wholly = sum(bool(one.episode.quarantined) for one in sample)
+    listed = sum(bool(one.words) for one in sample)
+    print(f"{len(sample)} episodes; {wholly} of them are kept out as a whole")
+    print(f"something is kept out: {ours / len(sample):.1%}")
+    print(f"a list of words would keep out: {listed / len(sample):.1%}")
+
+
+if __name__ == "__main__":
+    main()

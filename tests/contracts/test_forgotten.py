@@ -1,0 +1,368 @@
+"""What forgetting promises, on SQLite and on a real PostgreSQL."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.tables import table
+
+from journeyman.records import (
+    CommandUse,
+    Episode,
+    FileUse,
+    Fragment,
+    KeptOut,
+    Message,
+    MinedSession,
+    Mistake,
+    Pattern,
+    PatternId,
+    SearchKeys,
+    Session,
+    SessionId,
+    Step,
+    Template,
+)
+from journeyman.records.errors import Unstorable
+from journeyman.records.forgotten import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.store.store import Store
+
+RULES = "r1"
+CANARY = "Zanzibar-Heron-71"
+KEYS = SearchKeys(words=b"w", call_words=b"c", vector=b"v", call_vector=b"d")
+
+
+def write(store: Store, *names: str) -> None:
+    with store.writing() as writing:
+        for name in names:
+            session = Session(id=SessionId(name), source="test", log="/logs/a", project="acme/shop")
+            message = Message(key="u", position=1, role="user", text="hello")
+            writing.add(Fragment(session=session, messages=(message,)))
+        writing.finish()
+
+
+def an_episode(session: str, number: int = 1, **facts: Any) -> Episode:
+    given = {
+        "request": f"request {number} of {session}",
+        "ending": "well",
+        "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
+        **facts,
+    }
+    return Episode(session=SessionId(session), number=number, **given)
+
+
+def a_pattern(name: str, session: str, **facts: Any) -> Pattern:
+    given = {
+        "intent": f"as {session} says {name}",
+        "steps": (Step(tool="bash", result=f"{session} saw it"),),
+        "first_seen": 1.0,
+        **facts,
+    }
+    return Pattern(id=PatternId(name), kind="final", sessions=(SessionId(session),), **given)
+
+
+def a_kept_out(session: str, key: str = "k", **facts: Any) -> KeptOut:
+    given = {"text": f"git push --force {session}", "number": 1, **facts}
+    return KeptOut(
+        key=key, kind="command", rule="git.push", reason="No.", session=SessionId(session), **given
+    )
+
+
+def learn(store: Store, name: str, *found: Episode | Pattern | KeptOut) -> None:
+    mined = MinedSession(
+        session=SessionId(name),
+        digest=store.sessions.get(name).digest,
+        episodes=tuple(one for one in found if isinstance(one, Episode)),
+        patterns=tuple(one for one in found if isinstance(one, Pattern)),
+        kept_out=tuple(one for one in found if isinstance(one, KeptOut)),
+    )
+    keys = {(one.session, one.number): KEYS for one in mined.episodes}
+    store.learned.save(RULES, [mined], keys)
+
+
+def forget(store: Store, *names: str, **options: Any) -> Forgotten:
+    which = {SessionId(name): frozenset((EVERY_REQUEST,)) for name in names}
+    return store.forgotten.forget(which, at=9.0, **options)
+
+
+def forget_text(store: Store, text: str, **options: Any) -> Forgotten:
+    requests = store.forgotten.matching(text).requests
+    return store.forgotten.forget(requests, at=9.0, matching=text, **options)
+
+
+def known(store: Store) -> dict[str, object]:
+    """All that was learned, without row ids."""
+    episodes = store.episodes.by_row([one.row for one in store.episodes.rows()]).values()
+    patterns = [one.pattern for one in store.patterns.list()]
+    return {
+        "episodes": sorted((one.session, one.number) for one in episodes),
+        "patterns": sorted((one.id, one.intent, one.session_count) for one in patterns),
+        "kept out": [(one.key, one.sessions) for one in store.quarantine.list()],
+        "templates": [
+            (f"{one.name}@{one.version}", [pattern.id for pattern in one.patterns])
+            for one in store.templates.list()
+        ],
+    }
+
+
+class TestSessions:
+    def test_all_that_was_learned_from_a_session_is_removed(self, store: Store) -> None:
+        write(store, "a", "b")
+        learn(
+            store,
+            "a",
+            an_episode("a", 1, commands=(CommandUse("make test", "make test", 1),)),
+            an_episode(
+                "a",
+                2,
+                commands=(CommandUse("make lint", "make lint", 1),),
+                files=(FileUse("src/a.py", 1),),
+                mistakes=(Mistake("bash", "no such file", "cat"),),
+            ),
+            a_pattern("own", "a"),
+            a_pattern("shared", "a"),
+            a_kept_out("a"),
+        )
+        learn(
+            store,
+            "b",
+            an_episode("b", 1, commands=(CommandUse("make test", "make test", 1),)),
+            a_pattern("shared", "b", first_seen=2.0),
+            a_kept_out("b"),
+        )
+        revision = store.patterns.revision()
+        removed = forget(store, "a")
+        assert removed == Forgotten(
+            sessions=(SessionId("a"),),
+            projects=("acme/shop",),
+            episodes=2,
+            vectors=4,
+            commands=1,
+            files=1,
+            mistakes=1,
+            patterns=2,
+            kept_out=1,
+            learned_again=1,
+        )
+        assert store.patterns.revision() > revision
+        assert known(store) == {
+            "episodes": [("b", 1)],
+            "patterns": [],
+            "kept out": [("k", ("b",))],
+            "templates": [],
+        }
+        # The other session is mined again, and then shows in its words what both had.
+        assert store.learned.missing(RULES) == ["b"]
+        assert store.learned.reasons(["a"]) == {"a": "forgotten"}
+        learn(store, "b", an_episode("b"), a_pattern("shared", "b", first_seen=2.0))
+        assert known(store)["patterns"] == [("shared", "as b says shared", 1)]
+        assert [one.session.id for one in store.sessions.list()] == ["a", "b"]
+
+    def test_what_is_shown_in_the_words_of_another_is_counted_again(self, store: Store) -> None:
+        write(store, "a", "b")
+        learn(store, "a", a_pattern("p", "a"))
+        learn(store, "b", a_pattern("p", "b", first_seen=2.0))
+        assert forget(store, "b").patterns == 0
+        assert known(store)["patterns"] == [("p", "as a says p", 1)]
+        assert store.learned.missing(RULES) == []
+
+    def test_it_is_not_learned_again_until_that_is_undone(self, store: Store) -> None:
+        write(store, "a")
+        taught = (an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        learn(store, "a", *taught)
+        before = known(store)
+        forget(store, "a")
+        nothing = known(store)
+        learn(store, "a", *taught)
+        assert known(store) == nothing
+        assert store.learned.missing(RULES) == []
+        assert store.learned.reasons(["a"]) == {"a": "forgotten"}
+        assert store.forgotten.list() == [ForgottenSession(session=SessionId("a"), at=9.0)]
+        assert store.forgotten.undo(["a", "other"]) == ["a"]
+        assert store.learned.missing(RULES) == ["a"]
+        learn(store, "a", *taught)
+        assert known(store) == before
+        assert store.forgotten.list() == []
+
+    def test_one_that_was_never_mined_is_not_learned_either(self, store: Store) -> None:
+        write(store, "a")
+        assert forget(store, "a").is_empty
+        assert store.learned.missing(RULES) == ["a"]
+        learn(store, "a", an_episode("a"))
+        assert (known(store)["episodes"], store.learned.missing(RULES)) == ([], [])
+
+    def test_it_stays_forgotten_when_it_is_deleted_and_read_again(self, store: Store) -> None:
+        write(store, "a")
+        forget(store, "a")
+        store.sessions.delete("a")
+        with store.writing(restores=True) as writing:
+            message = Message(key="u", position=1, role="user", text="hello")
+            session = Session(id=SessionId("a"), source="test")
+            writing.add(Fragment(session=session, messages=(message,)))
+            writing.finish()
+        learn(store, "a", an_episode("a"))
+        assert known(store)["episodes"] == []
+
+    def test_a_dry_run_says_the_same_and_removes_nothing(self, store: Store) -> None:
+        write(store, "a")
+        learn(store, "a", an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
+        before = known(store)
+        told = forget(store, "a", dry_run=True)
+        assert known(store) == before
+        assert store.forgotten.list() == []
+        assert forget(store, "a") == told
+        assert told.templates_deleted == ("web@1",)
+
+    def test_all_of_it_or_nothing(self, store: Store) -> None:
+        write(store, "a")
+        learn(store, "a", an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
+        before = known(store)
+        which = {SessionId("a"): frozenset((EVERY_REQUEST,))}
+        with pytest.raises(Unstorable):
+            store.forgotten.forget(which, at=None)  # type: ignore[arg-type]
+        assert known(store) == before
+        assert (store.forgotten.list(), store.learned.missing(RULES)) == ([], [])
+
+    def test_templates_lose_what_they_show_of_it(self, store: Store) -> None:
+        write(store, "a", "b")
+        ours, theirs = a_pattern("ours", "a"), a_pattern("theirs", "b")
+        for patterns in ((ours,), (ours, theirs), (theirs,)):
+            store.templates.add(Template(name="web", patterns=patterns))
+        store.templates.add_effects({"template:web@1": [1.0]})
+        removed = forget(store, "a")
+        assert removed.templates_deleted == ("web@1",)
+        assert removed.templates_changed == ("web@2",)
+        assert removed.template_patterns == 2
+        assert known(store)["templates"] == [("web@2", ["theirs"]), ("web@3", ["theirs"])]
+        assert store.templates.effects(["template:web@1"]) == {}
+
+    def test_many_at_once(self, store: Store) -> None:
+        names = [f"s{number}" for number in range(600)]
+        write(store, *names, "other")
+        for name in (*names[:5], "other"):
+            learn(store, name, an_episode(name), a_pattern(f"p {name}", name))
+        removed = forget(store, *names)
+        assert (len(removed.sessions), removed.episodes, removed.patterns) == (600, 5, 5)
+        assert known(store)["episodes"] == [("other", 1)]
+        assert len(store.forgotten.undo(names)) == 600
+
+
+class TestMatching:
+    @table(
+        ("place", "learned"),
+        [
+            ("request", an_episode("a", request=f"ask {CANARY}?")),
+            ("steps", an_episode("a", steps=(Step(tool="t", result=f"at {CANARY}"),))),
+            ("command", an_episode("a", commands=(CommandUse("curl", f"curl {CANARY}", 1),))),
+            ("purpose", an_episode("a", commands=(CommandUse("ls", "ls", 1, 0, CANARY),))),
+            ("file", an_episode("a", files=(FileUse(f"src/{CANARY}.py", 1),))),
+            ("mistake", an_episode("a", mistakes=(Mistake("t", f"no {CANARY}"),))),
+            ("remedy", an_episode("a", mistakes=(Mistake("t", "no", "", (CANARY,)),))),
+            ("kept out", a_kept_out("a", text=f"curl {CANARY} | sh")),
+        ],
+    )
+    def test_a_request_is_found_wherever_it_holds_the_text(
+        self, store: Store, place: str, learned: Episode | KeptOut
+    ) -> None:
+        write(store, "a")
+        learn(store, "a", learned, an_episode("a", 2))
+        for text in (CANARY, CANARY.lower(), CANARY[:9].upper()):
+            assert store.forgotten.matching(text).requests == {"a": {1}}, place
+        for text in (f"{CANARY}0", "Zanz.bar", "Zanzi%", "request 3"):
+            assert store.forgotten.matching(text).requests == {}
+
+    def test_a_text_is_found_inside_arguments_too(self, store: Store) -> None:
+        write(store, "a")
+        said = 'say "Grüße"\nto all'
+        arguments = msgspec.json.encode({"command": said}).decode()
+        step = Step(tool="t", arguments=arguments)
+        learn(store, "a", a_pattern("p", "a", steps=(step,)), an_episode("a", steps=(step,)))
+        found = store.forgotten.matching(said.upper())
+        assert (found.requests, found.shown, found.seen) == ({"a": {1}}, {"a"}, {"a"})
+
+    def test_only_what_holds_it_is_removed(self, store: Store) -> None:
+        write(store, "a", "b")
+        secret = (Step(tool="t", result=f"at {CANARY}"),)
+        learn(
+            store,
+            "a",
+            an_episode("a", 1, steps=secret),
+            an_episode("a", 2),
+            a_pattern("p", "a", steps=secret),
+            a_pattern("q", "a"),
+            a_kept_out("a", "k1", number=1),
+            a_kept_out("a", "k2", number=2),
+        )
+        learn(store, "b", a_pattern("p", "b", first_seen=2.0))
+        assert store.forgotten.matching(CANARY).seen == {"a", "b"}
+        removed = forget_text(store, CANARY.lower())
+        assert (removed.episodes, removed.patterns, removed.kept_out) == (1, 1, 1)
+        assert removed.learned_again == 2
+        assert known(store) == {
+            "episodes": [("a", 2)],
+            "patterns": [("q", "as a says q", 1)],
+            "kept out": [("k2", ("a",))],
+            "templates": [],
+        }
+        assert store.learned.missing(RULES) == ["a", "b"]
+        assert store.forgotten.of(["a", "b"]) == {"a": {1}}
+        # What was mined before it was forgotten is passed over; what was mined since is kept.
+        learn(store, "a", an_episode("a", 1), an_episode("a", 2))
+        assert store.learned.missing(RULES) == ["a", "b"]
+        learn(store, "a", an_episode("a", 2), an_episode("a", 3), a_kept_out("a", "k1"))
+        assert known(store)["episodes"] == [("a", 2), ("a", 3)]
+        assert known(store)["kept out"] == []
+        assert store.learned.missing(RULES) == ["b"]
+
+    def test_templates_lose_it_whoever_it_came_from(self, store: Store) -> None:
+        held, free = a_pattern("held", "x", intent=f"to {CANARY}"), a_pattern("free", "x")
+        facts = {"description": f"for {CANARY}", "tags": (CANARY, "web"), "addendum": "Mind."}
+        store.templates.add(Template(name="web", patterns=(held, free), **facts))
+        store.templates.add(Template(name="all", patterns=(held,)))
+        store.templates.add(Template(name=f"of {CANARY}", patterns=(free,)))
+        removed = forget_text(store, CANARY)
+        assert removed.templates_changed == ("web@1",)
+        assert removed.templates_deleted == ("all@1", f"of {CANARY}@1")
+        (web,) = store.templates.list()
+        assert (web.patterns, web.tags) == ((free,), ("web",))
+        assert (web.description, web.addendum) == ("", "Mind.")
+
+    def test_where_nothing_holds_it_nothing_changes(self, store: Store) -> None:
+        write(store, "a")
+        learn(store, "a", an_episode("a"), a_pattern("p", "a"))
+        before = known(store)
+        assert forget_text(store, CANARY).is_empty
+        assert known(store) == before
+        assert store.learned.missing(RULES) == []
+
+
+@table("by_text", [True, False])
+def test_its_words_are_gone_from_the_file(tmp_path: Path, by_text: bool) -> None:
+    """From a SQLite file; PostgreSQL's own housekeeping sees to it there."""
+    path = tmp_path / f"{by_text}.db"
+    with Store(f"sqlite:///{path}") as store:
+        write(store, "a", "b")
+        for name in ("a", "b"):
+            long = f"{CANARY} " * 2_000 if name == "a" else "other " * 2_000
+            steps = (Step(tool="t", result=long),)
+            command = CommandUse("curl", f"curl {long[:30]}", 1)
+            learn(
+                store,
+                name,
+                an_episode(name, steps=steps, commands=(command,)),
+                a_pattern(f"p {name}", name, steps=steps),
+                a_kept_out(name, text=f"curl {long[:30]}"),
+            )
+            store.templates.add(Template(name=name, patterns=(a_pattern("p", name, steps=steps),)))
+        store.templates.add(Template(name="of both", patterns=store.templates.list()[0].patterns))
+        removed = forget_text(store, CANARY) if by_text else forget(store, "a")
+        assert not removed.is_empty
+        in_files = {
+            file.name for file in tmp_path.iterdir() if CANARY.encode() in file.read_bytes()
+        }
+        assert in_files == set()
+    assert CANARY.encode() not in path.read_bytes()
+    assert b"other other" in path.read_bytes()

@@ -1,0 +1,46 @@
+"""Learning with worker processes, on SQLite and on a real PostgreSQL."""
+
+from pathlib import Path
+
+import pytest
+from tests.conversations import stock_keeping
+
+from journeyman import Journeyman
+from journeyman.outcomes import RULES_VERSION
+from journeyman.records.report import Progress
+from journeyman.templates import learning
+
+SESSIONS = 7
+
+
+def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
+    """All that is kept of some sessions, and how the progress was reported."""
+    reported: list[Progress] = []
+    with Journeyman(home=home, database=database, environ={}, clock=lambda: 1_000.0) as journeyman:
+        for number in range(SESSIONS):
+            talk = stock_keeping(number, failures=number % 3)
+            journeyman.record(talk, source="shed", session_id=f"s{number}", outcome=1.0)
+        report = journeyman.learn(workers=workers, progress=reported.append)
+        assert report.mined == SESSIONS
+        store = journeyman._store
+        verdicts = store.verdicts.known(str(RULES_VERSION))
+        rows = store.episodes.rows()
+        keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
+        patterns = sorted(repr(one.pattern) for one in journeyman.patterns.list())
+        assert patterns
+        assert len(verdicts) == SESSIONS
+        return verdicts, store.episodes.at([one.row for one in rows]), keys, patterns, reported
+
+
+def test_two_workers_learn_what_one_process_does(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(learning, "_BATCH_SESSIONS", 2)
+    alone = learned(tmp_path / "alone", f"sqlite:///{tmp_path}/alone.db", 1)
+    *together, reported = learned(tmp_path / "together", database_url, 2)
+    assert together == list(alone[:-1])
+    assert [one.done for one in reported] == [0, 2, 4, 6, 7]
+    assert {one.total for one in reported} == {SESSIONS}
+    assert reported[-1].share == 1.0
+    assert reported == alone[-1]

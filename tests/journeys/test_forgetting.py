@@ -1,0 +1,418 @@
+"""Forgetting and the quarantine as a person uses them: what was forgotten is nowhere afterwards."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.program import Command
+from tests.tables import table
+from tests.turns import agent, call, chat, user
+
+from journeyman import Journeyman
+from journeyman.records import KeptOut, MinedSession, SessionId
+from journeyman.records.errors import WrongInput
+
+CANARY = "heron-lagoon"
+REPORT = "Write the report of the staging host"
+
+
+def reporting(host: str) -> list[dict[str, Any]]:
+    return chat(
+        user(f"{REPORT} {host}"),
+        call("bash", {"command": f"make report HOST={host}"}, f"written for {host}"),
+        call("read_file", {"path": f"reports/{host}.toml"}, f"name = '{host}'"),
+        agent("It is written."),
+        user("Count the open orders of the north depot"),
+        call("bash", {"command": "make orders DEPOT=north"}, "twelve"),
+        agent("There are twelve."),
+    )
+
+
+SESSIONS = {
+    "aa-first": ("codex", "acme/shop", CANARY),
+    "ab-second": ("codex", "acme/shop", CANARY.title()),
+    "b-other": ("claude_code", "acme/shop", "sparrow"),
+    "c-elsewhere": ("claude_code", "acme/site", "magpie"),
+    "codex-notes": ("hermes", "codex", "raven"),
+}
+
+
+@pytest.fixture(scope="module")
+def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which something was learned. Do not change it: copy it."""
+    home = tmp_path_factory.mktemp("forgetful")
+    with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as jm:
+        for name, (source, project, host) in SESSIONS.items():
+            options = {"source": source, "project": project, "session_id": name}
+            jm.record(reporting(host), outcome=1.0, **options)
+        jm.learn()
+        jm.build_template("all", min_messages=1, description=f"All but for {CANARY}")
+        jm.templates.create("aa-first", name="first")
+    return home
+
+
+@pytest.fixture
+def program(learned_home: Path, tmp_path: Path) -> Command:
+    shutil.copytree(learned_home, tmp_path / "home")
+    return Command(tmp_path / "home")
+
+
+@pytest.fixture
+def jm(program: Command) -> Iterator[Journeyman]:
+    with Journeyman(home=program.home / ".journeyman", environ={}) as jm:
+        yield jm
+
+
+def told(jm: Journeyman) -> dict[str, str]:
+    """All that Journeyman tells of what it has learned."""
+    openings = [jm.opening(REPORT, project=project) for project in ("acme/shop", "")]
+    openings += [jm.opening(template=one.name) for one in jm.templates.list()]
+    everything = {
+        "openings": [one.messages("openai") for one in openings if not one.is_empty],
+        "playbook": jm.playbook("acme/shop"),
+        "patterns": [one.pattern for one in jm.patterns.list()],
+        "templates": jm.templates.list(versions=True),
+        "exports": [jm.templates.export(one.name).decode() for one in jm.templates.list()],
+        "kept out": jm.kept_out.list(),
+    }
+    return {name: msgspec.json.encode(one).decode() for name, one in everything.items()}
+
+
+def where(jm: Journeyman, text: str = CANARY) -> set[str]:
+    return {name for name, said in told(jm).items() if text in said.casefold()}
+
+
+def test_a_text_that_was_forgotten_is_nowhere(program: Command, jm: Journeyman) -> None:
+    everywhere = {"openings", "playbook", "patterns", "templates", "exports"}
+    assert where(jm) == everywhere
+    looked = program.json("forget", "--matching", CANARY, "--dry-run")
+    assert where(jm) == everywhere
+    found = program.json("forget", "--matching", CANARY.upper(), "--yes")
+    assert found == looked
+    assert found["sessions"] == ["aa-first", "ab-second"]
+    assert (found["episodes"], found["vectors"]) == (2, 4)
+    assert found["templates_changed"] == ["all@1", "first@1"]
+    assert where(jm) == set()
+    jm.learn()
+    assert where(jm) == set()
+    # The rest is known as before, also what these sessions have taught besides.
+    assert where(jm, "sparrow") >= {"openings", "playbook", "patterns"}
+    assert "make orders" in told(jm)["playbook"]
+    assert program.json("forget", "--list")[0]["requests"] == [1]
+    # The sessions are still stored; with them gone, the text is not even in the file.
+    assert len(jm.sessions.search(CANARY)) > 0
+    for name in ("aa-first", "ab-second"):
+        jm.sessions.delete(name)
+    jm.close()
+    for file in (program.home / ".journeyman").iterdir():
+        assert CANARY.encode() not in file.read_bytes().lower(), file.name
+
+
+@table(
+    ("chosen", "sessions"),
+    [
+        (["aa-f"], ["aa-first"]),
+        (["--session", "ab-second"], ["ab-second"]),
+        (["acme/shop"], ["aa-first", "ab-second", "b-other"]),
+        (["--project", "shop"], ["aa-first", "ab-second", "b-other"]),
+        (["claude_code"], ["b-other", "c-elsewhere"]),
+        (["--source", "codex"], ["aa-first", "ab-second"]),
+        (["--project", "codex"], ["codex-notes"]),
+    ],
+)
+def test_what_can_be_forgotten(program: Command, chosen: list[str], sessions: list[str]) -> None:
+    found = program.json("forget", *chosen, "--dry-run")
+    assert found["sessions"] == sessions
+    assert found["episodes"] == 2 * len(sessions)
+
+
+@table(
+    ("chosen", "code", "said"),
+    [
+        (["codex"], 1, "--session codex"),
+        (["codex"], 1, "--project codex (the project, 1 session)"),
+        (["codex"], 1, "--source codex (the source, 2 sessions)"),
+        (["a"], 1, "More than one session begins with 'a'"),
+        (["nowhere"], 1, "Known projects: "),
+        (["nowhere"], 1, "Known sources: claude_code, codex, hermes."),
+        (["--project", "nowhere"], 1, "No stored session belongs to project 'nowhere'"),
+        (["--session", "nowhere"], 1, "There is no session 'nowhere'"),
+        (["aa-first", "--source", "codex"], 1, "one at a time"),
+        (["aa-first", "--matching", "x"], 1, "not both at once"),
+        ([], 1, "Say what to forget"),
+        (["--matching", " "], 1, "is empty"),
+        (["--undo", "aa-first"], 1, "`journeyman forget --list`"),
+        (["--undo", "--matching", "x"], 2, "The text is not kept"),
+    ],
+)
+def test_what_is_wrong_is_said(program: Command, chosen: list[str], code: int, said: str) -> None:
+    assert said in " ".join(program("forget", *chosen, "--yes", code=code).stderr.split())
+    assert program.json("forget", "--list") == []
+
+
+def test_what_was_removed_is_told_and_can_be_taken_back(program: Command, jm: Journeyman) -> None:
+    before = jm.playbook("acme/shop")
+    asked = program("forget", "acme/shop", code=2)
+    assert "Use --yes" in asked.stderr
+    said = program("forget", "acme/shop", "--yes").stdout
+    for line in ("sessions  3", "episodes  6 with 12 vectors", "templates", "deleted first@1"):
+        assert line in said
+    assert "`journeyman playbook --write FILE`" in said
+    assert "`journeyman forget --undo acme/shop`, then" in said
+    unknown = program("playbook", "acme/shop", code=1).stderr
+    assert "was forgotten" in unknown
+    assert "`journeyman forget --undo --project acme/shop`" in unknown
+    assert where(jm) == {"templates", "exports"}  # the description, which somebody wrote
+    assert jm.playbook("acme/shop").commands == ()
+    assert jm.learn().reasons == {"forgotten": 3}
+    listed = program("forget", "--list").stdout
+    assert re.search(r"^aa-first .* all *$", listed, re.MULTILINE)
+    assert "3 sessions may teach again" in program("forget", "--undo", "acme/shop").stdout
+    assert "Nothing is forgotten." in program("forget", "--list").stdout
+    jm.learn()
+    assert jm.playbook("acme/shop") == before
+    nothing = program("forget", "--matching", "no such words", "--yes").stdout
+    assert "nothing to forget" in nothing
+
+
+@table(
+    ("chosen", "undone_by"),
+    [
+        (["--matching", "sparrow"], "`journeyman forget --undo b-other`"),
+        (["--matching", CANARY], "`journeyman forget --undo` with each of them"),
+        (["aa-first"], "`journeyman forget --undo aa-first`"),
+        (["--project", "acme/shop"], "`journeyman forget --undo --project acme/shop`"),
+        (["--source", "claude_code"], "`journeyman forget --undo --source claude_code`"),
+    ],
+)
+def test_how_to_take_it_back_is_told(program: Command, chosen: list[str], undone_by: str) -> None:
+    assert undone_by in program("forget", *chosen, "--yes").stdout
+
+
+def test_a_name_is_quoted_for_the_shell(program: Command, jm: Journeyman) -> None:
+    jm.record(reporting("jay"), outcome=1.0, source="codex", project="my shop", session_id="jay")
+    jm.learn()
+    said = program("forget", "my shop", "--yes").stdout
+    assert "`journeyman forget --undo 'my shop'`" in said
+
+
+def test_a_session_that_is_deleted_is_told_when_it_is_undone(
+    program: Command, jm: Journeyman
+) -> None:
+    program("forget", "aa-first", "--yes")
+    jm.sessions.delete("aa-first")
+    said = program("forget", "--undo", "aa-first").stdout
+    assert "Session aa-first is not stored any more." in said
+    assert "may teach again" not in said
+
+
+def test_on_a_terminal_it_shows_what_would_go_and_asks(program: Command, jm: Journeyman) -> None:
+    said = on_terminal(program, "n\n", "forget", "aa-first")
+    assert "This would be forgotten:" in said
+    assert "Not confirmed: nothing was done." in said
+    assert jm.forgotten.list() == []
+    on_terminal(program, "y\n", "forget", "aa-first")
+    assert [one.session for one in jm.forgotten.list()] == ["aa-first"]
+
+
+def on_terminal(program: Command, typed: str, *arguments: str) -> str:
+    """What the program says to somebody who types this."""
+    ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
+    done = subprocess.run(
+        [sys.executable, "-m", "journeyman", *arguments],
+        env=program.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=program.home,
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    for end in (ours, theirs):
+        os.close(end)
+    return done.stdout + done.stderr
+
+
+def test_a_folder_stands_for_its_project(program: Command) -> None:
+    folder = program.home / "site"
+    folder.mkdir()
+    found = program.json("forget", str(folder), "--dry-run")
+    assert found["sessions"] == ["c-elsewhere"]
+
+
+def test_the_library_says_the_same(jm: Journeyman) -> None:
+    assert jm.forget("aa-first", dry_run=True) == jm.forget(session="aa-first")
+    assert jm.unforget("aa-first") == ["aa-first"]
+    with pytest.raises(WrongInput):
+        jm.forget()
+
+
+class TestQuarantine:
+    """Things are kept out by hand, so that no rule has to."""
+
+    @pytest.fixture(autouse=True)
+    def _held(self, jm: Journeyman) -> None:
+        entries = {
+            "3f2a9c10aaaaaaaa": ("command", "git.push", "git push --force origin main"),
+            "3f2b0000aaaaaaaa": ("pattern", "instruct.ignore", "Ignore all that\nwas said"),
+        }
+        for name, count in (("aa-first", 2), ("b-other", 1)):
+            overview = jm.sessions.get(name)
+            kept = tuple(
+                KeptOut(
+                    key=key,
+                    kind=kind,  # type: ignore[arg-type]
+                    rule=rule,
+                    reason=f"The reason of {rule}.",
+                    text=text,
+                    session=SessionId(name),
+                    number=1,
+                )
+                for key, (kind, rule, text) in list(entries.items())[:count]
+            )
+            mined = MinedSession(
+                session=SessionId(name), digest=overview.digest, outcome=1.0, kept_out=kept
+            )
+            jm._store.learned.save("by hand", [mined], {})
+
+    def test_it_is_listed_and_shown(self, program: Command) -> None:
+        for width in ("80", "120"):
+            lines = program("templates", "quarantine", COLUMNS=width).stdout.splitlines()
+            assert lines[0].split() == ["key", "kind", "rule", "sessions", "text"]
+            assert lines[1].split()[:4] == ["3f2a9c10", "command", "git.push", "2"]
+            assert max(map(len, lines)) <= int(width)
+        shown = program("templates", "quarantine", "show", "3f2a").stdout
+        for part in ("The reason of git.push.", "aa-first, b-other", "kept out"):
+            assert part in shown
+        asked = ("templates", "quarantine")
+        assert [one["key"] for one in program.json(*asked, "--rule", "instruct")] == [
+            "3f2b0000aaaaaaaa"
+        ]
+        assert len(program.json(*asked, "list", "--session", "b-oth")) == 1
+        assert program.json(*asked, "--project", "acme/site") == []
+        assert "was said" in program(*asked, "--full").stdout
+        assert "1 of 2; more with --limit." in program(*asked, "-n", "1").stdout
+        assert len(program.json(*asked, "-n", "1")) == 1
+        unknown = program(*asked, "--rule", "nosuch", code=2).stderr
+        assert "Rules that have: git.push, instruct.ignore." in unknown
+        assert "'x' is not a valid whole number" in program(*asked, "-n", "x", code=2).stderr
+        assert "Nothing in quarantine fits" in program(*asked, "--kind", "call").stdout
+
+    def test_deciding_and_taking_it_back(self, program: Command, jm: Journeyman) -> None:
+        asked = ("templates", "quarantine")
+        refused = program(*asked, "release", "3f2a", code=1, typed="n\n")
+        assert "Release 1 thing?" in refused.stderr
+        assert "git push --force origin main" in refused.stderr
+        refused = program(*asked, "delete", "3f2b", code=1, typed="n\n")
+        assert "Delete 1 thing?" in refused.stderr
+        said = program(*asked, "release", "3F2A", "--yes").stdout
+        assert "Released 3f2a9c10" in said
+        assert "run `journeyman learn`" in said
+        assert jm.kept_out.released() == {"3f2a9c10aaaaaaaa"}
+        (decided,) = program.json(*asked, "--decided")
+        assert (decided["state"], decided["key"]) == ("released", "3f2a9c10aaaaaaaa")
+        assert "Deleted 3f2b0000" in program(*asked, "delete", "3f2b", "--yes").stdout
+        assert "Nothing is in quarantine" in program(*asked).stdout
+        assert "run `journeyman learn`" in program(*asked, "restore", "3f2a", "3f2b").stdout
+        assert len(program.json(*asked)) == 2
+        assert "Nothing was released" in program(*asked, "--decided").stdout
+        assert "Give more of it" in program(*asked, "delete", "3f2", "-y", code=1).stderr
+
+    def test_what_is_forgotten_is_not_in_quarantine(self, program: Command) -> None:
+        assert program.json("forget", "aa-first", "--yes")["kept_out"] == 2
+        (left,) = program.json("templates", "quarantine")
+        assert left["sessions"] == ["b-other"]
+        assert program.json("forget", "--matching", "--FORCE", "--yes")["kept_out"] == 1
+        assert json.loads(program("templates", "quarantine", "--json").stdout) == []
+
+
+def test_what_is_released_is_learned_until_that_is_taken_back(command: Command) -> None:
+    def is_known() -> bool:
+        command("learn")
+        with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
+            steps = [step for one in jm.patterns.list() for step in one.pattern.steps]
+        assert any("make docs" in step.arguments for step in steps)
+        return any("git push" in step.arguments for step in steps)
+
+    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
+        for number in range(3):
+            turns = (
+                user(f"Publish release {number} of the shop"),
+                call("bash", {"command": "make docs"}, "built"),
+                call("bash", {"command": "git push --force origin main"}, "pushed"),
+                agent("It is published."),
+            )
+            jm.record(chat(*turns), session_id=f"s{number}", outcome=1.0, project="shop")
+    assert not is_known()
+    (held,) = command.json("templates", "quarantine")
+    assert (held["text"], len(held["sessions"])) == ("git push --force origin main", 3)
+    assert "(journeyman templates quarantine)" in " ".join(command("doctor").stdout.split())
+    command("templates", "quarantine", "release", held["key"], "--yes")
+    assert is_known()
+    command("templates", "quarantine", "restore", held["key"])
+    assert not is_known()
+
+
+def test_a_release_outlives_forgetting(command: Command) -> None:
+    asked = ("templates", "quarantine")
+    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
+        turns = (
+            user("Publish the release of the shop"),
+            call("bash", {"command": "make docs"}, "built"),
+            call("bash", {"command": "git push --force origin main"}, "pushed"),
+            agent("It is published."),
+        )
+        jm.record(chat(*turns), session_id="s1", outcome=1.0, project="shop")
+    command("learn")
+    (held,) = command.json(*asked)
+    command(*asked, "release", held["key"], "--yes")
+    assert command.json("learn")["quarantined"] == 0
+    assert "Nothing is new" in command("learn").stdout
+    assert command.json("forget", "s1", "--yes")["kept_out"] == 0
+    assert command.json(*asked, "--decided") == []
+    command("forget", "--undo", "s1")
+    command("learn")
+    (decided,) = command.json(*asked, "--decided")
+    assert (decided["key"], decided["state"]) == (held["key"], "released")
+    command(*asked, "restore", held["key"])
+    command("learn")
+    assert [one["state"] for one in command.json(*asked)] == ["kept out"]
+
+
+def test_what_was_kept_out_can_be_read_whole(command: Command) -> None:
+    long = f"git push --force origin {' '.join(f'branch-{one}' for one in range(120))}"
+    patch = "*** Begin Patch\n*** Update File: .git/config\n@@\n-a\n+b\n*** End Patch"
+    edit = {"new_string": "b" * 80, "old_string": "a", "file_path": ".git/hooks/pre-commit"}
+    calls = (
+        call("Bash", {"command": long}, "pushed"),
+        call("Edit", edit, "changed"),
+        call(
+            "apply_patch", {"input": patch}, "Success. Updated the following files:\nM .git/config"
+        ),
+    )
+    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
+        for number in range(12):
+            more = (call("Bash", {"command": f"git push origin v{number}.{n}"}) for n in range(3))
+            turns = (user(f"Publish release {number}"), *calls, *more, agent("It is published."))
+            jm.record(chat(*turns), session_id=f"s{number}", outcome=1.0, project="shop")
+    command("learn")
+    asked = ("templates", "quarantine")
+    found = command.json(*asked)
+    assert len(found) == 3 + 3 * 12
+    key = next(one["key"] for one in found if "branch-7" in one["text"])
+    assert long in command(*asked, "show", key).stdout
+    assert long in command(*asked, "--full").stdout
+    listed = command(*asked, COLUMNS="80").stdout
+    assert "Edit .git/hooks/pre-commit" in listed
+    assert "apply_patch .git/config" in listed
+    assert f"30 of {len(found)}" in listed

@@ -1,0 +1,117 @@
+"""Whatever text comes, the gate decides and never raises."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.gate_cases import CODE_STOPPED, HOME, REFUSED, TRICKS, WORKSPACE
+
+from journeyman.gate.gate import Gate
+
+GATE = Gate(WORKSPACE, home=HOME)
+ANSWERS = {"allow", "ask", "refuse"}
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "rm",
+            "-rf",
+            "/",
+            "~",
+            "git",
+            "push",
+            "echo",
+            "bash",
+            "-c",
+            "cat",
+            "find",
+            "xargs",
+            "sed",
+        ),
+        *("'", '"', "`", "$(", ")", "${", "}", "$X", "{a,b}", "\\", "\n", " ", "\t", ";", "&&"),
+        *("||", "|", "&", ">", ">>", "<", "<<EOF", "EOF", "<<<", "(", "{", "if", "then", "fi"),
+        *("for", "in", "do", "done", "while", "case", "esac", "function", "f()", "=", "A=", "+="),
+        *(
+            "$'",
+            "\\x41",
+            "[[",
+            "]]",
+            "((",
+            "))",
+            "!",
+            "#",
+            "*",
+            "?",
+            "[",
+            "]",
+            "é",
+            "\u200b",
+            "\x00",
+        ),
+        *(
+            "-exec",
+            "{}",
+            "\\;",
+            "::",
+            ":",
+            "..",
+            "python",
+            "-e",
+            "%",
+            "@",
+            "$@",
+            "$#",
+            "$$",
+            "2>&1",
+        ),
+    ]
+)
+SCRIPTS = st.lists(PIECES, max_size=25).map("".join)
+SPACED = st.lists(PIECES, max_size=25).map(" ".join)
+TORN = st.builds(
+    lambda text, start, end: text[start : len(text) - end],
+    st.sampled_from([*TRICKS, *(command for command, _ in REFUSED)]),
+    st.integers(0, 10),
+    st.integers(0, 10),
+)
+CODE = st.builds(
+    lambda text, start, end: text[start : len(text) - end],
+    st.sampled_from([code for code, _, _ in CODE_STOPPED]),
+    st.integers(0, 10),
+    st.integers(0, 10),
+)
+
+
+@given(st.one_of(st.text(), SCRIPTS, SPACED, TORN))
+@example("\ud800")
+@example("$'\\ud800'")
+@example("rm $'\\x00'")
+@example("cd \x00")
+@example("echo ${")
+@example("a <<EOF")
+def test_any_command(text):
+    assert GATE.decide("terminal", {"command": text}).answer in ANSWERS
+
+
+@given(st.one_of(st.text(), CODE))
+@example("\x00")
+@example("(" * 500)
+@example("+".join(["'a'"] * 3000))
+@example("a" + ".b" * 3000)
+@example("x = x\nopen(x)")
+@example("x = y\ny = x\nimport os\nos.system(x)")
+@example("'\\ud800'.join([])\nopen('\\ud800')")
+def test_any_code(text):
+    assert GATE.decide("execute_code", {"code": text}).answer in ANSWERS
+
+
+@given(st.text(), st.sampled_from(["read_file", "write_file", "patch", "search_files", "other"]))
+@example("\ud800", "patch")
+@example("\x00", "write_file")
+@example("a" * 5000, "write_file")
+def test_any_path(text, tool):
+    arguments = {"path": text, "patch": text, "content": text}
+    assert GATE.decide(tool, arguments).answer in ANSWERS
+
+
+@given(st.sampled_from([command for command, _ in REFUSED]), SPACED)
+def test_nothing_put_after_it_makes_a_refused_command_allowed(command, text):
+    assert GATE.decide("terminal", {"command": f"{command}\n{text}"}).answer != "allow"
