@@ -34,7 +34,7 @@ _FIELDS = {
 _SIZES = {"minute": 60, "hour": 24, "day-of-month": 31, "month": 12, "day-of-week": 7}
 _DISTANCES = {"minute": ("m", 60), "hour": ("h", 3_600), "day-of-month": ("d", 86_400)}
 _EARLIEST = datetime(1970, 1, 1)  # noqa: DTZ001 - cronsim wants one; local times have no zone
-_YEARS = 50
+YEARS_AHEAD = 50
 """No expression has a longer pause: the 29th of February is a Monday after 40 years at most."""
 _DAY = timedelta(days=1)
 
@@ -63,7 +63,7 @@ class Cron(Struct, frozen=True, kw_only=True):
         return day.month in self.sim.months and self.sim.match_day(day)
 
     def _following_day(self, day: date) -> date | None:
-        last = day.year + _YEARS
+        last = day.year + YEARS_AHEAD
         day += _DAY
         while not self._has(day):
             if day.month in self.sim.months:

@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 from journeyman.records.job import Schedule
 from journeyman.schedule.timing.clocks import find_change, instant, reading
-from journeyman.schedule.timing.cron import Cron, read_cron
+from journeyman.schedule.timing.cron import YEARS_AHEAD, Cron, read_cron
 from journeyman.schedule.timing.zones import find_zone
 
 COUNTED = 10_000
 """Missed times are counted so far."""
 
 _NEAR_S = 2 * 86_400
+_YEAR_S = 366 * 86_400
 """More than any clock change moves the clocks, less than there is between two of them."""
 _SECOND = timedelta(seconds=1)
 
@@ -98,9 +99,10 @@ def _by_the_clock(cron: Cron, zone: ZoneInfo, after: int) -> int | None:
 
 def _by_real_time(cron: Cron, zone: ZoneInfo, after: int) -> int | None:
     """Whenever the clocks show one of the times, as often as they show it."""
+    last = after + YEARS_AHEAD * _YEAR_S
     shown = reading(after, zone)
     local = cron.following(shown)
-    while local is not None:
+    while local is not None and after < last:  # some times are always skipped: 02:30 on one day
         at = after + round((local - shown).total_seconds())
         change = find_change(after, min(at, after + _NEAR_S), zone)
         if change is not None:

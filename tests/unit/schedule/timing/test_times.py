@@ -138,6 +138,11 @@ def instants(draw: st.DrawFn, zone: str) -> float:
     return around + draw(st.integers(-5 * 3600, 5 * 3600) | st.floats(-2 * DAY, 2 * DAY))
 
 
+def test_times_that_the_clocks_always_skip_never_come() -> None:
+    """On the last Sunday of March, Berlin has no hour from two to three."""
+    assert following(cron("*/7 2 * 3 7L", "Europe/Berlin"), YEAR[0]) is None
+
+
 @given(st.data(), st.sampled_from(ZONES), expressions, st.integers(1, 9 * 3600))
 def test_the_times_are_the_same_from_wherever_one_begins(
     data: st.DataObject, zone: str, expression: str, earlier: int
