@@ -666,7 +666,7 @@ TRICKS: tuple[str, ...] = (
     # Terminals and the process that started the shell.
     "cat /dev/pts/0",
     "dd if=/dev/tty1 of=typed",
-    "cat /proc/1234/fd/0",
+    "cat /proc/99999999/fd/0",
     "cat /dev/input/event0",
     "kill -9 $PPID",
     "kill -TERM -- -$PPID",
