@@ -75,7 +75,7 @@ def forget(
             )
         if dry_run:
             raise click.UsageError(
-                "--undo changes nothing that is learned; run it without --dry-run."
+                "--undo cannot be tried with --dry-run. `journeyman forget --list` shows what it would undo."
             )
         _tell_undone(journeyman, journeyman.unforget(target, **where), as_json=as_json)
         return

@@ -114,7 +114,7 @@ class Redactor:
         for value, shown in self._remembered.items():
             if value in done:
                 done = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", shown, done)
-        for name in sorted(self._names, key=len, reverse=True) if self._names else ():
+        for name in sorted(self._names, key=lambda name: (-len(name), name)) if self._names else ():
             if name in done:
                 done = as_a_word(name).sub(self.put("user", name), done)
         if done is not text and _is_json(text) and not _is_json(done):

@@ -195,9 +195,9 @@ def _is_broken(left: str, right: str) -> bool:
 
 def _rows(text: str, hits: Hits, *, broken: View | None = None) -> Iterator[Ranked]:
     families = table().family
-    for number, places in hits.rows.items():
+    for number, places in sorted(hits.rows.items()):
         if number >= len(families):
-            continue
+            break
         row = families[number]
         rank = 2 if row.check else 1
         for found in _matches(row, text, places):
@@ -291,8 +291,10 @@ def _hits(text: str) -> Hits:
     return Hits(rows, names, secrets)
 
 
-def _cases(word: str) -> set[str]:
-    return {word, word.lower(), word.upper(), word.capitalize(), word.title()}
+def _cases(word: str) -> dict[str, None]:
+    """The cases in which people write a word, in an order that is the same in every process."""
+    cases = (word, word.lower(), word.upper(), word.capitalize(), word.title())
+    return dict.fromkeys(cases)
 
 
 @cache
