@@ -446,9 +446,9 @@ class Journeyman:
     ) -> int:
         if workers == 1:
             return self._learning.run(progress, project=project)
-        from journeyman.worker_pool import worker_pool
+        from journeyman.worker_pool import WorkerPool
 
-        pool = worker_pool(workers)
+        pool = WorkerPool(workers)
         try:
             return self._learning.run(progress, pool, project=project)
         finally:

@@ -174,8 +174,8 @@ CASES = {
     "an_answer_that_never_ends": Case(
         script=(looks_once(),),
         always=never_ends(),
-        options=("--seconds", "1"),
-        says=("Stopped at a limit", "limit of 1 seconds is reached"),
+        options=("--seconds", "3"),
+        says=("Stopped at a limit", "limit of 3 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,
@@ -183,8 +183,8 @@ CASES = {
     "no_answer_at_all": Case(
         script=(looks_once(),),
         always=waits(),
-        options=("--seconds", "1"),
-        says=("Stopped at a limit", "limit of 1 seconds is reached"),
+        options=("--seconds", "3"),
+        says=("Stopped at a limit", "limit of 3 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,

@@ -45,7 +45,8 @@ def act(progress):
     if event == "kill":
         sys.setprofile(count_calls)
     elif event == "kill worker":
-        multiprocessing.active_children()[0].kill()
+        for worker in multiprocessing.active_children()[:1]:  # none is left once one was killed
+            worker.kill()
     elif event == "wait":
         print("learning", flush=True)
         signal.pause()

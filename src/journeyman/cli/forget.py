@@ -75,7 +75,7 @@ def forget(
             )
         if dry_run:
             raise click.UsageError(
-                "--undo cannot be tried with --dry-run. `journeyman forget --list` shows what it would undo."
+                "--undo has no --dry-run. `journeyman forget --list` shows what can be undone."
             )
         _tell_undone(journeyman, journeyman.unforget(target, **where), as_json=as_json)
         return

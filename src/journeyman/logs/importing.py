@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -172,17 +172,16 @@ class Import:
             return
         # Loaded here, because mostly nothing is new.
         from journeyman.logs.parsing import parse  # noqa: PLC0415
-        from journeyman.worker_pool import worker_pool  # noqa: PLC0415
+        from journeyman.worker_pool import WorkerPool  # noqa: PLC0415
 
         ahead = {one.path for one in new if one.size <= _LONGEST_AHEAD_BYTES}
         waiting: deque[tuple[_Candidate, _Parsed]] = deque()
-        pool = worker_pool(self._workers)
+        pool = WorkerPool(self._workers)
         try:
             for one in candidates:
                 parsed = None
                 if one.path in ahead:
-                    with suppress(BrokenExecutor):  # a worker was killed: it is read here then
-                        parsed = pool.submit(parse, str(one.path), self._place, self._source)
+                    parsed = pool.submit(parse, str(one.path), self._place, self._source)
                 waiting.append((one, parsed))
                 if len(waiting) > _LOGS_AHEAD:
                     yield waiting.popleft()
@@ -322,7 +321,7 @@ def _events(parsed: _Parsed) -> Iterator[LogEvent] | None:
     """What a worker read; None where the log has to be read here."""
     try:
         packed = None if parsed is None else parsed.result()
-    except BrokenExecutor:
+    except BrokenExecutor:  # the worker was killed
         return None
     if packed is None:
         return None
