@@ -19,12 +19,19 @@ _CODES = frozenset(code.replace(" ", "") for code in _NAMES.code)
 _GLUED_PASS = frozenset(owner + end for owner in _NAMES.owners_of_pass for end in ("pass", "pw"))
 _GLUED_KEYS = frozenset(owner + "key" for owner in _NAMES.owners_of_key)
 
+PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):(\d{1,9})>")
+"""What stands in the place of a secret."""
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*")
 
 
 @lru_cache(maxsize=4096)
 def place_of(name: str) -> Place | None:
-    """The kind of place that a name marks; None for an ordinary one."""
+    """The kind of place that a name marks; None for an ordinary one, and for one in which a secret
+    was replaced: redacting again must change nothing.
+    """
+    if "<" in name and PLACEHOLDER.search(name):
+        return None
     if not name.isascii() and name.lower().endswith(_NAMES.foreign_password):
         return "password"
     words = [word.lower() for word in _WORD.findall(name[-80:])]

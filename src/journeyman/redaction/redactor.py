@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from journeyman.redaction.assignments import SCHEME
-from journeyman.redaction.key_names import NAMING, VALUE_NAMES, Place, place_of, place_of_value
+from journeyman.redaction.key_names import (
+    NAMING,
+    PLACEHOLDER,
+    VALUE_NAMES,
+    Place,
+    place_of,
+    place_of_value,
+)
 from journeyman.redaction.people import as_a_word, is_card
 from journeyman.redaction.scanner import find_secrets
-from journeyman.redaction.values import (
-    FAMILIES,
-    PLACEHOLDER,
-    Found,
-    is_secret,
-    looks_random,
-    refers,
-)
+from journeyman.redaction.values import FAMILIES, Found, is_secret, looks_random, refers
 
 _PASSES = 20
 _PASSES_OF_LONG_TEXTS = 4
@@ -163,7 +163,8 @@ class Redactor:
 
     def _number(self, value: float, place: Place | None) -> Any:
         digits = str(value)
-        if place is not None and place in self.number_places and self.is_hidden(digits, place):
+        can_be_secret = digits.isdigit() and place in self.number_places  # as in a text
+        if place is not None and can_be_secret and self.is_hidden(digits, place):
             return self.hide(FAMILIES[place], digits, place)
         if self._people and isinstance(value, int) and is_card(digits):
             return self.hide("card", digits)

@@ -20,7 +20,7 @@ from ahocorasick_rs import AhoCorasick, Implementation
 
 from journeyman.redaction.assignments import find_assigned, find_in_secrets
 from journeyman.redaction.families import Family, compiled, table
-from journeyman.redaction.key_names import place_of
+from journeyman.redaction.key_names import PLACEHOLDER, place_of
 from journeyman.redaction.normaliser import (
     View,
     find_base64,
@@ -30,13 +30,7 @@ from journeyman.redaction.normaliser import (
     view_of,
 )
 from journeyman.redaction.people import find_people, is_home, is_personal
-from journeyman.redaction.values import (
-    PLACEHOLDER,
-    Found,
-    looks_generated,
-    looks_random,
-    refers,
-)
+from journeyman.redaction.values import Found, looks_generated, looks_random, refers
 
 _SHORTEST = 5
 _REMEMBERED = 4_096

@@ -5,7 +5,7 @@ or a stand-in for one. References are what makes an example worth learning, so t
 import re
 from typing import NamedTuple
 
-from journeyman.redaction.key_names import Place, place_of
+from journeyman.redaction.key_names import PLACEHOLDER, Place, place_of
 
 
 class Found(NamedTuple):
@@ -30,9 +30,6 @@ FAMILIES: dict[Place, str] = {
     "phone": "phone",
     "card": "card",
 }
-
-PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):(\d{1,9})>")
-"""What stands in the place of a secret."""
 
 _TAME = r"(?:[^\d]|\d{1,2}(?![A-Za-z\d]))"
 """No digit before a letter, as in `Tr0ub4dor`: so are names written, and few passwords."""

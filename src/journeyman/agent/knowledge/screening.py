@@ -5,8 +5,8 @@ What secrets and orders look like is for `redaction`; here one text is held agai
 import re
 
 from journeyman.redaction.instructions import find_suspicion
+from journeyman.redaction.key_names import PLACEHOLDER
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import PLACEHOLDER
 from journeyman.text.invisible import FILLERS
 
 PERSONAL = frozenset(("user", "email", "phone"))

@@ -17,7 +17,7 @@ from jsonschema import validators
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from journeyman.redaction.values import PLACEHOLDER
+from journeyman.redaction.key_names import PLACEHOLDER
 from journeyman.templates.schemas.listed_parameters import ListedParameters
 from journeyman.templates.schemas.tool_shapes import Schema
 
