@@ -119,20 +119,19 @@ def run(
             f"No price is known for {agent.model.name}, so a limit on cost cannot hold; "
             "--tokens can."
         )
-    with agent:
-        with _stoppable(watching.tell) as cancelled:
-            watching.start(agent.model)
-            hooks: dict[str, Any] = {"on_step": see, "on_text": watching.hear}
-            hooks["cancelled"] = cancelled
-            if resume is None:
-                turn = agent.run_conversation(said, **hooks)
-            else:
-                turn = agent.resume(resume, said, **hooks)
+    with _stoppable(watching.tell) as cancelled, agent:
+        watching.start(agent.model)
+        hooks: dict[str, Any] = {"on_step": see, "on_text": watching.hear}
+        hooks["cancelled"] = cancelled
+        if resume is None:
+            turn = agent.run_conversation(said, **hooks)
+        else:
+            turn = agent.resume(resume, said, **hooks)
         if as_json:
             asked.print_json(_told(turn, steps, journeyman.judge))
         else:
             watching.end(turn)
-        watching.reviewing(agent.wait_for_review, agent.close)
+        watching.reviewing(agent.wait_for_review, cancelled)
     ctx.exit(0 if turn.completed else 1)
 
 
@@ -171,7 +170,9 @@ def _asking(watching: Watching) -> Callable[[Question], bool | None]:
 
 @contextmanager
 def _stoppable(tell: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C asks the agent to stop in order; the second stops it."""
+    """The first Ctrl-C asks the agent, or the review of its turn, to stop in order; the second
+    stops it.
+    """
     asked_to: list[bool] = []
 
     def stop(_number: int, _frame: object) -> None:

@@ -22,6 +22,7 @@ from journeyman.records import Call, Verdict
 from journeyman.templates.shown.opening import Opening
 
 _TAIL = 60
+_WAITED_S = 0.1
 _TOLD: dict[Stop, str] = {
     "turns": "Stopped at a limit.",
     "tokens": "Stopped at a limit.",
@@ -105,16 +106,14 @@ class Watching:
         ]
         self._console.print(Text(f"\nsession {turn.session}: {', '.join(used)}", style="dim"))
 
-    def reviewing(self, wait: Callable[[float | None], bool], cancel: Callable[[], None]) -> None:
+    def reviewing(self, wait: Callable[[float | None], bool], skipped: Callable[[], bool]) -> None:
         """Wait for the review of the turn, for as long as the user does."""
         self._stop()
         if wait(0.0):
             return
-        try:
-            with shown.waiting("reviewing the turn; Ctrl-C skips it"):
-                wait(None)
-        except KeyboardInterrupt:
-            cancel()
+        with shown.waiting("reviewing the turn; Ctrl-C skips it"):
+            while not skipped() and not wait(_WAITED_S):
+                pass
 
     def tell(self, line: str) -> None:
         """A line for the person, beside the answer."""
