@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from journeyman.logs.registry import Readers
     from journeyman.models.model import Model
     from journeyman.playbook_files import PlaybookFiles
-    from journeyman.records.forgotten import Forgotten
+    from journeyman.records.kept_out import Forgotten
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport

@@ -25,7 +25,7 @@ from journeyman.records import (
     Template,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.records.forgotten import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.kept_out import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.store import Store
 
 RULES = "r1"

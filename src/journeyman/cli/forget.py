@@ -12,7 +12,7 @@ from rich.text import Text
 from journeyman.cli import asked, shown
 from journeyman.journeyman import Journeyman
 from journeyman.records import SessionId
-from journeyman.records.forgotten import Forgotten
+from journeyman.records.kept_out import Forgotten
 
 _NAMED = 5
 
@@ -67,6 +67,8 @@ def forget(
     if listing:
         _list(journeyman, as_json=as_json)
         return
+    if not (target or session or project or source or matching is not None):
+        raise click.UsageError("Say what to forget: a session, a project, a source, or --matching.")
     where: dict[str, Any] = {"session": session, "project": project, "source": source}
     if undo:
         if matching is not None:

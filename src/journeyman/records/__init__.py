@@ -14,9 +14,15 @@ from journeyman.records.episode import (
     Mistake,
     SearchKeys,
 )
-from journeyman.records.forgotten import Forgotten, ForgottenSession
 from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
-from journeyman.records.kept_out import KeptOut, KeptOutKind
+from journeyman.records.kept_out import (
+    Forgotten,
+    ForgottenSession,
+    KeptOut,
+    KeptOutKind,
+    Quarantined,
+    QuarantineState,
+)
 from journeyman.records.knowledge import (
     EntryChange,
     FileChange,
@@ -36,7 +42,6 @@ from journeyman.records.pattern import (
     PatternType,
     Step,
 )
-from journeyman.records.quarantine import Quarantined, QuarantineState
 from journeyman.records.session import (
     Lineage,
     LineageKind,

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import MinedSession, Pattern, SessionId, Step, Template
-from journeyman.records.forgotten import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.kept_out import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.counting import bump, mine_again, recount, wait_for_learners
 from journeyman.store.engine import explained, writing
 from journeyman.store.episodes import Facts

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from journeyman.records import Message, SessionId
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
-from journeyman.records.forgotten import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.kept_out import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.store import Store
 from journeyman.store.text_match import TextMatch
 from journeyman.templates.mining.own_openings import after_opening
