@@ -36,7 +36,7 @@ def skills_of(pattern: Pattern) -> tuple[str, ...]:
     return tuple(dict.fromkeys(skill_of(step.tool, step.arguments) for step in pattern.steps))
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=2_048)
 def skill_of(tool: str, arguments: str) -> str:
     """The skill of one call."""
     if _SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):

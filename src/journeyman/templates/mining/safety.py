@@ -142,14 +142,14 @@ def _without_placeholders(text: str) -> str:
     return _PLACEHOLDER.sub(r"\1", text) if "<" in text else text
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _places(folder: str) -> Places:
     workspace = folder if folder.startswith("/") else _NOWHERE
     home = _HOME.match(workspace)
     return Places(Path(workspace), Path(home[0] if home else _NOBODY), foreign=True)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _judge(folder: str) -> Judge:
     return Judge(_places(folder), lambda _: None)
 

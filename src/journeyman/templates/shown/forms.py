@@ -182,7 +182,7 @@ def _sendable(text: str, if_empty: str) -> str:
     return sendable_text(text) if text.strip() else if_empty
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=2_048)
 def _sendable_arguments(text: str) -> str | None:
     """The arguments as short JSON text; None if they are no JSON object that hosts can read."""
     try:
