@@ -34,7 +34,7 @@ import msgspec
 
 from journeyman import Journeyman
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.submitting import prepare, submit
+from journeyman.confirm.requests import prepare, submit
 from journeyman.records.confirmation import Confirmation, Submission
 
 AGENTS, APPROVERS = 5, 4
@@ -437,7 +437,7 @@ def asked_earlier(home: Path, book: Book, agent: str, *, first_due_s: float) -> 
             )
             at = now - _SHORTEST_S + first_due_s + number / 4
             with store.writing(at) as ledger:
-                submit(ledger, policy, prepare(wish, policy, {}))
+                submit(ledger, policy, wish, prepare(wish, policy))
         for card in store.list():
             book.cards[card.id] = Card(
                 id=card.id,

@@ -36,7 +36,7 @@ import uvloop
 from litestar import Litestar, post
 
 from journeyman import Journeyman
-from journeyman.confirm.server.bodies import NewConfirmation
+from journeyman.confirm.schemas import NewConfirmation
 
 _AGENTS = 8
 _APPROVERS = 8

@@ -22,7 +22,7 @@ import msgspec
 from rich.console import Console
 
 from journeyman import Journeyman
-from journeyman.cli.foresight_shown import show
+from journeyman.cli.foresight import show
 
 
 def main() -> None:

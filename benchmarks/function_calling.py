@@ -39,7 +39,7 @@ from journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.models.model import Reply
 from journeyman.reliability.rates import wilson
-from journeyman.templates.small_models import SMALL_MODEL_EXAMPLES
+from journeyman.templates.defaults import SMALL_MODEL_EXAMPLES
 
 _CATEGORY = "BFCL_v4_multi_turn_base.json"
 _FUNCTIONS = {

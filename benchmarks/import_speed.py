@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 from journeyman.testing.claude_code_log import encode_lines, transcribe
-from journeyman.testing.corpus import play_all
-from journeyman.testing.scripts import claude_code_scripts
+from journeyman.testing.corpus import play_all, scripts
 
 _SPREAD = 2_654_435_761
 """Odd, so that multiplying by it modulo 2**32 never gives the same stamp twice."""
@@ -42,7 +41,8 @@ def write_large_claude_log(path: Path, size_bytes: int) -> int:
     The scripts are played once. Every id of a session contains its stamp, so a copy with fresh
     ids is one replacement of text. Returns the number of sessions.
     """
-    transcripts = [transcribe(played) for played in play_all(claude_code_scripts())]
+    sample = [one for one in scripts() if one.source == "claude"]
+    transcripts = [transcribe(played) for played in play_all(sample)]
     texts = [(encode_lines(t.main), t.stamp.encode()) for t in transcripts]
     written = sessions = 0
     with path.open("wb") as file:

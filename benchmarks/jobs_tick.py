@@ -20,31 +20,24 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
+from journeyman.jobs.runner import JobRunner
+from journeyman.jobs.scheduler import Scheduler
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
-from journeyman.schedule.scheduler import Scheduler
-from journeyman.store.job_tables import job_runs, jobs
-from journeyman.store.jobs import run_values, standing
+from journeyman.store.job_tables import job_runs, job_values, jobs, run_values
+from journeyman.store.rows import parts
 from journeyman.store.store import Store
-from journeyman.store.values import json_text, parts
 
 NOW = 1_800_000_000.0
 _RUNS = 5
 
 
-class Nothing:
+class Nothing(JobRunner):
     """The work of jobs that are never due."""
 
-    def work(
-        self,
-        job: Job,
-        run: Run,  # noqa: ARG002
-        cancelled: Callable[[], bool],  # noqa: ARG002
-        *,
-        is_own: Callable[[], bool],  # noqa: ARG002
-    ) -> Run:
-        raise AssertionError(f"{job.name} was not due")
+    def __init__(self) -> None:
+        """It needs nothing."""
 
-    def announce(self, job: Job, run: Run) -> Run:  # noqa: ARG002
+    def work(self, job: Job, *_given: object, **_more: object) -> Run:
         raise AssertionError(f"{job.name} was not due")
 
 
@@ -80,9 +73,7 @@ def ended(made: list[Job]) -> list[Run]:
 
 
 def fill(store: Store, made: list[Job]) -> None:
-    rows = [
-        {"id": job.id, "name": job.name, "body": json_text(job), **standing(job)} for job in made
-    ]
+    rows = [job_values(job) for job in made]
     with store._engine.begin() as connection:  # noqa: SLF001
         for part in parts(rows):
             connection.execute(jobs.insert(), list(part))
@@ -113,7 +104,7 @@ def ticks(url: str, made: list[Job], times: int) -> list[float]:
 
     with Store(url) as store:
         fill(store, made)
-        scheduler = Scheduler(store.jobs, store.job_claims, Nothing(), holder="one", clock=clock)
+        scheduler = Scheduler(store.jobs, Nothing(), holder="one", clock=clock)
         return timed(scheduler.tick, times)
 
 

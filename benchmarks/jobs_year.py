@@ -34,11 +34,12 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from journeyman.jobs.runner import JobRunner
+from journeyman.jobs.scheduler import Scheduler
+from journeyman.jobs.schedules import read_schedule
+from journeyman.jobs.times import following
 from journeyman.records.errors import JourneymanError
 from journeyman.records.job import Job, JobId, Run
-from journeyman.schedule.scheduler import Scheduler
-from journeyman.schedule.timing.reading import read_schedule
-from journeyman.schedule.timing.times import following
 from journeyman.store.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -88,12 +89,12 @@ EVERYWHERE = (
     Row(text="45 1 * {m} {d}", times=("01:45",)),
     Row(text="15,45 2 * {m} {d}", times=("02:15", "02:45")),
     Row(text="*/30 1-2 * {m} 0", times=_each((1, 2), (0, 30)), weekdays=_SUNDAY, wild=True),
-    Row(text="every monday 9am", times=("09:00",), weekdays={0}, light=2),
+    Row(text="every monday 09:00", times=("09:00",), weekdays={0}, light=2),
     Row(text="every weekday 18:30", times=("18:30",), weekdays=_WORKDAYS, light=2),
-    Row(text="every sunday at 2:30am and 3:30am", times=("02:30", "03:30"), weekdays={6}, light=2),
-    Row(text="every month on the 1st at 9:30", times=("09:30",), days={1}, light=3),
-    Row(text="every month on the 31st at 0:15", times=("00:15",), days={31}, light=2),
-    Row(text="every day at 1:30am", times=("01:30",), repeat=100, light=2),
+    Row(text="30 2,3 * * 0", times=("02:30", "03:30"), weekdays={6}, light=2),
+    Row(text="30 9 1 * *", times=("09:30",), days={1}, light=3),
+    Row(text="15 0 31 * *", times=("00:15",), days={31}, light=2),
+    Row(text="every day 1:30", times=("01:30",), repeat=100, light=2),
     Row(text="{skipped}"),
 )
 SINGLE = (
@@ -250,7 +251,7 @@ it does so.
 """
 
 
-class Diary:
+class Diary(JobRunner):
     """The work of all jobs: a line when it begins, one when it ends."""
 
     def __init__(
@@ -268,14 +269,7 @@ class Diary:
     def note(self, *words: object) -> None:
         os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
 
-    def work(
-        self,
-        job: Job,
-        run: Run,
-        cancelled: Callable[[], bool],  # noqa: ARG002
-        *,
-        is_own: Callable[[], bool],  # noqa: ARG002
-    ) -> Run:
+    def work(self, job: Job, run: Run, *_given: object, **_more: object) -> Run:
         self.note("begin", os.getpid(), job.id, run.due_at)
         self._halt(_BEGUN)
         if self._longest_s:
@@ -317,7 +311,6 @@ def be_scheduler(place: Place, number: int) -> None:
     with Store(place.url) as store:
         scheduler = Scheduler(
             store.jobs,
-            store.job_claims,
             diary,
             holder=f"{number}:{os.getpid()}",
             clock=lambda: clock.now,
@@ -455,7 +448,6 @@ def plain(place: Place, planned: Sequence[Planned], *, seed: int = 1) -> Result:
             store.jobs.add(one.job)
         scheduler = Scheduler(
             store.jobs,
-            store.job_claims,
             diary,
             holder="one",
             clock=lambda: clock.now,

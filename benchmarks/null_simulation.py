@@ -16,9 +16,8 @@ from scipy.special import betaincinv
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.comparison import Comparison, compare
-from journeyman.reliability.differences import Difference, fisher_exact, newcombe
 from journeyman.reliability.learning import Learning, learning
-from journeyman.reliability.rates import wilson
+from journeyman.reliability.rates import Difference, fisher_exact, newcombe, wilson
 
 Random = np.random.Generator
 

@@ -28,9 +28,8 @@ import numpy as np
 from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
 from journeyman.records import CommandUse, Episode, MinedSession, SearchKeys, SessionId, Step
-from journeyman.templates.cost import tokens_of
-from journeyman.templates.examples import call_text, episode_pattern
-from journeyman.templates.selecting.words import words
+from journeyman.templates.examples import call_text, episode_pattern, tokens_of
+from journeyman.templates.ranking import words
 
 _VERBS = ("cancel", "book", "change", "find", "update", "refund", "print", "check", "merge", "test")
 _THINGS = (

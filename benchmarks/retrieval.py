@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from journeyman.embeddings.embedder import Embedder
-from journeyman.templates.selecting.bm25 import Bm25
-from journeyman.templates.selecting.ranking import Index
-from journeyman.templates.selecting.words import compounds, words
+from journeyman.templates.ranking import Bm25, Index, task_words, words
 
 _FIRST = 5
 _RANK_OFFSET = 60
@@ -62,7 +60,7 @@ def searches(requests: list[str], actions: list[str]) -> dict[str, Search]:
 
     def ours(task: str) -> Order:
         vector = embedder.embed([task])[0]
-        found = index.nearest(vector, words(task), compounds(task), most=len(index))
+        found = index.nearest(vector, task_words(task), most=len(index))
         return np.array([one.row for one in found])
 
     def by_words(task: str) -> Order:

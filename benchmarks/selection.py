@@ -24,15 +24,13 @@ import numpy as np
 from journeyman import Journeyman
 from journeyman.embeddings.embedder import Embedder
 from journeyman.records import Episode, Message, SessionId
-from journeyman.templates.cost import tokens_of_note
 from journeyman.templates.defaults import MOST_PATTERNS
-from journeyman.templates.examples import call_text
+from journeyman.templates.examples import call_text, tokens_of_note
 from journeyman.templates.experience import Experience
 from journeyman.templates.openings import Openings
-from journeyman.templates.selecting.bm25 import Bm25
-from journeyman.templates.selecting.selection import Limits
-from journeyman.templates.selecting.words import words
-from journeyman.templates.shown.opening_wording import note
+from journeyman.templates.ranking import Bm25, words
+from journeyman.templates.selection import Limits
+from journeyman.templates.shown.wording import note
 
 _FIRST = 15
 
@@ -113,10 +111,7 @@ def main() -> None:
         tasks = runs_by_task(journeyman)
         store = journeyman._store  # noqa: SLF001 - episodes are chosen here
         rows = store.episodes.rows()
-        episodes = {
-            row.row: episode
-            for row, episode in zip(rows, store.episodes.at([row.row for row in rows]), strict=True)
-        }
+        episodes = store.episodes.by_row([row.row for row in rows])
         openings = Openings(store, embedder)
         for runs in tasks.values():
             needed = frozenset[str]().union(*(run.used_well for run in runs))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from journeyman import Journeyman
-from journeyman.agent.limits import Limits
+from journeyman.agent.turn import Limits
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.testing import write_lists
 

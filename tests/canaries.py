@@ -11,12 +11,31 @@ from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote
 
+from journeyman.redaction import families
 from journeyman.redaction.families import table
 
 MIX = "aB3dE6gH9k"
 HEX = "0a1b2c3d4e5f6789"
 PASSWORD = "hunter2" * 2
 KEY_LINES = "\\n".join(["MIIE" + "aB3d" * 15] * 3)
+
+_SEQUENCES = {
+    "mix": "aB3dE6gH9k",
+    "hex": "0a1b2c3d4e5f6789",
+    "upper": "A1B2C3D4E5F6G7H8",
+    "digit": "1234567890",
+    "lower": "a2c3d4e5f6g7h8j9",
+}
+_FORMULA = re.compile(r"\{(mix|hex|upper|digit|lower)(\d{1,4})\}")
+
+
+def sample(row: families.Family) -> str:
+    """The example of a row with its formulas written out."""
+    return _FORMULA.sub(
+        lambda found: (_SEQUENCES[found[1]] * (int(found[2]) // 10 + 1))[: int(found[2])],
+        row.example,
+    )
+
 
 # What must be gone, and the text in which it is planted.
 CANARIES: dict[str, tuple[str, str]] = {
@@ -160,7 +179,7 @@ class Family(NamedTuple):
 def families() -> list[Family]:
     """Every family that the product knows by its form."""
     return [
-        Family(f"{row.id}-{number}", row.pattern, row.sample, has_fixed_length=row.length > 0)
+        Family(f"{row.id}-{number}", row.pattern, sample(row), has_fixed_length=row.length > 0)
         for number, row in enumerate(table().family)
         if not row.check and row.id != "private_key"
     ]

@@ -10,6 +10,7 @@ an event loop of the test's own, with a clock that stands still until the test m
 What is refused where a test expects none fails the test.
 """
 
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,21 +19,25 @@ from typing import Any
 from tests import databases
 
 from journeyman.confirm import credentials
-from journeyman.confirm.answers import Accepted, Ballot, Granted
+from journeyman.confirm.credentials import Link
 from journeyman.confirm.policy import Policy
+from journeyman.confirm.schemas import Accepted, Ballot, Granted, LoggedIn
 from journeyman.confirm.service import Service
 from journeyman.records.confirmation import (
     AuditEntry,
     AuditKind,
     Confirmation,
+    ConfirmationId,
     Credential,
     Refusal,
     Submission,
 )
+from journeyman.store.confirmations import Ledger
 from journeyman.store.store import Store
 
 EVERYTHING = Policy(rate_limit=100_000, requester_limit=100_000)
 """The built-in rules, and nobody is limited."""
+NOW = 1_800_000_000.125
 LOOK_S = 0.05
 """How often a service of a test looks for what others wrote."""
 
@@ -64,7 +69,7 @@ class Core:
         """An agent. Asking again gives the same one."""
         if name not in self._known:
             with self.store.confirmations.writing(self.clock()) as ledger:
-                made = credentials.add_agent(ledger, name, "test", owner)
+                made = credentials.add_agent(ledger, name, owner, by="test")
             self._known[name], self.secrets[name] = made
         return self._known[name]
 
@@ -72,7 +77,7 @@ class Core:
         """A person who may decide. Asking again gives the same one."""
         if name not in self._known:
             with self.store.confirmations.writing(self.clock()) as ledger:
-                made = credentials.add_approver(ledger, name, "test")
+                made = credentials.add_approver(ledger, name, by="test")
             self._known[name], self.secrets[name] = made
         return self._known[name]
 
@@ -133,6 +138,34 @@ async def confirm_core(
             yield Core(service, store, clock)
         finally:
             await service.stop()
+
+
+def a_card(number: int = 1, **facts: Any) -> Confirmation:
+    """A card that waits, as a record."""
+    id_ = f"{number:032x}"
+    given = {
+        "id": ConfirmationId(id_),
+        "short_id": id_[:6],
+        "action": "send_mail",
+        "tier": "ask",
+        "rule": "r",
+        "description": "d",
+        "details": {},
+        "requester": "builder",
+        "nonce": "n",
+        "submitted_digest": "sha256:a",
+        "digest": "sha256:a",
+        "created_at": NOW,
+        "expires_at": NOW + 300,
+    }
+    return Confirmation(**{**given, **facts})
+
+
+def viewing_of(ledger: Ledger, card: str) -> Credential:
+    """A session that a link opened, which may look at one card."""
+    opened = credentials.open_link(ledger, Link(nonce=secrets.token_hex(8), confirmation=card))
+    assert isinstance(opened, LoggedIn)
+    return opened.credential
 
 
 def refused_as(answer: object) -> str:

@@ -14,7 +14,7 @@ is a client at the page's port that has logged in. Everything has stopped when t
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import BadStatusLine, HTTPResponse
@@ -27,13 +27,12 @@ from tests import databases
 from tests.confirm_core import LOOK_S
 
 from journeyman.confirm import credentials
-from journeyman.confirm.policy_file import read_policy
-from journeyman.confirm.server.apps import HEARTBEAT_S, Ports
-from journeyman.confirm.server.doors import BODY_WITHIN_S
+from journeyman.confirm.options import Options
+from journeyman.confirm.policy import read_policy
+from journeyman.confirm.server.http_protocol import Timeouts
 from journeyman.confirm.server.serving import Serving
 from journeyman.confirm.service import Service
 from journeyman.records.confirmation import Confirmation, Credential
-from journeyman.store.ledger import Ledger
 from journeyman.store.store import Store
 
 
@@ -51,11 +50,11 @@ class ConfirmServer:
 
     @property
     def url(self) -> str:
-        return self.serving.agents_url
+        return self.serving.options.agents_url
 
     @property
     def page_url(self) -> str:
-        return self.serving.page_url
+        return self.serving.options.shown_page_url
 
     # Credentials, made as the command line makes them. Asking again gives the same secret.
 
@@ -70,7 +69,7 @@ class ConfirmServer:
     def totp(self, name: str) -> str:
         """The secret of a new device for one-time codes."""
         with self.store.confirmations.writing(time.time()) as ledger:
-            return credentials.set_totp(ledger, name, "test")[1]
+            return credentials.set_totp(ledger, name, "test")[0]
 
     def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
         """Take a credential back, as another process does: it is in force within a second."""
@@ -85,11 +84,11 @@ class ConfirmServer:
         """A one-time link to look at a card."""
         return f"{self.page_url}/open#{self.service.signing.card_link(confirmation)}"
 
-    def _secret(self, name: str, add: Callable[[Ledger, str, str], tuple[Credential, str]]) -> str:
+    def _secret(self, name: str, add: Callable[..., tuple[Credential, str]]) -> str:
         with self._making:
             if name not in self._known:
                 with self.store.confirmations.writing(time.time()) as ledger:
-                    self._known[name] = add(ledger, name, "test")[1]
+                    self._known[name] = add(ledger, name, by="test")[1]
             return self._known[name]
 
     # Requests
@@ -204,16 +203,13 @@ def confirm_server(
     policy: str = "",
     rate_limit: int = 100_000,
     database: str = "",
-    ports: Ports | None = None,
-    page_hosts: Sequence[str] = (),
-    page_url: str = "",
     anonymous: bool = False,
-    body_within_s: float = BODY_WITHIN_S,
-    heartbeat_s: float = HEARTBEAT_S,
+    timeouts: Timeouts | None = None,
     clock: Callable[[], float] = time.time,
     told_new: Callable[[Confirmation], None] | None = None,
     told_settled: Callable[[Confirmation], None] | None = None,
     kind: type[Service] = Service,
+    **options: Any,
 ) -> Iterator[ConfirmServer]:
     """A service that runs in a thread of this process, for as long as the block lasts. `policy` is
     the text of its file; without it nobody is limited, so that tests do not disturb each other.
@@ -232,15 +228,8 @@ def confirm_server(
         )
         service.told_new = told_new or service.told_new
         service.told_settled = told_settled or service.told_settled
-        serving = Serving(
-            service,
-            ports=ports or Ports(agents=0, page=0),
-            page_hosts=page_hosts,
-            page_url=page_url,
-            anonymous=anonymous,
-            body_within_s=body_within_s,
-            heartbeat_s=heartbeat_s,
-        )
+        chosen = Options(**{"files": home, "policy": file, "port": 0, "page_port": 0, **options})
+        serving = Serving(service, chosen, anonymous=anonymous, timeouts=timeouts)
         with serving.in_thread():
             server = ConfirmServer(serving, service, store, home)
             try:

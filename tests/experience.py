@@ -6,7 +6,7 @@ from journeyman.embeddings.embedder import Embedder
 from journeyman.records import CommandUse, FileUse, Mistake, SessionId
 from journeyman.store.episodes import EpisodeRow, Facts
 from journeyman.templates.experience import Experience
-from journeyman.templates.selecting.words import words
+from journeyman.templates.ranking import words
 
 EMBEDDER = Embedder()
 

@@ -18,9 +18,9 @@ from typing import Any
 from tests.databases import database
 
 from journeyman import Journeyman
+from journeyman.jobs.guard import Route
 from journeyman.models.model import Model
 from journeyman.records.job import Run
-from journeyman.schedule.routing import Route
 from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import Line
 
@@ -71,7 +71,7 @@ class Desk:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def add(
-        self, prompt: str = "Look around.", schedule: str = "every day 9am", **more: Any
+        self, prompt: str = "Look around.", schedule: str = "every day 09:00", **more: Any
     ) -> str:
         """A job; its name."""
         given = {"workdir": self.workdir, "timezone": "UTC", "name": "watch", **more}
@@ -84,10 +84,10 @@ class Desk:
     def tick(self) -> list[Run]:
         """What a scheduler begins now, run to its end in this thread."""
         scheduler = self.jobs.scheduler(terminal=self.heard.append)
-        scheduler._start = lambda work: work()
+        scheduler.start = lambda work: work()
         scheduler.tick()
         scheduler.stop()
-        return [run for job in self.jobs.list() for run in self.jobs.runs(job.id, limit=1)]
+        return [run for job in self.jobs.list() for run in self.jobs.show(job.id, limit=1).runs]
 
     @property
     def asked(self) -> list[Any]:

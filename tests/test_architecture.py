@@ -24,15 +24,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("logs", "store", "embeddings", "models"),
     ("templates",),
     ("agent", "confirm"),
-    ("schedule",),
     ("settings", "testing"),
-    ("accounting", "diagnosis", "foresight", "judging", "playbook_files", "reports"),
+    ("accounting", "diagnosis", "foresight", "playbook_files", "reports"),
     (
         "warm_session",
         "confirm_making",
     ),  # a tool over what the facade offers: surfaces and agents are handed it
     ("agent_making",),  # puts an agent together from the rooms and the settings
-    ("job_making",),  # and jobs around it
+    ("jobs",),  # runs agents on time
     ("journeyman",),
     ("mcp",),
     ("cli",),  # the command line starts the other surfaces

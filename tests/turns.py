@@ -24,9 +24,9 @@ from journeyman.records import (
     ToolCall,
     join_calls,
 )
+from journeyman.templates.defaults import TRIVIAL_TOOLS
 from journeyman.templates.mining.miner import mine
-from journeyman.templates.mining.own_openings import is_own_call_id
-from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
+from journeyman.templates.shown.wording import is_own_call_id
 
 
 class Turn(NamedTuple):

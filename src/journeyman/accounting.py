@@ -1,24 +1,28 @@
-"""What sessions used and what it cost. The store adds up what was recorded; prices are handed in,
-for the calls whose cost nobody recorded. What is not known stays so: it is counted, never taken
-as zero.
+"""What sessions used and what it cost. Prices are handed in, for the calls whose cost nobody
+recorded. What is not known stays so: it is counted, never taken as zero.
 """
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from typing import NamedTuple, Protocol, Unpack, get_args
 
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import WrongInput
-from journeyman.records.usage import UsageBy, UsageLine, UsageReport
-from journeyman.redaction.records import redacted_record
-from journeyman.store.choosing import Chosen
+from journeyman.records.usage import LAST_MOMENT, UsageBy, UsageLine, UsageReport
+from journeyman.redaction.redactor import redacted_record
+from journeyman.store.session_filters import Chosen
 from journeyman.store.store import Store
-from journeyman.store.usage_sums import DAY_S, Shift, UsageSum
 
 _TOKENS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")
+_PROMPT = ("input_tokens", "cache_read_tokens", "cache_write_tokens")
+_DAY_S = 86_400
+
+PROMPT_SIZES = (32_000, 100_000, 128_000, 200_000, 256_000, 272_000, 512_000)
+"""Where providers begin to charge more for every token of a call. Calls on different sides of
+these are added up apart, so that the price of an average call is that of each."""
 
 
 class Prices(Protocol):
@@ -31,8 +35,25 @@ class Prices(Protocol):
     ) -> float | None: ...
 
 
+class _Alike(NamedTuple):
+    """What calls have in common that are added up. With `has_tokens` every call has its input and
+    output; `is_estimate` says that the recorder reckoned the cost.
+    """
+
+    key: str
+    model: str
+    day: date | None
+    size: int
+    has_cost: bool
+    is_estimate: bool
+    has_tokens: bool
+
+
 class _Priced(NamedTuple):
-    sum: UsageSum
+    """The sums of calls, of what is known, and their cost."""
+
+    sums: Counter[str]
+    has_tokens: bool
     cost_usd: float | None
     is_estimate: bool
 
@@ -67,83 +88,74 @@ class Accounting:
         """
         if by not in get_args(UsageBy):
             raise WrongInput(f"Usage is shown by {', '.join(get_args(UsageBy))}, not by {by!r}.")
-        found = self._store.accounts.sums(by, self._shifts, **chosen)
-        groups: defaultdict[str | int | None, list[_Priced]] = defaultdict(list)
-        for one in found.sums:
-            groups[one.key].append(self._priced(one))
-        lines = [
-            _line(_name(key), found.by_key.get(key, 0), priced) for key, priced in groups.items()
-        ]
+        sums = defaultdict[_Alike, Counter[str]](Counter)
+        having = defaultdict[str, set[int]](set)
+        for row in self._store.accounts.used(**chosen):
+            session, model, _, calls, origin, *counts, at, _, _ = row
+            used = dict(zip(Tokens.__struct_fields__, counts, strict=True))
+            # Who has tokens has called at least once, also where the recorder did not count.
+            calls = max(calls, 1)
+            day = self._day(at)
+            key = (day and day.isoformat()) or "" if by == "day" else getattr(row, by)
+            prompt = sum(used[name] or 0 for name in _PROMPT)
+            alike = _Alike(
+                key,
+                model,
+                day,
+                sum(prompt > size * calls for size in PROMPT_SIZES),
+                has_cost=used["cost_usd"] is not None,
+                is_estimate=origin == "estimated",
+                has_tokens=None not in (used["input_tokens"], used["output_tokens"]),
+            )
+            having[key].add(session)
+            found = sums[alike]
+            found["api_calls"] += calls
+            for name, value in used.items():
+                if value is not None:
+                    found[name] += value
+        groups = defaultdict[str, list[_Priced]](list)
+        for alike, found in sums.items():
+            groups[alike.key].append(self._priced(alike, found))
+        lines = [_line(key, len(having[key]), priced) for key, priced in groups.items()]
         everything = [priced for group in groups.values() for priced in group]
         report = UsageReport(
             by=by,
-            zone=self._zone_name,
-            sessions=found.sessions,
+            zone=str(self._zone or "/".join(dict.fromkeys(time.tzname))),
+            sessions=self._store.accounts.session_count(**chosen),
             rows=tuple(sorted(lines, key=_by_day if by == "day" else _by_cost)),
-            total=_line("", found.with_usage, everything),
+            total=_line("", len(set().union(*having.values())), everything),
         )
         return redacted_record(report)
 
-    @property
-    def _zone_name(self) -> str:
-        return "/".join(dict.fromkeys(time.tzname)) if self._zone is None else str(self._zone)
+    def _day(self, at: float | None) -> date | None:
+        """The local day of a time that a clock may have shown. A day of distance, so that no zone
+        sees it before 1970.
+        """
+        if at is None or not _DAY_S <= at < LAST_MOMENT:
+            return None
+        return datetime.fromtimestamp(at, self._zone).date()
 
-    def _priced(self, one: UsageSum) -> _Priced:
-        if one.tokens.cost_usd is not None:
-            return _Priced(one, one.tokens.cost_usd, one.is_estimate)
-        return _Priced(one, self._estimated(one) if one.has_tokens else None, is_estimate=True)
+    def _priced(self, alike: _Alike, sums: Counter[str]) -> _Priced:
+        if alike.has_cost:
+            return _Priced(sums, alike.has_tokens, sums["cost_usd"], alike.is_estimate)
+        cost = self._estimated(alike, sums) if alike.has_tokens else None
+        return _Priced(sums, alike.has_tokens, cost, is_estimate=True)
 
-    def _estimated(self, one: UsageSum) -> float | None:
+    def _estimated(self, alike: _Alike, sums: Counter[str]) -> float | None:
         """The price of the average call, as often as there were calls. Tokens are whole: what the
         average leaves over is a call of its own, at the price of a small one.
         """
-        at = None if one.day is None else one.day * DAY_S + DAY_S / 2
-        calls = one.api_calls
-        sums = {name: getattr(one.tokens, name) for name in _TOKENS}
-        known = {name: value for name, value in sums.items() if value is not None}
+        day, calls = alike.day, sums["api_calls"]
+        at = None
+        if day is not None:
+            at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
+        known = {name: sums[name] for name in _TOKENS if name in sums}
         average = Tokens(**{name: value // calls for name, value in known.items()})
         left = Tokens(**{name: value % calls for name, value in known.items()})
-        each = self._prices(one.model, average, at=at)
+        each = self._prices(alike.model, average, at=at)
         if each is None:
             return None
-        return each * calls + (self._prices(one.model, left, at=at) or 0.0)
-
-    def _shifts(self, first: float, last: float) -> list[Shift]:
-        """When local time changed from the first moment to the last, beginning with how it was."""
-        found: list[Shift] = [(first, self._ahead(first))]
-        start = first
-        while start < last:
-            end = start + DAY_S
-            if self._ahead(end) != found[-1][1]:
-                moment = self._change(start, end)
-                found.append((moment, self._ahead(moment)))
-            start = end
-        return found
-
-    def _change(self, start: float, end: float) -> float:
-        """The second between these two at which local time changes."""
-        before, after = math.floor(start), math.ceil(end)
-        known = self._ahead(start)
-        while after - before > 1:
-            middle = (before + after) // 2
-            if self._ahead(middle) == known:
-                before = middle
-            else:
-                after = middle
-        return after
-
-    def _ahead(self, at: float) -> int:
-        """How many seconds local time is ahead of UTC."""
-        if self._zone is None:
-            return time.localtime(at).tm_gmtoff
-        ahead = datetime.fromtimestamp(at, self._zone).utcoffset() or timedelta()
-        return int(ahead.total_seconds())
-
-
-def _name(key: str | int | None) -> str:
-    if isinstance(key, int):
-        return datetime.fromtimestamp(key * DAY_S, UTC).date().isoformat()
-    return key or ""
+        return each * calls + (self._prices(alike.model, left, at=at) or 0.0)
 
 
 def _line(key: str, sessions: int, priced: Sequence[_Priced]) -> UsageLine:
@@ -154,18 +166,17 @@ def _line(key: str, sessions: int, priced: Sequence[_Priced]) -> UsageLine:
     return UsageLine(
         key=key,
         sessions=sessions,
-        api_calls=sum(one.sum.api_calls for one in priced),
+        api_calls=sum(one.sums["api_calls"] for one in priced),
         cost_usd=cost,
-        unknown_tokens=sum(one.sum.api_calls for one in priced if not one.sum.has_tokens),
-        unknown_cost=sum(one.sum.api_calls for one in priced if one.cost_usd is None),
+        unknown_tokens=sum(one.sums["api_calls"] for one in priced if not one.has_tokens),
+        unknown_cost=sum(one.sums["api_calls"] for one in priced if one.cost_usd is None),
         estimated_share=share,
         **{name: _known_sum(priced, name) for name in _TOKENS},
     )
 
 
 def _known_sum(priced: Sequence[_Priced], name: str) -> int | None:
-    values = [getattr(one.sum.tokens, name) for one in priced]
-    known = [value for value in values if value is not None]
+    known = [one.sums[name] for one in priced if name in one.sums]
     return sum(known) if known else None
 
 

@@ -1,31 +1,35 @@
-"""An agent put together: the model that the settings name, the tools bound to a workspace, the
-gate, memory and skills, the opening and the review. What each of them does, the rooms know.
-"""
+"""An agent put together from the settings: model, tools, gate, memory, opening and review."""
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from journeyman.agent.agent import SOURCE, Agent, Finished, Warm, cold
-from journeyman.agent.dispatch import Ask, Question, nobody
+from journeyman.agent.agent import SOURCE, Agent, Warm, system_prompt
+from journeyman.agent.conversation import Prices
+from journeyman.agent.dispatch import Ask, Decide, ask_unconfined, nobody, request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.limits import Limits
-from journeyman.agent.prompt import system_prompt
-from journeyman.agent.recording import Prices
-from journeyman.agent.review.background import BackgroundReview
-from journeyman.agent.review.reviewer import Reviewed, Reviewer
+from journeyman.agent.review.journal import journal_entry
+from journeyman.agent.review.reviewer import BackgroundReview, Reviewed, Reviewer
 from journeyman.agent.review.rules import check_commands
-from journeyman.agent.tools.confirmation import request_confirmation_tool
-from journeyman.agent.tools.journaled import journal_entry
-from journeyman.agent.tools.knowledge import KNOWLEDGE_TOOLS, knowledge_tools
-from journeyman.agent.tools.limits import ToolLimits
-from journeyman.agent.tools.session_search import session_search_tool
-from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
+from journeyman.agent.snapshots import Snapshots
+from journeyman.agent.tools.knowledge_tools import KNOWLEDGE_TOOLS, knowledge_tools
+from journeyman.agent.tools.search_tools import session_search_tool
+from journeyman.agent.tools.tool import (
+    Invocation,
+    Resources,
+    Result,
+    Tool,
+    ToolLimits,
+    failed,
+    worked,
+)
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
+from journeyman.agent.turn import Finished, Limits
+from journeyman.agent.undo import TurnSnapshots
 from journeyman.confirm_making import asking_service
 from journeyman.embeddings.embedder import Embedder
 from journeyman.gate.gate import Gate
@@ -34,14 +38,12 @@ from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
 from journeyman.records.errors import BadSetting, MissingPart
 from journeyman.redaction.redactor import Redactor
-from journeyman.settings import EMBEDDED, AgentSettings, ModelSettings, Settings
-from journeyman.store.address import sqlite_path
+from journeyman.settings import EMBEDDED, ModelSettings, Settings
+from journeyman.store.sqlite_file import sqlite_path
 from journeyman.store.store import Store
-from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS
+from journeyman.templates.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
 from journeyman.templates.shown.opening import Opening
-from journeyman.templates.small_models import SMALL_MODEL_EXAMPLES
-from journeyman.warm_session.experience import Experience
-from journeyman.warm_session.tool import SCHEMA, warm_session
+from journeyman.warm_session import SCHEMA, Experience, warm_session
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -63,9 +65,7 @@ TOOL_NAMES = (
 
 
 def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
-    """The model and the address that a provider's name stands for; without one, the usual ones.
-    Raises BadSetting.
-    """
+    """The model and address of a provider; the usual ones without. Raises BadSetting."""
     usual = settings.model
     if not provider or (provider == EMBEDDED and not usual.base_url and not usual.name):
         return usual
@@ -119,28 +119,8 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
     )
 
 
-def usual_limits(settings: AgentSettings) -> Limits:
-    """The limits of a turn as the settings have them."""
-    return Limits(
-        turns=settings.turns,
-        tokens=settings.tokens,
-        cost_usd=settings.cost_usd,
-        seconds=settings.seconds,
-    )
-
-
-def _all(names: Sequence[str]) -> Sequence[str]:
-    return names
-
-
-def _no_more(_model: Model, _tools: Sequence[str]) -> str:
-    return ""
-
-
 class AgentMaking:
-    """Makes agents and reviewers over one store. `experience` is the facade, for openings and for
-    the tool that the agent itself uses.
-    """
+    """Makes agents and reviewers over one store. `experience` is the facade."""
 
     def __init__(
         self,
@@ -172,17 +152,28 @@ class AgentMaking:
         platform: str,
         tags: tuple[str, ...],
         base_url: str | None = None,
-        choose: Callable[[Sequence[str]], Sequence[str]] = _all,
-        briefing: Callable[[Model, Sequence[str]], str] = _no_more,
+        network: bool = False,
+        only: Sequence[str] = TOOL_NAMES,
+        more_tools: Sequence[Tool] = (),
+        briefing: str = "",
         about: str = "",
     ) -> Agent:
         """An agent in a workspace. `warm` is `auto`, `off` or the name of a template; `tell` gets
-        the line that a review has to say. `base_url` is where the model is asked, where that is
-        not the usual place. `choose` says which of the tools it has; `briefing` is what it is told
-        besides, once model and tools are known; `about` is the task that examples must fit, where
-        that is not all that the user says.
+        lines for people. `base_url` is where the model is asked, if not at the usual place.
+        `network` gives commands the network, whatever the settings say. `only` are the names of
+        the tools it has, beside `more_tools`; `briefing` is what it is told besides; `about` is the
+        task that examples must fit, where that is not all that the user says.
         """
-        place = Workspace(workspace, hidden=self._hidden)
+        given, knowledge = self._settings.agent, self.knowledge
+        # What is ours is out of reach for the agent's tools: keys, sessions, memory.
+        ours = (self._settings.home, knowledge.folder, sqlite_path(self._settings.database))
+        place = Workspace(
+            workspace,
+            confine=given.confine,
+            hidden=[one for one in ours if one is not None],
+            network="on" if network else given.network,
+            resources=msgspec.convert(given, Resources, from_attributes=True),
+        )
         asked_model = model if isinstance(model, str) else ""
         model = self._model(model)
         prices = self._prices(model, base_url)
@@ -190,13 +181,19 @@ class AgentMaking:
             # A confirmation service that is configured is asked; otherwise nobody can be.
             service = self._settings.confirm.token
             ask = asking_service(self._settings, str(place.root), tell) if service else nobody
-        gate = Gate(place.root, home=Path.home())
-        tools = self._tools(place, gate, model, ask)
-        chosen_names = choose([tool.name for tool in tools])
-        tools = tuple(tool for tool in tools if tool.name in chosen_names)
-        briefed = briefing(model, chosen_names)
+        gate = Gate(place.root, home=Path.home(), network=place.network)
+        decide: Decide = gate.decide
+        if place.unconfined:
+            tell(
+                f"Nothing confines commands here: {place.unconfined}. Each one that is not "
+                "harmless (agent.harmless) is asked about."
+            )
+            decide = ask_unconfined(decide, place.unconfined, given.harmless)
+        snapshots = TurnSnapshots(self.snapshots(place.root), tell) if given.undo else None
+        available = self._tools(place, gate, model, ask, snapshots)
+        tools = (*(tool for tool in available if tool.name in only), *more_tools)
         reviewing, chosen = None, self._settings.review
-        can_write = any(name in KNOWLEDGE_TOOLS for name in chosen_names)
+        can_write = any(name in KNOWLEDGE_TOOLS for name in only)
         if can_write and (review or (review is None and chosen.enabled)):
             reviewing = BackgroundReview(
                 self._reviewer(model, tools, gate, platform, prices),
@@ -213,18 +210,18 @@ class AgentMaking:
                 reviewing.cancel()
             place.close()
 
-        knowledge = self.knowledge
         return Agent(
             store=self._store,
             model=model,
             toolbox=Toolbox(tools),
-            decide=gate.decide,
-            system=lambda: system_prompt(place.root, knowledge.system_text(), briefed),
+            decide=decide,
+            system=lambda: system_prompt(place.root, knowledge.system_text(), briefing),
             ask=ask,
             warm=self._warm(warm, model, about, place.root),
-            limits=limits or usual_limits(self._settings.agent),
+            limits=limits or msgspec.convert(given, Limits, from_attributes=True),
             prices=prices,
             reviewing=reviewing,
+            snapshots=snapshots,
             platform=platform,
             workspace=str(place.root),
             tags=tags,
@@ -264,16 +261,14 @@ class AgentMaking:
             tools=tools,
             decide=gate.decide,
             similarity=Embedder().similarity,
-            find_risky=_risky(gate),
+            find_risky=partial(_risk, gate),
             prices=prices,
             clock=self._clock,
             platform=platform,
         )
 
     def _unreviewed(self) -> tuple[int, int]:
-        """The turns and calls of this agent's sessions since the last review: a command runs one
-        turn, and the next command is another process.
-        """
+        """The turns and calls since the last review; the earlier ones ran in other processes."""
         last = next(iter(self._store.reviews.list(limit=1)), None)
         since = None if last is None else last.started_at
         found = self._store.sessions.list(source=SOURCE, since=since, limit=_LOOKED_AT)
@@ -290,14 +285,25 @@ class AgentMaking:
     def _model(self, model: Model | str) -> Model:
         return make_model(self._settings.model, model) if isinstance(model, str) else model
 
-    @property
-    def _hidden(self) -> tuple[Path, ...]:
-        """What is ours, and out of reach for the agent's tools: keys, sessions, memory."""
-        database = sqlite_path(self._settings.database)
-        return (self._settings.home, self.knowledge.folder, *([database] if database else []))
+    def snapshots(self, workspace: Path) -> Snapshots:
+        """The snapshots of a workspace, for undo."""
+        chosen = self._settings.agent
+        return Snapshots(
+            self._settings.home / "undo",
+            workspace,
+            most_bytes=chosen.undo_mb * 2**20,
+            days=chosen.undo_days,
+            clock=self._clock,
+        )
 
-    def _tools(self, place: Workspace, gate: Gate, model: Model, ask: Ask) -> tuple[Tool, ...]:
-        find_risky = _risky(gate)
+    def _tools(
+        self,
+        place: Workspace,
+        gate: Gate,
+        model: Model,
+        ask: Ask,
+        snapshots: TurnSnapshots | None = None,
+    ) -> tuple[Tool, ...]:
         limits = _SMALL_LIMITS if _is_small(model) else ToolLimits()
 
         def search(query: str, limit: int, source: str | None) -> Sequence[SearchHit]:
@@ -309,45 +315,27 @@ class AgentMaking:
             self._store.reviews.add_write(entry)
 
         def check(write: Write, _invocation: Invocation) -> None:
-            check_commands("\n".join(write.added), find_risky)
+            check_commands("\n".join(write.added), partial(_risk, gate))
 
-        def confirm(
-            action: str, description: str, details: dict[str, Any], call: Invocation
-        ) -> bool | None:
-            question = Question(
-                tool=action,
-                arguments=details,
-                rule="agent.asks",
-                reason=description,
-                session=call.origin.session,
-                cancelled=call.cancelled,
-            )
-            return ask(question)
-
-        return (
-            *workspace_tools(place, limits),
-            session_search_tool(search),
-            *knowledge_tools(self.knowledge, keep=keep, check=check),
-            self._warm_session_tool(),
-            request_confirmation_tool(confirm),
-        )
-
-    def _warm_session_tool(self) -> Tool:
-        def run(invocation: Invocation) -> Result:
+        def warm(invocation: Invocation) -> Result:
             answer = msgspec.json.decode(warm_session(self._experience, invocation.arguments))
             error = answer.pop("error", None)
             return worked(**answer) if error is None else failed(error, **answer)
 
-        return Tool(
-            name=SCHEMA["name"],
-            description=SCHEMA["description"],
-            parameters=SCHEMA["parameters"],
-            run=run,
+        in_workspace = workspace_tools(place, limits)
+        if snapshots is not None:
+            in_workspace = tuple(map(snapshots.guarded, in_workspace))
+        return (
+            *in_workspace,
+            session_search_tool(search),
+            *knowledge_tools(self.knowledge, keep=keep, check=check),
+            Tool(**SCHEMA, run=warm),
+            request_confirmation_tool(ask),
         )
 
     def _warm(self, warm: str, model: Model, about: str, workspace: Path) -> Warm:
         if warm == "off":
-            return cold
+            return lambda task, _tools: Opening(task=task)
         window = model.context_tokens
         budget = BUDGET_TOKENS if window is None else min(BUDGET_TOKENS, window // _OPENING_SHARE)
         is_small = _is_small(model)
@@ -367,14 +355,9 @@ class AgentMaking:
         return make
 
 
-def _risky(gate: Gate) -> Callable[[str], str]:
+def _risk(gate: Gate, text: str) -> str:
     """Why the gate would not simply allow a command that a text tells to run; nothing if none."""
-
-    def find(text: str) -> str:
-        found = gate.find_risky_command(text)
-        return "" if found is None else found.reason
-
-    return find
+    return getattr(gate.find_risky_command(text), "reason", "")
 
 
 def _is_small(model: Model) -> bool:

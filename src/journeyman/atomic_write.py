@@ -13,6 +13,8 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     try:
         with os.fdopen(descriptor, "wb") as part:
             part.write(content)
+            part.flush()
+            os.fsync(part.fileno())
         Path(name).chmod(mode)
         Path(name).replace(target)
     finally:

@@ -1,18 +1,14 @@
-"""Confirmations put together from the settings: what is done on this machine, the client that asks
-the service, and the question that an agent's gate puts to it.
-"""
+"""Confirmations put together from the settings: administration, client, and an agent's gate."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from journeyman.records.errors import (
-    BadSetting,
-    JourneymanError,
-    MissingPart,
-    ServiceUnavailable,
-)
+from msgspec.structs import asdict
+
+from journeyman.records.errors import BadSetting, JourneymanError, MissingPart
 from journeyman.settings import Settings
 from journeyman.store.store import Store
 
@@ -24,52 +20,43 @@ if TYPE_CHECKING:
 
 _LOOK_UP_S = 1.0
 """How often an agent that waits looks whether it was stopped."""
+_LATE_S = 5.0
+"""How long after its end a card should surely be expired."""
 
 
 def administration(
     settings: Settings, store: Store, clock: Callable[[], float]
 ) -> "Administration":
     """What is done about confirmations on this machine."""
-    try:
+    with _installed():
         from journeyman.confirm.administration import Administration  # noqa: PLC0415
-    except ImportError as error:
-        raise _missing(error) from error
-    return Administration(store.confirmations, options(settings), clock)
+    return Administration(store.confirmations, _options(settings), clock)
 
 
-def options(settings: Settings) -> "Options":
-    """How a service on this machine is set up."""
+def _options(settings: Settings) -> "Options":
     from journeyman.confirm.options import Options  # noqa: PLC0415
 
-    given = settings.confirm
+    given, home = asdict(settings.confirm), settings.home
+    policy = given.pop("policy")
     return Options(
-        files=settings.home,
-        policy=Path(given.policy).expanduser() if given.policy else settings.home / "confirm.toml",
-        policy_required=bool(given.policy),
-        rate_limit=given.rate_limit,
-        host=given.host,
-        port=given.port,
-        page_port=given.page_port,
-        hosts=given.hosts,
-        page_hosts=given.page_hosts,
-        page_url=given.page_url,
-        notify=given.notify,
+        files=home,
+        policy=Path(policy).expanduser() if policy else home / "confirm.toml",
+        policy_required=bool(policy),
+        **{name: value for name, value in given.items() if name in Options.__struct_fields__},
     )
 
 
 def client(settings: Settings, credential: str) -> "ConfirmClient":
     """The service in the settings, asked with an agent's token or an approver's key."""
-    try:
+    with _installed():
         from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
-    except ImportError as error:
-        raise _missing(error) from error
     if not credential:
         raise BadSetting(
             "No token is set for asking the confirmation service. Make one with `journeyman "
             "confirm token add NAME`, and set it: JOURNEYMAN_CONFIRM_TOKEN, or token below "
             "[confirm] in config.toml."
         )
-    return ConfirmClient(service_url(settings), credential)
+    return ConfirmClient(settings.confirm.url or _options(settings).agents_url, credential)
 
 
 def asking_service(settings: Settings, workspace: str, tell: Callable[[str], None]) -> "Ask":
@@ -92,20 +79,12 @@ def _answer(
     service: "ConfirmClient", question: "Question", workspace: str, tell: Callable[[str], None]
 ) -> bool | None:
     details = {"arguments": question.arguments, "workspace": workspace, "rule": question.rule}
-    if question.files:
-        details["files"] = question.files
     card = service.request(question.tool, question.reason, details, session_key=question.session)
     if card.status == "pending":
         tell(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
-    until = time.monotonic() + card.expires_in_s
-    while card.status == "pending" and not question.cancelled():
-        try:
-            card = service.wait(card.id, timeout_s=_LOOK_UP_S)
-        except ServiceUnavailable:
-            # It may come back, and the card with it; but not for longer than the card lasts.
-            if time.monotonic() > until:
-                raise
-            time.sleep(_LOOK_UP_S)
+    until = time.monotonic() + card.expires_in_s + _LATE_S
+    while card.status == "pending" and time.monotonic() < until and not question.cancelled():
+        card = service.wait(card, timeout_s=_LOOK_UP_S)
     if card.status == "pending":
         service.cancel(card.id, reason="the agent was stopped")
         return None
@@ -119,18 +98,12 @@ def _answer(
     return True
 
 
-def service_url(settings: Settings) -> str:
-    """Where the service is asked."""
-    given = settings.confirm
-    if given.url:
-        return given.url.rstrip("/")
-    from journeyman.confirm.options import reached  # noqa: PLC0415
-
-    return f"http://{reached(given.host)}:{given.port}"
-
-
-def _missing(error: ImportError) -> MissingPart:
-    return MissingPart(
-        f"Confirmations need parts that are not installed here ({error}). Install them with: "
-        "pip install 'journeyman[confirm]'"
-    )
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"Confirmations need parts that are not installed here ({error}). Install them with: "
+            "pip install 'journeyman[confirm]'"
+        ) from error

@@ -5,7 +5,8 @@ order, and the commands of the nearest requests.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -20,9 +21,8 @@ from journeyman.templates.defaults import BUDGET_TOKENS, FLOOR, MOST_PATTERNS
 from journeyman.templates.experience import Experience
 from journeyman.templates.openings import Openings
 from journeyman.templates.playbook import RECURRING, kind_of
-from journeyman.templates.selecting.bm25 import Bm25
-from journeyman.templates.selecting.selection import Limits
-from journeyman.templates.selecting.words import says_nothing, words
+from journeyman.templates.ranking import Bm25, says_nothing, words
+from journeyman.templates.selection import Limits
 from journeyman.templates.shown.opening import Opening
 from journeyman.templates.tool_translation import shell_command
 
@@ -82,7 +82,7 @@ class Foresight(Struct, frozen=True, kw_only=True):
     arms: tuple[Arm, ...]
 
 
-class _Request(Struct, frozen=True, kw_only=True):
+class _Request(NamedTuple):
     session: str
     text: str
     project: str
@@ -90,13 +90,10 @@ class _Request(Struct, frozen=True, kw_only=True):
     failed: tuple[tuple[str, str], ...]
 
 
-class _Shown(Struct, frozen=True, kw_only=True):
+class _Shown(NamedTuple):
     commands: tuple[str, ...]
     mistakes: frozenset[tuple[str, str]] = frozenset()
     tokens: int = 0
-
-
-_Way = Callable[[_Request], _Shown]
 
 
 def measure(
@@ -115,8 +112,18 @@ def measure(
     ]
     earlier, later = _split(rows)
     texts = store.episodes.requests([one.row for one in later])
-    asked = [_request(one, texts[one.row]) for one in later if texts.get(one.row, "").strip()]
-    requests = [one for one in asked if one.needed]
+    requests = [
+        _Request(
+            session=one.session,
+            text=texts[one.row],
+            project=one.project,
+            needed=frozenset(used),
+            failed=tuple(kind_of(mistake) for mistake in one.facts.mistakes),
+        )
+        for one in later
+        if (used := {use.name for use in one.facts.commands if use.worked})
+        and texts.get(one.row, "").strip()
+    ]
     if not requests or not earlier:
         return None
     library = _Library(store, embedder, earlier, budget)
@@ -129,7 +136,8 @@ def measure(
     foreseeable = [[one for one in request.failed if one in recurring] for request in requests]
     seen = {use.name for one in earlier for use in one.facts.commands if use.worked}
     needed = sum(len(one.needed) for one in requests)
-    sums = {name: _Sums(requests, found) for name, found in shown.items()}
+    sums = {name: _sums(requests, found) for name, found in shown.items()}
+    ours, listed = (sums[name]["first"] / sums[name]["needed"] for name in (OURS, LISTED))
     return Foresight(
         teaching=len({one.session for one in earlier}),
         asking=len({one.session for one in requests}),
@@ -138,7 +146,7 @@ def measure(
         seen=sum(len(one.needed & seen) for one in requests) / needed,
         failures=sum(len(one.failed) for one in requests),
         foreseeable=sum(map(len, foreseeable)),
-        gain=sums[OURS].gain(sums[LISTED]),
+        gain=_interval(ours - listed),
         arms=tuple(_arm(name, sums[name], found, foreseeable) for name, found in shown.items()),
     )
 
@@ -157,23 +165,12 @@ def _split(rows: Sequence[EpisodeRow]) -> tuple[list[EpisodeRow], list[EpisodeRo
     )
 
 
-def _request(row: EpisodeRow, text: str) -> _Request:
-    return _Request(
-        session=row.session,
-        text=text,
-        project=row.project,
-        needed=frozenset(use.name for use in row.facts.commands if use.worked),
-        failed=tuple(kind_of(one) for one in row.facts.mistakes),
-    )
-
-
 class _Library:
     """The earlier sessions, and each way to choose from them."""
 
     def __init__(
         self, store: Store, embedder: Embedder, earlier: Sequence[EpisodeRow], budget: int
     ) -> None:
-        self._store = store
         self._embedder = embedder
         self._budget = budget
         self._openings = Openings(store, embedder)
@@ -183,19 +180,24 @@ class _Library:
         for one in earlier:
             for use in one.facts.commands:
                 counts[use.name] += use.worked
-        self._most_used = tuple(sorted(counts, key=lambda name: (-counts[name], name))[:FIRST])
+        most_used = sorted(counts, key=lambda name: (-counts[name], name))[:FIRST]
         with_commands = [one for one in earlier if any(use.worked for use in one.facts.commands)]
-        self._worked = [_worked(one) for one in with_commands]
+        self._worked = [
+            list(dict.fromkeys(use.name for use in one.facts.commands if use.worked))
+            for one in with_commands
+        ]
         texts = store.episodes.requests([one.row for one in with_commands])
         requests = [texts.get(one.row, "") for one in with_commands]
-        self._words = Bm25([words(text) for text in requests])
-        self._vectors = embedder.embed(requests)
-        self.ways: dict[str, _Way] = {
+        ranking, vectors = Bm25([words(text) for text in requests]), embedder.embed(requests)
+        examples = [name for some in self._worked[:_EXAMPLES] for name in some]
+        self.ways: dict[str, Callable[[_Request], _Shown]] = {
             OURS: self._ours,
-            LISTED: lambda _request: self._listed(self._most_used),
-            f"first {_EXAMPLES} examples": self._first_examples,
-            "nearest by BM25": self._by_words,
-            "nearest by vectors": self._by_vectors,
+            LISTED: lambda _: self._listed(most_used),
+            f"first {_EXAMPLES} examples": lambda _: self._listed(examples),
+            "nearest by BM25": lambda one: self._nearest(ranking.scores(words(one.text))),
+            "nearest by vectors": lambda one: self._nearest(
+                vectors @ embedder.embed([one.text])[0]
+            ),
         }
 
     @property
@@ -230,15 +232,6 @@ class _Library:
         shown = tuple(dict.fromkeys(commands))
         return _Shown(commands=shown, tokens=self._embedder.count_tokens("\n".join(shown)))
 
-    def _first_examples(self, _request: _Request) -> _Shown:
-        return self._listed(name for some in self._worked[:_EXAMPLES] for name in some)
-
-    def _by_words(self, request: _Request) -> _Shown:
-        return self._nearest(self._words.scores(words(request.text)))
-
-    def _by_vectors(self, request: _Request) -> _Shown:
-        return self._nearest(self._vectors @ self._embedder.embed([request.text])[0])
-
     def _nearest(self, scores: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> _Shown:
         """The commands of the nearest requests, until there are as many as the list has."""
         found: dict[str, None] = {}
@@ -257,62 +250,44 @@ def shown_commands(opening: Opening) -> list[str]:
     return list(dict.fromkeys(command.name for line in lines for command in commands_of(line)))
 
 
-def _worked(row: EpisodeRow) -> list[str]:
-    return list(dict.fromkeys(use.name for use in row.facts.commands if use.worked))
+def _sums(requests: Sequence[_Request], shown: Sequence[_Shown]) -> dict[str, _Numbers]:
+    """What the requests of an arm add up to by column: in all sessions, then in each resampled set
+    of them.
+    """
+    sessions = sorted({one.session for one in requests})
+    number = {session: at for at, session in enumerate(sessions)}
+    sums = np.zeros((len(sessions), len(_COLUMNS)))
+    for request, one in zip(requests, shown, strict=True):
+        hit = len(request.needed.intersection(one.commands))
+        first = len(request.needed.intersection(one.commands[:FIRST]))
+        counts = (len(request.needed), first, hit, len(one.commands), 1, hit > 0)
+        sums[number[request.session]] += counts
+    # The same draws for every arm, so that differences are of the same sessions.
+    drawn = np.random.default_rng(_SEED).integers(0, len(sessions), (_RESAMPLES, len(sessions)))
+    everything = np.vstack((sums.sum(axis=0), sums[drawn].sum(axis=1)))
+    return dict(zip(_COLUMNS, everything.T, strict=True))
 
 
-class _Sums:
-    """What an arm's requests add up to for each session, and for resampled sets of sessions."""
-
-    def __init__(self, requests: Sequence[_Request], shown: Sequence[_Shown]) -> None:
-        sessions = sorted({one.session for one in requests})
-        number = {session: at for at, session in enumerate(sessions)}
-        self._sums = np.zeros((len(sessions), len(_COLUMNS)))
-        for request, one in zip(requests, shown, strict=True):
-            hit = len(request.needed.intersection(one.commands))
-            first = len(request.needed.intersection(one.commands[:FIRST]))
-            counts = (len(request.needed), first, hit, len(one.commands), 1, hit > 0)
-            self._sums[number[request.session]] += counts
-        # The same draws for every arm, so that differences are of the same sessions.
-        drawn = np.random.default_rng(_SEED).integers(0, len(sessions), (_RESAMPLES, len(sessions)))
-        self._resampled = self._sums[drawn].sum(axis=1)
-
-    def share(self, part: str, whole: str) -> Interval:
-        """One column as a share of another."""
-        estimate = self._ratio(self._sums.sum(axis=0)[None], part, whole)[0]
-        return _interval(float(estimate), self._ratio(self._resampled, part, whole))
-
-    def gain(self, other: "_Sums") -> Interval:
-        """By how much the share of needed commands among the first ones is larger."""
-        estimate = self.share("first", "needed").estimate - other.share("first", "needed").estimate
-        ours = self._ratio(self._resampled, "first", "needed")
-        return _interval(estimate, ours - self._ratio(other._resampled, "first", "needed"))  # noqa: SLF001 - of its own kind
-
-    @staticmethod
-    def _ratio(sums: _Numbers, part: str, whole: str) -> _Numbers:
-        found: _Numbers = sums[:, _COLUMNS.index(part)] / np.maximum(
-            sums[:, _COLUMNS.index(whole)], 1
-        )
-        return found
-
-
-def _interval(estimate: float, resampled: _Numbers) -> Interval:
-    low, high = np.quantile(resampled, (0.025, 0.975))
-    return Interval(estimate=estimate, low=float(low), high=float(high))
+def _interval(shares: _Numbers) -> Interval:
+    low, high = np.quantile(shares[1:], (0.025, 0.975))
+    return Interval(estimate=float(shares[0]), low=float(low), high=float(high))
 
 
 def _arm(
     name: str,
-    sums: _Sums,
+    sums: Mapping[str, _Numbers],
     shown: Sequence[_Shown],
     foreseeable: Sequence[Sequence[tuple[str, str]]],
 ) -> Arm:
+    def share(part: str, whole: str) -> Interval:
+        return _interval(sums[part] / np.maximum(sums[whole], 1))
+
     return Arm(
         name=name,
-        first=sums.share("first", "needed"),
-        recall=sums.share("hit", "needed"),
-        precision=sums.share("hit", "shown"),
-        hit=sums.share("requests hit", "requests"),
+        first=share("first", "needed"),
+        recall=share("hit", "needed"),
+        precision=share("hit", "shown"),
+        hit=share("requests hit", "requests"),
         failures=sum(
             failure in one.mistakes
             for one, failures in zip(shown, foreseeable, strict=True)

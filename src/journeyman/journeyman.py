@@ -8,51 +8,38 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from journeyman.logs.discovery import usual_places
 from journeyman.logs.importing import Import
 from journeyman.logs.repositories import find_project
-from journeyman.records import (
-    Call,
-    JudgedSession,
-    SessionId,
-    SessionOverview,
-    Template,
-    Verdict,
-)
+from journeyman.records import Call, JudgedSession, SessionId, SessionOverview, Template, Verdict
 from journeyman.records.errors import MissingPart, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, Place, Progress, learn_report
 from journeyman.settings import STYLES, load
-from journeyman.store.address import sqlite_path
-from journeyman.store.known_logs import KnownLogs
-from journeyman.templates.defaults import (
-    BUDGET_TOKENS,
-    FLOOR,
-    MAX_SESSIONS,
-    MIN_MESSAGES,
-    MOST_OF_TEMPLATE,
-    MOST_PATTERNS,
-)
+from journeyman.store.sqlite_file import sqlite_path
+from journeyman.templates.defaults import BUDGET_TOKENS, FLOOR, MOST_OF_TEMPLATE, MOST_PATTERNS
 from journeyman.version import __version__
 
 if TYPE_CHECKING:
     from journeyman.accounting import Accounting
     from journeyman.agent.agent import Agent
     from journeyman.agent.dispatch import Ask
-    from journeyman.agent.limits import Limits
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import Reviewed
-    from journeyman.agent.turn import Turn
+    from journeyman.agent.turn import Limits, Turn
+    from journeyman.agent.undo import Undo
     from journeyman.agent_making import AgentMaking
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
     from journeyman.diagnosis import Finding
     from journeyman.foresight import Foresight
-    from journeyman.judging import Judging
+    from journeyman.jobs.guard import Route
+    from journeyman.jobs.jobs import Jobs
     from journeyman.logs.registry import Readers
     from journeyman.models.model import Model
     from journeyman.playbook_files import PlaybookFiles
@@ -61,12 +48,11 @@ if TYPE_CHECKING:
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.profile import By, Group, Profile
-    from journeyman.schedule.jobs import Jobs
-    from journeyman.schedule.routing import Route
     from journeyman.store.patterns import Patterns
     from journeyman.store.quarantine import Quarantine
     from journeyman.store.sessions import Choice, Sessions
     from journeyman.store.store import Store
+    from journeyman.templates.judging import Judging
     from journeyman.templates.learning import Learning
     from journeyman.templates.library import Library
     from journeyman.templates.openings import Openings, Style
@@ -100,8 +86,7 @@ class Journeyman:
     def _store(self) -> "Store":
         from journeyman.store.store import Store
 
-        timeout = self.settings.busy_timeout_s
-        return Store(self.settings.database, busy_timeout_s=timeout)
+        return Store(self.settings.database, busy_timeout_s=self.settings.busy_timeout_s)
 
     @cached_property
     def _readers(self) -> "Readers":
@@ -111,16 +96,15 @@ class Journeyman:
 
     @cached_property
     def _judging(self) -> "Judging":
-        from journeyman.judging import Judging
         from journeyman.outcomes import RULES_VERSION
         from journeyman.outcomes.judge import judge
+        from journeyman.templates.judging import Judging
 
         return Judging(self._store, judge, str(RULES_VERSION))
 
     @cached_property
     def _learning(self) -> "Learning":
-        from journeyman.templates.extraction import WorkerSettings
-        from journeyman.templates.learning import Learning
+        from journeyman.templates.learning import Learning, WorkerSettings
 
         settings = WorkerSettings(
             database=self.settings.database,
@@ -131,7 +115,7 @@ class Journeyman:
 
     @property
     def _learning_rules(self) -> str:
-        from journeyman.templates.rules import learning_rules
+        from journeyman.templates.mining import learning_rules
 
         return learning_rules(self.settings.trivial_tools)
 
@@ -148,13 +132,8 @@ class Journeyman:
         from journeyman.embeddings.embedder import Embedder
         from journeyman.templates.library import Library
 
-        return Library(
-            self._store,
-            self._learning,
-            self._judging.judged,
-            Embedder().count_tokens,
-            self._clock,
-        )
+        judged, count_tokens = self._judging.judged, Embedder().count_tokens
+        return Library(self._store, self._learning, judged, count_tokens, self._clock)
 
     @property
     def patterns(self) -> "Patterns":
@@ -175,13 +154,8 @@ class Journeyman:
 
     @cached_property
     def _agents(self) -> "AgentMaking":
-        try:
+        with _extra("agent", "An agent needs"):
             from journeyman.agent_making import AgentMaking
-        except ImportError as error:
-            raise MissingPart(
-                f"An agent needs parts that are not installed here ({error}). Install them with: "
-                "pip install 'journeyman[agent]'"
-            ) from error
         return AgentMaking(self.settings, self._store, self, self._clock, self._timer)
 
     @cached_property
@@ -214,28 +188,23 @@ class Journeyman:
     def jobs_with(self, models: "Callable[[Route], Model] | None") -> "Jobs":
         """The same jobs, run on models of the caller's own instead of those of the settings."""
         agents = self._agents
-        try:
-            from journeyman.job_making import JobMaking, make_jobs
-        except ImportError as error:
-            raise MissingPart(
-                f"Jobs need parts that are not installed here ({error}). Install them with: "
-                "pip install 'journeyman[jobs]'"
-            ) from error
-        making = JobMaking(self.settings, agents, self, models)
-        return make_jobs(
-            self.settings,
-            self._store,
-            making,
+        with _extra("jobs", "Jobs need"):
+            from journeyman.jobs.jobs import Jobs
+            from journeyman.jobs.runner import JobRunner
+        runner = JobRunner(
+            settings=self.settings,
+            agents=agents,
+            experience=self,
             environment=self._environ,
+            models=models,
             clock=self._clock,
             timer=self._timer,
         )
+        return Jobs(self._store, runner)
 
     def confirm_client(self) -> "ConfirmClient":
         """The confirmation service of the settings, asked with the agent's token."""
-        from journeyman.confirm_making import client
-
-        return client(self.settings, self.settings.confirm.token)
+        return self.approver_client(self.settings.confirm.token)
 
     def approver_client(self, key: str) -> "ConfirmClient":
         """The same with an approver's key: who has that can decide."""
@@ -244,16 +213,8 @@ class Journeyman:
         return client(self.settings, key)
 
     @property
-    def _place(self) -> str:
-        """What goes before the names of logs: this machine's, where a team shares a database."""
-        is_shared = sqlite_path(self.settings.database) is None
-        return f"{platform.node()}:" if is_shared else ""
-
-    @property
     def sessions(self) -> "Sessions":
-        """The stored sessions: list, get, messages, calls, usage, projects, search, export,
-        delete.
-        """
+        """The stored sessions: list, get, messages, calls, usage, projects, search, export, …"""
         return self._store.sessions
 
     def places(self) -> list[Place]:
@@ -274,24 +235,21 @@ class Journeyman:
         are `workers`; `learn` says what that asks of a program.
         """
         _check_workers(workers)
-        known = KnownLogs(self.settings.database, lambda: self._store)
+        # Where a team shares a database, the names of logs begin with this machine's.
+        is_shared = sqlite_path(self.settings.database) is None
         run = Import(
             lambda: self._readers,
-            known,
+            self._store,
             source=source,
             reread=reread,
-            place=self._place,
+            place=f"{platform.node()}:" if is_shared else "",
             home=self._user_home,
             progress=progress,
             workers=workers,
         )
-        try:
-            if paths is None:
-                return run.discovered(self.places())
-            given = [paths] if isinstance(paths, str | Path) else paths
-            return run.run([Path(path) for path in given])
-        finally:
-            known.close()
+        if paths is None:
+            return run.discovered(self.places())
+        return run.run([*map(Path, [paths] if isinstance(paths, str | Path) else paths)])
 
     def record(
         self,
@@ -309,19 +267,18 @@ class Journeyman:
         `session_id` again replaces it; without one, equal messages are one session. The project
         is that of the folder `cwd`, unless it is named.
         """
-        from journeyman.logs.chat_record import recorded_session
+        from journeyman.logs.chat import recorded_session
 
-        fragment = recorded_session(
-            messages,
-            source=source,
-            session_id=session_id,
-            outcome=outcome,
-            model=model,
-            project=project or (self.find_project(cwd) if cwd else ""),
-            cwd=str(cwd),
-            tags=(tags,) if isinstance(tags, str) else tuple(tags),
-            now=self._clock(),
-        )
+        facts = {
+            "id": session_id,
+            "source": source,
+            "outcome": outcome,
+            "model": model,
+            "project": project or (self.find_project(cwd) if cwd else ""),
+            "cwd": str(cwd),
+            "tags": (tags,) if isinstance(tags, str) else tuple(tags),
+        }
+        fragment = recorded_session(messages, facts, now=self._clock())
         with self._store.writing(restores=True) as writing:
             writing.add(fragment)
             writing.finish()
@@ -335,8 +292,7 @@ class Journeyman:
         """What became of a call: one of `sessions.calls`, or an object with `tool`, `arguments`
         and `result_text`.
         """
-        from journeyman.outcomes.given import given_call
-        from journeyman.outcomes.judge import judge
+        from journeyman.outcomes.judge import given_call, judge
 
         return judge(call if isinstance(call, Call) else given_call(call))
 
@@ -351,7 +307,7 @@ class Journeyman:
         finds for the same choices (project, source, model, tag, since, until, …). Each is judged
         once. They are for reports, which are passed on, so secrets are taken out.
         """
-        from journeyman.redaction.records import redacted_sessions
+        from journeyman.redaction.redactor import redacted_sessions
 
         if sessions is None:
             overviews = self.sessions.list(**chosen)
@@ -384,7 +340,7 @@ class Journeyman:
 
     def compression(self, session_id: str) -> "CompressionReport":
         """Whether the compressions in a session's lineage preserved its proficiency."""
-        from journeyman.redaction.records import redacted_record
+        from journeyman.redaction.redactor import redacted_record
         from journeyman.reliability.compression import compression
 
         return redacted_record(compression(*self._judging.stretches(session_id)))
@@ -424,8 +380,6 @@ class Journeyman:
         `workers` are as many processes; a program that asks for them must keep what it does when
         it starts under `if __name__ == "__main__"`. The report counts all that was ever learned.
         """
-        from journeyman.store.known_patterns import find_known
-
         _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
             nearest = ", ".join(self.sessions.nearest_projects(project)) or "none"
@@ -433,26 +387,18 @@ class Journeyman:
                 f"No stored session belongs to project {project!r}. Known projects: {nearest}."
             )
         began = time.perf_counter()
-        known = find_known(self.settings.database, self._learning_rules)
-        if known is None:
-            mined = self._learn_with(workers, progress, project)
-            reasons, kinds = self.patterns.reasons(), self.patterns.counts()
-        else:
-            mined, (reasons, kinds) = 0, known
+        mined = 0
+        if self._store.learned.missing(self._learning_rules, project):
+            from journeyman.worker_pool import WorkerPool
+
+            pool = WorkerPool(workers) if workers > 1 else None
+            try:
+                mined = self._learning.run(progress, pool, project=project)
+            finally:
+                if pool is not None:
+                    pool.shutdown(cancel_futures=True)
+        reasons, kinds = self.patterns.reasons(), self.patterns.counts()
         return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - began)
-
-    def _learn_with(
-        self, workers: int, progress: Callable[[Progress], None], project: str | None
-    ) -> int:
-        if workers == 1:
-            return self._learning.run(progress, project=project)
-        from journeyman.worker_pool import WorkerPool
-
-        pool = WorkerPool(workers)
-        try:
-            return self._learning.run(progress, pool, project=project)
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def forget(
         self,
@@ -479,21 +425,15 @@ class Journeyman:
             self.playbook_files.forget_blocks()
         return found
 
-    def unforget(
-        self,
-        target: Path | str = "",
-        *,
-        session: str = "",
-        project: Path | str = "",
-        source: str = "",
-    ) -> Sequence[SessionId]:
+    def unforget(self, target: Path | str = "", **where: str) -> Sequence[SessionId]:
         """Let sessions teach again that were forgotten, whole or in part, from the next `learn`
-        on; which those were. What was taken out of templates does not come back.
+        on; which those were, named as for `forget`. What was taken out of templates does not come
+        back.
         """
-        return self.forgotten.undo(self._target(target, session, project, source))
+        return self.forgotten.undo(self._target(target, **where))
 
     def _target(
-        self, target: Path | str, session: str, project: Path | str, source: str
+        self, target: Path | str, session: str = "", project: Path | str = "", source: str = ""
     ) -> "Target":
         from journeyman.templates.removal import Target
 
@@ -503,32 +443,12 @@ class Journeyman:
             target, project = "", project or target
         return Target(str(target), session, self.project_named(project) if project else "", source)
 
-    def build_template(
-        self,
-        name: str,
-        *,
-        min_messages: int = MIN_MESSAGES,
-        max_sessions: int = MAX_SESSIONS,
-        project: str | None = None,
-        source: str | None = None,
-        tags: Iterable[str] | None = None,
-        description: str | None = None,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> Template:
-        """Make a template from the newest sessions that are this long and may teach. Making the
-        same name again makes a new version, with the tags and the description of the one before
-        unless others are given. `templates.build` takes more options.
+    def build_template(self, name: str, **options: Any) -> Template:
+        """Make a template from the newest long sessions that may teach. Making the same name again
+        makes a new version, with the tags and the description of the one before unless others are
+        given. The options are those of `templates.build`.
         """
-        return self.templates.build(
-            name,
-            min_messages=min_messages,
-            max_sessions=max_sessions,
-            project=project,
-            source=source,
-            tags=tags,
-            description=description,
-            progress=progress,
-        )
+        return self.templates.build(name, **options)
 
     def opening(
         self,
@@ -556,8 +476,8 @@ class Journeyman:
         not to be `counted`. Then the task may be left out, and the template's patterns are shown in
         their order, up to `max_patterns` and without a limit of tokens unless one is given.
         """
-        from journeyman.templates.schemas.tool_schemas import LiveTools
-        from journeyman.templates.selecting.selection import Limits
+        from journeyman.templates.selection import Limits
+        from journeyman.templates.tool_schemas import LiveTools
 
         whole = template is not None and isinstance(task, str) and not task.strip()
         if budget_tokens is None:
@@ -596,7 +516,7 @@ class Journeyman:
         if len(wanted) < RECURRING:
             return ()
         rows = [one for one in self._store.episodes.rows() if one.session in wanted]
-        found = build_playbook("", rows).playbook.mistakes
+        found = build_playbook("", rows).mistakes
         return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
 
     @cached_property
@@ -619,13 +539,9 @@ class Journeyman:
         from journeyman.embeddings.embedder import Embedder
         from journeyman.foresight import measure
 
-        return measure(
-            self._store,
-            Embedder(),
-            budget=budget_tokens,
-            project=self.project_named(project),
-            progress=progress,
-        )
+        named = self.project_named(project)
+        store, embedder = self._store, Embedder()
+        return measure(store, embedder, budget=budget_tokens, project=named, progress=progress)
 
     def project_named(self, project: Path | str) -> str:
         """A project by its name; a folder stands for the project that it is in."""
@@ -636,7 +552,7 @@ class Journeyman:
         found = style or self.settings.opening.models.get(model) or self.settings.opening.style
         if found not in STYLES:
             raise WrongInput(f"There is no style {found!r}. The styles are: {', '.join(STYLES)}.")
-        return cast("Style", found)
+        return found
 
     def agent(
         self,
@@ -647,14 +563,15 @@ class Journeyman:
         ask: "Ask | None" = None,
         limits: "Limits | None" = None,
         review: bool | None = None,
+        network: bool = False,
         tell: Callable[[str], None] = lambda _line: None,
         platform: str = "library",
         tags: Iterable[str] = (),
     ) -> "Agent":
         """An agent that works in a folder. `model` is one, or a name: of the embedded model, of a
         .gguf file, or of one at the endpoint in the settings. `warm` is `auto`, `off` or the name
-        of a template. `ask` is asked about risky calls; without it they are refused. Close it, or
-        use it as a context manager.
+        of a template. `ask` is asked about risky calls; without it they are refused. `network`
+        gives commands the network. Close it, or use it as a context manager.
         """
         if warm not in ("auto", "off"):
             self.templates.get(warm)  # an unknown name is told before anything is spent
@@ -665,6 +582,7 @@ class Journeyman:
             ask=ask,
             limits=limits,
             review=review,
+            network=network,
             tell=tell,
             platform=platform,
             tags=(tags,) if isinstance(tags, str) else tuple(tags),
@@ -688,6 +606,18 @@ class Journeyman:
         """Review a session now: keep in memory and skills what it shows, if anything."""
         return self._agents.review(session_id, model, cancelled=cancelled, platform=platform)
 
+    def undo(
+        self, session_id: str, *, turn: int | None = None, redo: bool = False, dry_run: bool = False
+    ) -> "Undo":
+        """Put back what a session of `run` changed in its workspace: all of it, or what it did from
+        a turn on. `redo` takes the last undo back; `dry_run` only says what would change.
+        """
+        from journeyman.agent.undo import undo
+
+        session = self.sessions.get(session_id).session
+        snapshots = self._agents.snapshots(Path(session.cwd))
+        return undo(snapshots, session, turn=turn, redo=redo, dry_run=dry_run)
+
     def diagnose(self) -> "list[Finding]":
         """What is found, what works and what to mend on this machine."""
         from journeyman.diagnosis import diagnose
@@ -695,21 +625,30 @@ class Journeyman:
         return diagnose(self.settings, self._readers, self.places(), __version__)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, and of the rooms that use it."""
         if "_store" in self.__dict__:
             self._store.close()
-            del self.__dict__["_store"]
-            for name in (
-                *("_judging", "_learning", "_openings", "templates", "forgotten"),
-                *("_agents", "reviews", "accounting", "confirmations", "jobs"),
-            ):
-                self.__dict__.pop(name, None)
+            for name, value in vars(type(self)).items():
+                if isinstance(value, cached_property):
+                    self.__dict__.pop(name, None)
 
     def __enter__(self) -> "Journeyman":
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+@contextmanager
+def _extra(name: str, who_needs: str) -> Iterator[None]:
+    """Around imports of what comes with an extra."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"{who_needs} parts that are not installed here ({error}). Install them with: "
+            f"pip install 'journeyman[{name}]'"
+        ) from error
 
 
 def _check_workers(workers: int) -> None:

@@ -1,8 +1,8 @@
 """Playbooks in files that agents read at the start of a session, such as CLAUDE.md and AGENTS.md.
-The block between our marks is ours; what is outside it stays as it is, and each write can be
-undone.
+Only the block between our marks is ours, and each write can be undone.
 """
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -11,13 +11,80 @@ from msgspec import Struct
 from journeyman.atomic_write import replace_file
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook
-from journeyman.templates.playbook_block import (
-    block_text,
-    find_block,
-    gap_before_block,
-    with_block,
-    without_block,
+from journeyman.redaction.instructions import find_suspicion
+from journeyman.templates.commands import is_everyday
+from journeyman.templates.playbook import RECURRING
+from journeyman.templates.shown.briefing import command_line, mistake_line
+
+_BEGIN = "<!-- journeyman playbook: begin. `journeyman playbook --write` rewrites this block. -->"
+_END = "<!-- journeyman playbook: end -->"
+_BLOCK = re.compile(
+    r"^<!-- journeyman playbook: begin\b[^\n]*\n"
+    r"(?:(?!<!-- journeyman playbook: (?:begin\b|end -->))[^\n]*\n)*"
+    r"<!-- journeyman playbook: end -->(?:\r?\n)?",
+    re.MULTILINE,
 )
+"""A begin without an end before the next begin is somebody's own text."""
+_MOST_COMMANDS, _MOST_MISTAKES, _MOST_FILES, _MOST_KEPT = 15, 8, 8, 50
+
+
+def block_text(playbook: Playbook) -> str:
+    """The block for a playbook. Commands that every agent knows, such as `ls`, are left out, and so
+    is a line that looks like an instruction to its reader.
+    """
+    commands = []
+    for one in playbook.commands:
+        if one.sessions >= RECURRING and not is_everyday(one.name):
+            share = f", {one.reliability:.0%} worked" if one.failed else ""
+            commands.append(f"- {command_line(one)} ({one.sessions} sessions{share})")
+    mistakes = [f"- {mistake_line(one)}" for one in playbook.mistakes]
+    files = [f"- `{one.path}` ({one.sessions} sessions)" for one in playbook.files]
+    sections = [f"## What works in this repository ({playbook.sessions} recorded sessions)"]
+    for title, lines, most in (
+        ("### Commands that work", commands, _MOST_COMMANDS),
+        ("### Mistakes that recur (quoted: what was printed)", mistakes, _MOST_MISTAKES),
+        ("### Files that work keeps coming back to", files, _MOST_FILES),
+    ):
+        kept = [line for line in lines if find_suspicion((line,)) is None][:most]
+        if kept:
+            sections.append("\n".join([title, "", *kept]))
+    if len(sections) == 1:
+        raise WrongInput(
+            f"The playbook of {playbook.project} has nothing yet that holds in {RECURRING} "
+            "sessions or more, so nothing is written. Import more sessions and learn from them."
+        )
+    return "\n\n".join([_BEGIN, *sections, _END]) + "\n"
+
+
+def find_block(text: str) -> str:
+    """The block in a text; empty if there is none."""
+    found = _BLOCK.search(text)
+    return found[0] if found else ""
+
+
+def with_block(text: str, block: str) -> str:
+    """The text with this block in the place of the one it has, or else at its end."""
+    if _BLOCK.search(text):
+        return _BLOCK.sub(lambda _: block, text, count=1)
+    return text + gap_before_block(text) + block
+
+
+def without_block(text: str, before: str = "", gap: str = "") -> str:
+    """The text with the block of before in the place of its own; where there was none, the gap that
+    was made for it goes too. A text without a block stays as it is.
+    """
+    found = _BLOCK.search(text)
+    if found is None:
+        return text
+    head = text[: found.start()]
+    return (head if before else head.removesuffix(gap)) + before + text[found.end() :]
+
+
+def gap_before_block(text: str) -> str:
+    """What stands between a text and a block at its end, so that an empty line does."""
+    if not text or text.endswith(("\n\n", "\n\r\n")):
+        return ""
+    return "\n" if text.endswith("\n") else "\n\n"
 
 
 class _Before(Struct, frozen=True):
@@ -34,7 +101,6 @@ class _Before(Struct, frozen=True):
 
 _Journal = dict[str, list[_Before]]
 _decode = msgspec.json.Decoder(_Journal).decode
-_MOST_KEPT = 50
 
 
 class PlaybookFiles:
@@ -52,16 +118,16 @@ class PlaybookFiles:
     def write(self, playbook: Playbook, path: Path) -> None:
         """Put the playbook's block into the file, in the place of the one it has."""
         before, after = read_text(path), self.preview(playbook, path)
-        if after != before:
-            block = find_block(before)
-            gap = "" if block else gap_before_block(before)
-            known, name = self._known(), str(path.resolve())
-            entries = known.get(name, [])
-            kept = _Before(existed=path.exists(), block=block, gap=gap)
-            if entries and entries[-1].forgets:
-                entries, kept = [], msgspec.structs.replace(entries[-1], forgets=False)
-            self._save({**known, name: [*entries, kept][-_MOST_KEPT:]})
-            _write_text(path, after)
+        if after == before:
+            return
+        block = find_block(before)
+        gap = "" if block else gap_before_block(before)
+        kept = _Before(existed=path.exists(), block=block, gap=gap)
+        entries = self._entries(path)
+        if entries and entries[-1].forgets:
+            entries, kept = [], msgspec.structs.replace(entries[-1], forgets=False)
+        self._save({**self._known(), _name(path): [*entries, kept][-_MOST_KEPT:]})
+        _write_text(path, after)
 
     def preview_undo(self, path: Path) -> str:
         """What the file would be without the last write. Raises WrongInput."""
@@ -77,30 +143,28 @@ class PlaybookFiles:
             _write_text(path, after)
         else:
             path.unlink()
-        known, name = self._known(), str(path.resolve())
-        self._save({**known, name: known[name][:-1]})
+        self._save({**self._known(), _name(path): self._entries(path)[:-1]})
 
     def forget_blocks(self) -> None:
         """Keep no block that was written so far, so that no undo brings back what is forgotten: the
         next one takes the block out of a file.
         """
-        known = {name: entries[0] for name, entries in self._known().items() if entries}
-        if known:
-            self._save(
-                {
-                    name: [_Before(first.existed, "", first.gap, forgets=True)]
-                    for name, first in known.items()
-                }
-            )
+        replace, known = msgspec.structs.replace, self._known()
+        firsts = {name: entries[0] for name, entries in known.items() if entries}
+        if firsts:
+            self._save({at: [replace(one, block="", forgets=True)] for at, one in firsts.items()})
 
     def _before(self, path: Path) -> _Before:
-        found = self._known().get(str(path.resolve()), [])
+        found = self._entries(path)
         if not found or not path.exists():
             raise WrongInput(
                 f"There is nothing to take back in {path}. `journeyman playbook --write` writes a "
                 "playbook."
             )
         return found[-1]
+
+    def _entries(self, path: Path) -> list[_Before]:
+        return self._known().get(_name(path), [])
 
     def _known(self) -> _Journal:
         try:
@@ -111,6 +175,10 @@ class PlaybookFiles:
     def _save(self, known: _Journal) -> None:
         self._journal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(self._journal, msgspec.json.encode(known))
+
+
+def _name(path: Path) -> str:
+    return str(path.resolve())
 
 
 def read_text(path: Path) -> str:

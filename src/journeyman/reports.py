@@ -26,7 +26,6 @@ def draw(profile: Profile, path: Path) -> None:
     chart = charts.overview(profile)
     if chart is None:
         raise WrongInput(f"There is nothing to draw: {profile.note}")
-    _check_folder(path, "chart")
     _write(path, charts.picture(chart, path.suffix.lower()), "chart")
 
 
@@ -36,7 +35,6 @@ def write_page(
     """Write the profile of these sessions as a page. Raises as `draw` does."""
     from journeyman.reliability.page import page  # noqa: PLC0415
 
-    _check_folder(path, "page")
     sources = sorted({session.source for session in judged})
     title = f"Reliability of {len(judged):,} session{'' if len(judged) == 1 else 's'}"
     if len(sources) == 1:
@@ -44,14 +42,6 @@ def write_page(
     groups = [(by, grouped(judged, by)) for by in _ON_THE_PAGE]
     text = page(profile, title=title, made_at=made_at, groups=groups)
     _write(path, text.encode(), "page")
-
-
-def _check_folder(path: Path, what: str) -> None:
-    if not path.parent.is_dir():
-        raise WrongInput(
-            f"The {what} cannot be written to {path}: there is no folder {path.parent}. "
-            "Make the folder, or name another one."
-        )
 
 
 def _write(path: Path, content: bytes, what: str) -> None:

@@ -2,99 +2,120 @@
 the home over defaults.
 """
 
-import math
+import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
+from journeyman.agent.tools.tool import Resources
 from journeyman.records.errors import BadSetting
-from journeyman.store.address import sqlite_url
-from journeyman.templates.mining.trivial_tools import TRIVIAL_TOOLS
+from journeyman.store.sqlite_file import sqlite_url
+from journeyman.templates.defaults import TRIVIAL_TOOLS
 
-STYLES = ("auto", "text", "messages")
+RESOURCES = Resources()
+HARMLESS = (
+    *("ls", "cat", "head", "tail", "wc", "grep", "rg", "pwd", "echo", "which", "file", "stat"),
+    *("du", "df", "tree", "diff", "cmp", "basename", "dirname", "date", "true", "sha256sum"),
+    *("git status", "git diff", "git log", "git show", "git branch --list", "git ls-files"),
+    *("git blame", "git rev-parse", "git remote -v"),
+)
+Style = Literal["auto", "text", "messages"]
+STYLES: tuple[str, ...] = get_args(Style)
+Count = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 HOME_VARIABLE = "JOURNEYMAN_HOME"
 EMBEDDED = "embedded"
 """The name of the model that is part of the program."""
 
 
-class ModelSettings(Struct, frozen=True, kw_only=True):
+class _WithSecrets(Struct, frozen=True, kw_only=True):
+    """Settings of which some have no place in a log or a traceback; addresses have secrets too."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"
+
+
+class ModelSettings(_WithSecrets, frozen=True, kw_only=True):
     """Which model the agent asks. Without an address, a name means a model of OpenAI's."""
 
     name: str = ""
     base_url: str = ""
     api_key: str = ""
-    context_length: int | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-
-    def __repr__(self) -> str:
-        """Without the key, which has no place in a log or a traceback."""
-        return f"ModelSettings(name={self.name!r}, base_url={self.base_url!r})"
+    context_length: Count | None = None
+    max_tokens: Count | None = None
+    temperature: Amount | None = None
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
-    """Limits of a turn, and where memory and skills are."""
+    """Limits of a turn, where memory and skills are, what commands may use and do, and what is
+    kept for undo.
+    """
 
-    turns: int = 40
-    tokens: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
+    turns: Count = 40
+    tokens: Count | None = None
+    cost_usd: Amount | None = None
+    seconds: Amount | None = None
     knowledge: str = ""
+    network: Literal["off", "ask", "on"] = "ask"
+    confine: bool = True
+    harmless: tuple[str, ...] = HARMLESS
+    memory_mb: Count | None = RESOURCES.memory_mb
+    processes: Count = RESOURCES.processes
+    file_mb: Count = RESOURCES.file_mb
+    written_mb: Count = RESOURCES.written_mb
+    cpu_s: Count = RESOURCES.cpu_s
+    undo: bool = True
+    undo_mb: Count = 1024
+    undo_days: Count = 14
 
 
 class OpeningSettings(Struct, frozen=True, kw_only=True):
     """How openings are presented: to every model, and to those that are named."""
 
-    style: str = "auto"
-    models: dict[str, str] = {}
+    style: Style = "auto"
+    models: dict[str, Style] = {}
 
 
 class ReviewSettings(Struct, frozen=True, kw_only=True):
     """Whether and how often finished turns are reviewed in the background."""
 
     enabled: bool = False
-    every_turns: int = 5
-    every_calls: int = 15
+    every_turns: Count = 5
+    every_calls: Count = 15
 
 
-class ConfirmSettings(Struct, frozen=True, kw_only=True):
+class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
     """Where confirmations are served, who is told of them, and with what credential one asks."""
 
     host: str = "127.0.0.1"
-    port: int = 6000
-    page_port: int = 6080
+    port: Port = 6000
+    page_port: Port = 6080
     hosts: tuple[str, ...] = ()
     page_hosts: tuple[str, ...] = ()
     page_url: str = ""
-    rate_limit: int = 10
+    rate_limit: Count = 10
     policy: str = ""
     notify: tuple[str, ...] = ()
     url: str = ""
     token: str = ""
     approver_key: str = ""
 
-    def __repr__(self) -> str:
-        """Without the secrets, which have no place in a log or a traceback."""
-        return f"ConfirmSettings(host={self.host!r}, port={self.port!r}, url={self.url!r})"
 
-
-class JobsSettings(Struct, frozen=True, kw_only=True):
+class JobsSettings(_WithSecrets, frozen=True, kw_only=True):
     """How jobs run: what they need of a model, who gets simple prompts, whose clock counts."""
 
-    min_context: int = 64_000
+    min_context: Count = 64_000
     timezone: str = ""
     deliver: tuple[str, ...] = ()
     simple_model: str = ""
     simple_provider: str = ""
-    simple_words: int = 28
-    workers: int = 4
-
-    def __repr__(self) -> str:
-        """Without the addresses, which have secrets in them."""
-        return f"JobsSettings(min_context={self.min_context!r}, timezone={self.timezone!r})"
+    simple_words: Count = 28
+    workers: Count = 4
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -102,7 +123,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     home: Path
     database: str
-    busy_timeout_s: float = 30.0
+    busy_timeout_s: Amount = 30.0
     trivial_tools: tuple[str, ...] = TRIVIAL_TOOLS
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
@@ -114,77 +135,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Other endpoints, by the name that a job calls them."""
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("it is not a text")
-    return value
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    """A list of names: in a file as a list, in a variable with commas between them."""
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("it is not a list of names")
-    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
-
-
-def _style(value: Any) -> str:
-    if value not in STYLES:
-        raise ValueError("it is not a style")
-    return str(value)
-
-
-def _styles(value: Any) -> dict[str, str]:
-    """Styles by model: in a file as a table, in a variable as name=style with commas between."""
-    pairs = value if isinstance(value, dict) else dict(one.split("=") for one in _names(value))
-    return {name.strip(): _style(style) for name, style in pairs.items()}
-
-
-def _amount(value: Any) -> float:
-    amount = float(value)
-    if isinstance(value, bool) or not 0 <= amount < math.inf:
-        raise ValueError("it is not an amount")
-    return amount
-
-
-def _count(value: Any) -> int:
-    count = int(value)
-    if isinstance(value, bool | float) or count < 1:
-        raise ValueError("it is not a count from 1 on")
-    return count
-
-
-def _port(value: Any) -> int:
-    port = int(value)
-    if isinstance(value, bool | float) or not 0 <= port < 65_536:
-        raise ValueError("it is not a port")
-    return port
-
-
-def _addresses(value: Any) -> tuple[str, ...]:
-    """A list of addresses: in a file as a list, in a variable with blanks between them, because
-    addresses may have commas in them.
-    """
-    return _names(value.split() if isinstance(value, str) else value)
-
-
-def _switch(value: Any) -> bool:
-    return value if isinstance(value, bool) else _SWITCHES[value.casefold()]
-
-
-_SWITCHES = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
-
-
 class Setting(NamedTuple):
     """One setting: its key in config.toml, where `a.b` stands as `b` in the table `[a]`."""
 
     key: str
-    read: Callable[[Any], Any]
     about: str
-    also: str = ""
+    also: str
     """Another variable that sets it, where Journeyman's own does not."""
 
     @property
@@ -192,100 +148,81 @@ class Setting(NamedTuple):
         return f"JOURNEYMAN_{self.key.upper().replace('.', '_')}"
 
 
-SETTINGS = (
-    Setting("database", _text, "the database's URL; default sqlite:///<home>/journeyman.db"),
-    Setting("busy_timeout_s", _amount, "seconds to wait for a locked SQLite database; default 30"),
-    Setting(
-        "trivial_tools",
-        _names,
-        "a list of names: tools whose calls teach nothing; default clarify, memory, TodoWrite, …",
-    ),
-    Setting("model.name", _text, "the model that the agent asks; default embedded"),
-    Setting("model.base_url", _text, "the address of an endpoint that speaks OpenAI's chat API"),
-    Setting("model.api_key", _text, "the key for that endpoint; default OPENAI_API_KEY"),
-    Setting("model.context_length", _count, "the model's window in tokens; default: found out"),
-    Setting("model.max_tokens", _count, "how long one reply may be, in tokens"),
-    Setting("model.temperature", _amount, "how much chance there is in replies; default: theirs"),
-    Setting("agent.turns", _count, "requests to the model in one turn at most; default 40"),
-    Setting("agent.tokens", _count, "tokens in one turn at most; default no limit"),
-    Setting("agent.cost_usd", _amount, "dollars in one turn at most; default no limit"),
-    Setting("agent.seconds", _amount, "seconds for one turn at most; default no limit"),
-    Setting("agent.knowledge", _text, "the folder with memories/ and skills/; default the home"),
-    Setting(
-        "opening.style",
-        _style,
-        "auto, text or messages: how openings are presented; default auto",
-    ),
-    Setting(
-        "opening.models",
-        _styles,
-        'a table of styles by model, such as "qwen3:4b" = "messages"; default none',
-    ),
-    Setting("review.enabled", _switch, "true reviews finished turns; default false"),
-    Setting("review.every_turns", _count, "review after so many turns; default 5"),
-    Setting("review.every_calls", _count, "or after so many calls; default 15"),
-    Setting(
-        "confirm.host",
-        _text,
-        "the address on which confirmations are served; default 127.0.0.1",
-        "CONFIRMATION_HOST",
-    ),
-    Setting("confirm.port", _port, "the port for agents; default 6000", "CONFIRMATION_PORT"),
-    Setting("confirm.page_port", _port, "the port of the page for people; default 6080"),
-    Setting(
-        "confirm.hosts",
-        _names,
-        "a list of names: other names under which agents may ask, as name:port",
-    ),
-    Setting(
-        "confirm.page_hosts",
-        _names,
-        "a list of names: other names under which browsers may open the page, as name:port",
-    ),
-    Setting("confirm.page_url", _text, "the page's address in notices; default its host and port"),
-    Setting(
-        "confirm.rate_limit",
-        _count,
-        "requests for one action in an hour at most; default 10",
-        "CONFIRMATION_RATE_LIMIT",
-    ),
-    Setting("confirm.policy", _text, "the file with the policy; default <home>/confirm.toml"),
-    Setting(
-        "confirm.notify",
-        _addresses,
-        "a list of addresses that apprise knows: who is told, the first that works",
-    ),
-    Setting("confirm.url", _text, "where the service is asked; default http://<host>:<port>"),
-    Setting("confirm.token", _text, "the agent's token: with it, the gate asks the service"),
-    Setting("confirm.approver_key", _text, "the approver's key, for approve and deny"),
-    Setting("jobs.min_context", _count, "the smallest window that a job needs; default 64000"),
-    Setting("jobs.timezone", _text, "whose clock schedules go by; default this machine's"),
-    Setting(
-        "jobs.deliver",
-        _addresses,
-        "a list of places that answers go to: terminal, file:/path, or an address of apprise's",
-    ),
-    Setting("jobs.simple_model", _text, "the model for simple prompts; default: the usual one"),
-    Setting("jobs.simple_provider", _text, "its provider; default: the usual one"),
-    Setting("jobs.simple_words", _count, "so many words a simple prompt has at most; default 28"),
-    Setting("jobs.workers", _count, "how many jobs may run side by side; default 4"),
+_ABOUT = """\
+database              the database's URL; default sqlite:///<home>/journeyman.db
+busy_timeout_s        seconds to wait for a locked SQLite database; default 30
+trivial_tools         a list of names: tools whose calls teach nothing; default clarify, memory, …
+model.name            the model that the agent asks; default embedded
+model.base_url        the address of an endpoint that speaks OpenAI's chat API
+model.api_key         the key for that endpoint; default OPENAI_API_KEY
+model.context_length  the model's window in tokens; default: found out
+model.max_tokens      how long one reply may be, in tokens
+model.temperature     how much chance there is in replies; default: theirs
+agent.turns           requests to the model in one turn at most; default 40
+agent.tokens          tokens in one turn at most; default no limit
+agent.cost_usd        dollars in one turn at most; default no limit
+agent.seconds         seconds for one turn at most; default no limit
+agent.knowledge       the folder with memories/ and skills/; default the home
+agent.network         off, ask or on: the network for commands; default ask
+agent.confine         false runs commands with your rights; default true
+agent.harmless        a list of how commands begin that need no question where nothing confines them
+agent.memory_mb       memory for a command in MB; default half of the machine's
+agent.processes       processes that a command may start; default 500
+agent.file_mb         the largest file a command may write in MB; default 1024
+agent.written_mb      MB that a command may write in all; default 10240
+agent.cpu_s           processor time for a command in seconds; default 3600
+agent.undo            true keeps the workspace before a turn changes it; default true
+agent.undo_mb         largest workspace that is kept, in MB; default 1024
+agent.undo_days       days for which a turn can be undone; default 14
+opening.style         auto, text or messages: how openings are presented; default auto
+opening.models        a table of styles by model, such as "qwen3:4b" = "messages"; default none
+review.enabled        true reviews finished turns; default false
+review.every_turns    review after so many turns; default 5
+review.every_calls    or after so many calls; default 15
+confirm.host          the address on which confirmations are served; default 127.0.0.1
+confirm.port          the port for agents; default 6000
+confirm.page_port     the port of the page for people; default 6080
+confirm.hosts         a list of names: other names under which agents may ask, as name:port
+confirm.page_hosts    a list of names: others under which browsers may open the page, as name:port
+confirm.page_url      the page's address in notices; default its host and port
+confirm.rate_limit    requests for one action in an hour at most; default 10
+confirm.policy        the file with the policy; default <home>/confirm.toml
+confirm.notify        a list of addresses that apprise knows: who is told, the first that works
+confirm.url           where the service is asked; default http://<host>:<port>
+confirm.token         the agent's token: with it, the gate asks the service
+confirm.approver_key  the approver's key, for approve and deny
+jobs.min_context      the smallest window that a job needs; default 64000
+jobs.timezone         whose clock schedules go by; default this machine's
+jobs.deliver          a list of places for answers: terminal, file:/path, or an address of apprise's
+jobs.simple_model     the model for simple prompts; default: the usual one
+jobs.simple_provider  its provider; default: the usual one
+jobs.simple_words     longest prompt, in words, that counts as simple; default 28
+jobs.workers          how many jobs may run side by side; default 4
+"""
+"""Every setting, and what it is."""
+_ALSO = ("confirm.host", "confirm.port", "confirm.rate_limit")
+SETTINGS = tuple(
+    Setting(key, about, key.upper().replace("CONFIRM.", "CONFIRMATION_") if key in _ALSO else "")
+    for key, about in (line.split(maxsplit=1) for line in _ABOUT.splitlines())
 )
 PROVIDERS = "providers"
 """The table of other endpoints: each is a table like `model`, without variables of its own."""
-_TABLES: dict[str, type[Struct]] = {
-    "model": ModelSettings,
-    "agent": AgentSettings,
-    "opening": OpeningSettings,
-    "review": ReviewSettings,
-    "confirm": ConfirmSettings,
-    "jobs": JobsSettings,
-}
-_SECRET = (
-    *("model.api_key", "confirm.token", "confirm.approver_key", "confirm.notify"),
-    "jobs.deliver",
-)
+_ADDRESSES = ("confirm.notify", "jobs.deliver")
+"""In a variable with blanks between them, because addresses may have commas in them."""
+_SECRET = ("model.api_key", "confirm.token", "confirm.approver_key", *_ADDRESSES)
 """Settings whose values are not to be shown."""
+_TABLES: dict[str, type[Struct]] = {
+    field.name: type(field.default)
+    for field in msgspec.structs.fields(Settings)
+    if isinstance(field.default, Struct)
+}
+_KINDS = {field.name: field.type for field in msgspec.structs.fields(Settings)} | {
+    f"{table}.{field.name}": field.type
+    for table, kind in _TABLES.items()
+    for field in msgspec.structs.fields(kind)
+}
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
+_SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
 def load(
@@ -302,11 +239,9 @@ def load(
     except RuntimeError as error:
         raise BadSetting(f"The home {folder} cannot be found: {error}") from error
     file = folder / "config.toml"
-    values: dict[str, Any] = {}
     written = _from_file(file)
     providers = _providers(written.pop(PROVIDERS, {}), f"{file}")
-    for key, value in _flat(written):
-        values[key] = _checked(key, value, f"{file}")
+    values = {key: _checked(key, value, f"{file}") for key, value in _flat(written)}
     for setting in SETTINGS:
         for variable in filter(None, (setting.also, setting.variable)):
             if text := environ.get(variable):
@@ -317,10 +252,12 @@ def load(
     if not values.get("model.api_key") and not values.get("model.base_url"):
         # A key is never sent anywhere but to the service whose variable it stands in.
         values["model.api_key"] = environ.get("OPENAI_API_KEY", "")
-    nested = _nested(values)
-    for table, kind in _TABLES.items():
-        nested[table] = kind(**nested.get(table, {}))
-    return Settings(home=folder, providers=providers, **nested)
+    tables: dict[str, dict[str, Any]] = {name: {} for name in ("", *_TABLES)}
+    for key, value in values.items():
+        table, _, name = key.rpartition(".")
+        tables[table][name] = value
+    nested: dict[str, Any] = {table: kind(**tables[table]) for table, kind in _TABLES.items()}
+    return Settings(home=folder, providers=providers, **nested, **tables[""])
 
 
 def _providers(tables: Any, where: str) -> dict[str, ModelSettings]:
@@ -361,24 +298,31 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield f"{before}{key}", value
 
 
-def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for key, value in values.items():
-        table, _, name = key.rpartition(".")
-        (nested.setdefault(table, {}) if table else nested)[name] = value
-    return nested
+def _read(key: str, value: Any) -> Any:
+    """A value as the setting has it; in a variable everything is a text, lists with commas."""
+    kind = _KINDS[key]
+    if isinstance(value, str) and kind is not str:
+        if kind == tuple[str, ...]:
+            value = value.split(None if key in _ADDRESSES else ",")
+        elif key == "opening.models":
+            pairs = (one.split("=") for one in value.split(","))
+            value = {name.strip(): style.strip() for name, style in pairs}
+        else:
+            value = _SWITCHES.get(value.casefold(), value) if kind is bool else value.strip()
+    found = msgspec.convert(value, kind, strict=False)
+    if isinstance(found, tuple):
+        return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
+    return found
 
 
 def _checked(key: str, value: Any, where: str) -> Any:
     setting = _BY_KEY.get(key)
     if setting is None:
         known = ", ".join(_BY_KEY)
-        raise BadSetting(
-            f"{where} sets {key!r}, which is not a setting. The settings are: {known}."
-        )
+        raise BadSetting(f"{where} sets {key!r}, which is not a setting; there are: {known}.")
     try:
-        return setting.read(value)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        return _read(key, value)
+    except ValueError as error:
         shown = "***" if key in _SECRET else repr(value)
         raise BadSetting(
             f"{where} sets {key} to {shown}, which cannot be used: it is {setting.about}."

@@ -3,16 +3,19 @@
 import logging
 import threading
 from collections.abc import Callable
+from datetime import UTC
 
 import pytest
 from tests.tables import table
 
+from journeyman.accounting import Accounting
 from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
 from journeyman.records.errors import StoreUnavailable, UnknownSession
-from journeyman.records.usage import UsageBy
+from journeyman.records.usage import UsageBy, UsageReport
 from journeyman.store.store import Store
-from journeyman.store.usage_sums import DAY_S, Chosen, Shift
+from journeyman.store.usage import Chosen
 
+DAY_S = 86_400
 DAY = 1000 * DAY_S
 
 
@@ -29,15 +32,13 @@ def tokens(store: Store, name: str = "s") -> Tokens:
     return store.sessions.get(name).tokens
 
 
-def in_utc(_first: float, _last: float) -> list[Shift]:
-    return [(0.0, 0)]
+def report(store: Store, by: UsageBy, **chosen: object) -> UsageReport:
+    without_prices = Accounting(store, lambda *_, **__: None, zone=UTC)
+    return without_prices.report(by, **Chosen(**chosen))
 
 
-def calls_by(store: Store, by: UsageBy, **chosen: object) -> dict[object, int]:
-    found: dict[object, int] = {}
-    for one in store.accounts.sums(by, in_utc, **Chosen(**chosen)).sums:
-        found[one.key] = found.get(one.key, 0) + one.api_calls
-    return found
+def calls_by(store: Store, by: UsageBy, **chosen: object) -> dict[str, int]:
+    return {line.key: line.api_calls for line in report(store, by, **chosen).rows}
 
 
 class TestIncrements:
@@ -167,7 +168,7 @@ class TestNumbers:
                 if kind != "half" or field not in ("cost_usd", "at")
             }
             caplog.clear()
-            with caplog.at_level(logging.INFO, logger="journeyman.store.accounts"):
+            with caplog.at_level(logging.INFO, logger="journeyman.store.usage"):
                 getattr(store.accounts, way)(name, Usage(**{"key": "a", "model": "m", **wrong}))
             (found,) = store.sessions.usage(name)
             assert found == Usage(key=found.key, model="m"), name
@@ -283,72 +284,31 @@ CHOICES: list[Chosen] = [
 
 
 class TestSums:
-    def test_calls_that_differ_are_added_up_apart(self, store: Store) -> None:
-        write(store, "s", started_at=DAY)
-        known = {"input_tokens": 10, "output_tokens": 1}
-        for given in (
-            Usage(key="a", model="m", **known),
-            Usage(key="alike", model="m", **known),
-            Usage(key="charged", model="m", cost_usd=0.5, cost_origin="model", **known),
-            Usage(key="reckoned", model="m", cost_usd=0.5, cost_origin="estimated", **known),
-            Usage(key="open", model="m", input_tokens=10),
-            Usage(key="other", model="n", **known),
-            Usage(key="long", model="m", cache_read_tokens=300_000, **known),
-            Usage(key="later", model="m", at=DAY + DAY_S, **known),
-        ):
-            store.accounts.add("s", given)
-        found = store.accounts.sums("task", in_utc)
-        assert sorted(one.api_calls for one in found.sums) == [1, 1, 1, 1, 1, 1, 2]
-        assert {one.day for one in found.sums} == {1000, 1001}
-        assert (found.by_key, found.with_usage, found.sessions) == ({"": 1}, 1, 1)
-
-    def test_the_size_is_that_of_the_average_call(self, store: Store) -> None:
-        write(store, "s")
-        store.accounts.add("s", Usage(key="a", api_calls=10, input_tokens=500_000, output_tokens=1))
-        store.accounts.add("s", Usage(key="b", input_tokens=50_000, output_tokens=1))
-        (one,) = store.accounts.sums("task", in_utc).sums
-        assert one.api_calls == 11
-
     def test_a_session_is_counted_once_however_much_it_did(self, store: Store) -> None:
         write(store, "a", "b", "silent")
         for name in "ab":
             for number, model in enumerate(["m", "m", "n"]):
                 usage = Usage(key=f"{number}", model=model, at=DAY + number * DAY_S, api_calls=0)
                 store.accounts.add(name, usage)
-        found = store.accounts.sums("model", in_utc)
-        assert (found.by_key, found.with_usage, found.sessions) == ({"m": 2, "n": 2}, 2, 3)
+        found = report(store, "model")
+        assert {line.key: line.sessions for line in found.rows} == {"m": 2, "n": 2}
+        assert (found.total.sessions, found.sessions) == (2, 3)
         assert calls_by(store, "model") == {"m": 4, "n": 2}
-        assert store.accounts.sums("day", in_utc).by_key == {1000: 2, 1001: 2, 1002: 2}
-
-    def test_days_are_local(self, store: Store) -> None:
-        """The first two moments are ahead of a change of local time, the others behind it."""
-        write(store, "s")
-        times = [DAY - 3601, DAY - 3600.001, DAY, DAY + DAY_S - 7200.5, DAY + DAY_S - 7200]
-        for number, at in enumerate(times):
-            store.accounts.add("s", Usage(key=f"{number}", at=at, input_tokens=2**number))
-        spans = []
-
-        def shifts(first: float, last: float) -> list[Shift]:
-            spans.append((first, last))
-            return [(first, 3600), (DAY, 7200)]
-
-        found = store.accounts.sums("day", shifts)
-        days = {one.key: one.tokens.input_tokens for one in found.sums}
-        assert days == {999: 1 + 2, 1000: 4 + 8, 1001: 16}
-        assert spans == [(times[0], times[-1])]
+        days = {line.key: line.sessions for line in report(store, "day").rows}
+        assert days == {"1972-09-27": 2, "1972-09-28": 2, "1972-09-29": 2}
 
     def test_what_has_no_time_has_no_day(self, store: Store) -> None:
         for number, at in enumerate([None, 0.0, -5.0, 1e300]):
             write(store, f"s{number}", usage=(Usage(key="a", at=at, input_tokens=1),))
-        assert calls_by(store, "day") == {None: 4}
+        assert calls_by(store, "day") == {"": 4}
 
     def test_usage_without_a_time_is_of_the_day_its_session_began(self, store: Store) -> None:
         write(store, "s", started_at=DAY + 5.0)
         store.accounts.add("s", Usage(key="a", input_tokens=1))
-        assert calls_by(store, "day") == {1000: 1}
+        assert calls_by(store, "day") == {"1972-09-27": 1}
 
     def test_nothing_stored(self, store: Store) -> None:
-        assert store.accounts.sums("day", in_utc) == ([], {}, 0, 0)
+        assert (report(store, "day").rows, report(store, "day").sessions) == ((), 0)
 
     def test_the_choice_is_that_of_the_list(self, store: Store) -> None:
         sub = Lineage(parent=SessionId("a"), kind="subagent")
@@ -362,6 +322,6 @@ class TestSums:
         for chosen in CHOICES:
             listed = {one.session.id for one in store.sessions.list(**chosen)}
             assert calls_by(store, "model", **chosen) == dict.fromkeys(listed, 1), chosen
-            assert store.accounts.sums("task", in_utc, **chosen).sessions == len(listed)
+            assert report(store, "task", **chosen).sessions == len(listed)
             sizes.append(len(listed))
         assert sizes == [2, 1, 1, 1, 1, 2, 3, 0]

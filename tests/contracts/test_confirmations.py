@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 from msgspec.structs import replace
-from tests.confirm_core import confirm_core
+from tests.confirm_core import NOW, a_card, confirm_core
 
 from journeyman.confirm import credentials
-from journeyman.confirm.answers import Granted
+from journeyman.confirm import digest as digests
+from journeyman.confirm.schemas import Granted
 from journeyman.records.confirmation import (
     Confirmation,
     ConfirmationId,
@@ -23,38 +27,31 @@ from journeyman.records.confirmation import (
     WhitelistEntry,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.store.asked import Wanted
-from journeyman.store.audit import NOTHING_BEFORE, digest_of
-from journeyman.store.ledger import WINDOW_S
+from journeyman.store.audit import NOTHING_BEFORE, WINDOW_S, digest_of
+from journeyman.store.confirmations import Ledger
+from journeyman.store.rows import json_text
 from journeyman.store.store import Store
 
-NOW = 1_800_000_000.125
+OLD_COLUMNS = ("id", "action", "requester", "status", "created_at", "expires_at")
 
 
-def a_card(number: int = 1, **facts: Any) -> Confirmation:
-    id_ = f"{number:032x}"
+def submit(ledger: Ledger, card: Confirmation, **about: Any) -> Confirmation:
+    """Have a card kept as a request makes it, which is pending first."""
     given = {
-        "id": ConfirmationId(id_),
-        "short_id": id_[:6],
-        "action": "send_mail",
-        "tier": "ask",
-        "rule": "r",
-        "description": "d",
-        "details": {},
-        "requester": "builder",
-        "nonce": "n",
-        "submitted_digest": "sha256:a",
-        "digest": "sha256:a",
-        "created_at": NOW,
-        "expires_at": NOW + 300,
+        "digest": card.digest,
+        "expires_at": card.expires_at,
+        "fingerprint": f"fingerprint {card.id}",
+        "counted_as": card.action,
+        "asks": True,
     }
-    return Confirmation(**{**given, **facts})
+    ledger.record("submitted", f"agent:{card.requester}", card, **{**given, **about})
+    return card
 
 
 def add(store: Store, *cards: Confirmation, now: float = NOW) -> None:
     with store.confirmations.writing(now) as ledger:
         for card in cards:
-            ledger.add(card, f"fingerprint {card.id}")
+            submit(ledger, card)
 
 
 class TestCards:
@@ -71,7 +68,7 @@ class TestCards:
             assert again.confirmations.find(card.id) == card
         settled = replace(card, status="denied", settled_at=NOW + 1, settled_by="ann")
         with store.confirmations.writing(NOW + 1) as ledger:
-            ledger.save(settled)
+            ledger.record("denied", "approver:ann", settled)
         assert store.confirmations.find(card.id) == settled
         assert store.confirmations.list(status="denied") == [settled]
         assert store.confirmations.list(status="pending") == []
@@ -103,40 +100,44 @@ class TestCards:
     def test_all_of_a_transaction_is_kept_or_nothing(self, store: Store) -> None:
         def fail() -> None:
             with store.confirmations.writing(NOW) as ledger:
-                ledger.add(a_card(), "f")
-                ledger.note("submitted", "agent:a")
+                submit(ledger, a_card())
                 raise KeyError
 
         with pytest.raises(KeyError):
             fail()
         assert store.confirmations.list() == []
         assert store.confirmations.audit_head() == (0, NOTHING_BEFORE)
+        with store.confirmations.writing(NOW) as ledger:
+            assert (ledger.times("builder", "send_mail"), ledger.due()) == ([], [])
+            submit(ledger, a_card())
 
     def test_a_transaction_sees_what_it_did(self, store: Store) -> None:
-        add(store, a_card(1))
         with store.confirmations.writing(NOW + 300) as ledger:
-            late = a_card(2, expires_at=NOW + 299)
-            ledger.add(late, "f")
+            late = submit(ledger, a_card(2, expires_at=NOW + 299), fingerprint="alike")
             assert ledger.find(late.id) == late
-            assert {card.id for card in ledger.due()} == {a_card(1).id, late.id}
+            assert ledger.waiting_alike("alike") == late
             ended = replace(late, status="expired")
-            ledger.save(ended)
+            ledger.record("expired", "service", ended)
             assert ledger.find(late.id) == ended
+            assert ledger.fault(ended) == ""
             assert list(ledger.changed.values()) == [ended]
         assert store.confirmations.find(late.id) == ended
 
-    def test_what_is_due_and_when_the_next_is(self, store: Store) -> None:
-        assert store.confirmations.next_expiry() is None
+    def test_what_is_due_and_when_the_next_is(self, store: Store, database_url: str) -> None:
         cards = [a_card(number, expires_at=NOW + number) for number in (3, 1, 2)]
-        add(store, *cards, a_card(9, status="denied", expires_at=NOW))
-        assert store.confirmations.next_expiry() == NOW + 1
+        add(store, *cards, a_card(9, expires_at=NOW))
+        with store.confirmations.writing(NOW) as ledger:
+            ledger.record("denied", "approver:ann", a_card(9, status="denied", expires_at=NOW))
         assert store.confirmations.count_pending() == 3
-        with store.confirmations.writing(NOW + 2) as ledger:
-            assert [card.expires_at - NOW for card in ledger.due()] == [1, 2]
+        with Store(database_url) as again:
+            for known in (store.confirmations, again.confirmations):
+                with known.writing(NOW + 2) as ledger:
+                    assert [card.expires_at - NOW for card in ledger.due()] == [1, 2]
+                    assert ledger.next_expiry() == NOW + 1
 
     def test_one_id_is_one_card(self, store: Store) -> None:
         add(store, a_card())
-        with pytest.raises(Unstorable):
+        with pytest.raises(RuntimeError, match="submitted cannot follow"):
             add(store, a_card())
         assert len(store.confirmations.list()) == 1
 
@@ -144,69 +145,50 @@ class TestCards:
 class TestAsked:
     """What was asked and when: inside a transaction and over several it is the same."""
 
-    def ask(self, ledger: Any, number: int, *, card: str = "", key: str = "") -> None:
-        wanted = Wanted("builder", "send_mail", f"f{number}")
-        ledger.asked.count(
-            ledger.asked.seen(wanted),
-            wanted=wanted,
-            key=key,
-            card=card or f"{number:032x}",
-            is_new=not card,
-        )
-
-    def test_the_window_slides(self, store: Store) -> None:
+    def test_the_window_slides(self, store: Store, database_url: str) -> None:
         writing = store.confirmations.writing
         with writing(NOW) as ledger:
             for number in range(2):
-                self.ask(ledger, number)
+                submit(ledger, a_card(number))
+            assert ledger.times("builder", "send_mail") == [NOW, NOW]
         with writing(NOW) as ledger:
-            self.ask(ledger, 2)
-        with writing(NOW + 10) as ledger:
-            self.ask(ledger, 0, card=f"{0:032x}")  # one more that shares the first's card
-        for later, recent, cards, first in (
+            first = submit(ledger, a_card(2))
+        with writing(NOW + 10) as ledger:  # one more that shares a card
+            shared = replace(first, submissions=2)
+            ledger.record("shared", "agent:builder", shared, counted_as="send_mail")
+        for later, recent, cards, first_at in (
             (10, 4, 3, NOW),
             (WINDOW_S - 0.5, 4, 3, NOW),
             (WINDOW_S, 1, 0, NOW + 10),
             (WINDOW_S + 10, 0, 0, None),
         ):
-            with writing(NOW + later) as ledger:
-                seen = ledger.asked.seen(Wanted("builder", "send_mail", "f"))
-                assert (seen.of_action.recent, seen.cards.recent) == (recent, cards)
-                assert seen.of_action.first_at == first
-                assert ledger.asked.seen(Wanted("other", "send_mail", "f")).of_action.recent == 0
-                assert ledger.asked.seen(Wanted("builder", "another", "f")).of_action.recent == 0
+            with Store(database_url) as again:
+                for known in (store.confirmations, again.confirmations):
+                    with known.writing(NOW + later) as ledger:
+                        found = ledger.times("builder", "send_mail")
+                        assert (len(found), len(ledger.times("builder"))) == (recent, cards)
+                        assert next(iter(found), None) == first_at
+                        assert ledger.times("other", "send_mail") == []
+                        assert ledger.times("builder", "another") == []
 
     def test_a_key_is_known_with_its_request(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
-            self.ask(ledger, 1, key="k \x00 ü")
-            assert ledger.asked.told("builder", "k \x00 ü") == ("f1", f"{1:032x}")
+            ledger.add_key("builder", "k \x00 ü", "c1")
+            assert ledger.find_key("builder", "k \x00 ü") == "c1"
         with store.confirmations.writing(NOW + 1e6) as ledger:
-            assert ledger.asked.told("builder", "k \x00 ü") == ("f1", f"{1:032x}")
-            assert ledger.asked.told("other", "k \x00 ü") is None
-            assert ledger.asked.told("builder", "K") is None
+            assert ledger.find_key("builder", "k \x00 ü") == "c1"
+            assert ledger.find_key("other", "k \x00 ü") is None
+            assert ledger.find_key("builder", "K") is None
 
-    def test_a_card_alike_is_seen_while_it_waits(self, store: Store) -> None:
+    def test_a_card_alike_is_seen_while_it_waits(self, store: Store, database_url: str) -> None:
         card = a_card()
         with store.confirmations.writing(NOW) as ledger:
-            ledger.add(card, "alike")
+            submit(ledger, card, fingerprint="alike")
+        with Store(database_url) as again, again.confirmations.writing(NOW) as ledger:
+            assert ledger.waiting_alike("alike") == card
+            ledger.record("approved", "approver:ann", replace(card, status="approved"))
         with store.confirmations.writing(NOW) as ledger:
-            assert ledger.asked.seen(Wanted("b", "a", "alike")).alike == card.id
-            ledger.save(replace(card, status="approved"))
-        with store.confirmations.writing(NOW) as ledger:
-            assert ledger.asked.seen(Wanted("b", "a", "alike")).alike is None
-
-    def test_many_are_looked_up_at_once(self, store: Store) -> None:
-        with store.confirmations.writing(NOW) as ledger:
-            for number in range(90):
-                self.ask(ledger, number)
-            ledger.add(a_card(), "f7")
-        with store.confirmations.writing(NOW + 1) as ledger:
-            wanted = [Wanted("builder", "send_mail", f"f{number}") for number in range(100)]
-            ledger.asked.look_up([*wanted, Wanted("other", "é\x00", "f7")])
-            for one in wanted:
-                assert ledger.asked.seen(one).of_action.recent == 90
-                assert (ledger.asked.seen(one).alike is not None) == (one.fingerprint == "f7")
-            assert ledger.asked.seen(Wanted("other", "é\x00", "f7")).cards.recent == 0
+            assert ledger.waiting_alike("alike") is None
 
 
 def test_the_whitelist(store: Store) -> None:
@@ -224,18 +206,17 @@ def test_the_whitelist(store: Store) -> None:
     with known.writing(NOW) as ledger:
         assert ledger.whitelisted("a") == []
         for entry in entries:
-            ledger.add_entry(entry)
+            ledger.add(entry)
         assert ledger.whitelisted("a") == entries[:2]
     gone = replace(entries[0], revoked_at=NOW + 1, revoked_by="bob")
     used = replace(entries[2], uses=1, last_used_at=NOW + 1)
     with known.writing(NOW + 1) as ledger:
         assert ledger.whitelisted("A") == []
-        ledger.save_entry(gone)
-        ledger.save_entry(used)
+        ledger.save(gone)
+        ledger.save(used)
         assert ledger.whitelisted("a") == entries[1:2]
         assert ledger.find_entry("e0") == gone
     assert known.whitelist() == [used, entries[1]]
-    assert known.whitelist(revoked=True) == [used, entries[1], gone]
 
 
 class TestCredentials:
@@ -248,26 +229,26 @@ class TestCredentials:
         session = self.person("2", kind="session", expires_at=NOW + 60)
         known = store.confirmations
         with known.writing(NOW) as ledger:
-            ledger.add_credential(ann, "digest of ann")
-            ledger.add_credential(session, "digest of session")
+            ledger.add(ann, secret_digest="digest of ann")
+            ledger.add(session, secret_digest="digest of session")
         assert known.find_credential("digest of ann") == ann
         assert known.find_credential("digest of session") == session
         assert known.find_credential("") is None
-        assert known.credentials() == [ann]
+        assert known.credentials("approver") == [ann]
         assert known.credentials("session") == [session]
         with known.writing(NOW) as ledger:
-            ledger.save_credential(replace(ann, revoked_at=NOW))
+            ledger.save(replace(ann, revoked_at=NOW))
             ledger.revoke_sessions("ann")
             assert ledger.find_credential("approver", "ann") is None
         assert known.find_credential("digest of ann") is None
         assert known.find_credential("digest of session") is None
-        assert known.credentials()[0].revoked_at == NOW
+        assert known.credentials("approver")[0].revoked_at == NOW
 
     def test_two_cannot_have_one_secret(self, store: Store) -> None:
         def twice() -> None:
             with store.confirmations.writing(NOW) as ledger:
-                ledger.add_credential(self.person("1"), "d")
-                ledger.add_credential(self.person("2", name="bob"), "d")
+                ledger.add(self.person("1"), secret_digest="d")
+                ledger.add(self.person("2", name="bob"), secret_digest="d")
 
         with pytest.raises(Unstorable):
             twice()
@@ -275,18 +256,18 @@ class TestCredentials:
     def test_the_device_and_its_last_step(self, store: Store) -> None:
         known = store.confirmations
         with known.writing(NOW) as ledger:
-            ledger.add_credential(self.person(), "d")
-            ledger.save_credential(self.person(has_totp=True), totp_secret="secret")
-            ledger.use_totp_step("1", 60_000_000)
+            ledger.add(self.person(), secret_digest="d")
+            beside = {"totp_secret": "secret", "totp_step": 60_000_000}
+            ledger.save(self.person(has_totp=True), **beside)
         with known.writing(NOW) as ledger:
             found = ledger.find_credential("approver", "ann")
             assert found is not None
-            assert (found.totp_secret, found.totp_step) == ("secret", 60_000_000)
-            ledger.save_credential(self.person(has_totp=True))
+            assert ledger.totp_of(found) == ("secret", 60_000_000)
+            ledger.save(self.person(has_totp=True))
         with known.writing(NOW) as ledger:
             found = ledger.find_credential("approver", "ann")
             assert found is not None
-            assert found.totp_secret == "secret"
+            assert ledger.totp_of(found)[0] == "secret"
 
     def test_a_link_is_spent_once(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
@@ -317,10 +298,10 @@ class TestAudit:
         assert known.audit(limit=9, before=3) == noted[1::-1]
         assert known.audit(limit=9, confirmation="c2") == []
         assert known.audit(limit=9, kind="voted") == []
-        assert known.audit_after(2) == [(3, "viewed", "c1"), (4, "viewed", "c1")]
+        assert known.audit(limit=9, after=1, before=4) == noted[2:0:-1]
         assert known.audit_head() == (4, noted[-1].digest)
-        assert [known.audit_digest(seq) for seq in (4, 5)] == [noted[-1].digest, None]
-        assert known.audit_break() == (None, (4, noted[-1].digest))
+        trail = known.checked(lambda _: ("", ""))
+        assert (trail.problems, trail.seq, trail.digest) == ([], 4, noted[-1].digest)
         for text, digest in known.audit_texts():
             assert digest_of(text) == digest
 
@@ -336,7 +317,7 @@ class TestAudit:
         found = store.confirmations.audit(limit=100)
         assert [entry.seq for entry in found] == list(range(32, 0, -1))
         assert len({entry.actor for entry in found}) == 32
-        assert store.confirmations.audit_break()[0] is None
+        assert not store.confirmations.checked(lambda _: ("", "")).problems
 
 
 class TestTwoServices:
@@ -421,3 +402,46 @@ class TestTwoServices:
                 raise AssertionError("it is still known")
 
         asyncio.run(run())
+
+
+def test_cards_from_before_are_taken_over_as_they_are(database_url: str) -> None:
+    """A database of the version before cards were covered by the audit."""
+    if database_url.startswith("sqlite"):
+        Path(database_url.removeprefix("sqlite:///")).parent.mkdir()
+    engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+    waits = a_card(1, requester="größer")
+    bound = digests.digest_of(waits, waits.details)
+    waits = replace(waits, digest=bound, submitted_digest=bound)
+    cards = [waits, a_card(2, status="approved"), a_card(3, status="denied")]
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", "journeyman.store:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0009")
+        for card in cards:
+            values = {name: getattr(card, name) for name in OLD_COLUMNS}
+            values |= {"fingerprint": digests.fingerprint_of(card), "body": json_text(card)}
+            names = ", ".join(values)
+            binds = ", ".join(f":{name}" for name in values)
+            connection.execute(
+                sa.text(f"INSERT INTO confirmations ({names}) VALUES ({binds})"), values
+            )
+        connection.execute(
+            sa.text(
+                "INSERT INTO submissions (requester, action, at, ordinal, cards, idempotency_key,"
+                " fingerprint, confirmation) VALUES ('größer', 'a', 1, 1, 1, 'k', 'f', :id)"
+            ),
+            {"id": waits.id},
+        )
+    engine.dispose()
+    with Store(database_url) as store:
+        known = store.confirmations
+        assert known.list() == cards[::-1]
+        trail = known.checked(lambda card: (card.digest, digests.fingerprint_of(card)))
+        assert (trail.problems, trail.seq) == ([], 3)
+        with known.writing(NOW) as ledger:
+            assert ledger.find_key("größer", "k") == waits.id
+            assert [ledger.fault(card) for card in cards] == ["", "", ""]
+            assert ledger.waiting_alike(digests.fingerprint_of(waits)) == waits
+        with known.writing(NOW + 300) as ledger:
+            assert ledger.due() == [waits]

@@ -94,7 +94,7 @@ def forget_text(store: Store, text: str, **options: Any) -> Forgotten:
 def known(store: Store) -> dict[str, object]:
     """All that was learned, without row ids."""
     episodes = store.episodes.by_row([one.row for one in store.episodes.rows()]).values()
-    patterns = [one.pattern for one in store.patterns.list()]
+    patterns = list(store.patterns.list())
     return {
         "episodes": sorted((one.session, one.number) for one in episodes),
         "patterns": sorted((one.id, one.intent, one.session_count) for one in patterns),

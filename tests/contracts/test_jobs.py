@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, JobState, Run, RunId, Schedule
-from journeyman.store.job_tables import jobs
-from journeyman.store.jobs import standing
+from journeyman.store.job_tables import job_values, jobs
 from journeyman.store.store import Store
-from journeyman.store.values import json_text
 
 NOW = 1_800_000_000.0
 HOURLY = Schedule(text="every 1h", kind="every", timezone="UTC", at=NOW, seconds=3600.0)
@@ -42,12 +40,12 @@ def moved(job: Job, by: float = 3600.0) -> Job:
 
 
 def lead(store: Store, holder: str = "me", until: float = NOW + 30) -> None:
-    assert store.job_claims.take_lease(holder, now=NOW, until=until)
+    assert store.jobs.take_lease(holder, now=NOW, until=until)
 
 
 def claimed(store: Store, job: Job, run: Run, **facts: Any) -> bool:
     given = {"then": moved(job), "skipped": replace(moved(job), runs=job.runs), **facts}
-    return store.job_claims.claim(job, run, **{"alive_until": NOW + 60, **given})
+    return store.jobs.claim(job, run, **{"alive_until": NOW + 60, **given})
 
 
 def same(job: Job) -> Job:
@@ -161,16 +159,13 @@ class TestJobs:
         ended: list[Run] = []
         for number, status in enumerate(("ok", "failed", "ok", "silent")):
             run = a_run(f"r{number}", started_at=NOW + number, due_at=None)
-            assert store.job_claims.begin(run, alive_until=NOW)
+            assert store.jobs.begin(run, alive_until=NOW)
             used = {"tokens": 2**40, "cost_usd": 0.25} if status == "ok" else {}
             ended.append(replace(run, status=status, ended_at=NOW + 9, **used))
-            store.job_claims.finish(ended[-1], same)
+            store.jobs.finish(ended[-1], same)
         assert store.jobs.runs(JobId("a1")) == ended[::-1]
         assert store.jobs.runs(JobId("a1"), limit=2) == ended[:1:-1]
         assert store.jobs.last_runs() == {"a1": ended[-1]}
-        assert store.jobs.run("r1") == ended[1]
-        with pytest.raises(UnknownJob, match="No run has the id 'r9'"):
-            store.jobs.run("r9")
         totals = store.jobs.totals(JobId("a1"))
         assert totals.statuses == {"ok": 2, "failed": 1, "silent": 1}
         assert (totals.tokens, totals.cost_usd) == (2**41, 0.5)
@@ -179,11 +174,11 @@ class TestJobs:
     def test_what_is_deleted_is_gone_with_its_runs(self, store: Store) -> None:
         added(store, a_job("a1"), a_job("a2"))
         for job in ("a1", "a2"):
-            assert store.job_claims.begin(a_run(f"r-{job}", job), alive_until=NOW)
+            assert store.jobs.begin(a_run(f"r-{job}", job), alive_until=NOW)
         with pytest.raises(WrongInput, match="is running"):
             store.jobs.delete("a1")
         done = replace(a_run("r-a1"), status="ok")
-        store.job_claims.finish(done, same)
+        store.jobs.finish(done, same)
         assert store.jobs.delete("a1") == [done]
         assert [job.id for job in store.jobs.list()] == ["a2"]
         assert list(store.jobs.last_runs()) == ["a2"]
@@ -191,7 +186,7 @@ class TestJobs:
 
 class TestLease:
     def test_it_is_one_s_until_its_time_is_over(self, store: Store) -> None:
-        take, seen = store.job_claims.take_lease, store.jobs.lease
+        take, seen = store.jobs.take_lease, store.jobs.lease
         assert seen() is None
         assert take("a", now=NOW, until=NOW + 30)
         assert not take("b", now=NOW + 29.9, until=NOW + 60)
@@ -201,13 +196,13 @@ class TestLease:
         assert take("b", now=NOW + 50, until=NOW + 80)
         assert seen() == ("b", NOW + 80)
         assert not take("a", now=NOW + 51, until=NOW + 90)
-        assert store.job_claims.look(NOW, most=1).holder == "b"
+        assert store.jobs.look(NOW, most=1).holder == "b"
 
     def test_only_its_holder_lets_go_of_it(self, store: Store) -> None:
         lead(store, "a")
-        store.job_claims.release_lease("b")
+        store.jobs.release_lease("b")
         assert store.jobs.lease() == ("a", NOW + 30)
-        store.job_claims.release_lease("a")
+        store.jobs.release_lease("a")
         assert store.jobs.lease() is None
         lead(store, "b")
 
@@ -220,7 +215,7 @@ class TestLease:
                 for turn in range(10):
                     barrier.wait()
                     now = NOW + 100 * turn
-                    got.append(mine.job_claims.take_lease(name, now=now, until=now + 30))
+                    got.append(mine.jobs.take_lease(name, now=now, until=now + 30))
             return got
 
         with ThreadPoolExecutor(3) as pool:
@@ -239,8 +234,8 @@ class TestLook:
             a_job("paused", state="paused"),
             a_job("done", next_run_at=None),
         )
-        assert store.job_claims.begin(a_run(job="runs", due_at=None), alive_until=NOW)
-        look = store.job_claims.look
+        assert store.jobs.begin(a_run(job="runs", due_at=None), alive_until=NOW)
+        look = store.jobs.look
         assert [job.id for job in look(NOW, most=9).due] == ["past", "now"]
         assert [job.id for job in look(NOW, most=1).due] == ["past"]
         assert look(NOW, most=0).due == ()
@@ -248,7 +243,7 @@ class TestLook:
 
     def test_a_run_without_a_sign_of_life_is_lost(self, store: Store) -> None:
         added(store, a_job("a1"), a_job("a2"))
-        claims = store.job_claims
+        claims = store.jobs
         for job in ("a1", "a2"):
             assert claims.begin(a_run(f"r-{job}", job), alive_until=NOW + 60)
         ids = [RunId("r-a1"), RunId("r-a2"), RunId("unknown")]
@@ -277,7 +272,7 @@ class TestClaims:
             assert not claimed(store, job, a_run())
             assert (store.jobs.runs(job.id), store.jobs.get("a1")) == ([], job)
             if lease:
-                store.job_claims.release_lease(lease[0])
+                store.jobs.release_lease(lease[0])
 
     def test_it_needs_the_job_as_it_was_seen(self, store: Store) -> None:
         lead(store)
@@ -291,20 +286,20 @@ class TestClaims:
         job = added(store, a_job())
         lead(store)
         by_hand = a_run("hand", trigger="hand", due_at=None)
-        assert store.job_claims.begin(by_hand, alive_until=NOW + 60)
-        assert not store.job_claims.begin(replace(by_hand, id=RunId("h2")), alive_until=NOW)
+        assert store.jobs.begin(by_hand, alive_until=NOW + 60)
+        assert not store.jobs.begin(replace(by_hand, id=RunId("h2")), alive_until=NOW)
         assert not claimed(store, job, a_run())
         assert (store.jobs.runs(job.id), store.jobs.get("a1")) == ([by_hand], job)
-        store.job_claims.finish(replace(by_hand, status="ok"), same)
+        store.jobs.finish(replace(by_hand, status="ok"), same)
         assert claimed(store, job, a_run())
-        assert not store.job_claims.begin(replace(by_hand, id=RunId("h3")), alive_until=NOW)
+        assert not store.jobs.begin(replace(by_hand, id=RunId("h3")), alive_until=NOW)
 
     def test_a_time_never_has_two_runs(self, store: Store) -> None:
         """As when the clock was set back: the job moves on, and has not run once more."""
         job = added(store, a_job())
         lead(store)
         assert claimed(store, job, a_run())
-        store.job_claims.finish(replace(a_run(), status="ok"), same)
+        store.jobs.finish(replace(a_run(), status="ok"), same)
         back = store.jobs.change("a1", lambda one: replace(one, next_run_at=NOW))
         assert not claimed(store, back, a_run("r2"))
         assert len(store.jobs.runs(job.id)) == 1
@@ -315,33 +310,33 @@ class TestClaims:
         lead(store)
         claimed(store, job, a_run())
         done = replace(a_run(), status="failed", reason="no", ended_at=NOW + 1, tokens=3)
-        finish = store.job_claims.finish
+        finish = store.jobs.finish
         settled = finish(done, lambda one: replace(one, failures=1, remark="held"))
         assert settled == replace(moved(job), failures=1, remark="held") == store.jobs.get("a1")
         assert finish(replace(done, status="ok"), lambda one: replace(one, failures=0)) is None
-        assert (store.jobs.run("r1"), store.jobs.get("a1").failures) == (done, 1)
+        assert (store.jobs.runs(JobId("a1"))[0], store.jobs.get("a1").failures) == (done, 1)
         assert finish(a_run("unknown"), same) is None
         amended = replace(done, delivered=("file",))
-        store.job_claims.amend(amended)
+        store.jobs.amend(amended)
         assert store.jobs.runs(job.id) == [amended]
 
     def test_only_what_is_still_lost_is_given_up(self, store: Store) -> None:
         added(store, a_job())
-        assert store.job_claims.begin(a_run(), alive_until=NOW + 60)
+        assert store.jobs.begin(a_run(), alive_until=NOW + 60)
         lost = replace(a_run(), status="interrupted")
-        assert store.job_claims.finish(lost, same, lost_at=NOW + 60) is None
-        store.job_claims.keep_alive([RunId("r1")], until=NOW + 90)
-        assert store.job_claims.finish(lost, same, lost_at=NOW + 61) is None
-        assert store.jobs.run("r1").status == "running"
-        assert store.job_claims.finish(lost, same, lost_at=NOW + 91) is not None
-        assert store.jobs.run("r1") == lost
+        assert store.jobs.finish(lost, same, lost_at=NOW + 60) is None
+        store.jobs.keep_alive([RunId("r1")], until=NOW + 90)
+        assert store.jobs.finish(lost, same, lost_at=NOW + 61) is None
+        assert store.jobs.runs(JobId("a1"))[0].status == "running"
+        assert store.jobs.finish(lost, same, lost_at=NOW + 91) is not None
+        assert store.jobs.runs(JobId("a1"))[0] == lost
 
     def test_what_a_person_wrote_meanwhile_stays(self, store: Store) -> None:
         job = added(store, a_job())
         lead(store)
         claimed(store, job, a_run())
         store.jobs.change("a1", lambda one: replace(one, prompt="new", state="paused"))
-        store.job_claims.finish(replace(a_run(), status="ok"), lambda one: replace(one, failures=0))
+        store.jobs.finish(replace(a_run(), status="ok"), lambda one: replace(one, failures=0))
         stands = store.jobs.get("a1")
         assert (stands.prompt, stands.state, stands.runs) == ("new", "paused", 1)
 
@@ -357,8 +352,8 @@ class TestClaims:
                 barrier.wait()
                 for number in range(25):
                     run = a_run(f"hand{number}", trigger="hand", due_at=None)
-                    if mine.job_claims.begin(run, alive_until=NOW):
-                        assert mine.job_claims.finish(replace(run, status="ok"), same)
+                    if mine.jobs.begin(run, alive_until=NOW):
+                        assert mine.jobs.finish(replace(run, status="ok"), same)
 
         def run_on_schedule() -> None:
             with Store(database_url) as mine:
@@ -367,7 +362,7 @@ class TestClaims:
                     job = mine.jobs.get("a1")
                     run = a_run(f"due{number}", due_at=job.next_run_at)
                     if claimed(mine, job, run):
-                        assert mine.job_claims.finish(replace(run, status="ok"), same)
+                        assert mine.jobs.finish(replace(run, status="ok"), same)
 
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(work) for work in (run_by_hand, run_on_schedule)]:
@@ -376,7 +371,7 @@ class TestClaims:
 
     def test_of_two_that_claim_the_same_one_wins(self, store: Store, database_url: str) -> None:
         made = [a_job(f"{number:08x}") for number in range(60)]
-        rows = [{"id": j.id, "name": j.name, "body": json_text(j), **standing(j)} for j in made]
+        rows = [job_values(job) for job in made]
         with store._engine.begin() as connection:
             connection.execute(jobs.insert(), rows)
         lead(store)

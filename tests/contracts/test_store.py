@@ -1,7 +1,7 @@
 """What a store promises, on SQLite and on a real PostgreSQL."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,10 +20,9 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.errors import AmbiguousSession, StoreUnavailable, UnknownSession
-from journeyman.store.known_logs import KnownLogs
+from journeyman.store.engine import SCHEMA_VERSION
 from journeyman.store.store import Store
 from journeyman.store.tables import metadata
-from journeyman.store.version import SCHEMA_VERSION
 
 
 def a_session(name: str = "s1", **facts: object) -> Session:
@@ -77,8 +76,8 @@ def write(
     )
     with store.writing() as writing:
         writing.add(fragment)
-        (change,) = writing.finish()
-    return change.change
+        (change,) = writing.finish().values()
+    return change
 
 
 class TestWriting:
@@ -221,7 +220,7 @@ class TestWriting:
         with store.writing() as writing:
             for name in ("s1", "s2", "s1"):
                 writing.add(Fragment(session=a_session(name), messages=a_conversation()))
-            changes = {change.session: change.change for change in writing.finish()}
+            changes = writing.finish()
         assert changes == {"s1": "new", "s2": "new"}
 
     def test_nothing_is_kept_of_a_transaction_that_fails(self, store: Store) -> None:
@@ -445,7 +444,7 @@ class TestDeleting:
         with store.writing() as writing:
             writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
             writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
-            assert writing.finish() == []
+            assert writing.finish() == {}
         assert store.sessions.list() == []
         with store.writing(restores=True) as writing:
             writing.add(Fragment(session=a_session("a"), messages=a_conversation()))
@@ -469,46 +468,31 @@ class TestDeleting:
             store.sessions.delete("nothing")
 
 
-@pytest.fixture(params=["store", "known logs"])
-def keeper(
-    request: pytest.FixtureRequest, store: Store, database_url: str
-) -> Iterator[Store | KnownLogs]:
-    """Both ways of asking about logs, which must agree."""
-    if request.param == "store":
-        yield store
-        return
-    known = KnownLogs(database_url, lambda: store)
-    yield known
-    known.close()
-
-
 class TestLogs:
-    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(
-        self, keeper: Store | KnownLogs
-    ) -> None:
+    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(self, store: Store) -> None:
         state = LogState(reader="r", size=9, mtime_ns=8, offset=7, memory={"a": [1, "b"]})
-        assert keeper.log_state("/logs/a") is None
+        assert store.log_state("/logs/a") is None
 
         def fail() -> None:
-            with keeper.writing() as writing:
+            with store.writing() as writing:
                 writing.remember("/logs/a", state)
                 raise RuntimeError
 
         with pytest.raises(RuntimeError):
             fail()
-        assert keeper.log_state("/logs/a") is None
-        with keeper.writing() as writing:
+        assert store.log_state("/logs/a") is None
+        with store.writing() as writing:
             writing.remember("/logs/a", LogState(reader="r", size=1, mtime_ns=1))
             writing.remember("/logs/a", state)
-        assert keeper.log_state("/logs/a") == state
-        assert keeper.log_stamps() == {"/logs/a": ("r", 9, 8)}
+        assert store.log_state("/logs/a") == state
+        assert store.log_stamps() == {"/logs/a": ("r", 9, 8)}
 
-    def test_the_sessions_of_a_log(self, store: Store, keeper: Store | KnownLogs) -> None:
+    def test_the_sessions_of_a_log(self, store: Store) -> None:
         write(store, a_session("a"))
         delegate = Lineage(parent=SessionId("a"), kind="subagent")
         write(store, a_session("b", lineage=delegate))
         write(store, a_session("c", log="/logs/c"))
-        assert keeper.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}
+        assert store.sessions_of_log("/logs/a") == {"a": ("test", False), "b": ("test", True)}
 
 
 def _is_for_search(name: str) -> bool:

@@ -188,7 +188,7 @@ class TestDeleting:
         found = MinedSession(session=SessionId("a"), digest=digest, patterns=(a_pattern(),))
         store.learned.save("r1", [found], {})
         (learned,) = store.patterns.list()
-        template = store.templates.add(a_template(patterns=(learned.pattern,)))
+        template = store.templates.add(a_template(patterns=(learned,)))
         store.sessions.delete("a")
         assert list(store.patterns.list()) == []
         assert store.templates.find("web") == template

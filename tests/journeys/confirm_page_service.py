@@ -13,8 +13,8 @@ import httpx2
 import pyotp
 
 from journeyman.confirm import credentials
+from journeyman.confirm.options import Options
 from journeyman.confirm.policy import Policy, Rule
-from journeyman.confirm.server.apps import Ports
 from journeyman.confirm.server.serving import Serving
 from journeyman.confirm.service import Service
 from journeyman.store.store import Store
@@ -44,7 +44,7 @@ class ConfirmationPage:
 
     @property
     def url(self) -> str:
-        return self.serving.page_url
+        return self.serving.options.shown_page_url
 
     def clock(self) -> float:
         """The service's time, which a test may put ahead."""
@@ -90,7 +90,7 @@ class ConfirmationPage:
 
     def _client(self, name: str) -> httpx2.Client:
         key = {"Authorization": f"Bearer {self.keys[name]}"}
-        return httpx2.Client(base_url=self.serving.agents_url, headers=key, trust_env=False)
+        return httpx2.Client(base_url=self.serving.options.agents_url, headers=key, trust_env=False)
 
 
 @contextmanager
@@ -100,9 +100,9 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
         keys = {}
         with store.confirmations.writing(now=1.0) as ledger:
             for name in ("anna", "bo"):
-                keys[name] = credentials.add_approver(ledger, name, "test")[1]
-                keys[f"{name}'s device"] = credentials.set_totp(ledger, name, "test")[1]
-            keys["bot"] = credentials.add_agent(ledger, "bot", "test")[1]
+                keys[name] = credentials.add_approver(ledger, name, by="test")[1]
+                keys[f"{name}'s device"] = credentials.set_totp(ledger, name, "test")[0]
+            keys["bot"] = credentials.add_agent(ledger, "bot", by="test")[1]
         pages: list[ConfirmationPage] = []
         service = Service(
             store.confirmations,
@@ -110,7 +110,8 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
             lambda: POLICY,
             clock=lambda: pages[0].clock() if pages else time.time(),
         )
-        with Serving(service, ports=Ports(agents=0, page=0)).in_thread() as serving:
+        options = Options(files=folder, policy=folder / "none.toml", port=0, page_port=0)
+        with Serving(service, options).in_thread() as serving:
             pages.append(ConfirmationPage(serving, service, keys))
             try:
                 yield pages[0]

@@ -108,13 +108,13 @@ def test_a_file_that_is_no_log(tmp_path: Path, corpus: Corpus, content: bytes, s
     assert said in named["problems"][0]["reason"]
     in_folder = command.json("import", folder)
     assert said in in_folder["ignored"][0]["reason"]
-    assert in_folder["new"] == 5
+    assert in_folder["new"] == len(corpus.of("chat"))
 
 
 def test_a_path_that_is_not_there(command: Command, corpus: Corpus) -> None:
     report = command.json("import", command.home / "nothing", corpus.logs("chat")[0], code=1)
     assert "No such file" in report["problems"][0]["reason"]
-    assert report["new"] == 5
+    assert report["new"] == len(corpus.of("chat"))
 
 
 def test_duplicate_ids_are_kept_apart(command: Command) -> None:
@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_read(command: Command, corpus: Corpus) -> None:
     (folder / "closed").chmod(0o700)
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
-    assert report["new"] == 5
+    assert report["new"] == len(corpus.of("chat"))
     (problem,) = report["problems"]
     assert problem["path"] == str(folder / "closed")
     assert "Permission denied" in problem["reason"]
@@ -164,8 +164,8 @@ def test_a_name_that_is_no_text(command: Command, corpus: Corpus) -> None:
     with open(odd, "wb") as file:  # noqa: PTH123 - a path of bytes
         file.write(corpus.logs("chat")[0].read_bytes())
     report = command.json("import", command.home)
-    assert report["new"] == 5
-    assert command.json("import", command.home)["unchanged"] == 5
+    assert report["new"] == len(corpus.of("chat"))
+    assert command.json("import", command.home)["unchanged"] == len(corpus.of("chat"))
     missing = os.fsdecode(b"nothing\xff")
     assert "No such file" in command.json("import", missing, code=1)["problems"][0]["reason"]
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_no_text(command: Command, corpus: Corpus) -> None:
 def test_a_name_that_is_too_long(command: Command, corpus: Corpus) -> None:
     report = command.json("import", "a" * 300, corpus.logs("chat")[0], code=1)
     assert "too long" in report["problems"][0]["reason"]
-    assert report["new"] == 5
+    assert report["new"] == len(corpus.of("chat"))
 
 
 def test_a_document_with_a_broken_character(command: Command) -> None:
@@ -214,7 +214,7 @@ def test_reading_hermes_leaves_nothing_beside_its_database(
     hermes.execute("PRAGMA journal_mode=WAL")
     hermes.close()
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    assert command.json("import", copy)["new"] == 11
+    assert command.json("import", copy)["new"] == len(corpus.of("hermes"))
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert command.json("import", copy)["logs_unchanged"] == 1
 
@@ -226,7 +226,7 @@ def test_a_locked_store(command: Command, corpus: Corpus) -> None:
     log = corpus.logs("codex")[0]
     done = command("import", log, code=1, JOURNEYMAN_BUSY_TIMEOUT_S="0.2")
     assert "Another process is writing" in done.stderr
-    assert len(command.json("sessions", "list")) == 5
+    assert len(command.json("sessions", "list")) == len(corpus.of("chat"))
     store.rollback()
     store.close()
     command("import", log)
@@ -242,10 +242,10 @@ def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
     chat = corpus.logs("chat")[0]
     report = command.json("import", copy, chat, code=1)
     assert "locked" in report["problems"][0]["reason"]
-    assert report["new"] == 5
+    assert report["new"] == len(corpus.of("chat"))
     hermes.execute("ROLLBACK")
     hermes.close()
-    assert command.json("import", copy)["new"] == 11
+    assert command.json("import", copy)["new"] == len(corpus.of("hermes"))
 
 
 def test_a_sqlite_file_that_is_not_hermes(command: Command) -> None:

@@ -130,13 +130,13 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def mcp_answers(jm: Journeyman) -> Iterator[str]:
     tools = {tool.name: tool.run for tool in TOOLS}
-    yield tools["profile"](jm, {}).text
+    yield tools["profile"](jm, {})
     for by in ("tool", "model", "project"):
-        yield tools["profile"](jm, {"by": by}).text
-    yield tools["opening"](jm, {"task": TASK, "project": "shop", "max_patterns": 50}).text
-    yield tools["search_sessions"](jm, {"query": "case", "limit": 50}).text
-    yield tools["search_sessions"](jm, {"query": "deploy", "limit": 50}).text
-    yield tools["warm_session"](jm, {"action": "list"}).text
+        yield tools["profile"](jm, {"by": by})
+    yield tools["opening"](jm, {"task": TASK, "project": "shop", "max_patterns": 50})
+    yield tools["search_sessions"](jm, {"query": "case", "limit": 50})
+    yield tools["search_sessions"](jm, {"query": "deploy", "limit": 50})
+    yield tools["warm_session"](jm, {"action": "list"})
 
 
 def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
@@ -193,7 +193,7 @@ def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):
         jm.record(chat(user(TASK), call(key), agent("Done.")), session_id="s", outcome=1.0)
         jm.learn()
         assert jm.opening(TASK).is_empty
-        told = msgspec.json.encode([one.pattern for one in jm.patterns.list()]).decode()
+        told = msgspec.json.encode(list(jm.patterns.list())).decode()
     assert key not in told
 
 
@@ -203,7 +203,7 @@ def test_what_a_model_finds_is_redacted_whatever_it_looks_for(tmp_path: Path, qu
     search = next(tool for tool in TOOLS if tool.name == "search_sessions")
     with Journeyman(home=tmp_path, environ={}) as jm:
         jm.record(chat(user(f"The deploy token is {key} for now"), agent("Noted.")))
-        answer = search.run(jm, {"query": query}).text
+        answer = search.run(jm, {"query": query})
     assert key not in answer
     assert key[8:] not in answer
 
@@ -215,12 +215,8 @@ def test_ordinary_text_comes_out_as_it_went_in(tmp_path: Path):
             turns = (user(f"Explain number {number}"), call("read", {"text": line}, line))
             jm.record(chat(*turns, agent("Read.")), session_id=f"s{number}", outcome=1.0)
         jm.learn()
-        steps = {
-            (step.arguments, step.result)
-            for one in jm.patterns.list()
-            for step in one.pattern.steps
-        }
-        ids = {one.pattern.id for one in jm.patterns.list()}
+        steps = {(step.arguments, step.result) for one in jm.patterns.list() for step in one.steps}
+        ids = {one.id for one in jm.patterns.list()}
     kept = {result for _, result in steps}
     assert kept <= set(lines)
     # Lines that differ only in particular values are one pattern, shown once.

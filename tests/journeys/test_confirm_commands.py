@@ -20,7 +20,7 @@ from tests.program import Command, Process
 from tests.tables import table
 
 from journeyman.confirm.client import ConfirmClient
-from journeyman.confirm.received import Card
+from journeyman.confirm.schemas import Card
 from journeyman.records.errors import ConfirmationRefused
 
 _LONGEST_S = 60.0
@@ -291,7 +291,7 @@ class TestDeciding:
         refused = office(
             *("approve", short, "--detail", "to=Jim"), code=1, typed=f"{short}\n", **office.as_ann
         )
-        assert "only 'amount' may be changed" in refused.stderr
+        assert "nobody may change 'to'" in refused.stderr
         office("approve", short, "--detail", "amount=7", typed=f"{short}\n", **office.as_ann)
         stored = office.server.card(card["id"])
         assert (stored.status, stored.edited) == ("approved", {"amount": 7, "to": "Joe"})
@@ -371,7 +371,7 @@ class TestWhitelist:
         [
             (("deploy_production",), 1, "never be bypassed"),
             (("feed_cat", "--where", "cans"), 1, "is no constraint"),
-            (("feed_cat", "--where", "cans<=many"), 1, "is no number"),
+            (("feed_cat", "--where", "cans<=many"), 1, "is no constraint"),
             (("feed_cat", "--for", "0h"), 2, "like 15m"),
             (("feed_cat", "--for", "soon"), 2, "like 15m"),
         ],

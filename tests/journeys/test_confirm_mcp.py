@@ -189,7 +189,7 @@ class TestCalls:
             (
                 "request_confirmation",
                 {"action": "x", "description": "y", "details": "amount"},
-                "as a JSON object",
+                "must be a JSON object",
             ),
             (
                 "request_confirmation",

@@ -525,7 +525,7 @@ _TEXTS = "places => places.map((one) => document.querySelector(`main ${one}`).te
 def _whitelist_payloads(served: ConfirmationPage, payloads: Sequence[str]) -> None:
     for payload in payloads:
         entry = {
-            **dict.fromkeys(("action", "session_key", "requester", "reason"), payload),
+            **dict.fromkeys(("action", "session_key", "reason"), payload),
             "constraints": {payload.replace(".", ""): {"one_of": [payload]}},
         }
         added = served.as_person("bo", "POST", "/whitelist", entry)

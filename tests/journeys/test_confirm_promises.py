@@ -27,8 +27,8 @@ from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_cl
 from tests.tables import table
 
 from journeyman.confirm import credentials
-from journeyman.confirm.answers import Accepted, Granted
 from journeyman.confirm.policy import Policy, Rule
+from journeyman.confirm.schemas import Accepted, Granted
 from journeyman.records.confirmation import Confirmation, Refusal, WhitelistEntry
 
 POLICY = """

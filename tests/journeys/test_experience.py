@@ -84,7 +84,7 @@ def everything(journeyman: Journeyman, task: str) -> str:
         for style in ("text", "messages")
     ]
     shown = [msgspec.json.encode(one).decode() + one.messages("text") for one in openings]
-    patterns = [msgspec.json.encode(one.pattern).decode() for one in journeyman.patterns.list()]
+    patterns = [msgspec.json.encode(one).decode() for one in journeyman.patterns.list()]
     return "".join((*shown, *patterns, msgspec.json.encode(journeyman.playbook("app")).decode()))
 
 

@@ -17,7 +17,8 @@ from tests.model_server import ModelServer
 from tests.tables import table
 
 from journeyman.records.errors import BadSetting, WrongInput
-from journeyman.testing import calls, says
+from journeyman.records.job import Schedule
+from journeyman.testing import ScriptedModel, calls, says
 
 DAY = 86_400.0
 
@@ -58,6 +59,7 @@ class TestPrompt:
             assert "MODEL: big-model\nPROVIDER: scripted" in jobs.system
             assert "Skip steps that this runtime cannot do" in jobs.system
             assert 'the scheduled job "watch"' in jobs.system
+            assert "call the tool finish" in jobs.system
             assert "[SILENT]" in jobs.system
             assert "[SCRIPT_FAILED]:" in jobs.system
             assert "Wednesday 2026-12-23 04:26" in jobs.system.splitlines()[-1]
@@ -67,11 +69,10 @@ class TestPrompt:
         ("prompt", "more", "model"),
         [
             ("Say what day it is.", {}, "tiny"),
-            ("Refactor the parser.", {}, "usual"),
             ("Say what day it is.", {"model": "own"}, "own"),
             ("Say what day it is, and then all the others one by one.", {}, "usual"),
         ],
-        ids=["simple", "hard", "own", "long"],
+        ids=["simple", "own", "long"],
     )
     def test_the_block_is_built_after_routing(
         self,
@@ -126,7 +127,7 @@ class TestTools:
     def test_chosen_ones_only(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             jobs.run(tools=["terminal", "read_file"])
-            assert jobs.tools == {"terminal", "read_file"}
+            assert jobs.tools == {"terminal", "read_file", "finish"}
             assert "TOOLS: terminal, read_file" in jobs.system
 
 
@@ -231,6 +232,41 @@ class TestOutcome:
             text = Path(run.output).read_text()
             assert f"- status: {status}" in text
             assert Path(run.output).stat().st_mode & 0o777 == 0o600
+
+    @table(
+        ("status", "came", "heard"),
+        [("done", "ok", "Two"), ("failed", "failed", "Two"), ("nothing_to_do", "silent", None)],
+    )
+    def test_what_the_agent_says_with_its_tool(
+        self, tmp_path_factory: pytest.TempPathFactory, status: str, came: str, heard: str | None
+    ) -> None:
+        folder = tmp_path_factory.mktemp("row")
+        finish = ("finish", {"status": status, "summary": "Two disks are full."})
+        with desk(folder, calls(finish), says("Done.")) as jobs:
+            run = jobs.run()
+            assert run.status == came
+            assert (jobs.heard == []) == (heard is None)
+            assert heard is None or heard in jobs.heard[0]
+            assert not run.remarks
+
+    def test_a_limit_that_leaves_only_the_last_word_unsaid_is_no_failure(
+        self, tmp_path: Path
+    ) -> None:
+        finish = ("finish", {"status": "done", "summary": "Two disks are full."})
+        look = ("search_files", {"pattern": "x"})
+        with desk(tmp_path, calls(finish)) as jobs:
+            assert jobs.run(turns=1).status == "ok"
+            assert "Two disks are full." in jobs.heard[0]
+            jobs.lines = (calls(finish), calls(look))
+            assert jobs.run(turns=2, name="again").status == "over_budget"
+
+    def test_only_an_agent_of_a_job_has_that_tool(self, tmp_path: Path) -> None:
+        with desk(tmp_path) as jobs:
+            model = ScriptedModel((says("Hello."),))
+            with jobs.journeyman.agent(model=model, workspace=jobs.workdir) as agent:
+                agent.run_conversation("Hello?")
+            (asked,) = model.requests
+            assert "finish" not in {one["function"]["name"] for one in asked.tools}
 
     def test_the_time_is_over(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
@@ -392,7 +428,7 @@ class TestSchedule:
             assert "3 failures in a row" in job.remark
             jobs.clock.now += 300
             jobs.tick()
-            assert len(jobs.jobs.runs("watch")) == 3
+            assert len(jobs.jobs.show("watch").runs) == 3
             assert jobs.jobs.resume("watch").failures == 0
             jobs.lines = (says("All is well."),)
             jobs.clock.now += 300
@@ -405,8 +441,8 @@ class TestSchedule:
             for _ in range(4):
                 jobs.clock.now += 1800
                 jobs.tick()
-            assert len(jobs.jobs.runs("once")) == 1
-            assert len(jobs.jobs.runs("twice")) == 2
+            assert len(jobs.jobs.show("once").runs) == 1
+            assert len(jobs.jobs.show("twice").runs) == 2
             assert {job.state for job in jobs.jobs.list()} == {"done"}
             with pytest.raises(WrongInput, match="no time to come"):
                 jobs.jobs.resume("once")
@@ -437,15 +473,35 @@ class TestSchedule:
             assert len(report.runs) == 1
             assert report.totals.tokens == 110
 
+    def test_a_schedule_that_an_earlier_version_understood_goes_on(self, tmp_path: Path) -> None:
+        with desk(tmp_path, says("Done.")) as jobs:
+            schedule = Schedule(
+                text="last friday of the month 5pm",
+                said="On the last Friday of every month at 17:00 (UTC)",
+                kind="cron",
+                timezone="UTC",
+                cron="0 17 * * 5L",
+            )
+            jobs.add()
+            jobs.journeyman._store.jobs.change(
+                "watch", lambda job: msgspec.structs.replace(job, schedule=schedule)
+            )
+            assert jobs.jobs.show("watch").said == schedule.said
+            jobs.jobs.pause("watch")
+            assert jobs.jobs.resume("watch").next_run_at == 1_798_218_000.0  # Fri 2026-12-25 17:00
+            jobs.clock.now = 1_798_218_000.0
+            assert [run.status for run in jobs.tick()] == ["ok"]
+            with pytest.raises(WrongInput, match="none of the forms"):
+                jobs.jobs.add(schedule.text, "", name="watch", replace=True)
+
     def test_five_times_to_come(self, tmp_path: Path) -> None:
         with desk(tmp_path) as jobs:
             report = jobs.jobs.add(
-                "every monday 9am", "Look.", timezone="Europe/Berlin", workdir=jobs.workdir
+                "every monday 09:00", "Look.", timezone="Europe/Berlin", workdir=jobs.workdir
             )
             assert len(report.upcoming) == 5
             assert "Monday" in report.said
             assert report.job.name == "look"
-            again = jobs.jobs.add("30m", "Look.", workdir=jobs.workdir)
-            assert "every 30m" in again.said
+            again = jobs.jobs.add("in 30m", "Look.", workdir=jobs.workdir)
             assert len(again.upcoming) == 1
             assert again.job.name == "look-2"

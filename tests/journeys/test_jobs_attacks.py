@@ -1,5 +1,6 @@
 """What got through when jobs were attacked on purpose, and what a newcomer fell over."""
 
+import dataclasses
 import threading
 import time
 from pathlib import Path
@@ -8,12 +9,11 @@ import pytest
 from tests.job_desk import desk
 from tests.tables import table
 
+from journeyman.jobs.runner import NO_USAGE
+from journeyman.jobs.scheduler import LOST, heartbeat
 from journeyman.records import Tokens
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Run, RunId
-from journeyman.schedule.keeping_alive import KeptAlive
-from journeyman.schedule.scheduler import LOST
-from journeyman.schedule.watching import UNTOLD
 from journeyman.testing import calls, says
 
 LOOK = ("search_files", {"pattern": "x"})
@@ -22,7 +22,7 @@ LOOK = ("search_files", {"pattern": "x"})
 def test_a_sign_of_life_takes_no_run_away(tmp_path: Path) -> None:
     with desk(tmp_path) as jobs:
         job = jobs.jobs.get(jobs.add())
-        claims = jobs.journeyman._store.job_claims
+        claims = jobs.journeyman._store.jobs
         run = Run(id=RunId("r"), job=job.id, trigger="hand", started_at=jobs.clock.now)
         assert claims.begin(run, alive_until=jobs.clock.now)
         lost: list[object] = []
@@ -32,7 +32,7 @@ def test_a_sign_of_life_takes_no_run_away(tmp_path: Path) -> None:
             lost.append(runs)
             gone.set()
 
-        with KeptAlive(claims, lambda: ("r",), jobs.clock, lose, beat_s=0.01):
+        with heartbeat(claims, lambda: ("r",), jobs.clock, lose, beat_s=0.01):
             time.sleep(0.1)
             assert not lost
             jobs.clock.now += 1000
@@ -47,7 +47,7 @@ def test_what_was_taken_away_is_neither_kept_nor_delivered(tmp_path: Path) -> No
     with desk(tmp_path, says("All is well.")) as jobs:
         job = jobs.jobs.get(jobs.add())
         run = Run(id=RunId("r"), job=job.id, trigger="schedule", started_at=jobs.clock.now)
-        runner = jobs.jobs._runner(jobs.heard.append)
+        runner = dataclasses.replace(jobs.jobs._runner, terminal=jobs.heard.append)
         done = runner.work(job, run, lambda: False, is_own=lambda: False)
         assert done.output == ""
         assert jobs.heard == []
@@ -58,12 +58,12 @@ def test_a_killed_run_by_hand_is_told_by_the_next_one(tmp_path: Path) -> None:
     with desk(tmp_path, says("All is well.")) as jobs:
         job = jobs.jobs.get(jobs.add())
         dead = Run(id=RunId("dead"), job=job.id, trigger="hand", started_at=jobs.clock.now)
-        jobs.journeyman._store.job_claims.begin(dead, alive_until=jobs.clock.now + 60)
+        jobs.journeyman._store.jobs.begin(dead, alive_until=jobs.clock.now + 60)
         with pytest.raises(WrongInput, match="running already"):
             jobs.jobs.run("watch")
         jobs.clock.now += 61
         assert jobs.jobs.run("watch", terminal=jobs.heard.append).status == "ok"
-        told = jobs.jobs.runs("watch")[-1]
+        told = jobs.jobs.show("watch").runs[-1]
         assert (told.status, told.reason) == ("crashed", LOST)
         assert "broke off" in jobs.heard[0]
         assert told.delivered == ("terminal",)
@@ -93,7 +93,7 @@ class TestLimits:
         lines = [calls(LOOK, first=place, tokens=Tokens()) for place in range(5)]
         with desk(folder, *lines) as jobs:
             run = jobs.run(**limit)
-            assert (run.status, run.reason) == ("over_budget", UNTOLD)
+            assert (run.status, run.reason) == ("over_budget", NO_USAGE)
             assert len(jobs.asked) == 1
 
     def test_an_answer_of_absurd_length_is_cut(self, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.tables import table
 from journeyman import Journeyman
 from journeyman.cli import command_line
 from journeyman.cli.opening import open_
-from journeyman.cli.template_making import build, create
+from journeyman.cli.templates import build, create
 from journeyman.records.errors import BadTemplate, BadTools, UnknownTemplate, WrongInput
 from journeyman.templates.library import Library
 
@@ -193,10 +193,10 @@ class TestTemplates:
         bad = {"kind": "first_try", "intent": "Fetch the page", "steps": [step]}
         form = {"format": "journeyman-template", "format_version": 1, "name": "strange"}
         file = working.home / "strange.json"
-        file.write_text(json.dumps({**form, "patterns": [good, good, bad]}))
+        file.write_text(json.dumps({**form, "addendum": "Ask.", "patterns": [good, bad]}))
         said = asked_here(working, "templates", "import", str(file)).stdout
         assert "1 left out" in said
-        assert "pattern 2: it is the same work as pattern 1" in said
+        assert "the addendum: somebody else's words" in said
         assert "2, 1 in quarantine" in said
         held = json.loads(asked_here(working, "templates", "quarantine", "--json").stdout)
         assert [one["templates"] for one in held if one["templates"]] == [["strange@1"]]
@@ -294,9 +294,9 @@ class TestOpen:
 
 
 WRONG_INPUT = {
-    "a path for a name": (("templates", "build", "../x"), BadTemplate, "path separator"),
-    "a null in a name": (("templates", "build", "a\x00b"), BadTemplate, "control character"),
-    "a long name": (("templates", "build", "x" * 300), BadTemplate, "longer than 80"),
+    "a path for a name": (("templates", "build", "../x"), BadTemplate, "cannot be called"),
+    "a null in a name": (("templates", "build", "a\x00b"), BadTemplate, "cannot be called"),
+    "a long name": (("templates", "build", "x" * 300), BadTemplate, "cannot be called"),
     "a reserved name": (("templates", "build", "con"), BadTemplate, "device"),
     "no such version": (("templates", "show", "depot@7"), UnknownTemplate, "depot@7"),
     "nothing to delete": (("templates", "delete", "nope", "--yes"), UnknownTemplate, "nope"),

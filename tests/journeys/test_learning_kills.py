@@ -29,9 +29,13 @@ from journeyman import Journeyman
 from journeyman.records.errors import WorkerLost
 from journeyman.templates import learning
 
-learning._BATCH_SESSIONS = {_BATCH}
-learning._WORTH_WORKERS = 0
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
+# Where a worker is killed there must be work left for it.
+if event == "kill worker":
+    learning._BATCH_SESSIONS = learning._BATCHES_AHEAD = 1
+else:
+    learning._BATCH_SESSIONS = {_BATCH}
+learning._WORTH_WORKERS = 0
 
 def count_calls(*_):
     global calls_left
@@ -67,8 +71,8 @@ def library(home: Path) -> tuple[list[bytes], list[bytes]]:
         store = journeyman._store
         rows = store.episodes.rows()
         keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
-        episodes = zip(store.episodes.at([one.row for one in rows]), keys, strict=True)
-        patterns = (one.pattern for one in journeyman.patterns.list())
+        episodes = zip(store.episodes.by_row([one.row for one in rows]).values(), keys, strict=True)
+        patterns = journeyman.patterns.list()
         return (
             sorted(msgspec.json.encode(one) for one in episodes),
             sorted(msgspec.json.encode(one) for one in patterns),
@@ -140,10 +144,10 @@ def test_several_processes_learn_the_same_also_when_one_is_killed(
         shutil.copytree(imported, copy)
     command = program(whole, "none", workers=1, sessions=0)
     subprocess.run(command, timeout=TIMEOUT_S, check=True)
-    command = program(home, "kill worker", workers=2, sessions=_BATCH)
+    command = program(home, "kill worker", workers=2, sessions=1)
     ended = subprocess.run(command, timeout=TIMEOUT_S, check=True, stdout=subprocess.PIPE)
     assert b"ended abruptly" in ended.stdout
-    assert mined(home) >= _BATCH
+    assert mined(home) >= 1
     command = program(home, "none", workers=2, sessions=0)
     subprocess.run(command, timeout=TIMEOUT_S, check=True)
     assert library(home) == library(whole)
@@ -187,4 +191,4 @@ def test_killed_at_ten_random_moments(imported: Path, tmp_path: Path) -> None:
         with Journeyman(home=home) as journeyman:
             journeyman.learn()
         assert library(home) == expected
-    assert len(reached) > 3, f"the kills hit too few different moments: {reached}"
+    assert len(reached) > 2, f"the kills hit too few different moments: {reached}"

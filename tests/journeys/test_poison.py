@@ -12,9 +12,9 @@ from tests.poison import COMMANDS, POISON, TEXTS, Step, bash, conversation, edit
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.playbook_files import block_text
 from journeyman.settings import STYLES
-from journeyman.templates.playbook_block import block_text
-from journeyman.templates.shown.forms import Form
+from journeyman.templates.shown.opening import Form
 
 PROJECT = "github.com/acme/app"
 SESSIONS = 3

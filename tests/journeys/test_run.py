@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,11 @@ from tests.program import Command, Process
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.agent.tools import confinement
 
+needs_confinement = pytest.mark.skipif(
+    confinement.why_unconfined() != "", reason="the kernel confines nothing"
+)
 _LONGEST_S = 60.0
 LIST = "Add quince to the list in lists/fruit.txt and show it."
 WISH = "Please always answer in German."
@@ -167,6 +172,20 @@ class TestAsking:
         found = desk.json("sessions", "list", "--tag", "trial")
         assert [one["session"]["id"] for one in found] == [told["session"]]
 
+    @table(("command", "is_told"), [("echo one > list", True), ("cat list", False)])
+    def test_a_run_that_changed_files_says_how_to_undo_it(
+        self, tables: Path, tmp_path: Path, command: str, is_told: bool
+    ) -> None:
+        with new_desk(tables, tmp_path / str(is_told)) as desk:
+            (desk.work / "list").write_text("none\n")
+            desk.server.then(shell(command), says("Done."))
+            said = desk.run("Say one.").stdout
+            session = desk.session()["overview"]["session"]["id"]
+            assert (f"undo with: journeyman undo {session}" in said) == is_told
+            if is_told:
+                desk("undo", session, "--yes")
+            assert (desk.work / "list").read_text() == "none\n"
+
 
 class TestLimits:
     @table(
@@ -306,10 +325,33 @@ class TestStopping:
         assert said == ["Count.", "One.", "Go on."]
 
 
+@needs_confinement
+def test_commands_have_the_network_only_when_it_is_given(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; socket.create_connection(('127.0.0.1', {port})); print('yes')"
+        (desk.work / "reach.py").write_text(script)
+        desk.server.then(*(shell("python3 reach.py"), says("Done.")) * 2)
+        desk.run("Reach it.")
+        desk.run("Reach it.", "--network")
+    without, given = (messages[-1]["content"] for messages in desk.sent[1::2])
+    assert "journeyman run --network, or agent.network" in without
+    assert '"output":"yes\\n"' in given.replace(": ", ":")
+
+
+def test_where_nothing_confines_commands_the_first_line_says_so(desk: Desk) -> None:
+    desk.server.then(shell("make all"), shell("ls"), says("Done."))
+    done = desk.run("Make it.", JOURNEYMAN_AGENT_CONFINE="false")
+    assert done.stderr.startswith("Nothing confines commands here: agent.confine is false.")
+    refused, allowed = (messages[-1]["content"] for messages in desk.sent[1:3])
+    assert "unconfined" in refused
+    assert '"exit_code":0' in allowed.replace(": ", ":")
+
+
 def test_a_dangerous_command_without_anybody_to_ask(desk: Desk) -> None:
     (desk.work / "keep").mkdir()
     (desk.work / "keep" / "letter.txt").write_text("dear")
-    desk.server.then(shell("rm -rf keep"), says("I was not allowed to."))
+    desk.server.then(shell("rm -rf ."), says("I was not allowed to."))
     done = desk.run("Tidy up.")
     assert "refused" in done.stdout
     assert (desk.work / "keep" / "letter.txt").read_text() == "dear"

@@ -18,15 +18,14 @@ from msgspec.structs import asdict
 from tests.agents import agent, noting, tool
 from tests.tables import table
 
-from journeyman.agent.agent import Agent, Finished
-from journeyman.agent.compressing import INSTRUCTION as SUMMARISE
+from journeyman.agent.agent import Agent
+from journeyman.agent.compression import INSTRUCTION as SUMMARISE
 from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.review.reviewer import INSTRUCTION as REVIEW
 from journeyman.agent.review.reviewer import Reviewer
-from journeyman.agent.review.wording import INSTRUCTION as REVIEW
-from journeyman.agent.steps import Replied, Step
-from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
-from journeyman.agent.turn import Turn
+from journeyman.agent.turn import Finished, Replied, Step, Turn
 from journeyman.gate.decision import ALLOW
 from journeyman.models.model import JsonObject, Reply
 from journeyman.records import SessionId, Tokens, Usage

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.confirm_core import Core, confirm_core, refused_as
 
-from journeyman.confirm.answers import Accepted
 from journeyman.confirm.policy import NEVER_BYPASS, Policy, Rule
+from journeyman.confirm.schemas import Accepted
 from journeyman.records.confirmation import Constraint, WhitelistEntry
 
 _numbers = itertools.count()
@@ -87,7 +87,7 @@ def test_for_every_whitelist_state_a_never_bypass_action_ends_pending(
             with core.store.confirmations.writing(core.clock()) as ledger:
                 for place, entry in enumerate(entries):
                     given = {"id": f"e{number}.{place}"}
-                    ledger.add_entry(WhitelistEntry(**{**_fields(entry), **given}))
+                    ledger.add(WhitelistEntry(**{**_fields(entry), **given}))
         asked = {"action": action, "session_key": "s", "details": {"n": number}}
         return await core.submit(**asked)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journeyman.outcomes.judge import judge
-from journeyman.outcomes.rule import EVIDENCE_LIMIT
+from journeyman.outcomes.rules import EVIDENCE_LIMIT
 from journeyman.records import Call, Kind, Recorded, Status, Verdict
 
 _pieces = st.sampled_from(

@@ -8,13 +8,12 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults, 
 
 from journeyman.logs.chat import ChatReading
 from journeyman.records import Message, Pattern, PatternId, Step
-from journeyman.templates.mining.own_openings import (
+from journeyman.templates.shown.opening import Choice, Opening, why_not_shown
+from journeyman.templates.shown.wording import (
     after_opening,
     is_own_call_id,
     without_opening_text,
 )
-from journeyman.templates.shown.forms import why_not_shown
-from journeyman.templates.shown.opening import Choice, Opening
 
 # Half characters and control characters are likely; now and then a text is huge.
 letters = st.characters() | st.sampled_from('\ud800\udfff\x00\x1b\r\n\u2028 {}[]"\\<>=')

@@ -6,15 +6,16 @@ import re
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.canaries import sample
 
 from journeyman.redaction.families import table
 from journeyman.redaction.instructions import find_suspicion
-from journeyman.redaction.key_names import PLACEHOLDER
 from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.values import PLACEHOLDER
 
 _pieces = st.sampled_from(
     [
-        *(row.sample for row in table().family[::9]),
+        *(sample(row) for row in table().family[::9]),
         *("password=", "password: ", '"token": "', "hunter2hunter2", "Authorization: Bearer "),
         *("bob@corp.example", "/home/alice/x", "alice", "C:\\Users\\bob\\", "+49 30 901820"),
         *("4111 1111 1111 1111", "123-45-6789", "-----BEGIN PRIVATE KEY-----\n", "MIIE" * 8),

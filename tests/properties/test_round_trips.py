@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
 from journeyman.logs.logfile import LogFile
 from journeyman.records import Fragment, Message, Recorded, Session, SessionId, ToolCall, join_calls
-from journeyman.records.digest import message_digest
-from journeyman.records.exported import ExportedSession
-from journeyman.store.search import phrases, snippet
+from journeyman.records.fragment import ExportedSession
+from journeyman.records.message import message_digest
+from journeyman.store.session_filters import phrases, snippet
 from journeyman.store.store import Store
 
 # Text as a database can hold it; what it cannot is tested in the store's contract.

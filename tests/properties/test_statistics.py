@@ -25,14 +25,15 @@ from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Status, Verdict
 from journeyman.reliability.comparison import compare
-from journeyman.reliability.differences import (
+from journeyman.reliability.learning import learning
+from journeyman.reliability.rates import (
     Difference,
+    Rate,
     fisher_exact,
     mantel_haenszel,
     newcombe,
+    wilson,
 )
-from journeyman.reliability.learning import learning
-from journeyman.reliability.rates import Rate, wilson
 
 rates = st.integers(1, 200).flatmap(
     lambda total: st.integers(0, total).map(lambda errors: wilson(errors, total))

@@ -55,9 +55,9 @@ def test_nothing_to_draw_and_nowhere_to(tmp_path: Path) -> None:
         draw(profile([]), tmp_path / "a.png")
 
     # A folder that is not there.
-    with pytest.raises(WrongInput, match=r"there is no folder .*nowhere"):
+    with pytest.raises(WrongInput, match=r"chart cannot .*nowhere.* No such file"):
         draw(full(), tmp_path / "nowhere" / "a.png")
-    with pytest.raises(WrongInput, match=r"page cannot .* no folder .*nowhere"):
+    with pytest.raises(WrongInput, match=r"page cannot .*nowhere.* No such file"):
         write_page(full(), judged(), tmp_path / "nowhere" / "a.html", made_at=0.0)
 
     # A place that cannot be written to.

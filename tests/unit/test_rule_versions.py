@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests import gate_cases
 from tests.conversations import stock_keeping
 
-from journeyman import Journeyman, outcomes, redaction
+from journeyman import Journeyman, gate, outcomes, redaction
+from journeyman.gate.gate import Gate
 from journeyman.reliability.task_types import TYPES_VERSION
 from journeyman.templates import mining
 
 KNOWN_VERDICTS = ((2,), "93221b505af11a9f")
-KNOWN_PATTERNS = ((2, 2, 1, 3), "1bc5342a2ddfeb64")
+KNOWN_PATTERNS = ((2, 2, 1, 4), "1bc5342a2ddfeb64")
+KNOWN_DECISIONS = ((2,), "c1b9aa9e3c931dbe")
 """Versions, and a digest of what the rules answer to the sessions below. When a digest changes,
 raise the version of the rules that changed and enter both here.
 """
@@ -66,11 +69,11 @@ def test_other_answers_mean_another_version(tmp_path: Path) -> None:
         ]
         patterns = sorted(
             (one.id, one.kind, one.task_type, one.intent, one.steps, one.quarantined)
-            for one in (stored.pattern for stored in journeyman.patterns.list())
+            for one in journeyman.patterns.list()
         )
         store = journeyman._store
         rows = store.episodes.rows()
-        whole = store.episodes.at([one.row for one in rows])
+        whole = list(store.episodes.by_row([one.row for one in rows]).values())
         episodes = [
             (msgspec.structs.replace(one, at=None), row.words, row.call_words)
             for one, row in zip(whole, rows, strict=True)
@@ -79,3 +82,11 @@ def test_other_answers_mean_another_version(tmp_path: Path) -> None:
     versions = (outcomes.RULES_VERSION, redaction.RULES_VERSION, TYPES_VERSION)
     assert ((outcomes.RULES_VERSION,), digest(verdicts)) == KNOWN_VERDICTS
     assert ((*versions, mining.RULES_VERSION), digest((patterns, episodes))) == KNOWN_PATTERNS
+
+
+def test_other_decisions_of_the_gate_mean_another_version() -> None:
+    deciding = Gate(gate_cases.WORKSPACE, home=gate_cases.HOME)
+    commands = [*gate_cases.EVERYDAY, *gate_cases.NETWORK, *(one for _, one in gate_cases.HOSTILE)]
+    decisions = [deciding.decide("terminal", {"command": one}) for one in commands]
+    answers = [(one.answer, one.rule, one.network) for one in decisions]
+    assert ((gate.RULES_VERSION,), digest(answers)) == KNOWN_DECISIONS

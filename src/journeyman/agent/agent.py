@@ -1,31 +1,42 @@
-"""The agent: begins conversations or takes them up again, runs their turns and hands them to the
-review. Its parts are given to it; it knows no settings and no surface.
-"""
+"""The agent: begins conversations or takes them up again, runs their turns, has them reviewed."""
 
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
-from journeyman.agent.conversation import Conversation, read_chat
+from journeyman.agent.conversation import Conversation, Prices, Recording, read_chat
 from journeyman.agent.dispatch import Ask, Decide, Dispatch, interrupted, nobody
-from journeyman.agent.limits import Limits, Spent
 from journeyman.agent.loop import BY_USER, Loop
-from journeyman.agent.recording import Prices, Recording
-from journeyman.agent.steps import Begun, Called, Replied, Step, Stopped
 from journeyman.agent.tools.toolbox import Toolbox
-from journeyman.agent.turn import END_REASONS, Turn
+from journeyman.agent.turn import (
+    END_REASONS,
+    Begun,
+    Called,
+    Finished,
+    Limits,
+    Replied,
+    Spent,
+    Step,
+    Stopped,
+    Turn,
+)
+from journeyman.agent.undo import TurnSnapshots
 from journeyman.logs.repositories import find_project
 from journeyman.models.model import JsonObject, Model
 from journeyman.records import Message, Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
-from journeyman.templates.mining.own_openings import after_opening
 from journeyman.templates.shown.opening import Opening, leading
+from journeyman.templates.shown.wording import after_opening
+
+if TYPE_CHECKING:
+    from journeyman.agent.review.reviewer import BackgroundReview
 
 SOURCE = "journeyman"
 
@@ -34,84 +45,55 @@ Warm = Callable[[str, Sequence[JsonObject]], Opening]
 
 _Hooks = tuple[Callable[[Step], None], Callable[[str], None], Callable[[], bool]]
 
+_WORK = (
+    "You are an agent that gets work done with tools, in the folder {workspace}. Paths are "
+    "relative to it. Do the task step by step: call a tool, look at its result, go on. Check what "
+    "you did before you say that it is done. When the task is done, or cannot be done, say so in "
+    "a few words; do not claim what no result shows."
+)
+
 _KILLED = (
     "The program ended before the result was saved, so it may or may not have run. Look at what is "
     "there before you do it again."
 )
 
 
-class Finished(Struct, frozen=True, kw_only=True):
-    """A finished turn as a review gets it: all that the last request had, and the answer to it.
-    `tokens` is what these took, None where the model did not say.
-    """
-
-    session: Session
-    messages: tuple[Message, ...]
-    lead: int
-    tools: tuple[JsonObject, ...]
-    new_calls: int = 0
-    tokens: int | None = None
+def system_prompt(workspace: Path, knowledge: str = "", briefing: str = "") -> str:
+    """The prompt for work in a folder, made once: all requests begin with the same bytes."""
+    parts = (_WORK.format(workspace=workspace.name or str(workspace)), knowledge, briefing)
+    return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-class Reviewing(Protocol):
-    """What reviews finished turns in the background."""
-
-    def cancel(self) -> None:
-        """A new turn begins: a review that is still running must not stand in its way."""
-        ...
-
-    def consider(self, finished: Finished) -> None:
-        """A turn is over: review it now, later or not at all. Never raises, never waits."""
-        ...
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for a review that is running; whether none is any more."""
-        ...
-
-
-def cold(_task: str, _tools: Sequence[JsonObject]) -> Opening:
-    """No opening."""
-    return Opening(task=_task)
-
-
+@dataclass(kw_only=True, eq=False)
 class Agent:
     """An agent with its model, its tools and its limits. One conversation at a time; what it says
-    and does is in the store before it goes on.
+    and does is in the store before it goes on. `clock` is the time of day, limits go by `timer`.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        model: Model,
-        toolbox: Toolbox,
-        decide: Decide,
-        system: Callable[[], str],
-        ask: Ask = nobody,
-        warm: Warm = cold,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
-        prices: Prices = lambda _model, _tokens: None,
-        reviewing: Reviewing | None = None,
-        platform: str = "library",
-        workspace: str = "",
-        tags: tuple[str, ...] = (),
-        asked_model: str = "",
-        clock: Callable[[], float] = time.time,
-        timer: Callable[[], float] | None = None,
-        new_id: Callable[[], SessionId] | None = None,
-        on_close: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._on_close = on_close
-        self.model = model
-        self._store, self._toolbox, self._decide, self._ask = store, toolbox, decide, ask
-        self._system, self._warm, self._limits = system, warm, limits
-        self._recording, self._prices = Recording(store, prices), prices
-        self._reviewing = reviewing
-        self._platform, self._workspace, self._tags = platform, workspace, tags
-        self._asked_model = asked_model
-        self._clock, self._timer = clock, timer or clock
-        self._new_id = new_id or (lambda: _dated_id(clock()))
-        self._conversation: Conversation | None = None
+    store: Store
+    model: Model
+    toolbox: Toolbox
+    decide: Decide
+    system: Callable[[], str]
+    ask: Ask = nobody
+    warm: Warm = lambda task, _tools: Opening(task=task)
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    prices: Prices = lambda _model, _tokens: None
+    reviewing: "BackgroundReview | None" = None
+    snapshots: TurnSnapshots | None = None
+    platform: str = "library"
+    workspace: str = ""
+    tags: tuple[str, ...] = ()
+    asked_model: str = ""
+    clock: Callable[[], float] = time.time
+    timer: Callable[[], float] | None = None
+    new_id: Callable[[], SessionId] | None = None
+    on_close: Callable[[], None] = lambda: None
+    _conversation: Conversation | None = None
+
+    def __post_init__(self) -> None:
+        self._recording = Recording(self.store, self.prices)
+        self._new_id = self.new_id or (lambda: _dated_id(self.clock()))
 
     def run_conversation(
         self,
@@ -122,10 +104,8 @@ class Agent:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Turn:
-        """One turn on what the user says. Without a history the agent goes on with its own
-        conversation, or begins one; with a history it begins one that has it, unless that is where
-        its own stands. If an error ends the turn, the agent lets go of the session, which can be
-        resumed.
+        """One turn on what the user says, in the agent's own conversation or, with a history that
+        is not where its own stands, in a new one. After an error the session can be resumed.
         """
         if not isinstance(user_message, str) or not user_message.strip():
             raise WrongInput("There is nothing to do: say what the agent is to do.")
@@ -151,7 +131,7 @@ class Agent:
         conversation = self._taken_up(session_id)
         self._conversation = conversation
         for call in conversation.open_calls:
-            self._keep(conversation.answered(call, interrupted(call.name, _KILLED), self._clock()))
+            self._keep(conversation.answered(call, interrupted(call.name, _KILLED), self.clock()))
         last = conversation.messages[-1] if conversation.messages else None
         is_over = last is None or (
             last.role == "assistant" and not last.tool_calls and bool(last.text.strip())
@@ -171,15 +151,15 @@ class Agent:
     @property
     def knows_cost(self) -> bool:
         """Whether the cost of a request can be told: only then a limit on it holds."""
-        return self._prices(self.model.name, Tokens(input_tokens=1, output_tokens=1)) is not None
+        return self.prices(self.model.name, Tokens(input_tokens=1, output_tokens=1)) is not None
 
     def wait_for_review(self, timeout_s: float | None = None) -> bool:
         """Wait until a review that is running is done; whether none runs any more."""
-        return self._reviewing is None or self._reviewing.wait(timeout_s)
+        return self.reviewing is None or self.reviewing.wait(timeout_s)
 
     def close(self) -> None:
         """Let go of what the agent holds; a review that is still running gives way."""
-        self._on_close()
+        self.on_close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -188,21 +168,26 @@ class Agent:
         self.close()
 
     def _make_way(self) -> None:
-        if self._reviewing is not None:
-            self._reviewing.cancel()
+        if self.reviewing is not None:
+            self.reviewing.cancel()
 
     def _begun(
         self, task: str, history: Sequence[Mapping[str, Any]]
     ) -> tuple[Conversation, Opening]:
-        at = self._clock()
-        opening = self._warm(task, self._toolbox.definitions)
-        system = {"role": "system", "content": self._system()}
+        at = self.clock()
+        opening = self.warm(task, self.toolbox.definitions)
+        system = {"role": "system", "content": self.system()}
         front = leading(history)
         given = [*history] if front else [system, *history]
         # One system message: not every server takes a second.
         injected = opening.inject(given, one_system=True)
         messages = read_chat(injected, at)
         before = injected[: len(injected) - len(history) + front]
+        about = {
+            "id": opening.id,
+            "template": opening.template,
+            "patterns": [pattern.id for pattern in opening.patterns],
+        }
         # A history may have brought an opening along.
         lead = max(len(read_chat(before, at)), after_opening(messages))
         session = Session(
@@ -210,60 +195,50 @@ class Agent:
             source=SOURCE,
             agent=SOURCE,
             model=self.model.name,
-            cwd=self._workspace,
-            project=find_project(self._workspace) if self._workspace else "",
+            cwd=self.workspace,
+            project=find_project(self.workspace) if self.workspace else "",
             title=" ".join(task.split())[:120],
             started_at=at,
-            tags=self._tags,
-            details=self._details(opening, lead),
+            tags=self.tags,
+            details={
+                "lead": lead,
+                "provider": self.model.provider,
+                "asked_model": self.asked_model,
+                "platform": self.platform,
+                "tools": list(self.toolbox.names),
+                "warm": not opening.is_empty,
+                **({} if opening.is_empty else {"opening": about}),
+            },
         )
         conversation = Conversation(session, messages, lead=lead)
         self._recording.begin(conversation)
         return conversation, opening
 
-    def _details(self, opening: Opening, lead: int) -> dict[str, Any]:
-        """What a later look at the session needs and no other field holds."""
-        details: dict[str, Any] = {
-            "lead": lead,
-            "provider": self.model.provider,
-            "asked_model": self._asked_model,
-            "platform": self._platform,
-            "tools": list(self._toolbox.names),
-            "warm": not opening.is_empty,
-        }
-        if not opening.is_empty:
-            details["opening"] = {
-                "id": opening.id,
-                "template": opening.template,
-                "patterns": [pattern.id for pattern in opening.patterns],
-            }
-        return details
-
     def _taken_up(self, session_id: str) -> Conversation:
-        session = self._store.sessions.get(session_id).session
+        session = self.store.sessions.get(session_id).session
         if session.source != SOURCE:
             raise WrongInput(
                 f"The session {session.id} was recorded by {session.source}, and only sessions of "
                 "this agent can be taken up. Start a new one: `journeyman run TASK`."
             )
-        if session.cwd != self._workspace:
+        if session.cwd != self.workspace:
             raise WrongInput(
                 f"The session {session.id} was at work in {session.cwd or 'no folder'}, and this "
-                f"agent is in {self._workspace or 'none'}. Resume it in its own folder."
+                f"agent is in {self.workspace or 'none'}. Resume it in its own folder."
             )
         seen = {session.id}
         while later := [
             one
-            for one in self._store.sessions.children(session.id)
+            for one in self.store.sessions.children(session.id)
             if one.lineage
             and one.lineage.kind == "compression"
             and one.id not in seen
-            and self._store.sessions.get(one.id).messages
+            and self.store.sessions.get(one.id).messages
         ]:
             session = later[0]
             seen.add(session.id)
         lead = session.details.get("lead", 0)
-        return Conversation(session, self._store.sessions.messages(session.id), lead=lead)
+        return Conversation(session, self.store.sessions.messages(session.id), lead=lead)
 
     def _turn(
         self, conversation: Conversation, user_message: str, hooks: _Hooks, opening: Opening | None
@@ -273,30 +248,32 @@ class Agent:
         # for one that ended well the turn before.
         conversation.session = msgspec.structs.replace(conversation.session, end_reason="running")
         self._conversation = conversation
-        spent = Spent(self._limits, self._timer)
+        spent = Spent(self.limits, self.timer or self.clock)
 
         def must_stop() -> bool:
             return cancelled() or spent.is_late
 
         loop = Loop(
-            conversation,
+            conversation=conversation,
             model=self.model,
-            tools=self._toolbox.definitions,
-            dispatch=Dispatch(self._toolbox, self._decide, self._ask, self._origin, must_stop),
+            tools=self.toolbox.definitions,
+            dispatch=Dispatch(self.toolbox, self.decide, self.ask, self._origin, must_stop),
             recording=self._recording,
             spent=spent,
-            clock=self._clock,
+            clock=self.clock,
             new_id=self._new_id,
             cancelled=must_stop,
             on_text=on_text,
-            same_again=self._limits.same_again,
+            same_again=self.limits.same_again,
         )
         began_in = conversation.session.id
         stopped, said, calls = Stopped(stop="interrupted", note=BY_USER), "", 0
         is_settled = False
+        if self.snapshots is not None:
+            self.snapshots.begin(conversation.session, user_message)
         try:
             if user_message.strip():
-                self._keep(conversation.said("user", user_message, self._clock()))
+                self._keep(conversation.said("user", user_message, self.clock()))
             on_step(Begun(session=began_in, opening=opening))
             for step in loop.run():
                 self._conversation = loop.conversation
@@ -312,6 +289,7 @@ class Agent:
         finally:
             if not is_settled:
                 self._conversation = None
+            changed_files = self.snapshots is not None and self.snapshots.end()
         self._settle(loop, stopped, calls)
         return Turn(
             session=loop.conversation.session.id,
@@ -325,23 +303,24 @@ class Agent:
             tokens=spent.tokens,
             cost_usd=spent.cost_usd,
             opening=opening,
+            changed_files=changed_files,
         )
 
     def _settle(self, loop: Loop, stopped: Stopped, calls: int) -> None:
         """Leave the session so that it can be taken up again, and hand it to the review."""
         conversation = self._conversation = loop.conversation
         for call in conversation.open_calls:
-            self._keep(conversation.answered(call, interrupted(call.name), self._clock()))
-        self._recording.end(conversation, END_REASONS[stopped.stop], self._clock())
-        if self._reviewing is not None and stopped.stop == "done":
-            self._reviewing.consider(
+            self._keep(conversation.answered(call, interrupted(call.name), self.clock()))
+        self._recording.end(conversation, END_REASONS[stopped.stop], self.clock())
+        if self.reviewing is not None and stopped.stop == "done":
+            self.reviewing.consider(
                 Finished(
                     session=conversation.session,
                     messages=tuple(conversation.messages),
                     lead=conversation.lead,
-                    tools=tuple(self._toolbox.definitions),
+                    tools=tuple(self.toolbox.definitions),
                     new_calls=calls,
-                    tokens=loop.last_tokens,
+                    tokens=loop.last.total,
                 )
             )
 
@@ -358,7 +337,7 @@ class Agent:
             context=f"turn {sum(one.role == 'user' for one in own)}",
             session=session.id,
             parent=session.lineage.parent if session.lineage else "",
-            platform=self._platform,
+            platform=self.platform,
             model=self.model.name,
         )
 

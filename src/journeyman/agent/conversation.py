@@ -1,9 +1,10 @@
-"""The messages of a running session. They are only ever appended to, and kept as the records that
-the store keeps, so that what is read back gives the model the same bytes again.
+"""The messages of a running session, which are only ever appended to. Each is in the store before
+the next step begins, and what is read back gives the model the same bytes again.
 """
 
+import re
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -11,17 +12,18 @@ import msgspec
 from journeyman.agent.tools.tool import Result
 from journeyman.logs.chat import BadMessage, ChatReading
 from journeyman.models.model import Reply
-from journeyman.records import Message, Session, ToolCall, join_calls
-from journeyman.records.chat import openai_messages
-from journeyman.records.errors import WrongInput
-from journeyman.records.message import MessageKind, whole
-from journeyman.templates.mining.own_openings import is_own_call_id
+from journeyman.records import Fragment, Message, Session, Tokens, ToolCall, Usage, join_calls
+from journeyman.records.errors import SessionTaken, WrongInput
+from journeyman.records.message import MessageKind, openai_messages, whole
+from journeyman.records.usage import checked
+from journeyman.store.store import Store
+from journeyman.templates.shown.wording import is_own_call_id
+
+Prices = Callable[[str, Tokens], float | None]
 
 
 class Conversation:
-    """A session and its messages so far. `lead` is how many of them stand before the first task:
-    the system prompt and the opening.
-    """
+    """A session and its messages; the first `lead` ones are the system prompt and the opening."""
 
     def __init__(
         self, session: Session, messages: Iterable[Message] = (), *, lead: int = 0
@@ -54,9 +56,7 @@ class Conversation:
         return [call for call in asking.tool_calls if call.id not in answered]
 
     def add(self, message: Message) -> None:
-        """Put a message where its position says. Whoever adds has kept it before, so that the
-        conversation never knows more than the store.
-        """
+        """Put a message, which is in the store already, where its position says."""
         insort(self.messages, message, key=lambda one: one.position)
 
     def said(
@@ -79,9 +79,7 @@ class Conversation:
         )
 
     def answered(self, call: ToolCall, result: Result, at: float) -> Message:
-        """The result of a call, at its place: results stand in the order of their calls, also when
-        they come in another.
-        """
+        """The result of a call; results stand in the order of their calls, whenever they come."""
         asking = next(one for one in reversed(self.messages) if call in one.tool_calls)
         return _made(
             asking.position + 1 + asking.tool_calls.index(call),
@@ -99,10 +97,12 @@ class Conversation:
 
 
 def _renamed(call: ToolCall) -> ToolCall:
-    """The call, not under an id as our openings have them: a model may copy one that it has read,
-    and what looks like an example is not counted as work.
-    """
+    """The call under an id that is not like those of openings, which are not counted as work."""
     return msgspec.structs.replace(call, id=f"x{call.id}") if is_own_call_id(call.id) else call
+
+
+# An escape, and not the end of a backslash that is escaped itself.
+_NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\u0000")
 
 
 def _made(position: int, **parts: Any) -> Message:
@@ -110,36 +110,9 @@ def _made(position: int, **parts: Any) -> Message:
 
 
 def storable(message: Message) -> Message:
-    """The message as the store gives it back: without NULs and half characters, which not every
-    database has.
-    """
-    made = whole(message)
-    if not any("\x00" in text for text in _texts(made)):
-        return made
-    return msgspec.structs.replace(
-        made,
-        text=_without_nul(made.text),
-        reasoning=_without_nul(made.reasoning),
-        tool_call_id=_without_nul(made.tool_call_id),
-        tool_name=_without_nul(made.tool_name),
-        tool_calls=tuple(
-            ToolCall(
-                id=_without_nul(call.id),
-                name=_without_nul(call.name),
-                arguments=_without_nul(call.arguments),
-            )
-            for call in made.tool_calls
-        ),
-    )
-
-
-def _texts(message: Message) -> list[str]:
-    calls = [part for call in message.tool_calls for part in (call.id, call.name, call.arguments)]
-    return [message.text, message.reasoning, message.tool_call_id, message.tool_name, *calls]
-
-
-def _without_nul(text: str) -> str:
-    return text.replace("\x00", "\ufffd")
+    """The message as the store gives it back: without NULs and half characters."""
+    text = msgspec.json.encode(whole(message))
+    return msgspec.json.decode(_NUL.sub(rb"\1\\ufffd", text), type=Message)
 
 
 def read_chat(given: Sequence[Mapping[str, Any]], at: float) -> list[Message]:
@@ -157,12 +130,74 @@ def read_chat(given: Sequence[Mapping[str, Any]], at: float) -> list[Message]:
                 "the OpenAI format."
             ) from error
         for message in read:
-            place = len(found)
-            found.append(
-                storable(
-                    msgspec.structs.replace(
-                        message, key=f"m{place}", position=place, at=message.at or at
-                    )
-                )
-            )
+            place = {"key": f"m{len(found)}", "position": len(found), "at": message.at or at}
+            found.append(storable(msgspec.structs.replace(message, **place)))
     return found
+
+
+class Recording:
+    """Writes the steps of one agent's sessions; `prices` estimates what a request cost."""
+
+    def __init__(self, store: Store, prices: Prices) -> None:
+        self._store = store
+        self._prices = prices
+
+    def begin(self, conversation: Conversation) -> None:
+        """Keep a session with all its messages so far."""
+        fragment = Fragment(session=conversation.session, messages=tuple(conversation.messages))
+        with self._store.writing() as writing:
+            writing.add(fragment)
+            writing.finish()
+
+    def keep(
+        self, conversation: Conversation, message: Message, usage: Usage | None = None
+    ) -> None:
+        """Keep a message and what it used, then add it to the conversation. Raises SessionTaken."""
+        counted = () if usage is None else (usage,)
+        session = conversation.session
+        self._write(conversation, Fragment(session=session, messages=(message,), usage=counted))
+        conversation.add(message)
+
+    def end(self, conversation: Conversation, reason: str, at: float) -> None:
+        """Keep how a turn ended."""
+        ended = msgspec.structs.replace(conversation.session, end_reason=reason, ended_at=at)
+        self._write(conversation, Fragment(session=ended))
+        conversation.session = ended
+
+    def continue_in(
+        self, parent: Conversation, child: Conversation, at: float, usage: Usage | None
+    ) -> None:
+        """End a session that was compressed and begin the one that goes on: both or neither."""
+        ended = msgspec.structs.replace(parent.session, end_reason="compression", ended_at=at)
+        counted = () if usage is None else (usage,)
+        self._write(
+            parent,
+            Fragment(session=ended, usage=counted),
+            Fragment(session=child.session, messages=tuple(child.messages)),
+        )
+
+    def usage(self, key: str, reply: Reply, at: float, task: str = "") -> Usage:
+        """What one request used. Its cost is the model's word, else an estimate, else unknown."""
+        told = reply.tokens.cost_usd
+        cost = self._prices(reply.model, reply.tokens) if told is None else told
+        origin = "estimated" if told is None else "model"
+        numbers = msgspec.structs.asdict(reply.tokens) | {"cost_usd": cost}
+        numbers["cost_origin"] = "" if cost is None else origin
+        counted = Usage(key=key, model=reply.model, task=task, at=at, **numbers)
+        # What is no count is unknown: counting must never keep an answer from a person.
+        return checked(counted)[0]
+
+    def _write(self, conversation: Conversation, *fragments: Fragment) -> None:
+        """Write, unless another program runs this session too. Raises SessionTaken."""
+        session_id = conversation.session.id
+        with self._store.writing() as writing:
+            stored = writing.message_count(session_id)
+            if stored != len(conversation.messages):
+                gone = "was deleted" if stored is None else "was taken up by another program"
+                raise SessionTaken(
+                    f"The session {session_id} {gone} while this agent was in it, so it stops here "
+                    "and keeps nothing more. Start a new one, or resume it when nobody else does."
+                )
+            for fragment in fragments:
+                writing.add(fragment)
+            writing.finish()

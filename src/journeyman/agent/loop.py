@@ -1,183 +1,135 @@
-"""The loop of the agent: ask the model, run the calls it asks for, save, and again, until it is
-done or a limit says stop. It yields what happens as typed steps; it prints nothing and knows no
-provider.
-"""
+"""The loop of the agent: ask the model, run the calls it asks for, save, until it is done."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
-from journeyman.agent import compressing
-from journeyman.agent.conversation import Conversation
+from journeyman.agent import compression
+from journeyman.agent.compression import estimated_tokens
+from journeyman.agent.conversation import Conversation, Recording
 from journeyman.agent.dispatch import Dispatch
-from journeyman.agent.limits import Spent
-from journeyman.agent.recording import Recording
-from journeyman.agent.steps import Called, Compressed, Replied, Step, Stopped
+from journeyman.agent.turn import Called, Compressed, Replied, Spent, Step, Stopped
 from journeyman.models.model import Cancelled, JsonObject, Model, Reply
-from journeyman.records import Message, SessionId, Tokens, Usage
+from journeyman.records import Message, SessionId, Tokens
 from journeyman.records.errors import ContextFull, ModelUnavailable
 
+BY_USER = "It was stopped by the user."
 
+
+@dataclass(kw_only=True, eq=False)
 class Loop:
     """One turn of an agent. `conversation` is where it has come to: another one after each
     compression. `same_again` is how often the same calls may give the same results.
     """
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        *,
-        model: Model,
-        tools: Sequence[JsonObject],
-        dispatch: Dispatch,
-        recording: Recording,
-        spent: Spent,
-        clock: Callable[[], float],
-        new_id: Callable[[], SessionId],
-        cancelled: Callable[[], bool],
-        on_text: Callable[[str], None] = lambda _text: None,
-        same_again: int = 4,
-        compresses: bool = True,
-    ) -> None:
-        self.conversation = conversation
-        self._model, self._tools, self._dispatch = model, tools, dispatch
-        self._recording, self._spent = recording, spent
-        self._clock, self._new_id = clock, new_id
-        self._cancelled, self._on_text = cancelled, on_text
-        self._same_again, self._compresses = same_again, compresses
-        self._last = Tokens()  # what the last request and its reply took
-        self._is_kept_short = False  # because few tokens are left
+    conversation: Conversation
+    model: Model
+    tools: Sequence[JsonObject]
+    dispatch: Dispatch
+    recording: Recording
+    spent: Spent
+    clock: Callable[[], float]
+    new_id: Callable[[], SessionId]
+    cancelled: Callable[[], bool]
+    on_text: Callable[[str], None] = lambda _text: None
+    same_again: int = 4
+    compresses: bool = True
+    last: Tokens = Tokens()  # noqa: RUF009 - frozen
+    """What the last request and its reply took."""
+    _is_full: bool = False
+    _rounds: list[object] = field(default_factory=list)
+    """The last rounds of calls with their results, as long as they are all the same."""
 
     def run(self) -> Iterator[Step]:
         """The steps of the turn, each saved before it is told; the last one is Stopped."""
-        rounds: list[object] = []
-        is_full = False
-        while True:
-            if stopped := self._must_stop():
-                yield stopped
-                return
-            try:
-                if is_full or self._is_filling:
-                    yield self._compress()
-                    is_full = False
-                    if stopped := self._must_stop():  # the summary was a request, too
-                        yield stopped
-                        return
-                message, reply = self._ask()
-            except Cancelled:
-                yield self._must_stop() or Stopped(stop="interrupted", note=BY_USER)
-                return
-            except ContextFull as error:
-                if is_full or not self._compresses or self.conversation.is_short:
-                    yield Stopped(stop="context_full", note=str(error))
-                    return
-                is_full = True
-                continue
-            except ModelUnavailable as error:
-                yield Stopped(stop="model_failed", note=str(error))
-                return
-            yield Replied(reply=reply)
-            if not message.tool_calls:
-                yield _end(reply, self._spent if self._is_kept_short else None)
-                return
-            results = []
-            for place, result in self._dispatch.run(message.tool_calls):
-                call = message.tool_calls[place]
-                self._keep(self.conversation.answered(call, result, self._clock()))
-                results.append((call.name, call.arguments, result.text))
-                yield Called(call=call, result=result)
-            rounds.append(sorted(results))
-            if _goes_round(rounds, self._same_again):
-                note = f"The same calls gave the same results {len(rounds)} times in a row."
-                yield Stopped(stop="repeating", note=note)
-                return
+        stopped = self._must_stop()
+        while stopped is None:
+            stopped = (yield from self._round()) or self._must_stop()
+        yield stopped
 
-    @property
-    def last_tokens(self) -> int | None:
-        """What the last request and its reply took together, None where the model did not say."""
-        return self._last.total
+    def _round(self) -> Generator[Step, None, Stopped | None]:
+        """One request with its calls, or a compression; why the turn is over, where it is."""
+        try:
+            if self._is_full or self._is_filling:
+                yield self._compress()
+                self._is_full = False
+                return None
+            message, reply = self._ask()
+        except Cancelled:
+            return self._must_stop() or Stopped(stop="interrupted", note=BY_USER)
+        except ContextFull as error:
+            if not self.compresses or self.conversation.is_short:
+                return Stopped(stop="context_full", note=str(error))
+            self._is_full = True
+            return None
+        except ModelUnavailable as error:
+            return Stopped(stop="model_failed", note=str(error))
+        yield Replied(reply=reply)
+        if not message.tool_calls:
+            return _end(reply)
+        results = []
+        for place, result in self.dispatch.run(message.tool_calls):
+            call = message.tool_calls[place]
+            answer = self.conversation.answered(call, result, self.clock())
+            self.recording.keep(self.conversation, answer)
+            results.append((call.name, call.arguments, result.text))
+            yield Called(call=call, result=result)
+        results.sort()
+        self._rounds = [*(one for one in self._rounds if one == results), results]
+        if (times := len(self._rounds)) < self.same_again:
+            return None
+        note = f"The same calls gave the same results {times} times in a row."
+        return Stopped(stop="repeating", note=note)
 
     @property
     def _is_filling(self) -> bool:
-        window = self._model.context_tokens if self._compresses else None
-        return compressing.is_due(self.conversation, self.last_tokens, window)
+        window = self.model.context_tokens if self.compresses else None
+        return compression.is_due(self.conversation, self.last.total, window)
 
     def _must_stop(self) -> Stopped | None:
-        if over := self._spent.over(self._least):
+        last = self.last
+        prompt = (last.input_tokens, last.cache_read_tokens, last.cache_write_tokens)
+        # What the next request takes at least: what the last one had, or before it a low guess.
+        least = sum(filter(None, prompt)) or estimated_tokens(self.conversation.messages) // 2
+        if over := self.spent.over(least):
             return Stopped(stop=over[0], note=over[1])
-        return Stopped(stop="interrupted", note=BY_USER) if self._cancelled() else None
-
-    @property
-    def _least(self) -> int:
-        """What the next request takes at least: what the last one had, its reply apart, which may
-        have been thought and not sent again; or, before there was one, a low guess.
-        """
-        last = (
-            self._last.input_tokens,
-            self._last.cache_read_tokens,
-            self._last.cache_write_tokens,
-        )
-        guessed = compressing.estimated_tokens(self.conversation.messages) // 2
-        return sum(filter(None, last)) or guessed
+        return Stopped(stop="interrupted", note=BY_USER) if self.cancelled() else None
 
     def _ask(self) -> tuple[Message, Reply]:
-        left = self._spent.left(self._least)
-        # Only where it matters: servers refuse lengths that their models do not have.
-        self._is_kept_short = left is not None and left < _SHORT_REPLY
-        reply = self._model.ask(
-            self.conversation.chat,
-            self._tools,
-            max_tokens=max(1, left or 0) if self._is_kept_short else None,
-            on_text=self._on_text,
-            cancelled=self._cancelled,
+        reply = self.model.ask(
+            self.conversation.chat, self.tools, on_text=self.on_text, cancelled=self.cancelled
         )
-        at = self._clock()
+        at = self.clock()
         message = self.conversation.heard(reply, at)
-        self._keep(message, self._recording.usage(message.key, reply, at))
-        self._last = reply.tokens
+        usage = self.recording.usage(message.key, reply, at)
+        self.recording.keep(self.conversation, message, usage)
+        self.spent.add(usage)
+        self.last = reply.tokens
         return message, msgspec.structs.replace(reply, tool_calls=message.tool_calls)
-
-    def _keep(self, message: Message, usage: Usage | None = None) -> None:
-        self._recording.keep(self.conversation, message, usage)
-        if usage is not None:
-            self._spent.add(usage)
 
     def _compress(self) -> Compressed:
         """Go on in a new session. What the summary used is booked to the old one."""
-        old, at = self.conversation, self._clock()
-        reply = compressing.ask_summary(old, self._model, self._tools, self._cancelled)
+        old, at = self.conversation, self.clock()
+        reply = compression.ask_summary(old, self.model, self.tools, self.cancelled)
         usage = None
         if reply is not None:
             key = f"compression-{old.messages[-1].key}"
-            usage = self._recording.usage(key, reply, at, task="compression")
-            self._spent.add(usage)
+            usage = self.recording.usage(key, reply, at, task="compression")
+            self.spent.add(usage)
         summary = "" if reply is None else reply.text
-        window = self._model.context_tokens
-        child = compressing.continued(old, summary, self._new_id(), at, window)
-        self._recording.continue_in(old, child, at, usage)
-        self.conversation, self._last = child, Tokens()
+        window = self.model.context_tokens
+        child = compression.continued(old, summary, self.new_id(), at, window)
+        self.recording.continue_in(old, child, at, usage)
+        self.conversation, self.last = child, Tokens()
         parent, size = old.session.id, len(old.messages)
         return Compressed(parent=parent, child=child.session.id, messages=size)
 
 
-_SHORT_REPLY = 4096
-BY_USER = "It was stopped by the user."
-
-
-def _end(reply: Reply, kept_short: Spent | None) -> Stopped:
-    if reply.finish_reason == "length" and kept_short is not None:
-        used = f"{kept_short.tokens or 0:,} tokens are used"
-        return Stopped(stop="tokens", note=f"{used}; the reply was cut off by the limit on them.")
+def _end(reply: Reply) -> Stopped:
     if reply.finish_reason in ("length", "content_filter"):
         by = "its longest length" if reply.finish_reason == "length" else "a filter"
         return Stopped(stop="cut", note=f"The model's reply was cut off by {by}.")
     if reply.text.strip():
         return Stopped(stop="done")
     return Stopped(stop="empty", note="The model ended its turn without a word.")
-
-
-def _goes_round(rounds: list[object], most: int) -> bool:
-    """Whether the last rounds of calls were all the same; only those are remembered."""
-    if len(rounds) > 1 and rounds[-1] != rounds[-2]:
-        del rounds[:-1]
-    return len(rounds) >= most

@@ -6,51 +6,35 @@ import logging
 import signal
 import sys
 from importlib import import_module
-from typing import NamedTuple
 
 import click
 
-from journeyman.records.errors import (
-    BadSetting,
-    JourneymanError,
-    UnknownReader,
-    follows_interrupt,
-)
+from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader, follows_interrupt
 from journeyman.version import __version__
 
-
-class _Command(NamedTuple):
-    place: str
-    about: str
-
-
+# Where each command is, and what the list of commands says of it.
 _COMMANDS = {
-    "tour": _Command("tour:tour", "The whole story on this machine in about a minute."),
-    "doctor": _Command("doctor:doctor", "What is found, what works, what to fix."),
-    "import": _Command("importing:import_", "Import the sessions that agents have recorded."),
-    "sessions": _Command("sessions:sessions", "List, show, search, export and delete sessions."),
-    "judge": _Command("judging:judge", "Judge tool calls from a file, line by line."),
-    "profile": _Command("profiling:profile_command", "How reliable the calls of sessions were."),
-    "compression": _Command(
-        "compressing:compression", "Did context compression preserve proficiency?"
-    ),
-    "compare": _Command("comparing:compare", "Warm sessions against cold ones."),
-    "learn": _Command("learning:learn", "Learn which calls work, from the sessions that are new."),
-    "forget": _Command("forget:forget", "Remove what was learned, and do not learn it again."),
-    "playbook": _Command(
-        "playbook:playbook", "What holds in a project: commands, mistakes, files."
-    ),
-    "templates": _Command("templates:templates", "Build, show and exchange sets of examples."),
-    "open": _Command("opening:open_", "What a new session should start with."),
-    "foresight": _Command(
-        "foresight:foresight", "How much of what sessions needed, openings would have shown."
-    ),
-    "run": _Command("running:run", "Have an agent do a task, started warm."),
-    "review": _Command("reviewing:review", "Keep what a session teaches; show and undo that."),
-    "usage": _Command("usage:usage", "Tokens and cost of sessions."),
-    "confirm": _Command("confirming:confirm", "Hold risky actions until a person decides."),
-    "jobs": _Command("jobs:jobs", "Agents on a schedule."),
-    "mcp": _Command("mcp:mcp", "Serve MCP, for the models of other programs."),
+    "tour": ("tour:tour", "The whole story on this machine in about a minute."),
+    "doctor": ("doctor:doctor", "What is found, what works, what to fix."),
+    "import": ("import_logs:import_", "Import the sessions that agents have recorded."),
+    "sessions": ("sessions:sessions", "List, show, search, export and delete sessions."),
+    "judge": ("judge:judge", "Judge tool calls from a file, line by line."),
+    "profile": ("profile:profile_command", "How reliable the calls of sessions were."),
+    "compression": ("compare:compression", "Did context compression preserve proficiency?"),
+    "compare": ("compare:compare", "Warm sessions against cold ones."),
+    "learn": ("import_logs:learn", "Learn which calls work, from the sessions that are new."),
+    "forget": ("forget:forget", "Remove what was learned, and do not learn it again."),
+    "playbook": ("playbook:playbook", "What holds in a project: commands, mistakes, files."),
+    "templates": ("templates:templates", "Build, show and exchange sets of examples."),
+    "open": ("opening:open_", "What a new session should start with."),
+    "foresight": ("foresight:foresight", "How much of what sessions needed, openings foresee."),
+    "run": ("run:run", "Have an agent do a task, started warm."),
+    "undo": ("undo:undo", "Put back what a run changed in its folder."),
+    "review": ("review:review", "Keep what a session teaches; show and undo that."),
+    "usage": ("usage:usage", "Tokens and cost of sessions."),
+    "confirm": ("confirming:confirm", "Hold risky actions until a person decides."),
+    "jobs": ("jobs:jobs", "Agents on a schedule."),
+    "mcp": ("mcp:mcp", "Serve MCP, for the models of other programs."),
 }
 
 _WRONG_USAGE = (BadSetting, UnknownReader)
@@ -65,13 +49,13 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module, name = _COMMANDS[cmd_name].place.split(":")
+        module, name = _COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(import_module(f"journeyman.cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.about) for name, command in _COMMANDS.items()])
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
 
 
 @click.group(
@@ -121,10 +105,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort as abort:
-        sys.exit(_told(_INTERRUPTED if abort.__cause__ else "Not confirmed: nothing was done."))
-    except KeyboardInterrupt:
-        sys.exit(_told(_INTERRUPTED))
+    except (click.Abort, KeyboardInterrupt) as stop:
+        is_no = isinstance(stop, click.Abort) and not stop.__cause__
+        sys.exit(_told("Not confirmed: nothing was done." if is_no else _INTERRUPTED))
     except JourneymanError as error:
         sys.exit(_told(f"journeyman: {error}", 2 if isinstance(error, _WRONG_USAGE) else 1))
     except BrokenPipeError:

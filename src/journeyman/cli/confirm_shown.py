@@ -2,191 +2,217 @@
 could hide in it is shown as an escape, and nothing is cut from the card that is decided on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import click
 import msgspec
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from journeyman.cli import shown
-from journeyman.confirm.received import Card, ListedEntry, ListedEvent
+from journeyman.cli.shown import Column
+from journeyman.confirm.schemas import (
+    Card,
+    CastVote,
+    ListedEntry,
+    ListedEvent,
+    SubmittedCard,
+    Verified,
+)
 from journeyman.confirm.shown_text import hidden_characters, visible
 from journeyman.records.confirmation import Constraint
 
+_WIDE = 100
+_LONG = ("digest", "details", "entry", "policy")
+
 STYLES = {
     "pending": "yellow",
-    "approved": "green",
-    "auto_approved": "green",
-    "redeemed": "green",
-    "denied": "red",
-    "expired": "red",
-    "cancelled": "red",
-    "critical": "bold red",
-    "forbidden": "bold red",
+    **dict.fromkeys(("approved", "auto_approved", "redeemed"), "green"),
+    **dict.fromkeys(("denied", "expired", "cancelled"), "red"),
+    **dict.fromkeys(("critical", "forbidden"), "bold red"),
 }
+
+
+def styled(word: str, prefix: str = "") -> Text:
+    """A status or a tier in its colour."""
+    return Text(word, style=f"{prefix} {STYLES.get(word, '')}".strip(), no_wrap=True)
 
 
 def show_card(console: Console, card: Card) -> None:
     """A card, whole: first what would run, then what the agent says of it."""
-    for line in _card_lines(card):
-        # Not broken into lines here: the terminal does that, and loses nothing.
-        console.print(line, soft_wrap=True)
-
-
-def _card_lines(card: Card) -> Iterator[Text]:
-    head = Text(f"{visible(card.short_id)}  ", style="bold")
-    head.append(visible(card.action)).append("  ")
-    head.append(card.status, style=f"not bold {STYLES.get(card.status, '')}")
-    yield head
-    yield _field("id", card.id)
-    yield _field("tier", f"{card.tier}: {card.rule}", STYLES.get(card.tier, ""))
+    head = Text(f"{visible(card.short_id)}  {visible(card.action)}  ", style="bold")
+    console.print(head.append_text(styled(card.status, "not bold")), soft_wrap=True)
+    is_pending, failed = card.status == "pending", card.notice.status == "failed"
     claimed = f', which calls itself "{card.claimed}"' if card.claimed else ""
-    yield _field("asked by", f"{card.requester}{claimed}")
-    if card.session_key:
-        yield _field("session", card.session_key)
-    yield _field("asked at", moment(card.created_at))
-    yield _field("ends at", f"{moment(card.expires_at)}{_left(card)}")
-    if card.quorum > 1 or card.votes:
-        yield _field("approvals", f"{card.approvals} of {card.quorum}")
-    yield from _votes(card)
-    if card.status != "pending":
-        yield _field("outcome", card.outcome, escape=False)
-    if card.notice.status == "failed":
-        yield _field("notice", f"nobody could be told: {card.notice.error}", "yellow")
-    yield from _parameters(card)
-    if card.context:
-        yield Text("bound to it", style="bold")
-        yield from _object(card.context)
-    yield Text("the agent says (its own words, not checked)", style="bold")
-    for line in card.description.split("\n"):
-        yield Text(f"  | {visible(line)}", style="dim")
-    if hidden := _hidden(card):
-        warned = f"{shown.many(hidden, 'hidden character')}, shown as escapes like \\u{{202e}}"
-        yield Text(f"warning: {warned}", style="bold yellow")
-    yield _field("digest", card.digest)
-
-
-def _parameters(card: Card) -> Iterator[Text]:
-    yield Text("parameters", style="bold")
-    yield from _object(card.details)
-    if card.edited is not None:
-        yield Text("changed by a person to", style="bold")
-        yield from _object(card.edited)
-
-
-def _votes(card: Card) -> Iterator[Text]:
-    for vote in card.votes:
-        old = "" if vote.digest == card.digest else " (before the parameters were changed)"
-        why = f": {vote.reason}" if vote.reason else ""
-        yield _field("", f"{vote.choice} by {vote.approver} over {vote.channel}{why}{old}")
-
-
-def _object(value: Mapping[str, Any]) -> Iterator[Text]:
-    for line in parameter_lines(value):
-        yield Text(f"  {line}")
-
-
-def parameter_lines(value: Mapping[str, Any]) -> Iterator[str]:
-    """Parameters as JSON, every character visible. Only what the layout breaks is a new line: JSON
-    has the line breaks of texts as escapes.
-    """
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    yield from (visible(line) for line in text.split("\n"))
-
-
-def _hidden(card: Card) -> int:
-    document = msgspec.json.encode((card.details, card.edited, card.context)).decode()
-    texts = (document, card.action, card.description, card.session_key, card.claimed)
-    return sum(map(hidden_characters, texts))
-
-
-def _field(name: str, value: str, style: str = "", *, escape: bool = True) -> Text:
-    told = visible(value) if escape else value
-    return Text(f"  {name:<10}", style="dim").append(told, style=style or "not dim")
-
-
-def _left(card: Card) -> str:
-    if card.status != "pending":
-        return ""
     minutes, seconds = divmod(round(card.expires_in_s), 60)
-    return f" ({minutes}:{seconds:02} min left)"
+    left = f" ({minutes}:{seconds:02} min left)" if is_pending else ""
+    notice = f"nobody could be told: {card.notice.error}" if failed else ""
+    approvals = f"{card.approvals} of {card.quorum}" if card.quorum > 1 or card.votes else ""
+    facts: dict[str, str | Text] = {
+        "id": visible(card.id),
+        "tier": Text(visible(f"{card.tier}: {card.rule}"), style=STYLES.get(card.tier, "")),
+        "asked by": visible(f"{card.requester}{claimed}"),
+        "session": visible(card.session_key),
+        "asked at": moment(card.created_at),
+        "ends at": f"{moment(card.expires_at)}{left}",
+        "approvals": "\n".join((approvals, *(_vote(card, vote) for vote in card.votes))),
+        "outcome": "" if is_pending else card.outcome,
+        "notice": Text(visible(notice), style="yellow"),
+    }
+    _show_facts(console, facts)
+    changed = (("changed by a person to", card.edited), ("bound to it", card.context or None))
+    for title, value in (("parameters", card.details), *changed):
+        if value is not None:
+            show_parameters(console, Text(title, style="bold"), value)
+    console.print(Text("the agent says (its own words, not checked)", style="bold"))
+    for line in card.description.split("\n"):
+        console.print(Text(f"  | {visible(line)}", style="dim"), soft_wrap=True)
+    document = _json((card.details, card.edited, card.context))
+    texts = (document, card.action, card.description, card.session_key, card.claimed)
+    if hidden := sum(map(hidden_characters, texts)):
+        warned = f"{shown.many(hidden, 'hidden character')}, shown as escapes like \\u{{202e}}"
+        console.print(Text(f"warning: {warned}", style="bold yellow"), soft_wrap=True)
+    _show_facts(console, {"digest": visible(card.digest)})
 
 
-def cards_table(cards: Iterable[Card], width: int) -> Table:
-    """Cards in lines: enough to find one again."""
-    made = shown.table("id", "asked at", "status", "action", "by", "agent says")
-    for card in cards:
-        made.add_row(
-            Text(visible(card.short_id), no_wrap=True),
-            Text(moment(card.created_at), no_wrap=True),
-            Text(card.status, style=STYLES.get(card.status, ""), no_wrap=True),
-            brief(card.action, 30),
-            brief(card.requester, 20),
-            brief(card.description, max(20, width - 80)),
-        )
-    return made
+def _vote(card: Card, vote: CastVote) -> str:
+    old = "" if vote.digest == card.digest else " (before the parameters were changed)"
+    why = f": {vote.reason}" if vote.reason else ""
+    return visible(f"{vote.choice} by {vote.approver} over {vote.channel}{why}{old}")
 
 
-def whitelist_table(entries: Iterable[ListedEntry]) -> Table:
-    made = shown.table("id", "action", "only", "added by", "ends at", "uses", numbers=("uses",))
-    for entry in entries:
-        made.add_row(
-            Text(visible(entry.id), no_wrap=True),
-            Text(visible(entry.action)),
-            Text("; ".join(entry_limits(entry)) or "always"),
-            Text(visible(entry.added_by)),
-            Text("never" if entry.expires_at is None else moment(entry.expires_at)),
-            shown.count(entry.uses),
-        )
-    return made
+def _show_facts(console: Console, facts: Mapping[str, str | Text]) -> None:
+    # Not broken into lines here: the terminal does that, and loses nothing.
+    shown.facts(console, {f"  {name}": value for name, value in facts.items()}, width=12)
 
 
-def entry_limits(entry: ListedEntry) -> Iterator[str]:
-    """What an entry of the whitelist is limited to."""
-    if entry.session_key:
-        yield visible(f"session {entry.session_key}")
-    if entry.requester:
-        yield visible(f"agent {entry.requester}")
-    for name, constraint in entry.constraints.items():
-        yield visible(_constraint(name, constraint))
+def show_parameters(console: Console, said: str | Text, details: Mapping[str, Any]) -> None:
+    """Parameters as JSON, every character visible, below what is said of them. Only what the layout
+    breaks is a new line: JSON has the line breaks of texts as escapes.
+    """
+    console.print(said)
+    text = msgspec.json.format(msgspec.json.encode(details), indent=2).decode()
+    for line in text.split("\n"):
+        console.print(Text(f"  {visible(line)}"), soft_wrap=True)
+
+
+def show_vote(console: Console, card: Card) -> None:
+    name = visible(card.short_id)
+    told = f"{name} {visible(card.action)}: {card.outcome}"
+    if card.status == "pending":
+        still = f"{card.approvals} of {card.quorum} people have approved it."
+        told = f"Your approval of {name} counts. {still}"
+    console.print(Text(told), soft_wrap=True)
+
+
+def show_asked(console: Console, card: Card) -> None:
+    head = Text(f"{visible(card.short_id)}  ").append_text(styled(card.status))
+    console.print(head.append(f"  {visible(card.action)}"))
+    facts = {"id": card.id, "ends": moment(card.expires_at), "decide": visible(card.page_url)}
+    shown.facts(console, facts, width=8)
+    if isinstance(card, SubmittedCard) and card.shared:
+        console.print("An identical request waits already; both have one card.")
+    if card.notice.status == "failed":
+        console.print(Text(f"Nobody could be told: {visible(card.notice.error)}", style="yellow"))
+
+
+def show_decided(console: Console, card: Card) -> None:
+    console.print(Text(card.outcome, style=STYLES[card.status]))
+    if card.edited is not None:
+        said = "A person changed the parameters; approved are only these:"
+        show_parameters(console, said, card.edited)
+        console.print("What was asked for was not approved: ask again with these, or use --edits.")
+    elif card.status == "pending":
+        console.print(Text(f"Go on waiting: journeyman confirm wait {visible(card.short_id)}"))
+
+
+def show_grant(console: Console, found: Mapping[str, Any], *, always: bool = False) -> None:
+    """What may be done now; `always` with its parameters."""
+    card: Card = found["confirmation"]
+    console.print(Text(card.outcome, style="green"))
+    said = "Do it with exactly these parameters:" if always else ""
+    if card.edited is not None:
+        said = "A person changed the parameters; do it with these:"
+    if said:
+        show_parameters(console, said, found["grant"].details)
+
+
+def show_cards(console: Console, cards: Sequence[Card]) -> None:
+    room = max(20, console.width - 80)
+    columns = (
+        Column("id", lambda card: visible(card.short_id), no_wrap=True),
+        Column("asked at", lambda card: moment(card.created_at), no_wrap=True),
+        Column("status", lambda card: styled(card.status)),
+        Column("action", lambda card: brief(card.action, 30)),
+        Column("by", lambda card: brief(card.requester, 20)),
+        Column("agent says", lambda card: brief(card.description, room)),
+    )
+    status = click.get_current_context().params.get("status")
+    nothing = f"There is none that is {status}." if status else "Nobody has asked yet."
+    shown.listed(console, cards, columns, nothing)
+
+
+def show_whitelist(console: Console, entries: Sequence[ListedEntry]) -> None:
+    columns = (
+        Column("id", lambda entry: visible(entry.id), no_wrap=True),
+        Column("action", lambda entry: visible(entry.action)),
+        Column("only", _limits),
+        Column("added by", lambda entry: visible(entry.added_by)),
+        Column("ends at", lambda entry: moment(entry.expires_at) if entry.expires_at else "never"),
+        Column("uses", lambda entry: entry.uses, number=True),
+    )
+    shown.listed(console, entries, columns, "Nothing is let through without asking.")
+
+
+def show_added(console: Console, entry: ListedEntry) -> None:
+    ends = "" if entry.expires_at is None else f", until {moment(entry.expires_at)}"
+    told = f"Let through from now on: {visible(entry.action)} ({_limits(entry)}{ends})."
+    console.print(Text(told))
+    console.print(Text(f"Take it back: journeyman confirm whitelist remove {visible(entry.id)}"))
+
+
+def _limits(entry: ListedEntry) -> str:
+    said = [f"session {entry.session_key}"] if entry.session_key else []
+    said += [f"agent {entry.requester}"] if entry.requester else []
+    said += [_constraint(name, one) for name, one in entry.constraints.items()]
     if entry.constraints and entry.other_parameters:
-        yield "other parameters as they like"
+        said.append("other parameters as they like")
+    return "; ".join(map(visible, said)) or "always"
 
 
 def _constraint(name: str, constraint: Constraint) -> str:
-    said = []
-    if constraint.equals is not None:
-        said.append(f"{name}={_json(constraint.equals)}")
-    if constraint.one_of is not None:
-        said.append(f"{name} in {_json(constraint.one_of)}")
-    if constraint.at_least is not None:
-        said.append(f"{name}>={constraint.at_least:g}")
-    if constraint.at_most is not None:
-        said.append(f"{name}<={constraint.at_most:g}")
-    return ", ".join(said)
+    signs = {"equals": "=", "one_of": " in ", "at_least": ">=", "at_most": "<="}
+    values = {sign: getattr(constraint, field) for field, sign in signs.items()}
+    return ", ".join(
+        f"{name}{sign}{f'{value:g}' if sign in ('>=', '<=') else _json(value)}"
+        for sign, value in values.items()
+        if value is not None
+    )
 
 
-def audit_table(events: Iterable[ListedEvent], width: int) -> Table:
-    """What happened; the facts of it where there is room."""
-    facts = ("about",) if width >= _WIDE else ()
-    made = shown.table("seq", "when", "what", "who", "card", *facts, numbers=("seq",))
-    for event in events:
-        cells = [
-            Text(moment(event.at), no_wrap=True),
-            Text(event.kind, no_wrap=True),
-            brief(event.actor, 24),
-            brief(event.confirmation[:6], 6),
-        ]
-        if facts:
-            cells.append(brief(_about(event), width - 80))
-        made.add_row(shown.count(event.seq), *cells)
-    return made
+def show_audit(console: Console, events: Sequence[ListedEvent]) -> None:
+    columns = (
+        Column("seq", lambda event: event.seq, number=True),
+        Column("when", lambda event: moment(event.at), no_wrap=True),
+        Column("what", lambda event: event.kind, no_wrap=True),
+        Column("who", lambda event: brief(event.actor, 24)),
+        Column("card", lambda event: brief(event.confirmation[:6], 6)),
+        Column("about", lambda event: brief(_about(event), console.width - 80), needs=_WIDE),
+    )
+    shown.listed(console, events, columns, "Nothing has happened yet.")
 
 
-_WIDE = 100
+def show_verified(console: Console, found: Verified) -> None:
+    where = "" if found.broken_at is None else f" at entry {found.broken_at}"
+    told = f"The chain is broken{where}: {visible(found.problem)}"
+    if found.ok:
+        held = f", held against {visible(found.anchor)}" if found.anchor else ""
+        told = f"The chain holds: {shown.counted(found.entries, 'entry', 'entries')}{held}."
+    console.print(Text(told, style="green" if found.ok else "red"), soft_wrap=True)
+    if found.ok and found.head:
+        console.print(Text(f"head {visible(found.head)}"), soft_wrap=True)
 
 
 def _about(event: ListedEvent) -> str:
@@ -196,9 +222,6 @@ def _about(event: ListedEvent) -> str:
         f"{name} {value if isinstance(value, str) else _json(value)}"
         for name, value in facts.items()
     )
-
-
-_LONG = ("digest", "details", "entry", "policy")
 
 
 def _json(value: object) -> str:

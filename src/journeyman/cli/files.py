@@ -5,15 +5,18 @@ only. What cannot be done is told in one line.
 import errno
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from journeyman.atomic_write import replace_file
+from journeyman.cli.asked import flag, option
 from journeyman.records.errors import WrongInput
 
 STANDARD_INPUT = "-"
-_LONGEST_TASK = 1024 * 1024
+_LONGEST_TEXT = 1024 * 1024
 
 
 def read(name: str, what: str, *, most: int) -> bytes:
@@ -39,23 +42,37 @@ def read(name: str, what: str, *, most: int) -> bytes:
     return data
 
 
-def write(path: Path, content: bytes, what: str, *, force: bool) -> None:
-    """Write a file that only its owner may read. Raises WrongInput, and UsageError when the file
-    is there already, unless `force`.
+def read_text(name: str, what: str, *, most: int = _LONGEST_TEXT) -> str:
+    """The same as text."""
+    return read(name, what, most=most).decode("utf-8", "replace")
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    output = option("-o --output FILE", "Write it to FILE.", type=click.Path(path_type=Path))
+    return output(flag("--force", "Overwrite FILE if it is there.")(command))
+
+
+def put(content: bytes, what: str, said: str, *, output: Path | None, force: bool) -> None:
+    """Write to a file that only its owner may read, or to standard output without one. Raises
+    WrongInput, and UsageError when the file is there already, unless `force`.
     """
+    if output is None or str(output) == STANDARD_INPUT:
+        click.echo(content, nl=False)
+        return
     try:
-        if path.is_dir():
+        if output.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if path.is_file() and not force:
-            raise click.UsageError(f"{path} is there already. Use --force to overwrite it.")
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe or a device: there is nothing to replace
+        if output.is_file() and not force:
+            raise click.UsageError(f"{output} is there already. Use --force to overwrite it.")
+        if output.exists() and not output.is_file():
+            output.write_bytes(content)  # a pipe or a device: there is nothing to replace
         else:
-            replace_file(path, content)
+            replace_file(output, content)
     except (OSError, ValueError) as problem:
         raise WrongInput(
-            f"The {what} cannot be written to {path}: {_said(problem)}. Name another place."
+            f"The {what} cannot be written to {output}: {_said(problem)}. Name another place."
         ) from problem
+    click.echo(f"{said} written to {output}", err=True)
 
 
 def _said(problem: OSError | ValueError) -> str:
@@ -65,5 +82,5 @@ def _said(problem: OSError | ValueError) -> str:
 def task_text(words: tuple[str, ...]) -> str:
     """A task as it was given: in words, or on standard input where they are a dash."""
     if words == (STANDARD_INPUT,):
-        return read(STANDARD_INPUT, "task", most=_LONGEST_TASK).decode("utf-8", "replace")
+        return read_text(STANDARD_INPUT, "task")
     return " ".join(words)

@@ -1,8 +1,8 @@
 """`journeyman forget`."""
 
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import asked, shown
+from journeyman.cli.asked import flag, option
+from journeyman.cli.shown import Column
 from journeyman.journeyman import Journeyman
 from journeyman.records import SessionId
 from journeyman.records.kept_out import Forgotten
@@ -17,42 +19,27 @@ from journeyman.records.kept_out import Forgotten
 _NAMED = 5
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  journeyman forget 0442a060 --dry-run
-  journeyman forget --project acme/shop
-  journeyman forget --source codex --yes
-  journeyman forget --matching "db-7.internal"
-  journeyman forget --list
-  journeyman forget --undo 0442a060"""
-)
+@asked.command()
 @click.argument("target", required=False, default="", metavar="[SESSION|PROJECT|SOURCE]")
-@click.option("--session", default="", metavar="ID", help="What was learned from this session.")
-@click.option("--project", default="", metavar="NAME|DIR", help="What was learned in this project.")
-@click.option("--source", default="", metavar="NAME", help="What was learned from this recorder.")
-@click.option(
-    "--matching", metavar="TEXT", help="What holds this text, in any case; it is no pattern."
-)
-@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
-@click.option("--undo", is_flag=True, help="Let what was forgotten be learned again.")
-@click.option("--list", "listing", is_flag=True, help="Show which sessions are forgotten.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@asked.json_option
-@click.pass_context
+@option("--session ID", "What was learned from this session.", default="")
+@option("--project NAME|DIR", "What was learned in this project.", default="")
+@option("--source NAME", "What was learned from this recorder.", default="")
+@option("--matching TEXT", "What holds this text, in any case; it is no pattern.")
+@flag("--dry-run", "Only show what would be removed.")
+@flag("--undo", "Let what was forgotten be learned again.")
+@flag("--list", "Show which sessions are forgotten.", to="listing")
+@asked.yes_option
 def forget(
-    ctx: click.Context,
+    journeyman: Journeyman,
     *,
     target: str,
-    session: str,
-    project: str,
-    source: str,
     matching: str | None,
     dry_run: bool,
     undo: bool,
     listing: bool,
     yes: bool,
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Remove what was learned from a session, a project or a recorder, or what holds a text.
 
@@ -62,53 +49,47 @@ def forget(
     as usual.
 
     The recorded sessions stay: `journeyman sessions delete` deletes those.
+
+    Examples:
+      journeyman forget 0442a060 --dry-run
+      journeyman forget --project acme/shop
+      journeyman forget --source codex --yes
+      journeyman forget --matching "db-7.internal"
+      journeyman forget --list
+      journeyman forget --undo 0442a060
     """
-    journeyman = asked.opened(ctx)
     if listing:
-        _list(journeyman, as_json=as_json)
+        asked.answer(journeyman.forgotten.list(), _show_list, as_json=as_json)
         return
-    if not (target or session or project or source or matching is not None):
+    if not (target or any(where.values()) or matching is not None):
         raise click.UsageError("Say what to forget: a session, a project, a source, or --matching.")
-    where: dict[str, Any] = {"session": session, "project": project, "source": source}
     if undo:
+        look = "`journeyman forget --list`"
         if matching is not None:
-            raise click.UsageError(
-                "The text is not kept. `journeyman forget --list` names the sessions to undo."
-            )
+            raise click.UsageError(f"The text is not kept. {look} names the sessions to undo.")
         if dry_run:
-            raise click.UsageError(
-                "--undo has no --dry-run. `journeyman forget --list` shows what can be undone."
-            )
-        _tell_undone(journeyman, journeyman.unforget(target, **where), as_json=as_json)
+            raise click.UsageError(f"--undo has no --dry-run. {look} shows what can be undone.")
+        ids = journeyman.unforget(target, **where)
+        asked.answer(ids, partial(_show_undone, journeyman), as_json=as_json)
         return
-    where["matching"] = matching
     if not yes or dry_run:
-        found = journeyman.forget(target, **where, dry_run=True)
+        would = journeyman.forget(target, **where, matching=matching, dry_run=True)
         if dry_run:
-            _tell(found, as_json=as_json)
+            asked.answer(would, _show, as_json=as_json)
             return
-        if not sys.stdin.isatty():
-            raise click.UsageError("Nobody can be asked here. Use --yes, or --dry-run to look.")
-        _show(Console(stderr=True, highlight=False), found)
-        if found.is_empty and not found.sessions:
+        asked.check_terminal()
+        _show(Console(stderr=True, highlight=False), would)
+        if would.is_empty and not would.sessions:
             return
         click.confirm("Forget this?", abort=True, err=True)
-    undo_by = _undo_by(target, session=session, project=project, source=source)
-    _tell(journeyman.forget(target, **where), as_json=as_json, undo_by=undo_by)
+    gone = journeyman.forget(target, **where, matching=matching)
+    asked.answer(gone, partial(_show, undo_by=_undo_by(target, where)), as_json=as_json)
 
 
-def _undo_by(target: str, **where: str) -> str:
-    """The command that takes it back."""
+def _undo_by(target: str, where: Mapping[str, str]) -> str:
     chosen = [word for name, value in where.items() if value for word in (f"--{name}", value)]
     given = [target] if target else chosen
     return shlex.join(["journeyman", "forget", "--undo", *given]) if given else ""
-
-
-def _tell(found: Forgotten, *, as_json: bool, undo_by: str | None = None) -> None:
-    if as_json:
-        asked.print_json(found)
-    else:
-        _show(shown.console(), found, undo_by)
 
 
 def _show(console: Console, found: Forgotten, undo_by: str | None = None) -> None:
@@ -116,43 +97,34 @@ def _show(console: Console, found: Forgotten, undo_by: str | None = None) -> Non
     or without one, what would be removed.
     """
     many, done = shown.many, undo_by is not None
-    if found.is_empty and not found.sessions:
-        console.print("Nothing that was learned holds this: nothing to forget.")
-        return
     if found.is_empty:
-        will = "will" if done else "would"
+        sessions, will = many(len(found.sessions), "session"), "will" if done else "would"
+        some = f"Nothing was learned from {sessions} so far, and nothing {will} be."
         console.print(
-            f"Nothing was learned from {many(len(found.sessions), 'session')} so far, and nothing "
-            f"{will} be."
+            some if found.sessions else "Nothing that was learned holds this: nothing to forget."
         )
         return
-    templates = [
-        *([f"changed {_names(found.templates_changed)}"] if found.templates_changed else []),
-        *([f"deleted {_names(found.templates_deleted)}"] if found.templates_deleted else []),
-    ]
+    lists = (("changed", found.templates_changed), ("deleted", found.templates_deleted))
+    templates = [f"{done_} {shown.names(names, _NAMED)}" for done_, names in lists if names]
+    less = f" ({many(found.template_patterns, 'pattern')} less)" if found.template_patterns else ""
     lost = (many(found.commands, "command"), many(found.files, "file"))
     facts = {
         "sessions": f"{len(found.sessions):,}",
-        "projects": _names(found.projects),
+        "projects": shown.names(found.projects, _NAMED),
         "episodes": f"{found.episodes:,} with {many(found.vectors, 'vector')}",
         "playbooks": f"{', '.join(lost)} and {many(found.mistakes, 'mistake')} no longer known",
         "patterns": f"{found.patterns:,}",
         "kept out": f"{found.kept_out:,}" if found.kept_out else "",
-        "templates": "; ".join(templates),
+        "templates": "; ".join(templates) + less,
     }
-    if found.template_patterns:
-        facts["templates"] += f" ({many(found.template_patterns, 'pattern')} less)"
     console.print(Text("Forgotten:" if done else "This would be forgotten:", style="bold"))
-    for name, value in facts.items():
-        if value:
-            console.print(Text.assemble((f"  {name:10s}", "dim"), shown.plain(value)))
+    shown.facts(console, {f"  {name}": value for name, value in facts.items()}, width=12, wrap=True)
     if not done:
         return
     if found.learned_again:
-        console.print(
-            f"`journeyman learn` goes through {many(found.learned_again, 'session')} again that "
-            "had something in common with it."
-        )
+        again = many(found.learned_again, "session")
+        alike = "again that had something in common with it."
+        console.print(f"`journeyman learn` goes through {again} {alike}")
     if found.projects:
         console.print(
             "Files that hold a playbook are as they were: `journeyman playbook --write FILE` "
@@ -160,51 +132,27 @@ def _show(console: Console, found: Forgotten, undo_by: str | None = None) -> Non
         )
     if found.sessions:
         if not undo_by and len(found.sessions) == 1:
-            undo_by = _undo_by(found.sessions[0])
+            undo_by = _undo_by(found.sessions[0], {})
         back = f"`{undo_by}`" if undo_by else "`journeyman forget --undo` with each of them"
-        console.print(
-            shown.cell(
-                f"The sessions are still stored. To take it back: {back}, then `journeyman learn`."
-            ),
-            soft_wrap=True,
-        )
+        said = f"The sessions are still stored. To take it back: {back}, then `journeyman learn`."
+        console.print(shown.cell(said), soft_wrap=True)
 
 
-def _names(names: tuple[str, ...]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _tell_undone(journeyman: Journeyman, found: Sequence[SessionId], *, as_json: bool) -> None:
-    if as_json:
-        asked.print_json(found)
-        return
+def _show_undone(journeyman: Journeyman, console: Console, found: Sequence[SessionId]) -> None:
     stored = [one.session.id for one in journeyman.sessions.with_ids(found)]
     for gone in sorted(set(found).difference(stored)):
-        click.echo(
-            f"Session {shown.plain(gone)} is not stored any more. If it is imported again, "
-            "it may teach."
-        )
+        said = f"Session {gone} is not stored any more. If it is imported again, it may teach."
+        console.print(shown.cell(said), soft_wrap=True)
     if stored:
-        click.echo(
-            f"{shown.many(len(stored), 'session')} may teach again: `journeyman learn` learns from "
-            f"{'it' if len(stored) == 1 else 'them'}. Templates stay as they are."
-        )
+        said = f"{shown.many(len(stored), 'session')} may teach again: `journeyman learn` learns "
+        said += f"from {'it' if len(stored) == 1 else 'them'}. Templates stay as they are."
+        console.print(said, soft_wrap=True)
 
 
-def _list(journeyman: Journeyman, *, as_json: bool) -> None:
-    found = journeyman.forgotten.list()
-    if as_json:
-        asked.print_json(found)
-        return
-    console = shown.console()
-    if not found:
-        console.print("Nothing is forgotten.")
-        return
-    table = shown.table("session", "forgotten", "requests")
-    table.columns[0].overflow = "fold"
-    table.columns[1].no_wrap = True
-    for one in found:
-        which = ", ".join(map(str, one.requests)) or "all"
-        table.add_row(shown.cell(shown.short_id(one.session)), shown.moment(one.at), which)
-    console.print(table)
+def _show_list(console: Console, found: Sequence[Any]) -> None:
+    columns = (
+        Column("session", lambda one: shown.short_id(one.session), overflow="fold"),
+        Column("forgotten", lambda one: shown.moment(one.at), no_wrap=True),
+        Column("requests", lambda one: ", ".join(map(str, one.requests)) or "all"),
+    )
+    shown.listed(console, found, columns, "Nothing is forgotten.")

@@ -25,8 +25,7 @@ In other clients:
     }
   }"""
 )
-@click.pass_context
-def mcp(ctx: click.Context) -> None:
+def mcp() -> None:
     """Serve MCP: tools that let a model use what Journeyman knows.
 
     An MCP client starts this command and talks to it on standard input and output; you do not
@@ -39,4 +38,4 @@ def mcp(ctx: click.Context) -> None:
     # Ctrl-C ends the process at once: the thread that waits for input cannot be woken otherwise,
     # and what is written to the database is written whole or not at all.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    serve(asked.opened(ctx))
+    serve(asked.opened())

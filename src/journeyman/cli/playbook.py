@@ -2,47 +2,39 @@
 
 import difflib
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from journeyman.cli import asked, shown
+from journeyman.cli.asked import flag, option
 from journeyman.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
+from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookFile, PlaybookMistake
+from journeyman.templates.shown.briefing import remedy_text
 
 _NAMED = 8
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  journeyman playbook
-  journeyman playbook acme/app
-  journeyman playbook --json
-  journeyman playbook --write CLAUDE.md
-  journeyman playbook --undo CLAUDE.md"""
-)
+@asked.command()
 @click.argument("project", required=False, metavar="[PROJECT]")
-@click.option(
-    "--write",
-    "write_to",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep a marked block with the playbook in this file, such as CLAUDE.md or AGENTS.md.",
+@option(
+    "--write FILE",
+    "Keep a marked block with the playbook in this file, such as CLAUDE.md or AGENTS.md.",
+    to="write_to",
+    type=_FILE,
 )
-@click.option(
-    "--undo",
-    "undo_in",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Take back what the last --write did to this file.",
+@option(
+    "--undo FILE", "Take back what the last --write did to this file.", to="undo_in", type=_FILE
 )
-@click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--all", "every", is_flag=True, help="All commands and files, not only the first.")
-@asked.json_option
-@click.pass_context
+@flag("--yes", "Write without asking.")
+@flag("--all", "All commands and files, not only the first.", to="every")
 def playbook(
-    ctx: click.Context,
+    journeyman: Journeyman,
     *,
     project: str | None,
     write_to: Path | None,
@@ -59,59 +51,64 @@ def playbook(
 
     --write puts the most useful part into a file that agents read at the start, between two marks.
     It shows the change and asks before it writes; what is outside the marks is never touched.
+
+    Examples:
+      journeyman playbook
+      journeyman playbook acme/app
+      journeyman playbook --json
+      journeyman playbook --write CLAUDE.md
+      journeyman playbook --undo CLAUDE.md
     """
     if write_to and undo_in:
         raise click.UsageError("Give --write or --undo, not both.")
-    # Loaded here, because help needs nothing of it.
-    from journeyman.cli import playbook_shown  # noqa: PLC0415
-
-    journeyman = asked.opened(ctx)
+    files = journeyman.playbook_files
     if undo_in:
-        files = journeyman.playbook_files
         if _change(undo_in, files.preview_undo(undo_in), yes=yes):
             files.undo(undo_in)
             click.echo("Taken back.", err=True)
         return
     found = journeyman.playbook(project or ".")
     if found.is_empty:
-        _check_forgotten(journeyman, found.project or project or ".")
-        known = [one for one in journeyman.sessions.projects() if one.project]
-        said = f"Nothing has been learned in {found.project or project!r}."
-        if project or write_to or as_json or not known:
-            names = ", ".join(one.project for one in known[:_NAMED])
-            raise WrongInput(
-                f"{said} {f'Known projects: {names}. ' if names else ''}"
-                "`journeyman import` and `journeyman learn` learn from recorded sessions."
-            )
-        playbook_shown.show_projects(shown.console(), said, known)
-        return
-    if write_to:
-        files = journeyman.playbook_files
+        named = bool(project or write_to or as_json)
+        _tell_empty(journeyman, found.project or project or ".", named=named)
+    elif write_to:
         if _change(write_to, files.preview(found, write_to), yes=yes):
             files.write(found, write_to)
             click.echo(f"Written. `journeyman playbook --undo {write_to}` takes it back.", err=True)
-        return
-    if as_json:
+    elif as_json:
         asked.print_json(found)
-        return
-    playbook_shown.show_playbook(shown.console(), found, every=every)
+    else:
+        _show_playbook(shown.console(), found, every=every)
 
 
-def _check_forgotten(journeyman: Journeyman, project: str) -> None:
-    """Raises WrongInput if nothing is known of a project because it was forgotten."""
+def _tell_empty(journeyman: Journeyman, project: str, *, named: bool) -> None:
+    """Say which projects there are; raises WrongInput where this one was asked for by name, or was
+    forgotten.
+    """
     forgotten = {one.session for one in journeyman.forgotten.list()}
-    if forgotten and any(
-        one.session.id in forgotten for one in journeyman.sessions.list(project=project)
-    ):
+    stored = journeyman.sessions.list(project=project) if forgotten else ()
+    if any(one.session.id in forgotten for one in stored):
         raise WrongInput(
             f"What was learned in {project!r} was forgotten. To take it back: "
             f"`journeyman forget --undo --project {shlex.quote(project)}`, then `journeyman learn`."
         )
+    known = [one for one in journeyman.sessions.projects() if one.project]
+    said = f"Nothing has been learned in {project!r}."
+    if named or not known:
+        names = ", ".join(one.project for one in known[:_NAMED])
+        raise WrongInput(
+            f"{said} {f'Known projects: {names}. ' if names else ''}"
+            "`journeyman import` and `journeyman learn` learn from recorded sessions."
+        )
+    console, numbers = shown.console(), ("sessions", "calls")
+    console.print(f"{said} Name one of these projects: journeyman playbook PROJECT")
+    rows = ((one.sessions, one.calls, _day(one.ended_at), one.project) for one in known)
+    console.print(shown.table(*numbers, "last", "project", numbers=numbers, rows=rows))
 
 
 def _change(path: Path, after: str, *, yes: bool) -> bool:
     """Show what would change in a file and ask; whether there is anything to change."""
-    from journeyman.playbook_files import read_text  # noqa: PLC0415 - as above
+    from journeyman.playbook_files import read_text  # noqa: PLC0415 - help needs nothing of it
 
     before = read_text(path)
     if before == after:
@@ -124,3 +121,48 @@ def _change(path: Path, after: str, *, yes: bool) -> bool:
     if not yes:
         click.confirm(f"Change {path}?", abort=True, err=True)
     return True
+
+
+_SHOWN = 20
+
+
+def _day(at: float | None) -> str:
+    return shown.moment(at)[:10]
+
+
+def _show_playbook(console: Console, playbook: Playbook, *, every: bool) -> None:
+    sessions = shown.many(playbook.sessions, "session")
+    console.print(Text(f"{shown.plain(playbook.project)}: {sessions}", style="bold"))
+
+    room = max(console.width - 40, 20)
+
+    def told(what: str, below: str, *, rest: str = "", most: int = room) -> Text:
+        line = shown.one_line(below, most)
+        dim = (f"\n{line}" if line else "", "dim")
+        return Text.assemble((shown.plain(what), "bold"), shown.plain(rest), dim)
+
+    def command(one: PlaybookCommand) -> Sequence[shown.Cell]:
+        worked, request = f"{one.worked} of {one.worked + one.failed}", "".join(one.requests[-1:])
+        return one.sessions, worked, _day(one.last_at), told(one.form, one.purpose or request)
+
+    def mistake(one: PlaybookMistake) -> Sequence[shown.Cell]:
+        fixed = f"fixed by {remedy_text(one.remedy)}" if one.remedy else ""
+        what = told(one.target or one.tool, fixed, rest=f": {one.error}", most=len(fixed))
+        return one.sessions, f"{one.mended} of {one.times}", what
+
+    def file(one: PlaybookFile) -> Sequence[shown.Cell]:
+        return one.sessions, one.read, one.changed, told(one.path, "".join(one.requests[-1:]))
+
+    parts: tuple[tuple[str, str, Sequence[Sequence[shown.Cell]], int], ...] = (
+        ("Commands that work", "worked last command", [*map(command, playbook.commands)], _SHOWN),
+        ("Mistakes that recur", "fixed mistake", [*map(mistake, playbook.mistakes)], _SHOWN),
+        ("Where things are", "read changed file", [*map(file, playbook.files)], _SHOWN // 2),
+    )
+    for title, heads, rows, most in parts:
+        if rows:
+            shown.head(console, title)
+            names = ("sessions", *heads.split())
+            shown_rows = rows if every else rows[:most]
+            console.print(shown.table(*names, numbers=names[:2], rows=shown_rows))
+            if not every:
+                shown.more(console, len(rows), most, ": --all shows them")

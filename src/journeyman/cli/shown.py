@@ -3,21 +3,22 @@
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.records import SourceTotals
 from journeyman.records.report import Progress
 from journeyman.text.invisible import DIRECTIONS, FILLERS, JOINERS, SIGNS
 
 UNKNOWN = "·"
 """What is shown for what is not known; an empty cell would read as nothing."""
 
+_PROBLEMS = 10
 # Ids that are told apart by how they begin, and how much of them it takes.
 _SHORT_IDS = (
     re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
@@ -66,6 +67,11 @@ def many(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """A count with words whose plural is its own."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def short_count(number: int | None) -> str:
     """A large number in four or five characters: 950, 12.3k, 4.56M."""
     if number is None:
@@ -93,41 +99,120 @@ def moment(at: float | None) -> str:
         return UNKNOWN
 
 
-def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+Cell = str | Text | int | None
+
+
+def _cell(value: Cell) -> Text:
+    if isinstance(value, Text):
+        return value
+    return cell(value) if isinstance(value, str) else Text(count(value))
+
+
+def table(*columns: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[Cell]] = ()) -> Table:
     """A plain table; the columns in `numbers` are set to the right."""
     made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for name in columns:
         right = name in numbers
         made.add_column(name, justify="right" if right else "left", no_wrap=right)
+    for row in rows:
+        made.add_row(*map(_cell, row))
     return made
 
 
-def totals_table(totals: Sequence[SourceTotals]) -> Table:
-    """Sessions by source with message, call and token counts, and their sum."""
-    names = ("sessions", "messages", "calls", "answered", "tokens")
-    shown = table("source", *names, numbers=names)
-    shown.columns[0].min_width = 8
-    for one in totals:
-        shown.add_row(
-            cell(one.source),
-            count(one.sessions) + (f" +{one.subagents} sub" if one.subagents else ""),
-            count(one.messages),
-            count(one.calls),
-            count(one.answered),
-            short_count(one.tokens.total),
-        )
-    if len(totals) > 1:
-        tokens = [one.tokens.total for one in totals if one.tokens.total is not None]
-        shown.add_row(
-            "all",
-            count(sum(one.sessions + one.subagents for one in totals)),
-            count(sum(one.messages for one in totals)),
-            count(sum(one.calls for one in totals)),
-            count(sum(one.answered for one in totals)),
-            short_count(sum(tokens) if tokens else None),
-            style="bold",
-        )
-    return shown
+CUT: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+"""The layout of a column whose texts are cut rather than broken."""
+
+
+class Column:
+    """A column of a table that depends on the window: the window has to be as wide as it `needs`,
+    and an optional column something to say. `layout` is what rich's columns have.
+    """
+
+    def __init__(
+        self,
+        head: str,
+        cell: Callable[[Any], Cell],
+        *,
+        needs: int = 0,
+        number: bool = False,
+        optional: bool = False,
+        **layout: Any,
+    ) -> None:
+        self.head, self.cell, self.needs = head, cell, needs
+        self.number, self.optional, self.layout = number, optional, layout
+
+    def says_something(self, rows: Iterable[Any]) -> bool:
+        return not self.optional or any(self.cell(row) not in ("", UNKNOWN) for row in rows)
+
+
+def fitting_table(
+    rows: Sequence[Any], columns: Iterable[Column], width: int, *, total: Any = None
+) -> Table:
+    """A row for each, in the columns for which the window is wide enough, and perhaps their sum."""
+    kept = [one for one in columns if width >= one.needs and one.says_something(rows)]
+    numbers = [one.head for one in kept if one.number]
+    cells = ([column.cell(row) for column in kept] for row in rows)
+    made = table(*(one.head for one in kept), numbers=numbers, rows=cells)
+    for column, shown in zip(kept, made.columns, strict=True):
+        for name, value in column.layout.items():
+            setattr(shown, name, value)
+        made.expand = made.expand or "ratio" in column.layout
+    if total is not None:
+        made.add_row(*(_cell(column.cell(total)) for column in kept), style="bold")
+    return made
+
+
+def listed(console: Console, rows: Sequence[Any], columns: Iterable[Column], nothing: str) -> None:
+    """A row for each, or what to say where there is none."""
+    console.print(fitting_table(rows, columns, console.width) if rows else cell(nothing))
+
+
+def facts(
+    console: Console, known: Mapping[str, str | Text], *, width: int = 10, wrap: bool = False
+) -> None:
+    """What is known of something, a line each; what is empty is left out, and more lines of a value
+    go on below its first.
+    """
+    for name, value in known.items():
+        if value:
+            lines = _cell(value).split("\n", allow_blank=True)
+            line = Text.assemble((f"{name:{width}s}", "dim"), Text("\n" + " " * width).join(lines))
+            console.print(line, soft_wrap=not wrap)
+
+
+def after(
+    console: Console, head: Text, text: str, *, full: bool, style: str = "", indent: str = ""
+) -> None:
+    """Recorded text after its head: all of it, or as much as fits the line."""
+    room = max(console.width - head.cell_len, 20)
+    line = plain(text).replace("\n", f"\n{indent}") if full else one_line(text, room)
+    # Assembled, because appended text would take over the style of the head.
+    console.print(Text.assemble(head, (line, style)), soft_wrap=True)
+
+
+def head(console: Console, title: str) -> None:
+    console.print(Text(f"\n{title}", style="bold cyan"))
+
+
+def problems(
+    console: Console, title: str, lines: Sequence[str], *, total: int | None = None
+) -> None:
+    """What was left out, up to ten of it."""
+    console.print(f"{title}:", style="yellow")
+    for line in lines[:_PROBLEMS]:
+        console.print(cell(f"  {line}"), soft_wrap=True)
+    more(console, len(lines) if total is None else total, _PROBLEMS, " (--json lists them)")
+
+
+def more(console: Console, number: int, most: int, said: str, *, thing: str = "") -> None:
+    if number > most:
+        beyond = many(number - most, f"more {thing}") if thing else f"{number - most:,} more"
+        console.print(f"and {beyond}{said}", style="dim")
+
+
+def names(all_: Sequence[str], most: int) -> str:
+    beyond = len(all_) - most
+    return ", ".join(all_[:most]) + (f" and {beyond:,} more" if beyond > 0 else "")
 
 
 @contextmanager

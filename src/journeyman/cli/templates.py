@@ -1,13 +1,124 @@
 """`journeyman templates`: build, create, list, show, stats, delete, export, import, quarantine."""
 
-from pathlib import Path
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import click
 import msgspec
+from rich.console import Console
+from rich.text import Text
 
-from journeyman.cli import asked, files, patterns_shown, shown, templates_shown
+from journeyman.cli import asked, files, shown
+from journeyman.cli.asked import flag, option
+from journeyman.cli.opening import TYPE, show_pattern
 from journeyman.cli.quarantine import quarantine
-from journeyman.cli.template_making import TYPE, build, create
+from journeyman.cli.shown import Column
+from journeyman.journeyman import Journeyman
+from journeyman.records import Effect, Gain, Imported, Template, TemplateOrigin, TemplateStats
+from journeyman.templates.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+
+_tags = option("--tag", "A tag for it; may be repeated.", to="tags", multiple=True)
+_description = option("--description", "What it is for, for people.")
+_addendum = option("--addendum", "A text of your own that models see beside the examples.")
+
+
+_NO_TEMPLATES = (
+    "There are no templates yet.\n"
+    "`journeyman templates build NAME` makes one from long sessions that went well.\n"
+    "`journeyman templates create SESSION` makes one from a single session."
+)
+_ORIGINS: dict[TemplateOrigin, str] = {
+    "built": "built from sessions",
+    "created": "created from one session",
+    "imported": "imported from a file",
+}
+
+
+_COLUMNS = (
+    Column("name", lambda one: one.name, overflow="fold", min_width=12),
+    Column("version", lambda one: str(one.version), number=True),
+    Column("type", lambda one: one.task_type, needs=50),
+    Column("tags", lambda one: ", ".join(one.tags), needs=70, optional=True),
+    Column("patterns", lambda one: len(one.patterns), number=True),
+    Column("used", lambda one: one.used, needs=60, number=True),
+    Column("effect", lambda one: _effect(one.effect), needs=80),
+    Column("created", lambda one: shown.moment(one.created_at)[:10], needs=60, no_wrap=True),
+)
+
+
+def _show_facts(console: Console, one: Template) -> None:
+    held = sum(bool(pattern.quarantined) for pattern in one.patterns)
+    used = shown.many(one.used, "time")
+    teaching = shown.counted(one.qualified, "that teaches", "that teach")
+    of_source = f" of {one.source}" if one.source else ""
+    taught = f"{teaching}, of {one.scanned:,}{of_source} looked at"
+    facts = {
+        "template": f"{one.name}@{one.version}",
+        "about": one.description,
+        "type": one.task_type,
+        "tags": ", ".join(one.tags),
+        "made": f"{_ORIGINS[one.origin]}, {shown.moment(one.created_at)}",
+        "sessions": taught if one.scanned and one.origin != "created" else "",
+        "patterns": shown.count(len(one.patterns)) + (f", {held:,} in quarantine" if held else ""),
+        "addendum": one.addendum,
+        "gain": "" if one.gain is None else _gain(one.gain),
+        "used": f"{used}, last {shown.moment(one.last_used_at)}" if one.used else "never",
+        "effect": _effect(one.effect),
+    }
+    shown.facts(console, facts)
+
+
+def _show_made(console: Console, one: Template) -> None:
+    _show_facts(console, one)
+    console.print()
+    name = shlex.quote(one.name)
+    console.print(Text(f"Look at it: `journeyman templates show {name}`"), soft_wrap=True)
+    console.print(Text(f"Use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
+
+
+def _show_imported(console: Console, imported: Imported) -> None:
+    one = imported.template
+    _show_facts(console, one)
+    if imported.skipped:
+        shown.problems(console, f"\n{len(imported.skipped):,} left out", imported.skipped)
+    rules = Counter(pattern.quarantined for pattern in one.patterns if pattern.quarantined)
+    if rules:
+        told = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
+        marked = f"`journeyman templates show {shlex.quote(one.name)}` marks them."
+        said = f"\nIn quarantine, and in no opening: {told}.\n{marked}"
+        console.print(shown.cell(said), style="yellow")
+
+
+def _show_stats(console: Console, found: TemplateStats) -> None:
+    if not found.total:
+        console.print(_NO_TEMPLATES)
+        return
+    types = ", ".join(f"{number:,} {name}" for name, number in found.by_type.items())
+    versions = shown.many(found.versions, "version")
+    facts = {
+        "templates": f"{found.total:,} ({types}), {versions} in all",
+        "examples": f"{found.examples:,} in the newest versions",
+        "used": shown.many(found.used, "time"),
+        "most used": found.most_used,
+        "tried": f"in {shown.many(found.tried, 'trial')}" if found.tried else "in no trial yet",
+    }
+    shown.facts(console, facts, width=11, wrap=True)
+
+
+def _gain(gain: Gain) -> str:
+    """By how much errors fell from early to late calls; a positive gain is better."""
+    if gain.estimate is None or gain.low is None or gain.high is None:
+        return "too few calls to say"
+    said = f"{100 * gain.estimate:+.1f} points from early to late calls"
+    return f"{said} (95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+
+
+def _effect(effect: Effect) -> str:
+    if effect.mean is None:
+        return "not tried"
+    return f"{effect.mean:+.2f} in {shown.many(effect.tried, 'trial')}"
 
 
 @click.group()
@@ -18,170 +129,182 @@ def templates() -> None:
     """
 
 
-templates.add_command(build)
-templates.add_command(create)
 templates.add_command(quarantine)
+_reference = click.argument("reference", metavar="NAME[@VERSION]")
 
 
-@templates.command(
-    "list",
-    epilog="""\b
-Examples:
-  journeyman templates list
-  journeyman templates list --type code --tag python
-  journeyman templates list --versions --json""",
+@asked.command(templates, shows=_show_made)
+@click.argument("name")
+@option("--min-messages", "Only sessions this long.", type=asked.COUNT, default=MIN_MESSAGES)
+@option(
+    "--max-sessions",
+    "How many sessions that teach are used, newest first.",
+    type=asked.SOME,
+    default=MAX_SESSIONS,
 )
-@click.option("--type", "task_type", type=TYPE, help="Only those of this type.")
-@click.option("--tag", "tags", multiple=True, help="Only those with this tag; may be repeated.")
-@click.option("--versions", is_flag=True, help="All versions, not only the newest.")
-@asked.json_option
-@click.pass_context
-def list_(
-    ctx: click.Context,
-    *,
-    task_type: str | None,
-    tags: tuple[str, ...],
-    versions: bool,
-    as_json: bool,
-) -> None:
-    """List templates by name."""
-    library = asked.opened(ctx).templates
-    found = library.list(task_type=task_type, tags=tags, versions=versions)
-    if as_json:  # `templates show` has the patterns
-        asked.print_json(
-            [msgspec.to_builtins(one) | {"patterns": len(one.patterns)} for one in found]
-        )
-        return
-    console = shown.console()
-    if found:
-        console.print(templates_shown.templates_table(found, console.width))
-    elif task_type or tags:
-        console.print("No template fits: `journeyman templates list` shows all.")
-    else:
-        console.print(templates_shown.NO_TEMPLATES)
-
-
-@templates.command(
-    epilog="""\b
-Examples:
-  journeyman templates show web
-  journeyman templates show web@1 --full | less"""
+@option(
+    "--max-patterns",
+    "How many patterns are kept, those seen most first.",
+    type=asked.SOME,
+    default=MAX_PATTERNS,
 )
-@click.argument("reference", metavar="NAME[@VERSION]")
-@click.option("--full", is_flag=True, help="Show all of every call and result.")
-@asked.json_option
-@click.pass_context
-def show(ctx: click.Context, reference: str, *, full: bool, as_json: bool) -> None:
-    """Show a template: what is known of it, and its patterns."""
-    found = asked.opened(ctx).templates.get(reference)
+@asked.project_option
+@asked.source_option
+@_tags
+@_description
+@_addendum
+def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options: Any) -> Template:
+    """Make a template from the newest long sessions that went well.
+
+    What is new in them is learned first. Building the same NAME again makes a new version, with
+    the tags and texts of the one before unless you give others (an empty text clears); the older
+    ones stay.
+
+    Examples:
+      journeyman templates build web
+      journeyman templates build fixes --source claude_code --tag python --min-messages 8
+      journeyman templates build here --project .
+      journeyman templates build web --addendum "Our tests run with make test." --json
+    """
+    with shown.counting_bar("Looking at sessions") as progress:
+        return journeyman.templates.build(name, tags=tags or None, progress=progress, **options)
+
+
+@asked.command(templates, shows=_show_made)
+@click.argument("session")
+@option("--name", "What it is called (default: made of the session's title).")
+@option("--type", "Its type (default: that of the calls).", to="task_type", type=TYPE)
+@_tags
+@_description
+@_addendum
+@option("--max-examples", "How many patterns are kept.", type=asked.SOME, default=MAX_EXAMPLES)
+def create(journeyman: Journeyman, *, session: str, **options: Any) -> Template:
+    """Make a template from one SESSION that went well.
+
+    Examples:
+      journeyman templates create 0442a060
+      journeyman templates create 0442a060 --name release --type code --tag deploy
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    return journeyman.templates.create(session, **given)
+
+
+def _show_list(console: Console, found: Sequence[Template]) -> None:
+    given = click.get_current_context().params
+    fits = "No template fits: `journeyman templates list` shows all."
+    nothing = fits if given["task_type"] or given["tags"] else _NO_TEMPLATES
+    shown.listed(console, found, _COLUMNS, nothing)
+
+
+def _without_patterns(found: Sequence[Template]) -> list[dict[str, Any]]:
+    """Templates for programs; `templates show` has the patterns."""
+    return [msgspec.to_builtins(one) | {"patterns": len(one.patterns)} for one in found]
+
+
+@asked.command(templates, "list", shows=_show_list, tells=_without_patterns)
+@option("--type", "Only those of this type.", to="task_type", type=TYPE)
+@option("--tag", "Only those with this tag; may be repeated.", to="tags", multiple=True)
+@flag("--versions", "All versions, not only the newest.")
+def list_(journeyman: Journeyman, *, versions: bool, **chosen: Any) -> Sequence[Template]:
+    """List templates by name.
+
+    Examples:
+      journeyman templates list
+      journeyman templates list --type code --tag python
+      journeyman templates list --versions --json
+    """
+    return journeyman.templates.list(versions=versions, **chosen)
+
+
+@asked.command(templates)
+@_reference
+@flag("--full", "Show all of every call and result.")
+def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
+    """Show a template: what is known of it, and its patterns.
+
+    Examples:
+      journeyman templates show web
+      journeyman templates show web@1 --full | less
+    """
+    found = journeyman.templates.get(reference)
     if as_json:
         asked.print_json(found)
         return
     console = shown.console()
-    templates_shown.show_facts(console, found)
+    _show_facts(console, found)
     for number, pattern in enumerate(found.patterns, start=1):
         console.print()
-        patterns_shown.show_pattern(console, pattern, number=number, full=full)
+        show_pattern(console, pattern, number=number, full=full)
 
 
-@templates.command(
-    epilog="""\b
-Examples:
-  journeyman templates stats
-  journeyman templates stats --json"""
+@asked.command(templates, shows=_show_stats)
+def stats(journeyman: Journeyman) -> TemplateStats:
+    """Show the library in numbers.
+
+    Examples:
+      journeyman templates stats
+      journeyman templates stats --json
+    """
+    return journeyman.templates.stats()
+
+
+@asked.command(
+    templates,
+    says=lambda gone: f"Deleted {shown.many(gone['versions'], 'version')} of {gone['name']}.",
 )
-@asked.json_option
-@click.pass_context
-def stats(ctx: click.Context, *, as_json: bool) -> None:
-    """Show the library in numbers."""
-    found = asked.opened(ctx).templates.stats()
-    if as_json:
-        asked.print_json(found)
-    else:
-        templates_shown.show_stats(shown.console(), found)
+@_reference
+@asked.yes_option
+def delete(journeyman: Journeyman, reference: str, *, yes: bool) -> dict[str, Any]:
+    """Delete a template with all its versions, or the one version that is named.
 
-
-@templates.command(
-    epilog="""\b
-Examples:
-  journeyman templates delete web
-  journeyman templates delete web@1 --yes"""
-)
-@click.argument("reference", metavar="NAME[@VERSION]")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@asked.json_option
-@click.pass_context
-def delete(ctx: click.Context, reference: str, *, yes: bool, as_json: bool) -> None:
-    """Delete a template with all its versions, or the one version that is named."""
-    library = asked.opened(ctx).templates
+    Examples:
+      journeyman templates delete web
+      journeyman templates delete web@1 --yes
+    """
+    library = journeyman.templates
     found = library.get(reference)
     if not yes:
-        which = [one for one in library.list(versions=True) if one.name == found.name]
-        if "@" in reference:
-            which = [found]
+        every = [one for one in library.list(versions=True) if one.name == found.name]
+        which = [found] if "@" in reference else every
         for one in which:
-            click.echo(templates_shown.in_short(one), err=True)
+            patterns = shown.many(len(one.patterns), "pattern")
+            made = f"{patterns}  {shown.moment(one.created_at)}  {one.description[:60]}"
+            click.echo(shown.plain(f"{one.name}@{one.version}  {made}"), err=True)
         versions = shown.many(len(which), "version")
         click.confirm(f"Delete {versions} of {found.name}?", abort=True, err=True)
-    deleted = library.delete(reference)
-    if as_json:
-        asked.print_json({"name": found.name, "versions": deleted})
-    else:
-        click.echo(f"Deleted {shown.many(deleted, 'version')} of {found.name}.")
+    return {"name": found.name, "versions": library.delete(reference)}
 
 
-@templates.command(
-    epilog="""\b
-Examples:
-  journeyman templates export web > web.json
-  journeyman templates export web@1 -o web.json --force"""
-)
-@click.argument("reference", metavar="NAME[@VERSION]")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to FILE."
-)
-@click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
-@click.pass_context
-def export(ctx: click.Context, reference: str, *, output: Path | None, force: bool) -> None:
-    """Write a template as JSON, for another machine or for a colleague."""
-    data = asked.opened(ctx).templates.export(reference)
-    if output is None or str(output) == files.STANDARD_INPUT:
-        click.echo(data, nl=False)
-        return
-    files.write(output, data, "template", force=force)
-    click.echo(f"{reference} written to {output}", err=True)
+@asked.command(templates, has_json=False)
+@_reference
+@files.output_options
+def export(journeyman: Journeyman, *, reference: str, **to: Any) -> None:
+    """Write a template as JSON, for another machine or for a colleague.
+
+    Examples:
+      journeyman templates export web > web.json
+      journeyman templates export web@1 -o web.json --force
+    """
+    files.put(journeyman.templates.export(reference), "template", reference, **to)
 
 
-@templates.command(
-    "import",
-    epilog="""\b
-Examples:
-  journeyman templates import web.json
-  journeyman templates import web.json --name colleagues-web
-  ssh build journeyman templates export web | journeyman templates import -""",
-)
+@asked.command(templates, "import", shows=_show_imported)
 @click.argument("file")
-@click.option("--name", help="What it is to be called here (default: as the file says).")
-@click.option(
-    "--with-addendum", is_flag=True, help="Keep its words to models too. Read them before."
-)
-@asked.json_option
-@click.pass_context
-def import_(
-    ctx: click.Context, file: str, *, name: str | None, with_addendum: bool, as_json: bool
-) -> None:
+@option("--name", "What it is to be called here (default: as the file says).")
+@flag("--with-addendum", "Keep its words to models too. Read them before.")
+def import_(journeyman: Journeyman, *, file: str, **options: Any) -> Imported:
     """Keep a template from a FILE, or from standard input for a dash.
 
     The file is not trusted: its examples are redacted and looked at like all that is learned. A
     name that is there already gets a new version.
+
+    Examples:
+      journeyman templates import web.json
+      journeyman templates import web.json --name colleagues-web
+      ssh build journeyman templates export web | journeyman templates import -
     """
     # Loaded here, because it takes longer than showing help.
-    from journeyman.templates.files.exchange import LARGEST_FILE  # noqa: PLC0415
+    from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415
 
     data = files.read(file, "template", most=LARGEST_FILE)
-    library = asked.opened(ctx).templates
-    imported = library.import_file(data, name=name, with_addendum=with_addendum)
-    if as_json:
-        asked.print_json(imported)
-    else:
-        templates_shown.show_imported(shown.console(), imported)
+    return journeyman.templates.import_file(data, **options)

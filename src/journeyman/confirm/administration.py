@@ -1,41 +1,67 @@
-"""What is done about confirmations on the machine itself, without the service: agents' tokens,
-approvers, the policy in force, and the audit. Who can do this can read the database; everything is
-written down under the name of who says to do it.
-"""
+"""What is done about confirmations on the machine itself, without the service, and written down."""
 
+import getpass
+import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TextIO, TypeVar
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from journeyman.confirm import credentials
-from journeyman.confirm.anchor import Anchor, read_head
-from journeyman.confirm.answers import Verified
-from journeyman.confirm.checking import anchored, verify
-from journeyman.confirm.exporting import Format, exported
+from journeyman.confirm.audit import Anchor, Format, exported, read_head, verify
+from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.options import Options
-from journeyman.confirm.policy import Policy
-from journeyman.confirm.policy_file import PolicyFile, read_policy
-from journeyman.confirm.second_factor import totp_url
-from journeyman.confirm.signing import Signing, read_key
-from journeyman.records.confirmation import (
-    Confirmation,
-    ConfirmationStatus,
-    Credential,
-    CredentialKind,
-)
-from journeyman.records.errors import WrongInput
-from journeyman.store.confirmations import Confirmations
-from journeyman.store.ledger import Ledger
+from journeyman.confirm.policy import Policy, read_policy
+from journeyman.confirm.schemas import Verified
+from journeyman.records.confirmation import Confirmation, Credential, CredentialKind
+from journeyman.records.errors import MissingPart
+from journeyman.store.confirmations import Confirmations, Ledger
 
 if TYPE_CHECKING:
-    from journeyman.confirm.running import Started
+    from journeyman.confirm.server.serving import Serving
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-_SETUP = "setup"
+
+def _writes(
+    work: Callable[Concatenate[Ledger, P], T],
+) -> "Callable[Concatenate[Administration, P], T]":
+    """A method that makes a change, if the audit reaches its noted head."""
+
+    @wraps(work)
+    def method(mine: "Administration", /, *given: P.args, **named: P.kwargs) -> T:
+        mine.anchor.checked(mine.confirmations)
+        with mine.writing() as ledger:
+            return work(ledger, *given, **named)
+
+    return method
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """The first approver's way in, made by the first start and shown once."""
+
+    name: str
+    key: str
+    link: str
+
+    def __repr__(self) -> str:
+        """Without the secrets."""
+        return f"Login(name={self.name!r})"
+
+
+class Started(Struct, frozen=True, kw_only=True):
+    """Where the service answers now."""
+
+    agents_url: str
+    page_url: str
+    channels: tuple[str, ...]
+    login: Login | None
+    anonymous: bool
 
 
 class Administration:
@@ -44,127 +70,131 @@ class Administration:
     def __init__(
         self, confirmations: Confirmations, options: Options, clock: Callable[[], float]
     ) -> None:
-        self._confirmations = confirmations
-        self._options = options
+        self.confirmations = confirmations
+        self.options = options
         self._clock = clock
-        self._anchor = Anchor(options.files / "confirm.anchor")
+        self.anchor = Anchor(options.files / "confirm.anchor")
 
-    def at(self, page_url: str) -> "Administration":
-        """The same for a page at another address than the settings say."""
-        options = replace(self._options, page_url=page_url)
-        return Administration(self._confirmations, options, self._clock)
+    add_agent = _writes(credentials.add_agent)
+    add_approver = _writes(credentials.add_approver)
+    revoke_credential = _writes(credentials.revoke)
+    set_totp = _writes(credentials.set_totp)
+    _note_login_link = _writes(credentials.note_login_link)
 
-    def add_agent(self, name: str, owner: str = "", by: str = _SETUP) -> tuple[Credential, str]:
-        """A token for an agent, shown this once. Its `owner` cannot approve what it asks for."""
-        return self._write(lambda ledger: credentials.add_agent(ledger, name, by, owner))
-
-    def add_approver(
-        self, name: str, telegram_id: int | None = None, by: str = _SETUP
-    ) -> tuple[Credential, str]:
-        """A person who may decide, with the key to log in, shown this once."""
-        return self._write(lambda ledger: credentials.add_approver(ledger, name, by, telegram_id))
-
-    def credentials(self, kind: CredentialKind | None = None) -> Sequence[Credential]:
-        """Agents and approvers, newest first, also those that were revoked."""
-        return self._confirmations.credentials(kind)
-
-    def revoke_credential(
-        self, kind: CredentialKind, name_or_id: str, by: str = _SETUP
-    ) -> Credential:
-        """Take back an agent's token or an approver's account."""
-        names = (
-            one.name
-            for one in self.credentials(kind)
-            if one.revoked_at is None and name_or_id in (one.name, one.id)
-        )
-        name = next(names, name_or_id)
-        return self._write(lambda ledger: credentials.revoke(ledger, kind, name, by))
-
-    def login_link(self, name: str, by: str = _SETUP) -> str:
+    def login_link(self, name: str, by: str = "setup", page_url: str = "") -> str:
         """A link that logs an approver in once, within a quarter of an hour."""
+        self._note_login_link(name, by)
+        signing = Signing(read_key(self.options.files / "confirm.key"))
+        return f"{page_url or self.options.shown_page_url}/open#{signing.login_link(name)}"
 
-        def note(ledger: Ledger) -> None:
-            if ledger.find_credential("approver", name) is None:
-                raise WrongInput(
-                    f"There is no approver {name!r}. See: journeyman confirm approver list"
-                )
-            ledger.note("link_made", by, approver=name)
+    def credentials(self, kind: CredentialKind) -> Sequence[Credential]:
+        """Agents or approvers, newest first, also those that were revoked."""
+        return self.confirmations.credentials(kind)
 
-        self._write(note)
-        return f"{self._options.shown_page_url}/open#{self._signing().login_link(name)}"
-
-    def set_totp(self, name: str, by: str = _SETUP) -> tuple[str, str]:
-        """A new secret for one-time codes, and the address that apps take it from."""
-        _, secret = self._write(lambda ledger: credentials.set_totp(ledger, name, by))
-        return secret, totp_url(secret, name)
-
-    def list(
-        self, *, status: ConfirmationStatus | None = None, limit: int | None = 50
-    ) -> Sequence[Confirmation]:
-        """Cards, newest first."""
-        return self._confirmations.list(status=status, limit=limit)
+    def list(self, *, limit: int | None = 50, **wanted: Any) -> Sequence[Confirmation]:
+        """Cards, newest first; `wanted` is what the store's list takes, such as a `status`."""
+        return self.confirmations.list(limit=limit, **wanted)
 
     def policy(self, path: Path | None = None) -> Policy:
         """The policy in the file of the settings, or in another. Raises BadSetting."""
-        limit = self._options.rate_limit
-        if path is not None:
-            return read_policy(path, rate_limit=limit)
-        required = self._options.policy_required
-        return PolicyFile(self._options.policy, rate_limit=limit, required=required).read()
+        mine, is_needed = self.options, path is not None or self.options.policy_required
+        return read_policy(path or mine.policy, rate_limit=mine.rate_limit, required=is_needed)
 
     def verify_audit(self, anchor: str = "") -> Verified:
         """Whether the audit holds, against the noted head or against one that is given."""
-        noted = read_head(anchor, "What was given") if anchor else self._anchor.read()
-        return verify(self._confirmations, noted)
+        noted = read_head(anchor, "What was given") if anchor else self.anchor.read()
+        return verify(self.confirmations, noted)
 
     def export_audit(self, format_: Format = "jsonl") -> Iterator[str]:
         """Every entry, oldest first, as the lines of a file."""
-        return exported(self._confirmations.audit_texts(), format_)
+        return exported(self.confirmations.audit_texts(), format_)
 
-    def reset_anchor(self, by: str = _SETUP) -> str:
+    def reset_anchor(self, by: str = "setup") -> str:
         """Note the audit's head as it is now, and write down that this was done."""
-        noted = self._anchor.read()
+        noted = self.anchor.read()
         before = "" if noted is None else f"{noted[0]}:{noted[1]}"
-        self._write(lambda ledger: ledger.note("anchor_reset", by, before=before), checked=False)
-        seq, digest = self._confirmations.audit_head()
-        return f"{seq}:{digest}"
+        with self.writing(lowers=True) as ledger:
+            entry = ledger.note("anchor_reset", by, before=before)
+        return f"{entry.seq}:{entry.digest}"
 
     def serve(
-        self,
-        told: Callable[["Started"], None] = lambda _: None,
-        *,
-        anonymous: bool = False,
+        self, told: Callable[[Started], None] = lambda _: None, *, anonymous: bool = False
     ) -> None:
-        """Serve until Ctrl-C or a signal; `told` hears when both ports answer. Raises MissingPart
-        when the parts for it are not installed.
-        """
-        from journeyman.confirm.running import Running  # noqa: PLC0415
-
-        Running(self._confirmations, self, self._options, self._clock, anonymous=anonymous).serve(
-            told
-        )
+        """Serve until Ctrl-C or a signal; `told` hears when it answers."""
+        serving, started = self._joined(anonymous=anonymous)
+        serving.run(lambda _: told(started()))
 
     @contextmanager
-    def served(self, *, terminal: TextIO | None = None) -> "Iterator[Started]":
+    def served(self, *, terminal: TextIO | None = None) -> Iterator[Started]:
         """Serve in a thread for as long as the block lasts: for programs that bring the service
         along, and for tests. Port 0 is any that is free. Raises as `serve` does.
         """
-        from journeyman.confirm.running import Running  # noqa: PLC0415
+        begun: list[Started] = []
+        serving, started = self._joined(terminal=terminal)
+        with serving.in_thread(lambda _: begun.append(started())):
+            yield begun[0]
 
-        running = Running(self._confirmations, self, self._options, self._clock, terminal=terminal)
-        with running.in_thread() as started:
-            yield started
+    def _joined(
+        self, *, anonymous: bool = False, terminal: TextIO | None = None
+    ) -> "tuple[Serving, Callable[[], Started]]":
+        """The core, the notices, and a server that has its ports; and what is to be called on its
+        event loop once it answers. Raises what `bind` and the settings of the notices raise.
+        """
+        try:
+            from journeyman.confirm.notices.dispatch import Notifying  # noqa: PLC0415
+            from journeyman.confirm.server.serving import Serving  # noqa: PLC0415
+            from journeyman.confirm.service import Service  # noqa: PLC0415
+        except ImportError as missing:
+            raise MissingPart(
+                f"Serving confirmations needs parts that are not installed here ({missing}). "
+                "Install them with: pip install 'journeyman[confirm]'"
+            ) from missing
+        options, file = self.options, self.options.policy
+        is_required = options.policy_required
 
-    def _signing(self) -> Signing:
-        return Signing(read_key(self._options.files / "confirm.key"))
+        def policy() -> Policy:
+            # Once it was there it must not go away, because its rules would go with it.
+            nonlocal is_required
+            is_required = is_required or os.path.lexists(file)
+            return read_policy(file, rate_limit=options.rate_limit, required=is_required)
 
-    def _write(self, work: Callable[[Ledger], T], *, checked: bool = True) -> T:
-        if checked:
-            anchored(self._confirmations, self._anchor.read(), self._anchor.path)
-        with self._confirmations.writing(self._clock()) as ledger:
-            result = work(ledger)
+        def page_url() -> str:
+            return serving.options.shown_page_url
+
+        def started() -> Started:
+            notifying.start()
+            return Started(
+                agents_url=serving.options.agents_url,
+                page_url=page_url(),
+                channels=notifying.channels,
+                login=login,
+                anonymous=anonymous,
+            )
+
+        service = Service(self.confirmations, options.files, policy, clock=self._clock)
+        notifying = Notifying(service, self.confirmations, options.notify, page_url, terminal)
+        serving = Serving(service, options, anonymous=anonymous, ending=notifying.stop)
+        serving.bind()
+        login = self._first_login(page_url())
+        return serving, started
+
+    def _first_login(self, page_url: str) -> Login | None:
+        """An approver, where there never was one: without, nobody could decide anything."""
+        if self.credentials("approver"):
+            return None
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = ""
+        name = re.sub(r"[^A-Za-z0-9._@-]", "", user).lstrip("._@-")[:64] or "owner"
+        _, key = self.add_approver(name, by="first start")
+        return Login(name=name, key=key, link=self.login_link(name, "first start", page_url))
+
+    @contextmanager
+    def writing(self, *, lowers: bool = False) -> Iterator[Ledger]:
+        """A transaction whose last entry is noted as the audit's head; it may be a lower one."""
+        with self.confirmations.writing(self._clock()) as ledger:
+            yield ledger
         if ledger.entries:
             last = ledger.entries[-1]
-            self._anchor.write(last.seq, last.digest, lowers=not checked)
-            self._anchor.close()
-        return result
+            self.anchor.write(last.seq, last.digest, lowers=lowers)

@@ -1,46 +1,91 @@
 """The client of the confirmation service: for agents, who ask and redeem, and with an approver's
-key for people, who decide. `async_client` has the same with `await`; what both say and understand
-is in `calls`, `asking` and `wire`.
+key for people, who decide. `ConfirmClient` is for plain programs, `AsyncConfirmClient` for those
+with an event loop; both have the same methods.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx2
 
-from journeyman.confirm import asking, calls
-from journeyman.confirm.wire import Body, Call, opened_with, read_answer, sent_with, unreachable
-from journeyman.records.errors import JourneymanError
+from journeyman.confirm.operations import PATIENCE_S, Content, Operations, Unreached
 
-PATIENCE_S = 10.0
-"""How long the service may be silent."""
+_UNREACHED = (httpx2.HTTPError, httpx2.InvalidURL, OSError)
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-def _one(
-    make: Callable[Given, Call[Result]],
+class AsyncConfirmClient(Operations):
+    """`ConfirmClient` with `await`. Use it as an asynchronous context manager, or `close` it."""
+
+    def __init__(self, url: str, token: str = "", *, patience_s: float = PATIENCE_S) -> None:
+        super().__init__(url, token, patience_s=patience_s)
+        self._http = httpx2.AsyncClient(**self._options)
+
+    async def _exchange(self, content: Content, request: dict[str, Any]) -> int:
+        try:
+            async with self._http.stream(**request) as answer:
+                async for piece in answer.aiter_bytes():
+                    content.add(piece)
+        except _UNREACHED as problem:
+            raise _unreached(problem) from problem
+        return answer.status_code
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+
+class _BlockingOperations(Operations):
+    """The operations with an exchange that never suspends: one step takes them to their end."""
+
+    def __init__(self, url: str, token: str, *, patience_s: float) -> None:
+        super().__init__(url, token, patience_s=patience_s)
+        self.http = httpx2.Client(**self._options)
+
+    async def _exchange(self, content: Content, request: dict[str, Any]) -> int:
+        try:
+            with self.http.stream(**request) as answer:
+                for piece in answer.iter_bytes():
+                    content.add(piece)
+        except _UNREACHED as problem:
+            raise _unreached(problem) from problem
+        return answer.status_code
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+def _unreached(problem: Exception) -> Unreached:
+    return Unreached(str(problem) or type(problem).__name__)
+
+
+def _blocking(
+    operation: Callable[Concatenate[Operations, Given], Coroutine[Any, Any, Result]],
 ) -> "Callable[Concatenate[ConfirmClient, Given], Result]":
-    """A method that makes one request."""
+    """An operation that returns its result, where nothing needs to be awaited."""
 
+    @wraps(operation)
     def method(client: "ConfirmClient", /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        return client.send(make(*args, **kwargs))
+        try:
+            operation(client.operations, *args, **kwargs).send(None)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        raise AssertionError("an operation that blocks was suspended")
 
-    method.__name__, method.__doc__ = make.__name__, make.__doc__
-    return method
-
-
-def _several(
-    talk: Callable[Given, asking.Steps[Result]],
-) -> "Callable[Concatenate[ConfirmClient, Given], Result]":
-    """A method that makes requests until it has its result."""
-
-    def method(client: "ConfirmClient", /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        return client.talk(talk(*args, **kwargs))
-
-    method.__name__, method.__doc__ = talk.__name__, talk.__doc__
     return method
 
 
@@ -52,61 +97,27 @@ class ConfirmClient:
     """
 
     def __init__(self, url: str, token: str = "", *, patience_s: float = PATIENCE_S) -> None:
-        self.url = url.rstrip("/")
-        self._patience_s = patience_s
-        self._http = httpx2.Client(**opened_with(self.url, token, patience_s))
+        self.operations = _BlockingOperations(url, token, patience_s=patience_s)
 
-    ask = _several(asking.asking)
-    request = _one(calls.request)
-    wait = _several(asking.waiting)
-    redeem = _several(asking.redeeming)
-    get = _one(calls.get)
-    list = _one(calls.list_)
-    cancel = _one(calls.cancel)
+    ask = _blocking(Operations.ask)
+    request = _blocking(Operations.request)
+    wait = _blocking(Operations.wait)
+    redeem = _blocking(Operations.redeem)
+    get = _blocking(Operations.get)
+    list = _blocking(Operations.list)
+    cancel = _blocking(Operations.cancel)
 
-    approve = _one(calls.approve)
-    deny = _one(calls.deny)
-    whitelist = _one(calls.whitelist)
-    add_to_whitelist = _one(calls.add_to_whitelist)
-    revoke = _one(calls.revoke)
-    audit = _one(calls.audit)
-    verify_audit = _one(calls.verify_audit)
-    health = _one(calls.health)
-
-    def send(self, call: Call[Result]) -> Result:
-        """Make one request. Raises ConfirmationRefused and ServiceUnavailable."""
-        body = Body(call, self.url, self._patience_s)
-        try:
-            with self._http.stream(**sent_with(call, self._patience_s)) as answer:
-                for piece in answer.iter_bytes():
-                    body.add(piece)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
-            raise unreachable(call, self.url, problem) from problem
-        return read_answer(call, self.url, answer.status_code, bytes(body))
-
-    def talk(self, steps: asking.Steps[Result]) -> Result:
-        """Take the steps of a talk until it has its result."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    came = self._taken(step)
-                except JourneymanError as problem:
-                    step = steps.throw(problem)
-                else:
-                    step = steps.send(came)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-
-    def _taken(self, step: Call[Any] | asking.Pause) -> object:
-        if isinstance(step, asking.Pause):
-            time.sleep(step.seconds)
-            return None
-        return self.send(step)
+    approve = _blocking(Operations.approve)
+    deny = _blocking(Operations.deny)
+    whitelist = _blocking(Operations.whitelist)
+    add_to_whitelist = _blocking(Operations.add_to_whitelist)
+    revoke = _blocking(Operations.revoke)
+    audit = _blocking(Operations.audit)
+    verify_audit = _blocking(Operations.verify_audit)
+    health = _blocking(Operations.health)
 
     def close(self) -> None:
-        self._http.close()
+        self.operations.http.close()
 
     def __enter__(self) -> Self:
         return self

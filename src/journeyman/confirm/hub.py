@@ -4,14 +4,10 @@ event loop; other threads hand in what changed through `publish`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from journeyman.records.confirmation import Confirmation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BEHIND = 1_000
 """A listener that does not keep up with so many changes is let go; it can come again."""
@@ -20,11 +16,10 @@ Listener = asyncio.Queue[Confirmation | None]
 
 
 class Hub:
-    """Tells waiters and listeners of changed cards."""
+    """Tells listeners of changed cards."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: defaultdict[str, set[asyncio.Future[Confirmation]]] = defaultdict(set)
         self._listening: defaultdict[str, set[Listener]] = defaultdict(set)
         self._closed = False
 
@@ -33,32 +28,17 @@ class Hub:
 
     def publish(self, cards: Iterable[Confirmation]) -> None:
         """From any thread: these cards changed."""
-        if not self._waiting and not self._listening:
+        if not self._listening:
             return  # whoever comes now looks at the cards first
         changed = tuple(cards)
         if self._loop is not None and changed:
             self._loop.call_soon_threadsafe(self._tell, changed)
 
     @contextmanager
-    def settlement(self, id_: str) -> "Iterator[asyncio.Future[Confirmation]]":
-        """A future that gets the card when it is settled. Enter first, then look at the card:
-        what is settled in between is not missed.
+    def listener(self, id_: str = "") -> Iterator[Listener]:
+        """The changes of one card, or of all, from now on; None ends them. Enter first, then look
+        at the card: what is changed in between is not missed.
         """
-        future: asyncio.Future[Confirmation] = asyncio.get_running_loop().create_future()
-        self._waiting[id_].add(future)
-        if self._closed:
-            future.cancel()
-        try:
-            yield future
-        finally:
-            mine = self._waiting[id_]
-            mine.discard(future)
-            if not mine:
-                del self._waiting[id_]
-
-    @contextmanager
-    def listener(self, id_: str = "") -> "Iterator[Listener]":
-        """The changes of one card, or of all, from now on; None ends them."""
         changes: Listener = asyncio.Queue()
         if self._closed:
             changes.put_nowait(None)
@@ -66,9 +46,8 @@ class Hub:
         try:
             yield changes
         finally:
-            mine = self._listening[id_]
-            mine.discard(changes)
-            if not mine:
+            self._listening[id_].discard(changes)
+            if not self._listening[id_]:
                 del self._listening[id_]
 
     def close(self) -> None:
@@ -77,16 +56,9 @@ class Hub:
         for listeners in self._listening.values():
             for changes in listeners:
                 changes.put_nowait(None)
-        for futures in self._waiting.values():
-            for future in futures:
-                future.cancel()
 
     def _tell(self, cards: tuple[Confirmation, ...]) -> None:
         for card in cards:
-            if card.status != "pending":
-                for future in self._waiting.get(card.id, ()):
-                    if not future.done():
-                        future.set_result(card)
             for key in (card.id, ""):
                 for changes in self._listening.get(key, ()):
                     changes.put_nowait(card if changes.qsize() < _BEHIND else None)

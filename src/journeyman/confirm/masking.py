@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from journeyman.redaction.key_names import Place
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import is_secret, looks_random, refers
+from journeyman.redaction.values import Place, is_secret, looks_random, refers
 
 _MOST_KNOWN = 64
 """Each known secret is looked for in every text; an agent must not make that long."""
@@ -20,16 +19,29 @@ _SHORTEST_KNOWN = 6
 _MARK = re.compile(r"<(hidden|nested):(\d{1,9})>")
 
 
-def masked(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with `[hidden: N characters]` for each secret. One that a parameter gives
-    away is hidden where it stands in the others too.
+def masked_beside(
+    details: Mapping[str, Any], texts: Iterable[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The parameters with `[hidden: N characters]` for each secret, wherever it stands in them; and
+    the texts beside them, also without the secrets that the parameters give away.
     """
     mask = _Mask()
-    shown = mask.details(details)
+    shown: dict[str, Any] = mask.value(details)
+    if mask.known:  # which may stand before its name, too
+        shown = mask.value(details)
     if mask.knows_too_many:
-        return {"[hidden]": f"{len(details)} parameters with more secrets than can be told apart"}
-    masked_details: dict[str, Any] = _with_marks(shown)
-    return masked_details
+        shown = {"[hidden]": f"{len(details)} parameters with more secrets than can be told apart"}
+    return _with_marks(shown), [_with_marks(mask.text(text)) for text in texts]
+
+
+def masked(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters without their secrets."""
+    return masked_beside(details, ())[0]
+
+
+def masked_text(text: str, beside: Mapping[str, Any] | None = None) -> str:
+    """A text without secrets, and without those that the parameters beside it give away."""
+    return masked_beside(beside or {}, (text,))[1][0]
 
 
 def audited(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,43 +52,21 @@ def audited(details: Mapping[str, Any]) -> dict[str, Any]:
     return masked(details) if size <= _LONGEST_AUDITED else {"[left out]": f"{size:,} bytes"}
 
 
-def masked_text(text: str, beside: Mapping[str, Any] | None = None) -> str:
-    """The same for a text; secrets that the parameters beside it give away are hidden too."""
-    mask = _Mask()
-    mask.value(beside or {})
-    return _marks_in(mask.text(text))
-
-
-def masked_beside(
-    details: Mapping[str, Any], texts: Iterable[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """The parameters and the texts that stand beside them, as the two above have them, with the
-    secrets looked for once.
-    """
-    mask = _Mask()
-    shown = _with_marks(mask.details(details))
-    return shown, [_marks_in(mask.text(text)) for text in texts]
-
-
 def _with_marks(value: Any) -> Any:
+    """A value with marks for a person in the place of those that redaction knows again."""
     if isinstance(value, str):
-        return _marks_in(value)
+        return _MARK.sub(_mark, value) if "<" in value else value
     if isinstance(value, list):
         return [_with_marks(one) for one in value]
     if isinstance(value, dict):
-        return {_marks_in(name): _with_marks(one) for name, one in value.items()}
+        return {_with_marks(name): _with_marks(one) for name, one in value.items()}
     return value
 
 
-def _marks_in(text: str) -> str:
-    """The text with marks for a person in the place of those that redaction knows again."""
-    return _MARK.sub(lambda found: _mark(found[1], int(found[2])), text) if "<" in text else text
-
-
-def _mark(kind: str, length: int) -> str:
-    if kind == "nested":
+def _mark(found: re.Match[str]) -> str:
+    if found[1] == "nested":
         return "[hidden: nested too deeply]"
-    return f"[hidden: {length} character{'s' * (length != 1)}]"
+    return f"[hidden: {found[2]} character{'s' * (found[2] != '1')}]"
 
 
 class _Mask(Redactor):
@@ -89,12 +79,7 @@ class _Mask(Redactor):
     def __init__(self) -> None:
         super().__init__(people=False)
         self.knows_too_many = False
-        self._known: set[str] = set()
-
-    def details(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters masked; a second time if that may hide what stands before its name."""
-        shown: dict[str, Any] = self.value(details)
-        return self.value(details) if self._known else shown
+        self.known: set[str] = set()
 
     def put(self, family: str, value: str) -> str:
         return f"<{'nested' if family == 'nested' else 'hidden'}:{len(value)}>"
@@ -107,9 +92,9 @@ class _Mask(Redactor):
         shown = self.put(family, value)
         is_sure = place is not None and place != "loose"
         if len(value) >= _SHORTEST_KNOWN and (is_sure or looks_random(value)):
-            self.knows_too_many |= len(self._known) >= _MOST_KNOWN and value not in self._known
+            self.knows_too_many |= len(self.known) >= _MOST_KNOWN and value not in self.known
             if not self.knows_too_many:
-                self._known.add(value)
+                self.known.add(value)
                 self.remember(value, shown)
         return shown
 

@@ -1,61 +1,78 @@
-"""The service that surfaces call: asynchronous, one in a process. It authenticates, reads, hands
-changes to the writer and lets callers wait. What may be done is decided by the operations, in the
-transaction; how it is shown and sent is for others.
-"""
+"""The service that surfaces call, one in a process: reads, changes, waiting, and its upkeep."""
 
 import asyncio
+import logging
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from msgspec.json import encode
 from msgspec.structs import replace
 
 from journeyman.confirm import credentials
-from journeyman.confirm.anchor import Anchor
-from journeyman.confirm.answers import Accepted, Ballot, Granted, LoggedIn, Stats, Verified
-from journeyman.confirm.checking import anchored, verify
-from journeyman.confirm.deciding import actor_of, decide
+from journeyman.confirm.audit import Anchor, verify
+from journeyman.confirm.credentials import Signing, actor_of, read_key
+from journeyman.confirm.decisions import decide, stats_of
 from journeyman.confirm.digest import file_digests
 from journeyman.confirm.hub import Hub, until_none
-from journeyman.confirm.known import Known
-from journeyman.confirm.listing import add_entry, revoke_entry
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.redeeming import cancel, redeem
-from journeyman.confirm.signing import Signing, read_key
-from journeyman.confirm.statistics import stats_of
-from journeyman.confirm.submitting import prepare, submit
-from journeyman.confirm.upkeep import CHANGES_OF_WHO, LOOK_S, Upkeep
+from journeyman.confirm.requests import cancel, expire_due, prepare, redeem, submit
+from journeyman.confirm.schemas import Accepted, Granted, LoggedIn, Stats, Verified
+from journeyman.confirm.whitelist import add_entry, revoke_entry
 from journeyman.confirm.writer import Writer
 from journeyman.records.confirmation import (
     AuditEntry,
+    AuditKind,
     Confirmation,
-    ConfirmationStatus,
     Credential,
     Notice,
     Refusal,
     Submission,
-    WhitelistEntry,
 )
-from journeyman.records.errors import WrongInput
-from journeyman.store.confirmations import Confirmations
-from journeyman.store.ledger import Ledger
+from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.store.audit import stage_of
+from journeyman.store.confirmations import Confirmations, Ledger
 
+logger = logging.getLogger(__name__)
+
+_LOOK_S = 0.5
+"""How often others' changes are looked for."""
+_AFTER_PROBLEM_S = 2.0
 _STATS_DAYS = 30
 _SOON_DONE = 8_192
-"""Details of so many bytes are gone through at once, on the event loop; longer ones beside it."""
-_READERS = 4
+"""Details of so many letters are gone through at once, on the event loop; longer ones beside it."""
+_MOST_PASSED_ON = 10_000
+_RECENT_S = 1.0
+"""How long a credential is known without being looked up: a busy agent sends many requests."""
+_CHANGES_OF_WHO = frozenset(("credential_made", "credential_revoked", "logged_out"))
+"""What the audit says when a credential that was looked up may no longer be good."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Told = Callable[[Confirmation], None]
+Method = Callable[..., Coroutine[Any, Any, T]]
 
 
-def _nobody(_card: Confirmation) -> None:
-    """For where nobody is told."""
+def _writes(work: Callable[..., T], *, by_policy: bool = False) -> Method[T]:
+    """A method that makes a change in a transaction, where asked for by the policy in force."""
+
+    async def method(service: "Service", /, *given: Any, **named: Any) -> T:
+        policy = (service.policy,) if by_policy else ()
+        return await service.writer.do(work, *policy, *given, **named)
+
+    return method
+
+
+def _reads(query: Callable[..., T]) -> Method[T]:
+    """A method that asks the store."""
+
+    async def method(service: "Service", /, *given: Any, **named: Any) -> T:
+        return await asyncio.to_thread(query, service.confirmations, *given, **named)
+
+    return method
 
 
 class Service:
@@ -70,48 +87,40 @@ class Service:
         read_policy: Callable[[], Policy],
         *,
         clock: Callable[[], float] = time.time,
-        look_s: float = LOOK_S,
+        look_s: float = _LOOK_S,
     ) -> None:
+        self.confirmations = confirmations
         self.policy = read_policy()
         self.signing = Signing(read_key(files / "confirm.key"))
-        self.told_new: Told = _nobody
+        self.told_new: Told = lambda _card: None
+        self.told_settled: Told = lambda _card: None
         self.notifies = True
         """Whether there are channels through which people are told."""
-        self.told_settled: Told = _nobody
-        self._confirmations = confirmations
+        self.writer = Writer(confirmations, clock, self._written)
+        self._read_policy = read_policy
+        self._policy_problem = ""
         self._clock = clock
+        self._look_s = look_s
         self._anchor = Anchor(files / "confirm.anchor")
         self._hub = Hub()
         self._head: tuple[int, str] | None = None
-        self._writer = Writer(confirmations, clock, self._written, lambda: self._head)
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="confirm-reader")
-        self._long_work = ThreadPoolExecutor(1, thread_name_prefix="confirm-long-work")
-        self._known = Known(confirmations.find_credential, clock)
-        self._upkeep = Upkeep(
-            confirmations,
-            self._writer,
-            read_policy=read_policy,
-            changed=self._changed_elsewhere,
-            took_policy=self._took_policy,
-            clock=clock,
-            look_s=look_s,
-        )
+        self._long_work = asyncio.Lock()
+        self._known: dict[str, tuple[Credential, float]] = {}
+        self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to work. Raises AuditBroken when the audit does not reach its noted head."""
-        self._head = self._anchor.read()
-        anchored(self._confirmations, self._head, self._anchor.path)
+        self._head = self._anchor.checked(self.confirmations)
         self._hub.start()
-        self._writer.start()
-        begun = False
         try:
-            await self._writer.do(partial(_started, policy=self.policy))
-            await self._upkeep.start(self.policy)
-            begun = True
-        finally:
-            if not begun:
-                await self._end()
-        for card in await self._read(partial(self._confirmations.list, status="pending")):
+            await self.writer.do(Ledger.note, "started", "service", policy=self.policy.digest)
+            await self._note_policy(self.policy)
+            await self._sweep()
+        except BaseException:
+            await asyncio.to_thread(self.writer.stop)
+            raise
+        self._upkeep = asyncio.create_task(self._keep_up())
+        for card in await self.list(status="pending"):
             if card.notice.status == "waiting" or not self.notifies:
                 # It was taken, but the program may have ended before anybody was told.
                 self.told_new(card)
@@ -120,304 +129,227 @@ class Service:
         """Answer who still waits, write what was begun, and end."""
         self._hub.close()
         try:
-            await self._upkeep.stop()
-            await self._writer.do(lambda ledger: ledger.note("stopped", "service"))
+            if self._upkeep is not None:
+                self._upkeep.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._upkeep
+            await self.writer.do(Ledger.note, "stopped", "service")
         finally:
             # Also when it cannot be written down: threads and files do not stay behind.
-            await self._end()
+            await asyncio.to_thread(self.writer.stop)
 
-    async def _end(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, self._writer.stop)
-        self._readers.shutdown()
-        self._long_work.shutdown()
-        self._anchor.close()
+    def release_waiters(self) -> None:
+        """Let everybody go who waits or listens: the server stops."""
+        self._hub.close()
 
-    # Who
+    check_writes = _writes(Ledger.check_writes)
+    """Raises OutsideProblem when the database cannot be written to now."""
+    log_out = _writes(credentials.log_out)
+    cancel = _writes(cancel)
+    decide = _writes(decide, by_policy=True)
+    add_to_whitelist = _writes(add_entry, by_policy=True)
+    revoke = _writes(revoke_entry)
+    list = _reads(Confirmations.list)
+    pending = _reads(Confirmations.count_pending)
+    whitelist = _reads(Confirmations.whitelist)
+    audit = _reads(Confirmations.audit)
+
+    async def note(self, kind: AuditKind, by: Credential, id_: str = "", /, **about: Any) -> None:
+        """Write down what somebody was shown."""
+        await self.writer.do(Ledger.note, kind, actor_of(by), id_, **about)
+
+    async def viewed(self, card: Confirmation, by: Credential) -> None:
+        """Write down that a person was shown a card."""
+        await self.note("viewed", by, card.id, digest=card.digest, status=card.status)
+
+    async def refused(self, actor: str, about: dict[str, Any], confirmation: str = "") -> None:
+        """Write down what was refused at the door."""
+        await self.writer.do(Ledger.note, "refused", actor, confirmation, **about)
 
     async def authenticate(self, secret: str) -> Credential | None:
         """Whose token, key or session this is; None for nobody's, and when its time is over."""
-        digest = credentials.secret_digest(secret)
-        found = self._known.recent(digest)
-        return found or await self._read(self._known.look_up, digest)
+        digest, now = credentials.secret_digest(secret), self._clock()
+        # What is forgotten while it is looked up is put where nobody looks any more.
+        known = self._known
+        found, since = known.get(digest, (None, -math.inf))
+        if not 0 <= now - since < _RECENT_S:
+            found = await asyncio.to_thread(self.confirmations.find_credential, digest)
+            if found is not None:
+                known[digest] = (found, now)
+        is_over = found and found.expires_at is not None and found.expires_at <= now
+        return None if is_over else found
 
     async def log_in(self, name: str, key: str) -> LoggedIn | Refusal:
-        known = await self.authenticate(key)
-        return await self._writer.do(lambda ledger: credentials.log_in(ledger, name, known))
-
-    async def log_out(self, by: Credential) -> None:
-        if by.kind == "session":
-            await self._writer.do(lambda ledger: credentials.log_out(ledger, by))
+        return await self.writer.do(credentials.log_in, name, await self.authenticate(key))
 
     async def open_link(self, link: str) -> LoggedIn | Refusal:
         """Use a one-time link: a session for its approver, or one to look at its card."""
-        return await self._writer.do(lambda ledger: self._opened(ledger, link))
-
-    # Cards
+        return await self.writer.do(credentials.open_link, self.signing.read_link(link))
 
     async def submit(self, submission: Submission) -> Accepted | Refusal:
         policy = self.policy
         rule = policy.rule_for(submission.action)
+        preparing = partial(prepare, submission, policy, notifies=self.notifies)
+        is_long = rule.schema or rule.file_params or _is_long(submission.details)
         try:
-            context: dict[str, Any] = {}
-            if rule.file_params:
-                files = await self._digests(submission.details, rule.file_params)
-                context = {"files": files}
-            if rule.schema is None and _is_short(submission.details):
-                prepared = prepare(submission, policy, context, notifies=self.notifies)
-            else:
-                preparing = partial(prepare, submission, policy, context, notifies=self.notifies)
-                prepared = await self._beside(preparing)
+            card = await self._beside(preparing) if is_long else preparing()
         except WrongInput as error:
             about = {"code": "bad_request", "action": submission.action}
             await self.refused(f"agent:{submission.requester}", about)
-            return Refusal(code="bad_request", message=str(error))
-        answer = await self._writer.do(
-            lambda ledger: submit(ledger, policy, prepared), prepared.wanted
-        )
+            return Refusal("bad_request", str(error))
+        answer = await self.writer.do(submit, policy, submission, card)
         if isinstance(answer, Accepted) and answer.is_new:
             self.told_new(answer.confirmation)
         return answer
 
     async def get(self, id_: str) -> Confirmation | None:
-        """A card by its id or the beginning of it. One whose time is over says so, also when the
-        sweeper has not come by yet.
-        """
-        card = await self._read(self._confirmations.find, id_)
+        """A card by its id or the beginning of it. One whose time is over says so."""
+        card = await asyncio.to_thread(self.confirmations.find, id_)
         if card is not None and card.status == "pending" and card.expires_at <= self._clock():
-            await self._upkeep.sweep()
-            card = await self._read(self._confirmations.find, card.id)
+            await self._sweep()
+            card = await asyncio.to_thread(self.confirmations.find, card.id)
         return card
-
-    async def viewed(self, confirmation: Confirmation, by: Credential) -> None:
-        """Write down that a person was shown a card."""
-        about = {"digest": confirmation.digest, "status": confirmation.status}
-        await self._writer.do(
-            lambda ledger: ledger.note("viewed", actor_of(by), confirmation.id, **about)
-        )
-
-    async def viewed_many(self, by: Credential, **about: Any) -> None:
-        """Write down that a person was shown many cards."""
-        await self._writer.do(lambda ledger: ledger.note("viewed", actor_of(by), "", **about))
-
-    async def exported(self, by: Credential, format_: str) -> None:
-        """Write down that a person was given the whole audit."""
-        await self._writer.do(lambda ledger: ledger.note("exported", actor_of(by), format=format_))
 
     async def wait(self, id_: str, seconds: float) -> Confirmation | None:
         """The card when it is settled, or as it is when the time is over, which decides nothing."""
-        whole = await self._whole_id(id_)
         # First listen, then look: what is settled in between is not missed.
-        with self._hub.settlement(whole) as settled:
-            card = await self.get(whole)
+        with self._hub.listener(id_) as changes, suppress(TimeoutError):
+            card = await self.get(id_)
             if card is None or card.status != "pending" or seconds <= 0:
                 return card
-            done, _ = await asyncio.wait((settled,), timeout=seconds)
-            if done and not settled.cancelled():
-                return settled.result()
-        return await self.get(whole)
+            async with asyncio.timeout(seconds):
+                async for changed in until_none(changes):
+                    if changed.status != "pending":
+                        return changed
+        return await self.get(id_)
 
-    async def changes(self, id_: str | None = None) -> AsyncIterator[Confirmation]:
-        """Cards as they change from now on: of one, or of all. Ends when the service stops, or
-        when the listener does not keep up.
-        """
+    async def changes(self, id_: str | None = None) -> AsyncGenerator[Confirmation, None]:
+        """Cards as they change, one or all, until the service stops or they fall behind."""
         with self._hub.listener(id_ or "") as changes:
             async for card in until_none(changes):
                 yield card
 
-    async def cancel(self, id_: str, by: Credential, reason: str = "") -> Confirmation | Refusal:
-        whole = await self._whole_id(id_)
-        return await self._writer.do(lambda ledger: cancel(ledger, whole, by, reason))
-
     async def redeem(
         self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None = None
     ) -> Granted | Refusal:
-        card = await self._read(self._confirmations.find, id_)
-        drift = "" if card is None else await self._drift(card)
-        whole, policy = (id_ if card is None else card.id), self.policy
-        answer = await self._writer.do(
-            lambda ledger: redeem(
-                ledger, policy, whole, by, digest=digest, details=details, drift=drift
-            )
+        card, drift = await asyncio.to_thread(self.confirmations.find, id_), ""
+        if card is not None and (bound := card.context.get("files")):
+            file_params = self.policy.rule_for(card.action).file_params
+            try:
+                now = await self._beside(file_digests, card.approved_details, file_params)
+                drift = "" if now == bound else "a file that it names has changed since"
+            except WrongInput as error:
+                drift = str(error)
+        return await self.writer.do(
+            redeem, self.policy, id_, by, digest=digest, details=details, drift=drift
         )
-        if isinstance(answer, Refusal):
-            return answer
-        return Granted(confirmation=answer, grant=self.signing.grant(answer))
-
-    async def decide(self, id_: str, ballot: Ballot, by: Credential) -> Confirmation | Refusal:
-        whole, policy = await self._whole_id(id_), self.policy
-        return await self._writer.do(lambda ledger: decide(ledger, policy, whole, ballot, by))
-
-    async def list(
-        self,
-        *,
-        status: ConfirmationStatus | None = None,
-        requester: str = "",
-        limit: int = 50,
-        before: str = "",
-    ) -> Sequence[Confirmation]:
-        """Cards, newest first."""
-        find = partial(
-            self._confirmations.list,
-            status=status,
-            requester=requester,
-            limit=limit,
-            before=before,
-        )
-        return await self._read(find)
-
-    async def pending(self) -> int:
-        return await self._read(self._confirmations.count_pending)
 
     def noticed_soon(self, id_: str, notice: Notice) -> None:
         """From any thread: write down whether people were told; who waits sees it on the card."""
-        self._writer.soon(lambda ledger: _noticed(ledger, id_, notice))
+        self.writer.soon(_noticed, id_, notice)
 
     def shown_in_terminal(self, ids: Sequence[str]) -> None:
-        """From any thread: the terminal said that these wait. One entry for all of them, and the
-        cards stay as they are: nobody was told through a channel.
-        """
-        self._writer.soon(
-            lambda ledger: ledger.note("notified", "service", channel="terminal", cards=list(ids))
-        )
+        """From any thread: the terminal said that these wait, which is no notice by a channel."""
+        about: dict[str, Any] = {"channel": "terminal", "cards": [*ids]}
+        self.writer.soon(Ledger.note, "notified", "service", **about)
 
     async def stats(self) -> Stats:
         since = self._clock() - _STATS_DAYS * 86_400
-        cards = await self._read(partial(self._confirmations.list, since=since))
-        return stats_of(cards, days=_STATS_DAYS)
-
-    # The whitelist
-
-    async def whitelist(self) -> Sequence[WhitelistEntry]:
-        return await self._read(self._confirmations.whitelist)
-
-    async def add_to_whitelist(
-        self, entry: WhitelistEntry, by: Credential
-    ) -> WhitelistEntry | Refusal:
-        policy = self.policy
-        return await self._writer.do(lambda ledger: add_entry(ledger, policy, entry, by))
-
-    async def revoke(self, entry_id: str, by: Credential) -> WhitelistEntry | Refusal:
-        return await self._writer.do(lambda ledger: revoke_entry(ledger, entry_id, by))
-
-    # The audit
-
-    async def audit(
-        self, *, limit: int, before: int | None = None, confirmation: str = ""
-    ) -> Sequence[AuditEntry]:
-        confirmation = await self._whole_id(confirmation) if confirmation else ""
-        find = partial(
-            self._confirmations.audit, limit=limit, before=before, confirmation=confirmation
-        )
-        return await self._read(find)
-
-    def export_audit(self) -> Iterator[tuple[str, str]]:
-        """Every entry's text and its digest, oldest first; for a thread beside the loop."""
-        return self._confirmations.audit_texts()
+        return stats_of(await self.list(since=since), days=_STATS_DAYS)
 
     async def verify_audit(self) -> Verified:
-        return await self._read(lambda: verify(self._confirmations, self._anchor.read()))
-
-    async def refused(self, actor: str, about: dict[str, Any], confirmation: str = "") -> None:
-        """Write down what was refused at the door."""
-        await self._writer.do(lambda ledger: ledger.note("refused", actor, confirmation, **about))
+        return await asyncio.to_thread(lambda: verify(self.confirmations, self._anchor.read()))
 
     def audit_head(self) -> tuple[int, str]:
         """The number and digest of the last entry that this service wrote, for notices."""
-        return self._head or self._confirmations.audit_head()
+        return self._head or self.confirmations.audit_head()
 
-    # Inside
-
-    async def _read(self, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, partial(read, *given, **named))
-
-    async def _beside(self, work: Callable[[], T]) -> T:
-        """Long work that an agent asked for: one at a time, so that others get on."""
-        return await asyncio.get_running_loop().run_in_executor(self._long_work, work)
-
-    async def _digests(self, details: dict[str, Any], params: Sequence[str]) -> dict[str, str]:
-        return await self._beside(partial(file_digests, details, params))
-
-    async def _whole_id(self, id_: str) -> str:
-        if len(id_) == 32:
-            return id_
-        card = await self._read(self._confirmations.find, id_)
-        return id_ if card is None else card.id
-
-    async def _drift(self, card: Confirmation) -> str:
-        """What changed in the files that were bound to a request."""
-        bound = card.context.get("files")
-        if not bound:
-            return ""
-        file_params = self.policy.rule_for(card.action).file_params
-        try:
-            now = await self._digests(card.approved_details, file_params)
-        except WrongInput as error:
-            return str(error)
-        return "" if now == bound else "a file that it names has changed since"
-
-    def _opened(self, ledger: Ledger, token: str) -> LoggedIn | Refusal:
-        link = self.signing.read_link(token)
-        if link is None or not ledger.spend_link(link.nonce):
-            return Refusal(
-                code="unauthenticated",
-                message="This link was used already, is too old, or is not one of ours. Log in "
-                "with your name and key instead.",
-            )
-        if link.approver:
-            return credentials.open_session(ledger, link.approver, "link")
-        return credentials.open_viewing(ledger, link.confirmation)
+    async def _beside(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """Work for an agent that may be long: one at a time, so that others get on."""
+        async with self._long_work:
+            return await asyncio.to_thread(work, *given, **named)
 
     def _written(self, ledger: Ledger) -> None:
-        """In the writer's thread, after a commit."""
+        """In the writer's thread: note the head, pass on what this and other processes wrote."""
+        others: Sequence[AuditEntry] = ()
+        if self._head and (before := ledger.head_before[0]) > self._head[0]:
+            others = self.confirmations.audit(
+                limit=_MOST_PASSED_ON, after=self._head[0], before=before + 1
+            )
+        ids = {entry.confirmation for entry in others} - {"", *ledger.changed}
+        found = map(self.confirmations.find, ids)
+        cards = [*ledger.changed.values(), *(card for card in found if card is not None)]
         try:
-            if ledger.entries:
-                last = ledger.entries[-1]
-                self._head = (last.seq, last.digest)
-                self._anchor.write(last.seq, last.digest)
+            if entries := [*ledger.entries[-1:], *others[:1]]:
+                self._head = (entries[0].seq, entries[0].digest)
+                self._anchor.write(*self._head)
         finally:
             # A head that cannot be noted must not leave anybody waiting.
-            self._upkeep.wrote(ledger.entries)
-            if any(entry.kind in CHANGES_OF_WHO for entry in ledger.entries):
-                self._known.forget()
-            self._publish(list(ledger.changed.values()))
+            if any(entry.kind in _CHANGES_OF_WHO for entry in (*ledger.entries, *others)):
+                self._known = {}
+            self._hub.publish(cards)
+            for card in cards:
+                if card.status != "pending":
+                    self.told_settled(card)
 
-    def _changed_elsewhere(self, cards: Sequence[Confirmation], *, who: bool) -> None:
-        if who:
-            self._known.forget()
-        self._publish(cards)
+    async def _sweep(self) -> float | None:
+        """Expire what is due; when the next card is. What others wrote is noticed with it."""
+        expired = 1
+        while expired:
+            expired, following = await self.writer.do(expire_due)
+        return following
 
-    def _publish(self, cards: Sequence[Confirmation]) -> None:
-        self._upkeep.expect(cards)
-        self._hub.publish(cards)
-        for card in cards:
-            if card.status != "pending":
-                self.told_settled(card)
+    async def _keep_up(self) -> None:
+        while True:
+            try:
+                await self._look_at_policy()
+                due = await self._sweep()
+                pause = self._look_s if due is None else due - self._clock()
+                pause = min(max(pause, 0.01), self._look_s)
+            except Exception as error:
+                # Around one turn of a background loop: the next one comes, whatever it was.
+                is_known = isinstance(error, JourneymanError)
+                logger.warning("a turn of the upkeep failed: %s", error, exc_info=not is_known)
+                pause = _AFTER_PROBLEM_S
+            await asyncio.sleep(pause)
 
-    def _took_policy(self, policy: Policy) -> None:
-        self.policy = policy
+    async def _look_at_policy(self) -> None:
+        try:
+            policy = await asyncio.to_thread(self._read_policy)
+        except JourneymanError as error:
+            # The one in force stays in force: a slip in the file must not let anything through.
+            if str(error) != self._policy_problem:
+                logger.warning("the policy in force stays: %s", error)
+            self._policy_problem = str(error)
+            return
+        self._policy_problem = ""
+        if policy != self.policy:
+            await self._note_policy(policy)
+            self.policy = policy
+
+    async def _note_policy(self, policy: Policy) -> None:
+        """Write down which policy is in force, unless it is the one that was written down last."""
+        last = await self.audit(limit=1, kind="policy_changed")
+        if not last or last[0].about.get("digest") != policy.digest:
+            about = {"digest": policy.digest, "policy": policy.describe()}
+            await self.writer.do(Ledger.note, "policy_changed", "service", **about)
 
 
-def _is_short(details: dict[str, Any]) -> bool:
+def _is_long(details: dict[str, Any]) -> bool:
     try:
-        return len(encode(details)) < _SOON_DONE
-    except ValueError:  # what cannot be written as JSON is told by who binds it
-        return False
-
-
-def _started(ledger: Ledger, policy: Policy) -> None:
-    ledger.note("started", "service", policy=policy.digest)
+        return len(repr(details)) > _SOON_DONE
+    except RecursionError:
+        return True
 
 
 def _noticed(ledger: Ledger, id_: str, notice: Notice) -> None:
     card = ledger.find(id_)
     if card is None:
         return
-    ledger.save(replace(card, notice=notice))
-    ledger.note(
-        "notice_failed" if notice.status == "failed" else "notified",
-        "service",
-        id_,
-        channel=notice.channel,
-        error=notice.error,
-    )
+    kind: AuditKind = "notice_failed" if notice.status == "failed" else "notified"
+    about: dict[str, Any] = {"channel": notice.channel, "error": notice.error}
+    if stage_of(card.status) == "closed" or ledger.fault(card):
+        # It is settled, or not to be relied on: the card stays as it is.
+        ledger.note(kind, "service", id_, **about)
+    else:
+        ledger.record(kind, "service", replace(card, notice=notice), **about)

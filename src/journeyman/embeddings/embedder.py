@@ -24,9 +24,7 @@ _LONGEST = 2_000
 
 
 class Embedder:
-    """Loaded when it is first asked, which takes a tenth of a second; then a text takes some ten
-    microseconds.
-    """
+    """Loaded when first asked, in a tenth of a second; a text takes ten microseconds."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A row of length one for each text, or of zeros where a text has no words."""

@@ -1,13 +1,28 @@
 """Messages in the shapes of the OpenAI and Anthropic APIs, as records: roles, content parts and
-blocks, tool calls of three generations, results, usage. Which file they stand in, and what is
-known about their session, is left to the readers.
+blocks, tool calls of three generations, results, usage; and a conversation handed over in memory
+as a session.
 """
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from journeyman.logs.values import as_json, as_text, seconds, whole_number
-from journeyman.records import Message, Recorded, Role, ToolCall, Usage
+import msgspec
+
+from journeyman.logs.values import as_json, as_text, only_text, seconds, whole_number
+from journeyman.records import (
+    Fragment,
+    Message,
+    Recorded,
+    Role,
+    Session,
+    SessionId,
+    Skip,
+    ToolCall,
+    Usage,
+)
+from journeyman.records.errors import WrongInput
+from journeyman.records.message import message_digest, whole
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -31,91 +46,81 @@ class ChatReading:
     """Reads the messages of one session in their order.
 
     It makes up ids for calls that have none and gives results without an id to the call they
-    answer: the first open one of that name, else the first open one. `waiting` are the open
-    calls, to read on from there later.
+    answer: the first open one of that name, else the first open one. `waiting` are the ids and
+    names of the open calls.
     """
 
-    def __init__(self, waiting: Iterable[Iterable[str]] = ()) -> None:
-        self._waiting: list[tuple[str, str]] = []
-        for call_id, name in waiting:
-            self._waiting.append((call_id, name))
-
-    @property
-    def waiting(self) -> list[list[str]]:
-        return [list(call) for call in self._waiting]
+    def __init__(self) -> None:
+        self.waiting: list[tuple[str, str]] = []
 
     def read(self, raw: Any, key: str, position: int, *, model: str = "") -> list[Message]:
         """The message as records: more than one where several results came in one message, at
         `position` and the positions after it. Raises BadMessage.
         """
-        before = list(self._waiting)
+        before = list(self.waiting)
         try:
             return list(self._read(raw, key, position, model))
-        except BadMessage:
-            self._waiting = before
-            raise
-        except RecursionError as error:
-            self._waiting = before
+        except (BadMessage, RecursionError) as error:
+            self.waiting = before
+            if isinstance(error, BadMessage):
+                raise
             raise BadMessage("the message is nested too deeply to be read") from error
 
     def _read(self, raw: Any, key: str, position: int, model: str) -> Iterator[Message]:
-        role = role_of(raw)
+        if not isinstance(raw, dict):
+            _wrong("a message", raw)
+        role = raw.get("role")
+        if not isinstance(role, str) or role not in ROLES:
+            raise BadMessage(f"a message has the unknown role {str(role)[:40]!r}")
         content = raw.get("content")
         if content is not None and not isinstance(content, str | list | dict):
             _wrong("content", content)
-        if role == "tool":
-            call_id = _text(raw, "tool_call_id")
-            yield self._result(raw, content, call_id, key=key, place=position, at=seconds_of(raw))
+        at = seconds_of(raw)
+        if ROLES[role] == "tool":
+            yield self._result(raw, _text(raw, "tool_call_id"), key, position, at)
             return
         blocks = content if isinstance(content, list) else []
         results = [block for block in blocks if _type(block) == "tool_result"]
         for number, block in enumerate(results):
             call_id = _text(block, "tool_use_id")
-            yield self._result(
-                block,
-                block.get("content"),
-                call_id,
-                key=f"{key}.{number}",
-                place=position + number,
-                at=seconds_of(raw),
-            )
+            yield self._result(block, call_id, f"{key}.{number}", position + number, at)
         calls = tuple(self._calls(raw, blocks, key))
         said = [block for block in blocks if _type(block) not in _OTHER_BLOCKS]
         text = as_text(said if isinstance(content, list) else content)
-        reasoning = _reasoning(raw, blocks)
+        thoughts = [as_text(one) for one in blocks if _type(one) in ("thinking", "reasoning")]
+        reasoning = "\n".join(thoughts)
+        reasoning = reasoning or _text(raw, "reasoning_content") or _text(raw, "reasoning")
         if results and not (calls or text or reasoning):
             return
         yield Message(
             key=key,
             position=position + len(results),
-            role=role,
+            role=ROLES[role],
             text=text or _text(raw, "refusal"),
             reasoning=reasoning,
             tool_calls=calls,
-            at=seconds_of(raw),
-            model=(_text(raw, "model") or model) if role == "assistant" else "",
+            at=at,
+            model=(_text(raw, "model") or model) if ROLES[role] == "assistant" else "",
             finish_reason=_text(raw, "finish_reason") or _text(raw, "stop_reason"),
         )
 
     def _result(
-        self,
-        raw: dict[str, Any],
-        content: Any,
-        call_id: str,
-        *,
-        key: str,
-        place: int,
-        at: float | None,
+        self, raw: dict[str, Any], call_id: str, key: str, position: int, at: float | None
     ) -> Message:
         name = _text(raw, "name")
+        flags = (raw.get(field) for field in ("is_error", "isError", "error"))
+        recorded = Recorded(
+            is_error=next((flag for flag in flags if isinstance(flag, bool)), None),
+            exit_code=whole_number(raw.get("exit_code")),
+        )
         return Message(
             key=key,
-            position=place,
+            position=position,
             role="tool",
-            text=as_text(content),
+            text=as_text(raw.get("content")),
             tool_call_id=self.answered(call_id, name),
             tool_name=name,
-            recorded=_flags(raw),
+            recorded=None if recorded == Recorded() else recorded,
             at=at,
         )
 
@@ -141,34 +146,45 @@ class ChatReading:
 
     def asked(self, call: ToolCall) -> ToolCall:
         """The call, remembered as open."""
-        self._waiting.append((call.id, call.name))
-        del self._waiting[:-_WAITING_LIMIT]
+        self.waiting.append((call.id, call.name))
+        del self.waiting[:-_WAITING_LIMIT]
         return call
 
     def answered(self, call_id: str, name: str) -> str:
         """The id of the call that a result with this id, or without one, answers."""
-        matching = [call for call in self._waiting if call[0] == call_id]
-        if not call_id:
-            matching = [call for call in self._waiting if call[1] == name] or self._waiting
+        if call_id:
+            matching = [call for call in self.waiting if call[0] == call_id]
+        else:
+            matching = [call for call in self.waiting if call[1] == name] or self.waiting
         if not matching:
             return call_id
         answered = matching[0]
-        self._waiting.remove(answered)
+        self.waiting.remove(answered)
         return answered[0]
 
-    def forget_open(self) -> None:
-        """No result will come any more for the calls that are still open."""
-        self._waiting.clear()
 
-
-def role_of(raw: Any) -> Role:
-    """The role of a message. Raises BadMessage for what is no message."""
-    if not isinstance(raw, dict):
-        _wrong("a message", raw)
-    role = raw.get("role")
-    if not isinstance(role, str) or role not in ROLES:
-        raise BadMessage(f"a message has the unknown role {str(role)[:40]!r}")
-    return ROLES[role]
+def read_each(
+    values: Iterable[Any],
+    read: Callable[[Any, int, int], Sequence[Message | Usage]],
+    *,
+    what: str = "message",
+    label: Callable[[Any, int], object] = lambda _, index: index + 1,
+) -> Iterator[Message | Usage | Skip]:
+    """What `read` makes of each value, its index and the position it has among the messages. One
+    that cannot be used is left out, with a skip that names it.
+    """
+    position = 0
+    for index, value in enumerate(values):
+        if isinstance(value, Skip):
+            yield value
+            continue
+        try:
+            parts = read(value, index, position)
+        except BadMessage as error:
+            yield Skip(line=0, reason=f"{what} {label(value, index)}: {error}")
+            continue
+        position += sum(isinstance(part, Message) for part in parts)
+        yield from parts
 
 
 def is_message(value: Any) -> bool:
@@ -182,10 +198,8 @@ def is_message(value: Any) -> bool:
 
 def seconds_of(raw: dict[str, Any]) -> float | None:
     """When a message was recorded, under any of the names for it."""
-    for field in ("timestamp", "created_at", "created"):
-        if (at := seconds(raw.get(field))) is not None:
-            return at
-    return None
+    times = (seconds(raw.get(field)) for field in ("timestamp", "created_at", "created"))
+    return next((at for at in times if at is not None), None)
 
 
 def usage_of(
@@ -208,7 +222,7 @@ def usage_of(
     answer = whole_number(raw.get("completion_tokens", raw.get("output_tokens")))
     if prompt is None and answer is None and not cost_usd:
         return None
-    inside = _detail(raw, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens")
+    inside = _detail(raw, "cached_tokens", "prompt_tokens_details", "input_tokens_details")
     served = whole_number(raw.get("cache_read_input_tokens"))
     stored = whole_number(raw.get("cache_creation_input_tokens"))
     if prompt is not None and ("prompt_tokens" in raw or inside is not None):
@@ -223,32 +237,16 @@ def usage_of(
         cache_read_tokens=inside if inside is not None else served,
         cache_write_tokens=stored,
         reasoning_tokens=_detail(
-            raw, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"
+            raw, "reasoning_tokens", "completion_tokens_details", "output_tokens_details"
         ),
         cost_usd=cost_usd,
         cost_origin="" if cost_usd is None else "recorded",
     )
 
 
-def _detail(raw: dict[str, Any], groups: tuple[str, ...], field: str) -> int | None:
-    for group in groups:
-        if isinstance(raw.get(group), dict):
-            return whole_number(raw[group].get(field))
-    return None
-
-
-def _reasoning(raw: dict[str, Any], blocks: list[Any]) -> str:
-    thoughts = [as_text(block) for block in blocks if _type(block) in ("thinking", "reasoning")]
-    return "\n".join(thoughts) or _text(raw, "reasoning_content") or _text(raw, "reasoning")
-
-
-def _flags(raw: dict[str, Any]) -> Recorded | None:
-    flags = (raw.get(field) for field in ("is_error", "isError", "error"))
-    is_error = next((flag for flag in flags if isinstance(flag, bool)), None)
-    exit_code = whole_number(raw.get("exit_code"))
-    if is_error is None and exit_code is None:
-        return None
-    return Recorded(is_error=is_error, exit_code=exit_code)
+def _detail(raw: dict[str, Any], field: str, *groups: str) -> int | None:
+    found = [raw[group] for group in groups if isinstance(raw.get(group), dict)]
+    return whole_number(found[0].get(field)) if found else None
 
 
 def _type(block: Any) -> str:
@@ -256,9 +254,46 @@ def _type(block: Any) -> str:
 
 
 def _text(raw: dict[str, Any], field: str) -> str:
-    value = raw.get(field)
-    return value if isinstance(value, str) else ""
+    return only_text(raw.get(field))
 
 
 def _wrong(what: str, value: Any) -> NoReturn:
     raise BadMessage(f"{what} is {type(value).__name__}, which cannot be read")
+
+
+def recorded_session(
+    messages: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], *, now: float
+) -> Fragment:
+    """The session with these facts as one fragment. Raises WrongInput, naming the fact or the
+    message that cannot be used.
+    """
+    if isinstance(messages, str | Mapping) or not messages:
+        raise WrongInput("There is nothing to record: give a list of messages that is not empty.")
+    outcome, given_id = facts["outcome"], facts["id"]
+    if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
+        raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
+    told = {"id": "" if given_id is None else given_id}
+    if outcome is not None:
+        told["outcome_origin"] = "recorded"
+    try:
+        session = msgspec.convert({**facts, **told}, Session)
+    except msgspec.ValidationError as error:
+        raise WrongInput(f"The session cannot be recorded: {error}.") from error
+    if given_id == "" or not session.source:
+        raise WrongInput("The session cannot be recorded: its id or its source is empty.")
+    chat = ChatReading()
+    read: list[Message] = []
+    for index, raw in enumerate(messages):
+        try:
+            found = chat.read(dict(raw), f"m{index}", len(read), model=session.model)
+        except (BadMessage, TypeError, ValueError) as error:  # a message that is no mapping
+            raise WrongInput(f"Message {index} cannot be recorded: {error}.") from error
+        read += [whole(message) for message in found]
+    # Without an id it is named by content: recording the same conversation twice keeps one.
+    content = hashlib.blake2b(b"".join(map(message_digest, read)), digest_size=12)
+    session = msgspec.structs.replace(
+        session,
+        id=session.id or SessionId(content.hexdigest()),
+        started_at=None if any(message.at for message in read) else now,
+    )
+    return Fragment(session=session, messages=tuple(read), replaces=True)

@@ -1,21 +1,25 @@
-"""One conversation inside a Claude Code transcript, put together from its lines.
-
-Holds at most one answer of the model open, because more lines of it may come, and hands on what
-is complete in fragments. Knows nothing of how lines are spelled.
+"""One conversation inside a Claude Code transcript, put together from its lines. At most one answer
+of the model is open, because more lines of it may come; what is complete is handed on in fragments.
+Lines that were written twice are found by their ids.
 """
 
+import base64
+import hashlib
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from journeyman.logs.lines import Line
-from journeyman.logs.reader import FRAGMENT_MESSAGES
+from msgspec import Struct
+
+from journeyman.logs.fragments import Gathering
+from journeyman.logs.lines import FRAGMENT_MESSAGES, Line
 from journeyman.records import Fragment, Message, MessageKind, Session, ToolCall, Usage
 
 FRAGMENT_CHARACTERS = 2_000_000
 _REMEMBERED_PROMPTS = 500
 
-_HARNESS_TEXTS = (
+HARNESS_TEXTS = (
     "<bash-input>",
     "<bash-stderr>",
     "<bash-stdout>",
@@ -34,29 +38,23 @@ _HARNESS_TEXTS = (
 """How a user line begins that no user wrote."""
 
 
-def is_harness(text: str) -> bool:
-    """Whether a user's text was put there by the program."""
-    return text.lstrip().startswith(_HARNESS_TEXTS)
-
-
-class Answer:
+class Answer(Struct):
     """One answer of the model, as far as its lines have been read. `id` is the model's name for
     it, under which its tokens count once; `key` is that of its first line.
     """
 
-    def __init__(self, answer_id: str, key: str, line: Line) -> None:
-        self.id = answer_id
-        self.key = key
-        self.offset = line.offset
-        self.line = line.number
-        self.texts: list[str] = []
-        self.reasonings: list[str] = []
-        self.calls: list[ToolCall] = []
-        self.kind: MessageKind = "plain"
-        self.at: float | None = None
-        self.model = ""
-        self.finish_reason = ""
-        self.usage: Usage | None = None
+    id: str
+    key: str
+    offset: int
+    line: int
+    texts: list[str] = []
+    reasonings: list[str] = []
+    calls: list[ToolCall] = []
+    kind: MessageKind = "plain"
+    at: float | None = None
+    model: str = ""
+    finish_reason: str = ""
+    usage: Usage | None = None
 
     def message(self, generation: int) -> Message:
         return Message(
@@ -89,13 +87,10 @@ class Chain:
         self.generation: int = memory.get("generation", 0)
         self.touched_line = 0
         self.answer: Answer | None = None
-        self._replaces = replaces and not self.told
+        self._gathered = Gathering(replaces=replaces and not self.told)
         self._prompts: OrderedDict[str, list[Any]] = OrderedDict(memory.get("prompts", {}))
         self._last_answer_at: int = memory.get("last_answer_at", -1)
         self._after_answer: list[Message] = []
-        self._messages: list[Message] = []
-        self._usage: list[Usage] = []
-        self._undone: list[tuple[int, int]] = []
         self._characters = 0
 
     def answer_for(self, answer_id: str, key: str, line: Line) -> Answer:
@@ -106,7 +101,7 @@ class Chain:
             self.finish_answer()
             self.told = True
             self._last_answer_at = line.offset
-            self.answer = Answer(answer_id, key, line)
+            self.answer = Answer(answer_id, key, line.offset, line.number)
         return self.answer
 
     def add(self, message: Message) -> None:
@@ -125,17 +120,12 @@ class Chain:
         self.finish_answer()
         before_uuid, before_at = self._prompts.get(parent or "", ["", 0])
         if before_uuid and before_uuid != uuid and self._last_answer_at > before_at:
-            self._undone.append((before_at, message.position))
+            self._gathered.undone.append((before_at, message.position))
         if parent and before_uuid != uuid:
             self._prompts[parent] = [uuid, message.position]
         if len(self._prompts) > _REMEMBERED_PROMPTS:
             self._prompts.popitem(last=False)
         self._keep(message)
-
-    def compact(self) -> None:
-        """The context was compressed here."""
-        self.finish_answer()
-        self.generation += 1
 
     def finish_answer(self) -> None:
         """No more lines of the open answer will come."""
@@ -143,7 +133,7 @@ class Chain:
             return
         self._keep(self.answer.message(self.generation))
         if self.answer.usage is not None:
-            self._usage.append(self.answer.usage)
+            self._gathered.usage.append(self.answer.usage)
         for message in self._after_answer:
             self._keep(message)
         self.answer = None
@@ -151,34 +141,18 @@ class Chain:
 
     @property
     def is_full(self) -> bool:
-        many = len(self._messages) >= FRAGMENT_MESSAGES
-        return many or self._characters >= FRAGMENT_CHARACTERS
+        gathered = len(self._gathered.messages)
+        return gathered >= FRAGMENT_MESSAGES or self._characters >= FRAGMENT_CHARACTERS
 
     def fragments(self, read_bytes: int) -> Iterator[Fragment]:
-        """What has been gathered, handed on. What was taken back comes last, because it takes
-        back messages of the fragments before.
-        """
-        messages, usage, undone = self._messages, self._usage, self._undone
-        self._messages, self._usage, self._undone, self._characters = [], [], [], 0
-        for start in range(0, len(messages), FRAGMENT_MESSAGES):
-            end = start + FRAGMENT_MESSAGES
-            yield Fragment(
-                session=self.session,
-                messages=tuple(messages[start:end]),
-                usage=() if start else tuple(usage),
-                undone=tuple(undone) if end >= len(messages) else (),
-                replaces=self._replaces,
-                read_bytes=read_bytes,
-            )
-            self._replaces = False
+        """What has been gathered, handed on."""
+        self._characters = 0
+        yield from self._gathered.fragments(self.session, read_bytes)
 
     def memory(self, *, prompts: bool = True) -> dict[str, Any]:
         """What whoever reads on has to know of this conversation."""
-        memory: dict[str, Any] = {}
-        if self.told:
-            memory["told"] = True
-        if self.generation:
-            memory["generation"] = self.generation
+        kept = {"told": self.told, "generation": self.generation}
+        memory: dict[str, Any] = {name: value for name, value in kept.items() if value}
         if prompts and self._prompts:
             memory |= {"prompts": dict(self._prompts), "last_answer_at": self._last_answer_at}
         if self.answer is not None:
@@ -187,5 +161,41 @@ class Chain:
 
     def _keep(self, message: Message) -> None:
         self.told = True
-        self._messages.append(message)
+        self._gathered.messages.append(message)
         self._characters += len(message.text) + sum(len(c.arguments) for c in message.tool_calls)
+
+
+REMEMBERED_LINES = 20_000
+_NAME_BYTES = 6
+_CONTENT_BYTES = 6
+
+
+class Copies:
+    """The lines seen so far, by id; `memory` is what `before` gave at the end of a reading."""
+
+    def __init__(self, memory: str = "", *, limit: int = REMEMBERED_LINES) -> None:
+        self._limit = limit
+        packed, size = base64.b64decode(memory), _NAME_BYTES + _CONTENT_BYTES
+        known = (packed[at : at + size] for at in range(0, len(packed), size))
+        # Ordered, because taking the first key out of a plain dict again and again is slow.
+        self._seen = OrderedDict((one[:_NAME_BYTES], (one[_NAME_BYTES:], -1)) for one in known)
+
+    def compare(self, name: str, line: Line) -> Literal["new", "same", "other"]:
+        """Whether a line with this id was there before, with the same content or with other."""
+        data = line.data.rstrip()
+        # Enough to tell two lines with one id apart, at a quarter of the cost of a real digest.
+        checksum = zlib.crc32(data) << 16 | len(data) & 0xFFFF
+        content = checksum.to_bytes(_CONTENT_BYTES, "big")
+        key = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_NAME_BYTES).digest()
+        if key in self._seen:
+            return "same" if self._seen[key][0] == content else "other"
+        self._seen[key] = (content, line.offset)
+        if len(self._seen) > self._limit:
+            self._seen.popitem(last=False)
+        return "new"
+
+    def before(self, offset: int | None) -> str:
+        """What to remember of the lines before this offset, or of all."""
+        lines = self._seen.items()
+        packed = [key + data for key, (data, at) in lines if offset is None or at < offset]
+        return base64.b64encode(b"".join(packed)).decode()

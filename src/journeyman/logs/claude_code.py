@@ -1,7 +1,5 @@
 """Claude Code transcripts: one JSON object a line, a conversation as a tree of parent links.
 
-What the format does that a plain reading gets wrong:
-
 - One answer of the model is spread over several lines with one `message.id`, and the results of
   its first calls may stand between them. The lines are put together again; its usage counts once.
 - The user can go back and ask something else. Then two prompts have the same parent, and what
@@ -9,12 +7,8 @@ What the format does that a plain reading gets wrong:
 - Subagents (`isSidechain`) write into the same file or into files of their own. Each becomes a
   session of its own that descends from the main one.
 - A compaction starts a new generation of the same session.
-
-Progress lines, file snapshots and hook reports are no conversation and are left out; so are
-`agent_progress` lines, which repeat what a subagent's own transcript holds.
-
-A log is read on from the first answer that may still grow; conversations that had gone further
-by then leave out the lines they already took.
+- A log is read on from the first answer that may still grow; conversations that had gone further
+  by then leave out the lines they already took.
 """
 
 from collections import OrderedDict
@@ -24,25 +18,100 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from journeyman.logs.claude_chain import Answer, Chain, is_harness
-from journeyman.logs.claude_results import NOTHING, recorded, result_text, text_of
-from journeyman.logs.copies import Copies
-from journeyman.logs.lines import BadLine, Line, Lines
+from journeyman.logs.claude_chain import HARNESS_TEXTS, Chain, Copies
+from journeyman.logs.lines import BadLine, Line, Lines, take_lines
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.taking import take_lines
-from journeyman.logs.values import seconds
+from journeyman.logs.values import as_text, seconds
 from journeyman.records import (
     Fragment,
     Lineage,
     LogEvent,
     LogState,
     Message,
+    MessageKind,
+    Recorded,
     Session,
     SessionId,
     Skip,
     ToolCall,
     Usage,
 )
+
+_NOTHING = Raw()
+
+
+class _Flags(Struct, rename="camel"):
+    """The small flags in `toolUseResult`; the rest of it repeats the result. `code` is the status
+    of a web page.
+    """
+
+    interrupted: bool | None = None
+    success: bool | None = None
+    status: str | None = None
+    code: int | None = None
+    exit_code: int | None = None
+    truncated: bool | None = None
+    user_modified: bool | None = None
+    background_task_id: str | None = None
+    return_code_interpretation: str | None = None
+    duration_ms: float | None = None
+    total_duration_ms: float | None = None
+
+
+_DETAILS = (
+    "truncated",
+    "user_modified",
+    "background_task_id",
+    "return_code_interpretation",
+    "code",
+)
+_decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+def _text_of(raw: Raw) -> str:
+    """JSON that was left undecoded, as it stands in the line. What is skipped over while a line
+    is decoded is not checked for broken characters, so they are replaced here.
+    """
+    return bytes(raw).decode("utf-8", "replace")
+
+
+def _recorded(result: Raw, *, is_error: bool | None) -> Recorded | None:
+    """The flags on a result: those the model was shown, and those beside it."""
+    flags = _flags(result)
+    if is_error is None and flags.success is False:
+        is_error = True
+    details = {name: value for name in _DETAILS if (value := getattr(flags, name))}
+    duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
+    if duration is not None:
+        details["duration_s"] = duration / 1000
+    said = Recorded(
+        is_error=is_error,
+        exit_code=flags.exit_code,
+        status=flags.status,
+        interrupted=flags.interrupted or None,
+        details=details,
+    )
+    return None if said == Recorded() else said
+
+
+def _flags(result: Raw) -> _Flags:
+    if bytes(memoryview(result)[:1]) != b"{":
+        return _Flags()  # an error is recorded as text, and some results are lists
+    try:
+        return _decode_flags(result)
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        pass
+    # Another tool's result with a field of the same name: keep the fields that do fit.
+    fitting: dict[str, Any] = {}
+    for name, value in _decode_any(_text_of(result)).items():
+        try:
+            msgspec.convert({name: value}, _Flags, strict=False)
+        except msgspec.ValidationError:
+            continue
+        fitting[name] = value
+    return msgspec.convert(fitting, _Flags, strict=False)
+
 
 _IDLE_LINES = 2_000
 _REMEMBERED_SIDE_LINES = 20_000
@@ -55,9 +124,9 @@ class _Block(Struct, gc=False):
     thinking: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw = NOTHING
+    input: Raw = _NOTHING
     tool_use_id: str | None = None
-    content: Raw = NOTHING
+    content: Raw = _NOTHING
     is_error: bool | None = None
 
 
@@ -94,7 +163,7 @@ class _Entry(Struct, rename="camel", gc=False):
     custom_title: str | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
     message: _Body | None = None
-    tool_use_result: Raw = NOTHING
+    tool_use_result: Raw = _NOTHING
 
 
 class ClaudeCodeReader:
@@ -160,8 +229,22 @@ class _Transcript:
             reason = f"the id {entry.uuid} is used twice with other content; both are kept"
             self.ready.append(Skip(line=line.number, reason=reason))
         if not chain.told:
-            chain.session = _with_facts(chain.session, entry)
-        _take_into(chain, line, entry, key)
+            chain.session = msgspec.structs.replace(
+                chain.session,
+                cwd=entry.cwd or "",
+                git_branch=entry.git_branch or "",
+                agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
+            )
+        if entry.type == "system":
+            if entry.subtype == "compact_boundary":
+                chain.finish_answer()
+                chain.generation += 1
+        elif entry.message is None:
+            raise BadLine("a message line without a message")
+        elif entry.type == "assistant":
+            _take_answer(chain, line, entry, entry.message, key)
+        else:
+            _take_user(chain, line, entry, entry.message, key)
         if chain.is_full:
             self.ready += chain.fragments(line.offset)
 
@@ -172,9 +255,7 @@ class _Transcript:
             yield from chain.fragments(read_bytes)
         for name, title in self._titles.items():
             if self._is_told(name):
-                session = Session(
-                    id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, title=title
-                )
+                session = msgspec.structs.replace(self._session(name), title=title)
                 yield Fragment(session=session, read_bytes=read_bytes)
 
     def memory(self) -> dict[str, Any]:
@@ -190,6 +271,10 @@ class _Transcript:
         }
         return memory if first is None else {**memory, "back_to": [first.offset, first.line - 1]}
 
+    def _session(self, name: str, lineage: Lineage | None = None) -> Session:
+        source = ClaudeCodeReader.name
+        return Session(id=SessionId(name), source=source, log=self._path, lineage=lineage)
+
     def _is_told(self, name: str) -> bool:
         chain = self._chains.get(name)
         return chain.told if chain else bool(self._remembered.get(name, {}).get("told"))
@@ -201,16 +286,14 @@ class _Transcript:
             lineage = Lineage(parent=SessionId(name), kind="subagent")
             # The agent first: a person names it by that, and it is rarely given out twice.
             name = f"agent-{entry.agent_id or self._side_root(entry, key)}-{name}"
-        chain = self._chains.get(name)
-        if chain is None:
-            session = Session(
-                id=SessionId(name), source=ClaudeCodeReader.name, log=self._path, lineage=lineage
+        if name not in self._chains:
+            self._chains[name] = Chain(
+                self._session(name, lineage),
+                self._remembered.pop(name, {}),
+                begins_at=self._taken_to,
+                replaces=not self._resumed,
             )
-            memory = self._remembered.pop(name, {})
-            chain = self._chains[name] = Chain(
-                session, memory, begins_at=self._taken_to, replaces=not self._resumed
-            )
-        return chain
+        return self._chains[name]
 
     def _side_root(self, entry: _Entry, key: str) -> str:
         """Older transcripts name no agent: a side chain is known by the line it began with."""
@@ -231,27 +314,6 @@ class _Transcript:
                 del self._chains[name]
 
 
-def _with_facts(session: Session, entry: _Entry) -> Session:
-    return msgspec.structs.replace(
-        session,
-        cwd=entry.cwd or "",
-        git_branch=entry.git_branch or "",
-        agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
-    )
-
-
-def _take_into(chain: Chain, line: Line, entry: _Entry, key: str) -> None:
-    if entry.type == "system":
-        if entry.subtype == "compact_boundary":
-            chain.compact()
-    elif entry.message is None:
-        raise BadLine("a message line without a message")
-    elif entry.type == "assistant":
-        _take_answer(chain, line, entry, entry.message, key)
-    else:
-        _take_user(chain, line, entry, entry.message, key)
-
-
 def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
     answer = chain.answer_for(body.id or key, key, line)
     answer.at = answer.at or seconds(entry.timestamp)
@@ -260,13 +322,23 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str)
     if entry.is_api_error_message or body.model == "<synthetic>":
         answer.kind = "harness"
     elif body.usage is not None:
-        answer.usage = _usage(answer, body.usage, entry.cost_usd)
+        answer.usage = Usage(
+            key=answer.id,
+            model=answer.model,
+            at=answer.at,
+            input_tokens=body.usage.input_tokens,
+            output_tokens=body.usage.output_tokens,
+            cache_read_tokens=body.usage.cache_read_input_tokens,
+            cache_write_tokens=body.usage.cache_creation_input_tokens,
+            cost_usd=entry.cost_usd,
+            cost_origin="" if entry.cost_usd is None else "claude_code",
+        )
     if isinstance(body.content, str):
         answer.texts.append(body.content)
         return
     for block in body.content or ():
-        if block.type == "tool_use" or (block.input is not NOTHING and block.name):
-            arguments = "{}" if block.input is NOTHING else text_of(block.input)
+        if block.type == "tool_use" or (block.input is not _NOTHING and block.name):
+            arguments = "{}" if block.input is _NOTHING else _text_of(block.input)
             answer.calls.append(
                 ToolCall(id=block.id or "", name=block.name or "", arguments=arguments)
             )
@@ -276,55 +348,45 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str)
             answer.texts.append(block.text)
 
 
-def _usage(answer: Answer, usage: _Usage, cost_usd: float | None) -> Usage:
-    return Usage(
-        key=answer.id,
-        model=answer.model,
-        at=answer.at,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_input_tokens,
-        cache_write_tokens=usage.cache_creation_input_tokens,
-        cost_usd=cost_usd,
-        cost_origin="claude_code" if cost_usd is not None else "",
-    )
-
-
 def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
     at = seconds(entry.timestamp)
-    texts = []
-    for index, block in enumerate(body.content if isinstance(body.content, list) else ()):
+    blocks = body.content if isinstance(body.content, list) else []
+    texts = [body.content] if isinstance(body.content, str) else []
+    for index, block in enumerate(blocks):
         if block.type == "tool_result":
             chain.add(
                 Message(
                     key=f"{key}#{index}" if index else key,
                     position=line.offset + index,
                     role="tool",
-                    text=result_text(block.content),
+                    text=""
+                    if block.content is _NOTHING
+                    else as_text(_decode_any(_text_of(block.content))),
                     tool_call_id=block.tool_use_id or "",
-                    recorded=recorded(entry.tool_use_result, is_error=block.is_error),
+                    recorded=_recorded(entry.tool_use_result, is_error=block.is_error),
                     at=at,
                     generation=chain.generation,
                 )
             )
         else:
             texts.append(block.text if block.text is not None else f"[{block.type}]")
-    if isinstance(body.content, str):
-        texts.append(body.content)
     if not texts:
         return
+    kind: MessageKind = "summary" if entry.is_compact_summary else "plain"
+    if kind == "plain" and (
+        entry.is_meta or all(text.lstrip().startswith(HARNESS_TEXTS) for text in texts)
+    ):
+        kind = "harness"
     message = Message(
-        key=f"{key}#text" if isinstance(body.content, list) and len(body.content) > 1 else key,
-        position=line.offset + (len(body.content) if isinstance(body.content, list) else 0),
+        key=f"{key}#text" if len(blocks) > 1 else key,
+        position=line.offset + len(blocks),
         role="user",
         text="\n".join(texts),
-        kind="summary" if entry.is_compact_summary else "plain",
+        kind=kind,
         at=at,
         generation=chain.generation,
     )
-    if message.kind == "plain" and (entry.is_meta or all(map(is_harness, texts))):
-        message = msgspec.structs.replace(message, kind="harness")
-    if message.kind == "plain":
+    if kind == "plain":
         chain.prompt(message, entry.uuid or "", entry.parent_uuid)
     else:
         chain.add(message)

@@ -1,21 +1,19 @@
 """Rollouts of the Codex CLI, in the bare form of its first versions and the wrapped form since.
-Each line that says something becomes one message. What the program repeats for its own screen,
-encrypted thoughts and the history that a compaction carries over are left out; a fork's copy of
-its parent stays, with the parent named.
+What the program repeats for its own screen and what a compaction carries over are left out.
 """
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from journeyman.logs.codex_output import EVENT_FLAGS, merged, peeled, told_by
-from journeyman.logs.lines import BadLine, Line, Lines
+from journeyman.logs.codex_output import TELLING_EVENTS, merged, peeled, told_by
+from journeyman.logs.fragments import Gathering
+from journeyman.logs.lines import FRAGMENT_MESSAGES, BadLine, Line, Lines, take_lines
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES
-from journeyman.logs.taking import take_lines
 from journeyman.logs.values import (
     as_json,
     as_text,
@@ -73,7 +71,7 @@ class CodexReader:
 
     def recognises(self, log: LogFile) -> bool:
         """The first line is a header in one of two forms; its lines are like no other's."""
-        if not log.is_text or not log.head.lstrip().startswith(b"{"):
+        if not log.is_object:
             return False
         if any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2]):
             return True
@@ -82,7 +80,10 @@ class CodexReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """The one session of the file, from where the last reading ended."""
-        known = _remembered(since)
+        known = None
+        if since is not None and since.reader == self.name:
+            with suppress(msgspec.ValidationError):
+                known = msgspec.convert(since.memory, _Known)
         lines = Lines(log, since if known is not None else None)
         return take_lines(
             self.name, lines, Any, lambda: _Rollout(log, known if lines.resumed else None)
@@ -104,86 +105,53 @@ class _Known(Struct):
     forked_at: float | None = None
 
 
-def _remembered(since: LogState | None) -> _Known | None:
-    if since is None or since.reader != CodexReader.name:
-        return None
-    try:
-        return msgspec.convert(since.memory, _Known)
-    except msgspec.ValidationError:
-        return None
-
-
 class _Rollout:
     """One session on its way from lines to fragments."""
 
     def __init__(self, log: LogFile, known: _Known | None) -> None:
         self.ready: list[LogEvent] = []
         self._log = log
-        self._replaces = known is None
+        self._gathered = Gathering(replaces=known is None)
         self.known = known or _Known()
         self._facts: dict[str, Any] = {}
-        self._messages: list[Message] = []
-        self._usage: list[Usage] = []
-        self._undone: list[tuple[int, int]] = []
 
     def memory(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self.known)
         return built
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
-        """All that is left."""
-        news = self._messages or self._usage or self._undone or self._facts
-        if self.known.session and (news or self._replaces):
-            yield self._fragment(read_bytes)
-
-    def _fragment(self, offset: int) -> Fragment:
-        """What was read since the last one."""
-        fragment = Fragment(
-            session=Session(
-                id=SessionId(self.known.session),
-                source=CodexReader.name,
-                log=self._log.name,
-                **self._facts,
-            ),
-            messages=tuple(self._messages),
-            usage=tuple(self._usage),
-            replaces=self._replaces,
-            undone=tuple(self._undone),
-            read_bytes=offset,
-        )
-        self._replaces = False
-        self._messages, self._usage, self._undone = [], [], []
-        return fragment
+        """What was read since the last fragment."""
+        if self.known.session:
+            id_, source, log = SessionId(self.known.session), CodexReader.name, self._log.name
+            session = Session(id=id_, source=source, log=log, **self._facts)
+            also_empty = bool(self._facts) or self._gathered.replaces
+            yield from self._gathered.fragments(session, read_bytes, also_empty=also_empty)
 
     def take(self, value: Any, line: Line) -> None:
         """One line. Raises BadLine."""
         if not isinstance(value, dict):
             raise BadLine(f"not a line of a rollout: {type(value).__name__}")
-        try:
-            if _is_wrapped(value):
-                self._take_wrapped(
-                    value["type"], value["payload"], seconds(value.get("timestamp")), line
-                )
-            elif _is_header(value):
-                self._name_session(value)
-            elif only_text(value.get("type")) in _WRAPPED:
-                raise BadLine(
-                    f"the payload is {type(value.get('payload')).__name__}, not an object"
-                )
-            elif "record_type" not in value and "payload" not in value:
-                self._settle_name()
-                self._take_item(value, None, line)
-        except RecursionError as error:
-            raise BadLine("nested too deeply to be read") from error
-        if line.whole and len(self._messages) + len(self._usage) >= FRAGMENT_MESSAGES:
-            self.ready.append(self._fragment(line.offset))
+        if _is_wrapped(value):
+            at = seconds(value.get("timestamp"))
+            self._take_wrapped(value["type"], value["payload"], at, line)
+        elif _is_header(value):
+            self._name_session(value)
+        elif only_text(value.get("type")) in _WRAPPED:
+            found = type(value.get("payload")).__name__
+            raise BadLine(f"the payload is {found}, not an object")
+        elif "record_type" not in value and "payload" not in value:
+            self.known.session = self.known.session or _id_of(self._log)
+            self._take_item(value, None, line)
+        gathered = len(self._gathered.messages) + len(self._gathered.usage)
+        if line.whole and gathered >= FRAGMENT_MESSAGES:
+            self.ready += self.close(line.offset)
 
     def _take_wrapped(
         self, kind: str, payload: dict[str, Any], at: float | None, line: Line
     ) -> None:
         if kind == "session_meta":
             self._name_session(payload)
-        self._settle_name()
+        self.known.session = self.known.session or _id_of(self._log)
         if at is not None:
             self._facts["ended_at"] = at
         if kind == "response_item":
@@ -206,9 +174,6 @@ class _Rollout:
             self._facts.update(_facts(meta))
             if "lineage" in self._facts:
                 self.known.forked_at = self._facts.get("started_at")
-
-    def _settle_name(self) -> None:
-        self.known.session = self.known.session or _id_of(self._log)
 
     def _take_item(self, item: dict[str, Any], at: float | None, line: Line) -> None:
         kind = only_text(item.get("type"))
@@ -257,7 +222,7 @@ class _Rollout:
         kind = only_text(event.get("type"))
         if kind == "token_count":
             self._take_usage(event.get("info"), at, line)
-        elif kind in EVENT_FLAGS:
+        elif kind in TELLING_EVENTS:
             call_id, told = only_text(event.get("call_id")), told_by(kind, event)
             if call_id and told is not None:
                 self.known.told[call_id] = told
@@ -266,7 +231,7 @@ class _Rollout:
         elif kind == "thread_rolled_back":
             turns = whole_number(event.get("num_turns")) or 0
             if taken_back := self.known.turns[-turns:] if turns > 0 else []:
-                self._undone.append((taken_back[0], line.offset))
+                self._gathered.undone.append((taken_back[0], line.offset))
                 self.known.turns = self.known.turns[: -len(taken_back)]
         elif kind == "turn_aborted":
             self._facts["end_reason"] = only_text(event.get("reason")) or "aborted"
@@ -283,10 +248,9 @@ class _Rollout:
             if totals == self.known.totals:
                 return
             self.known.totals = totals
-        prompt, cached = (
-            whole_number(last.get(f)) for f in ("input_tokens", "cached_input_tokens")
-        )
-        self._usage.append(
+        prompt = whole_number(last.get("input_tokens"))
+        cached = whole_number(last.get("cached_input_tokens"))
+        self._gathered.usage.append(
             Usage(
                 key=f"@{line.offset}",
                 model=self.known.model,
@@ -299,7 +263,7 @@ class _Rollout:
         )
 
     def _add(self, line: Line, at: float | None, *, role: Role, **fields: Any) -> None:
-        self._messages.append(
+        self._gathered.messages.append(
             Message(
                 key=f"@{line.offset}",
                 position=line.offset,
@@ -314,24 +278,21 @@ class _Rollout:
 
 def _call(item: dict[str, Any], kind: str, line: Line) -> ToolCall:
     given = only_text(item.get("call_id")) or only_text(item.get("id")) or f"call@{line.offset}"
-    name = only_text(item.get("namespace")) + only_text(item.get("name")) or kind.removesuffix(
-        "_call"
-    )
-    if "input" in item:
-        return ToolCall(id=given, name=name, arguments=as_json({"input": item["input"]}))
+    name = only_text(item.get("namespace")) + only_text(item.get("name"))
     arguments = item.get("arguments", item.get("action"))
+    if "input" in item:
+        arguments = {"input": item["input"]}
     return ToolCall(
-        id=given, name=name, arguments="{}" if arguments is None else as_json(arguments)
+        id=given,
+        name=name or kind.removesuffix("_call"),
+        arguments="{}" if arguments is None else as_json(arguments),
     )
 
 
 def _facts(meta: dict[str, Any]) -> dict[str, Any]:
     git = only_object(meta.get("git"))
-    details = {
-        key: meta[key]
-        for key in ("originator", "cli_version", "source", "model_provider")
-        if meta.get(key)
-    }
+    named = ("originator", "cli_version", "source", "model_provider")
+    details = {key: meta[key] for key in named if meta.get(key)}
     if commit := only_text(git.get("commit_hash")):
         details["commit"] = commit
     facts = {
@@ -348,21 +309,13 @@ def _facts(meta: dict[str, Any]) -> dict[str, Any]:
 
 def _lineage(meta: dict[str, Any]) -> Lineage | None:
     subagent = only_object(meta.get("source")).get("subagent")
-    if subagent is not None:
-        parent = _parent_of(subagent) or only_text(meta.get("parent_thread_id"))
-        if parent:
-            return Lineage(parent=SessionId(parent), kind="subagent")
+    spawn = only_object(only_object(subagent).get("thread_spawn"))
+    named = (only_text(one.get("parent_thread_id")) for one in (only_object(subagent), spawn, meta))
+    if subagent is not None and (parent := next(filter(None, named), "")):
+        return Lineage(parent=SessionId(parent), kind="subagent")
     if forked_from := only_text(meta.get("forked_from_id")):
         return Lineage(parent=SessionId(forked_from), kind="branch")
     return None
-
-
-def _parent_of(subagent: Any) -> str:
-    named = only_object(subagent)
-    for holder in (named, only_object(named.get("thread_spawn"))):
-        if parent := only_text(holder.get("parent_thread_id")):
-            return parent
-    return ""
 
 
 def _is_wrapped(value: Any) -> bool:

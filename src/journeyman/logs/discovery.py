@@ -3,59 +3,41 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from journeyman.logs.logfile import printable
 from journeyman.records.report import Place, Problem
 
-LOG_ENDINGS = (
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".db",
-    ".sqlite",
-    ".jsonl.gz",
-    ".json.gz",
-)
+LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".db", ".sqlite", ".jsonl.gz", ".json.gz")
 """In a folder, only files with these endings are looked at."""
 
 
-class _UsualPlace(NamedTuple):
-    """A recorder's home: single files by pattern, and folders that hold logs at any depth."""
-
-    source: str
-    variable: str
-    default: str
-    files: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-
-
-_USUAL_PLACES = (
-    _UsualPlace("hermes", "HERMES_HOME", ".hermes", files=("state.db", "profiles/*/state.db")),
-    _UsualPlace("claude_code", "CLAUDE_CONFIG_DIR", ".claude", folders=("projects",)),
-    _UsualPlace("codex", "CODEX_HOME", ".codex", folders=("sessions", "archived_sessions")),
+# A recorder's home: single files by pattern, and folders that hold logs at any depth.
+_USUAL_PLACES: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("hermes", "HERMES_HOME", ".hermes", ("state.db", "profiles/*/state.db"), ()),
+    ("claude_code", "CLAUDE_CONFIG_DIR", ".claude", (), ("projects",)),
+    ("codex", "CODEX_HOME", ".codex", (), ("sessions", "archived_sessions")),
 )
 
 
 def usual_places(environ: Mapping[str, str], user_home: Path) -> list[Place]:
     """The usual places for logs and what each holds."""
-    return [_look_at(place, environ, user_home) for place in _USUAL_PLACES]
-
-
-def _look_at(usual: _UsualPlace, environ: Mapping[str, str], user_home: Path) -> Place:
-    folder = Path(environ.get(usual.variable) or user_home / usual.default).expanduser()
-    problems: list[Problem] = []
-    logs = [path for pattern in usual.files for path in sorted(folder.glob(pattern))]
-    for name in usual.folders:
-        logs += [path for path in files_in(folder / name, problems) if path.suffix == ".jsonl"]
-    return Place(
-        source=usual.source,
-        folder=str(folder),
-        exists=folder.is_dir(),
-        logs=[str(path) for path in logs],
-        size_bytes=sum(path.stat().st_size for path in logs if path.exists()),
-        problems=problems,
-    )
+    places = []
+    for source, variable, default, files, folders in _USUAL_PLACES:
+        folder = Path(environ.get(variable) or user_home / default).expanduser()
+        problems: list[Problem] = []
+        logs = [path for pattern in files for path in sorted(folder.glob(pattern))]
+        for name in folders:
+            logs += [one for one in files_in(folder / name, problems) if one.suffix == ".jsonl"]
+        place = Place(
+            source=source,
+            folder=str(folder),
+            exists=folder.is_dir(),
+            logs=[str(path) for path in logs],
+            size_bytes=sum(path.stat().st_size for path in logs if path.exists()),
+            problems=problems,
+        )
+        places.append(place)
+    return places
 
 
 def files_in(folder: Path, problems: list[Problem]) -> Iterator[Path]:

@@ -1,26 +1,24 @@
 """From logs to wherever sessions are kept: each log in transactions that end where the log is
 whole, so that a kill at any moment leaves either all of a session's new part or none of it.
-
-The store is handed in; this room does not know it.
 """
 
 import logging
 import os
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Struct
 
 from journeyman.logs.discovery import files_in
-from journeyman.logs.logfile import LogFile, printable, same_file_name
+from journeyman.logs.logfile import LogFile, printable
 from journeyman.logs.repositories import Projects
-from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionChange, SessionId, Skip
+from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionId, Skip
 from journeyman.records.errors import (
     JourneymanError,
     LogUnreadable,
@@ -28,6 +26,7 @@ from journeyman.records.errors import (
     Unstorable,
     follows_interrupt,
 )
+from journeyman.records.fragment import Change
 from journeyman.records.report import (
     ImportReport,
     Place,
@@ -51,7 +50,7 @@ _LONGEST_AHEAD_BYTES = 8_000_000
 _LOGS_AHEAD = 8
 """What is read ahead is in memory until it is written."""
 
-_Parsed = Future[bytes | None] | None
+_Parsed = Future[list[LogEvent] | None] | None
 
 
 class SessionWriter(Protocol):
@@ -60,7 +59,7 @@ class SessionWriter(Protocol):
     def add(self, fragment: Fragment) -> None: ...
     def remember(self, log: str, state: LogState) -> None: ...
     def repository_folders(self) -> dict[str, str]: ...
-    def finish(self) -> list[SessionChange]: ...
+    def finish(self) -> dict[SessionId, Change]: ...
 
 
 class SessionKeeper(Protocol):
@@ -72,7 +71,7 @@ class SessionKeeper(Protocol):
     def writing(self, *, restores: bool = False) -> AbstractContextManager[SessionWriter]: ...
 
 
-class _Candidate(Struct, frozen=True):
+class _Candidate(NamedTuple):
     """A file to look at; `named` if somebody asked for just this one."""
 
     path: Path
@@ -80,6 +79,7 @@ class _Candidate(Struct, frozen=True):
     size: int
 
 
+@dataclass
 class Import:
     """One run over some logs; `run` it once, then take its report. `readers` loads the readers,
     which is done when there is something to read. `place` goes before the logs' names; `reread`
@@ -87,29 +87,20 @@ class Import:
     processes as there are `workers`; only this one writes.
     """
 
-    def __init__(
-        self,
-        readers: "Callable[[], Readers]",
-        keeper: SessionKeeper,
-        *,
-        source: str = "auto",
-        reread: bool = False,
-        place: str = "",
-        home: Path | None = None,
-        progress: Callable[[Progress], None] = lambda _: None,
-        workers: int = 1,
-    ) -> None:
-        self._readers = readers
-        self._keeper = keeper
-        self._workers = workers
+    readers: "Callable[[], Readers]"
+    keeper: SessionKeeper
+    source: str
+    reread: bool
+    place: str
+    home: Path | None
+    progress: Callable[[Progress], None]
+    workers: int
+
+    def __post_init__(self) -> None:
+        self._reader = None if self.source == "auto" else self.readers().named(self.source)
+        self._projects = Projects(home=self.home)
         self._stamps: dict[str, tuple[str, int, int]] = {}
-        self._source = source
-        self._reader = None if source == "auto" else readers().named(source)
-        self._reread = reread
-        self._place = place
-        self._progress = progress
-        self._projects = Projects(home=home)
-        self._changes: dict[str, Counter[str]] = {}
+        self._changes = defaultdict[str, Counter[str]](Counter)
         self._skipped: list[SkippedLine] = []
         self._skipped_lines = 0
         self._ignored: list[Problem] = []
@@ -124,18 +115,15 @@ class Import:
         started = time.monotonic()
         candidates = list(self._candidates(paths, named=named))
         total, before = sum(candidate.size for candidate in candidates), 0
-        self._stamps = {} if self._reread else self._keeper.log_stamps()
+        self._stamps = {} if self.reread else self.keeper.log_stamps()
         with closing(self._parsed(candidates)) as ones:
             for number, (candidate, parsed) in enumerate(ones):
 
                 def report(read_bytes: int, done: int = number, before: int = before) -> None:
-                    done_bytes = min(before + read_bytes, total)
-                    share = done_bytes / total if total else 1.0
-                    self._progress(
-                        Progress(
-                            done=done, total=len(candidates), done_bytes=done_bytes, share=share
-                        )
-                    )
+                    read = min(before + read_bytes, total)
+                    share = read / total if total else 1.0
+                    many = len(candidates)
+                    self.progress(Progress(done=done, total=many, done_bytes=read, share=share))
 
                 self._import_log(candidate, parsed, report)
                 before += candidate.size
@@ -155,10 +143,15 @@ class Import:
         for path in paths:
             is_folder = os.path.isdir(path)  # noqa: PTH112 - says no where pathlib raises
             for file in files_in(path, self._problems) if is_folder else [path]:
-                name = same_file_name(file)
+                name = str(file)
+                with suppress(ValueError):  # no path at all; reading it will say so
+                    name = os.path.realpath(file)
                 if name not in seen:
                     seen.add(name)
-                    yield _Candidate(Path(name), named and not is_folder, _size(file))
+                    size = 0
+                    with suppress(OSError, ValueError):  # reading it will say what is wrong
+                        size = file.stat().st_size
+                    yield _Candidate(Path(name), named and not is_folder, size)
 
     def _parsed(
         self, candidates: Sequence[_Candidate]
@@ -166,22 +159,22 @@ class Import:
         """The candidates in order. Logs that are new, and not so large that they should not be in
         memory whole, are read ahead by workers, if there are enough of them.
         """
-        new = [one for one in candidates if self._place + printable(one.path) not in self._stamps]
-        if self._workers == 1 or sum(one.size for one in new) < _WORTH_WORKERS_BYTES:
+        new = [one for one in candidates if self.place + printable(one.path) not in self._stamps]
+        if self.workers == 1 or sum(one.size for one in new) < _WORTH_WORKERS_BYTES:
             yield from ((one, None) for one in candidates)
             return
         # Loaded here, because mostly nothing is new.
-        from journeyman.logs.parsing import parse  # noqa: PLC0415
+        from journeyman.logs.registry import parse  # noqa: PLC0415
         from journeyman.worker_pool import WorkerPool  # noqa: PLC0415
 
         ahead = {one.path for one in new if one.size <= _LONGEST_AHEAD_BYTES}
         waiting: deque[tuple[_Candidate, _Parsed]] = deque()
-        pool = WorkerPool(self._workers)
+        pool = WorkerPool(self.workers)
         try:
             for one in candidates:
                 parsed = None
                 if one.path in ahead:
-                    parsed = pool.submit(parse, str(one.path), self._place, self._source)
+                    parsed = pool.submit(parse, str(one.path), self.place, self.source)
                 waiting.append((one, parsed))
                 if len(waiting) > _LOGS_AHEAD:
                     yield waiting.popleft()
@@ -194,58 +187,52 @@ class Import:
     ) -> None:
         path = printable(candidate.path)
         try:
-            log = LogFile(candidate.path, self._place)
-            if self._is_known(log):
+            log = LogFile(candidate.path, self.place)
+            # Read as it is now, by the reader that is asked for.
+            reader_before, *stamp = self._stamps.get(log.name, ("",))
+            if stamp == [log.size, log.mtime_ns] and self.source in ("auto", reader_before):
                 self._logs["unchanged"] += 1
-                self._count_unchanged(self._keeper.sessions_of_log(log.name), set())
+                self._count("unchanged", self.keeper.sessions_of_log(log.name).values())
                 return
-            if (events := _events(parsed)) is not None:
-                self._read_log(events, log, 0, report)
+            events: list[LogEvent] | None = None
+            with suppress(BrokenExecutor):  # the worker was killed: the log is read here
+                events = parsed.result() if parsed else None
+            if events is not None:
+                since = None
+                self._read_log(iter(events), log, report)
             else:
-                reader = self._readers().reader_for(log, self._problems, asked_for=self._reader)
-                since = None if self._reread else self._keeper.log_state(log.name)
+                reader = self.readers().reader_for(log, self._problems, asked_for=self._reader)
+                since = None if self.reread else self.keeper.log_state(log.name)
                 if since and since.reader != reader.name:
                     since = None
-                self._read_log(reader.read(log, since), log, since.offset if since else 0, report)
+                self._read_log(reader.read(log, since), log, report)
             self._logs["read"] += 1
-        except NotALog as error:
-            kept = self._problems if candidate.named else self._ignored
+            self._read_bytes += max(0, log.size - (since.offset if since else 0))
+        except (NotALog, LogUnreadable, Unstorable) as error:
+            ignored = isinstance(error, NotALog) and not candidate.named
+            kept = self._ignored if ignored else self._problems
             kept.append(Problem(path=path, reason=str(error)))
-        except (LogUnreadable, Unstorable) as error:
-            self._problems.append(Problem(path=path, reason=str(error)))
         except JourneymanError:
             raise
-        except OSError as error:
-            reason = f"{path} cannot be read: {error.strerror or error}."
-            self._problems.append(Problem(path=path, reason=reason))
         except Exception as error:
             if follows_interrupt(error):
                 raise KeyboardInterrupt from error
-            # A reader's mistake costs one log, not the import: the transaction was rolled back.
-            logger.exception("importing %s", path)
             reason = f"{path} could not be imported: {type(error).__name__}: {error}."
+            if isinstance(error, OSError):
+                reason = f"{path} cannot be read: {error.strerror or error}."
+            else:
+                # A reader's mistake costs one log, not the import: it was rolled back.
+                logger.exception("importing %s", path)
             self._problems.append(Problem(path=path, reason=reason))
 
-    def _is_known(self, log: LogFile) -> bool:
-        """Whether the log was read as it is now, by the reader that is asked for."""
-        stamp = self._stamps.get(log.name)
-        if stamp is None or stamp[1:] != (log.size, log.mtime_ns):
-            return False
-        return self._reader is None or self._reader.name == stamp[0]
-
     def _read_log(
-        self,
-        events: Iterator[LogEvent],
-        log: LogFile,
-        offset: int,
-        report: Callable[[int], None],
+        self, events: Iterator[LogEvent], log: LogFile, report: Callable[[int], None]
     ) -> None:
-        known = self._keeper.sessions_of_log(log.name)
-        touched: set[SessionId] = set()
+        known = self.keeper.sessions_of_log(log.name)
         event = next(events, None)
         while event is not None:
             facts: dict[SessionId, tuple[str, bool]] = {}
-            with self._keeper.writing(restores=self._reread) as writing:
+            with self.keeper.writing(restores=self.reread) as writing:
                 while event is not None and not isinstance(event, Mark):
                     self._take(event, writing, facts, printable(log.path), report)
                     event = next(events, None)
@@ -256,12 +243,10 @@ class Import:
                         state = msgspec.structs.replace(state, size=-1)
                     writing.remember(log.name, state)
                 changes = writing.finish()
-            for change in changes:
-                source, subagent = facts[change.session]
-                self._count(source, change.change, subagent=subagent)
-                touched.add(change.session)
-        self._count_unchanged(known, touched)
-        self._read_bytes += max(0, log.size - offset)
+            for session_id, change in changes.items():
+                self._count(change, [facts[session_id]])
+                known.pop(session_id, None)
+        self._count("unchanged", known.values())
 
     def _take(
         self,
@@ -282,20 +267,11 @@ class Import:
         elif isinstance(event, Skip):
             self._skipped_lines += 1
             if len(self._skipped) < _REPORTED_LINES:
-                skipped = SkippedLine(log=path, line=event.line, reason=event.reason)
-                self._skipped.append(skipped)
+                self._skipped.append(SkippedLine(log=path, line=event.line, reason=event.reason))
 
-    def _count(self, source: str, change: str, *, subagent: bool) -> None:
-        counts = self._changes.setdefault(source, Counter())
-        counts[change] += 1
-        counts["subagents"] += subagent
-
-    def _count_unchanged(
-        self, known: dict[SessionId, tuple[str, bool]], touched: set[SessionId]
-    ) -> None:
-        for session, (source, subagent) in known.items():
-            if session not in touched:
-                self._count(source, "unchanged", subagent=subagent)
+    def _count(self, change: str, sessions: Iterable[tuple[str, bool]]) -> None:
+        for source, is_subagent in sessions:
+            self._changes[source].update({change: 1, "subagents": int(is_subagent)})
 
     def _report(self, seconds: float) -> ImportReport:
         sources = {
@@ -313,25 +289,5 @@ class Import:
             skipped_lines=self._skipped_lines,
             skipped=self._skipped,
             ignored=self._ignored,
-            problems=self._problems + (self._readers().problems if self._logs["read"] else []),
+            problems=self._problems + (self.readers().problems if self._logs["read"] else []),
         )
-
-
-def _events(parsed: _Parsed) -> Iterator[LogEvent] | None:
-    """What a worker read; None where the log has to be read here."""
-    try:
-        packed = None if parsed is None else parsed.result()
-    except BrokenExecutor:  # the worker was killed
-        return None
-    if packed is None:
-        return None
-    from journeyman.logs.parsing import parsed_events  # noqa: PLC0415 - loads the readers
-
-    return parsed_events(packed)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except (OSError, ValueError):
-        return 0  # reading it will say what is wrong

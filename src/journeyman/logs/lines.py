@@ -1,30 +1,33 @@
-"""Line logs, read as a stream: one line in memory, broken lines reported, and read on later
-from where the last reading ended.
-
-A log that only grew is recognised by a digest of its first bytes and of the last ones before the
-remembered offset; when it does not match, the log was rewritten and is read from its start.
+"""Line logs, read as a stream: one line in memory, broken lines reported, and read on later. A log
+that only grew is recognised by a digest of its first bytes and of the last ones before the
+remembered offset; any other is read from its start.
 """
 
 import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from journeyman.logs.logfile import LogFile
-from journeyman.records import LogState, Skip
+from journeyman.records import LogEvent, LogState, Mark, Skip
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """A longer line is left out and reported: it is an embedded file, and reading it would cost
 more memory than everything else together."""
 
+FRAGMENT_MESSAGES = 256
+"""Messages a reader gathers before it hands them on: enough to write in one go, few enough that
+memory stays flat."""
+
 _DIGEST_BYTES = 4096
 _PART_BYTES = 1024 * 1024
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Line(NamedTuple):
@@ -68,8 +71,10 @@ class Lines:
     def __iter__(self) -> Iterator[Line | Skip]:
         with self._log.open() as file:
             since = self._since
-            if since is not None and not self._log.is_gzip and _goes_on(file, since):
-                self.resumed = True
+            if since is not None and since.offset and not self._log.is_gzip:
+                grew = since.offset <= file.seek(0, 2)
+                self.resumed = grew and _digest_before(file, since.offset) == since.digest
+            if since is not None and self.resumed:
                 self.offset, self.count = self._back_to or (since.offset, since.lines)
             file.seek(self.offset)
             try:
@@ -82,9 +87,8 @@ class Lines:
             length, whole = len(data), data.endswith(b"\n")
             number, offset = self.count + 1, self.offset
             too_long = length > self._longest and not whole
-            if too_long:
-                rest, whole = _length_of_rest(file)
-                length += rest
+            while not whole and too_long and (part := file.readline(_PART_BYTES)):
+                length, whole = length + len(part), part.endswith(b"\n")
             if whole:
                 self.offset += length
                 self.count += 1
@@ -98,23 +102,8 @@ class Lines:
         """The state to remember: the log was read as far as this."""
         with self._log.open() as file:
             digest = "" if self._log.is_gzip else _digest_before(file, self.offset)
-        return LogState(
-            reader=reader,
-            size=self._log.size,
-            mtime_ns=self._log.mtime_ns,
-            offset=self.offset,
-            lines=self.count,
-            digest=digest,
-            memory=memory or {},
-        )
-
-
-def _length_of_rest(file: BinaryIO) -> tuple[int, bool]:
-    """How many bytes of a line are still to come, and whether it has an end."""
-    length, part = 0, b""
-    while not part.endswith(b"\n") and (part := file.readline(_PART_BYTES)):
-        length += len(part)
-    return length, part.endswith(b"\n")
+        how_far = {"offset": self.offset, "lines": self.count, "digest": digest}
+        return self._log.state(reader, **how_far, memory=memory or {})
 
 
 def _digest_before(file: BinaryIO, offset: int) -> str:
@@ -126,40 +115,31 @@ def _digest_before(file: BinaryIO, offset: int) -> str:
     return f"{offset}:{digest.hexdigest()}"
 
 
-def _goes_on(file: BinaryIO, since: LogState) -> bool:
-    file.seek(0, 2)
-    return 0 < since.offset <= file.tell() and _digest_before(file, since.offset) == since.digest
-
-
 class LineDecoder(Generic[T]):
     """Decodes a line into one type, ignoring fields it does not know. Raises BadLine."""
 
     def __init__(self, shape: type[T] | Any) -> None:
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(shape, strict=False)
-        self._decode = self._decoder.decode
 
     def decode(self, line: Line) -> T:
         try:
-            return self._decode(line.data)
+            try:
+                return self._decoder.decode(line.data)
+            except msgspec.ValidationError:
+                raise
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                return self._decoder.decode(repaired_json(line.data))
         except msgspec.ValidationError as error:
             raise BadLine(f"not the expected shape: {error}") from error
         except RecursionError as error:
             raise BadLine("nested too deeply to be read") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return self._decode_leniently(line, error)
-
-    def _decode_leniently(self, line: Line, error: Exception) -> T:
-        try:
-            return self._decode(repaired_json(line.data))
-        except msgspec.ValidationError as wrong:
-            raise BadLine(f"not the expected shape: {wrong}") from error
-        except (ValueError, RecursionError) as wrong:
+        except ValueError as error:
+            reason = f"not valid JSON: {error}"
             if not line.whole:
-                raise BadLine("the line is cut off; it is read when it is complete") from error
-            if isinstance(wrong, UnicodeDecodeError):
-                reason = f"not valid UTF-8: {wrong.reason} at byte {wrong.start}"
-                raise BadLine(reason) from error
-            raise BadLine(f"not valid JSON: {wrong}") from error
+                reason = "the line is cut off; it is read when it is complete"
+            elif isinstance(error, UnicodeDecodeError):
+                reason = f"not valid UTF-8: {error.reason} at byte {error.start}"
+            raise BadLine(reason) from error
 
 
 def repaired_json(data: bytes | str) -> bytes:
@@ -171,3 +151,48 @@ def repaired_json(data: bytes | str) -> bytes:
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     value = json.loads(text, parse_constant=lambda _: None)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+class Taker(Protocol[T_contra]):
+    """Whoever takes lines in. What is complete is put into `ready`, to be handed on; `take` raises
+    BadLine; `memory` is what a later reading of the rest has to know; `close` gives what is left
+    after the last line.
+    """
+
+    ready: list[LogEvent]
+
+    def take(self, value: T_contra, line: Line) -> None: ...
+    def memory(self) -> dict[str, Any]: ...
+    def close(self, read_bytes: int) -> Iterable[LogEvent]: ...
+
+
+def take_lines(
+    reader: str, lines: Lines, shape: type[T] | Any, begin: Callable[[], Taker[T]]
+) -> Iterator[LogEvent]:
+    """Read a log to its end. `begin` makes the taker once it is known whether the log is read on
+    or from its start.
+    """
+    decoder: LineDecoder[T] = LineDecoder(shape)
+    taker: Taker[T] | None = None
+    settled: dict[str, Any] | None = None
+    for line in lines:
+        taker = taker or begin()
+        if isinstance(line, Skip):
+            yield line
+            continue
+        if not line.whole:
+            # It is read again when it is complete, so it must leave no trace in the memory.
+            settled = taker.memory()
+        try:
+            taker.take(decoder.decode(line), line)
+        except BadLine as reason:
+            yield Skip(line=line.number, reason=str(reason))
+        except RecursionError:
+            yield Skip(line=line.number, reason="nested too deeply to be read")
+        if taker.ready:
+            yield from taker.ready
+            taker.ready = []
+    taker = taker or begin()
+    memory = settled or taker.memory()
+    yield from taker.close(lines.offset)
+    yield Mark(state=lines.state(reader, memory=memory))

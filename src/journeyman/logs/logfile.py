@@ -1,12 +1,9 @@
-"""A file that may be a log: its first bytes, its size and age, and how to open it.
-
-Readers decide from `head`, `first_lines` and `keys` whether they know it, so that recognising
-costs one small read however many readers there are.
+"""A file that may be a log: its first bytes, by which readers decide whether they know it, its size
+and age, and how to open it.
 """
 
 import gzip
 import io
-import os
 import zlib
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
+from journeyman.records import LogState
 from journeyman.records.errors import LogUnreadable
 
 HEAD_BYTES = 256 * 1024
@@ -21,8 +19,6 @@ _BUFFER_BYTES = 4096
 _LONGEST_PREFIX = 1000
 LONGEST_HEAD_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SQLITE_MAGIC = b"SQLite format 3\x00"
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class LogFile:
@@ -65,16 +61,17 @@ class LogFile:
     @cached_property
     def is_gzip(self) -> bool:
         with self.path.open("rb") as file:
-            return file.read(2) == _GZIP_MAGIC
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self.head.startswith(_SQLITE_MAGIC)
+            return file.read(2) == b"\x1f\x8b"
 
     @property
     def is_text(self) -> bool:
         """Whether the first bytes could be text at all."""
         return b"\x00" not in self.head
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the first bytes could be those of a JSON object."""
+        return self.is_text and self.head.lstrip().startswith(b"{")
 
     def open(self) -> BinaryIO:
         """The content as bytes, unpacked if the file is compressed."""
@@ -128,6 +125,10 @@ class LogFile:
             return named_so and lines[0].strip() not in (b"{", b"[")
         return named_so or (len(self.first_lines) > 1 and isinstance(first, dict | list))
 
+    def state(self, reader: str, **how_far: Any) -> LogState:
+        """The state of a log that was read: to its end, unless it says how far."""
+        return LogState(reader=reader, size=self.size, mtime_ns=self.mtime_ns, **how_far)
+
     def stem(self) -> str:
         """The file's name without the endings that only say its format."""
         name = self.path.name
@@ -139,11 +140,3 @@ class LogFile:
 def printable(path: Path | str) -> str:
     """A path as text that can be stored and shown: bytes that are no text are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
-
-
-def same_file_name(path: Path) -> str:
-    """The path in the one spelling under which a log is remembered."""
-    try:
-        return os.path.realpath(path)
-    except ValueError:
-        return str(path)  # no path at all; reading it will say so

@@ -1,22 +1,22 @@
 """Trajectories of mini-swe-agent (`*.traj.json`). In its text protocol a command is a fenced block
-in the answer and its result is the next user message; both are made a call and its result here.
-Later versions use real tool calls. A submitted patch is not a judged one, so no outcome is
-given; runs through the Responses API are not understood and are reported message by message.
+in the answer and its result is the next user message; both are made a call and its result here. A
+submitted patch is not a judged one, so no outcome is given.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 from typing import Any
 
 import msgspec
 
-from journeyman.logs import documents
-from journeyman.logs.chat import BadMessage, ChatReading, usage_of
-from journeyman.logs.fragments import in_fragments
+from journeyman.logs.chat import ChatReading, read_each, usage_of
+from journeyman.logs.fragments import document_fields, document_items, in_fragments
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.values import (
     as_json,
     as_text,
+    json_value,
     only_object,
     only_text,
     path_id,
@@ -72,19 +72,17 @@ class MiniSweAgentReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         """The one session of the file, which is written anew after every step."""
-        facts = documents.fields(log, without=("messages",))
-        info = only_object(facts.get("info"))
-        session = _session(self.name, log, facts, info)
+        session = _session(self.name, log)
         reading = _Trajectory(session.model, session.end_reason)
-        yield from in_fragments(session, reading.parts(documents.items(log, "messages.item")))
-        yield Mark(state=documents.read_whole(log, self.name))
+        values = _with_next(document_items(log, "messages.item"))
+        yield from in_fragments(session, read_each(values, reading.take))
+        yield Mark(state=log.state(self.name))
 
 
-def _session(source: str, log: LogFile, facts: dict[str, Any], info: dict[str, Any]) -> Session:
-    config = only_object(info.get("config"))
-    stats = only_object(info.get("model_stats"))
-    instance = only_text(facts.get("instance_id"))
-    part = "" if instance in ("", log.stem()) else instance
+def _session(source: str, log: LogFile) -> Session:
+    facts = document_fields(log, without=("messages",))
+    info, instance = only_object(facts.get("info")), only_text(facts.get("instance_id"))
+    config, stats = only_object(info.get("config")), only_object(info.get("model_stats"))
     details = {
         "instance_id": instance,
         "instance_cost": stats.get("instance_cost"),
@@ -93,7 +91,7 @@ def _session(source: str, log: LogFile, facts: dict[str, Any], info: dict[str, A
         "trajectory_format": facts.get("trajectory_format"),
     }
     return Session(
-        id=SessionId(path_id(log, part)),
+        id=SessionId(path_id(log, "" if instance == log.stem() else instance)),
         source=source,
         title=instance,
         cwd=only_text(only_object(config.get("environment")).get("cwd")),
@@ -116,129 +114,93 @@ class _Trajectory:
         self._chat = ChatReading()
         self._open: list[ToolCall] = []
 
-    def parts(self, values: Iterable[Any]) -> Iterator[Message | Usage | Skip]:
-        for index, (raw, following) in enumerate(_with_next(values)):
-            if isinstance(raw, Skip):
-                yield raw
-                continue
-            try:
-                message = self._message(raw, following, index)
-            except BadMessage as error:
-                yield Skip(line=0, reason=f"message {index + 1}: {error}")
-                continue
-            if message is None:
-                continue
-            yield message
-            if message.role == "assistant" and (usage := self._usage(raw, index, message)):
-                yield usage
-
-    def _message(self, raw: Any, following: Any, index: int) -> Message | None:
-        last = following is None
+    def take(self, pair: tuple[Any, Any], index: int, _: int) -> list[Message | Usage]:
+        """A message, given with the one after it, and what it used."""
+        raw, following = pair
         if isinstance(raw, dict) and raw.get("role") == "exit":
             raw = {**raw, "role": "user"}
         message = self._chat.read(raw, str(index), index)[-1]
         extra = only_object(raw.get("extra"))
-        message = msgspec.structs.replace(
-            message, position=index, at=seconds(extra.get("timestamp")) or message.at
-        )
+        at = seconds(extra.get("timestamp")) or message.at
+        message = msgspec.structs.replace(message, position=index, at=at)
         if message.role == "assistant":
-            return self._answer(raw, message, following, index)
+            message = self._answer(message, extra, following, index)
+            spent = only_object(only_object(extra.get("response")).get("usage"))
+            cost = extra.get("cost") if spent.get("cost") is None else spent["cost"]
+            model, at = message.model, message.at
+            usage = usage_of(spent, f"usage-{index}", model=model, at=at, cost=cost)
+            return [message, usage] if usage else [message]
         if message.role == "tool":
             self._open = [call for call in self._open if call.id != message.tool_call_id]
-            return _result(message, message.tool_call_id, extra)
+            return [_result(message, message.tool_call_id, extra)]
         if message.role == "user":
-            return self._observation(message, extra, last=last)
-        return message
+            return self._observation(message, extra, last=following is None)
+        return [message]
 
-    def _answer(self, raw: dict[str, Any], message: Message, following: Any, index: int) -> Message:
+    def _answer(
+        self, message: Message, extra: dict[str, Any], following: Any, index: int
+    ) -> Message:
         calls = message.tool_calls
-        if not calls and not _refused(following):
+        next_text = as_text(only_object(following).get("content"))
+        next_extra = only_object(only_object(following).get("extra"))
+        if not calls and not _is_refusal(next_text, next_extra):
+            ran = _is_observation(next_text, next_extra)
+            commands = map(
+                as_json, ({"command": one} for one in _commands(message, extra, ran=ran))
+            )
             calls = tuple(
-                ToolCall(
-                    id=f"call-{index}-{number}",
-                    name="bash",
-                    arguments=as_json({"command": command}),
-                )
-                for number, command in enumerate(_commands(raw, message.text, following))
+                ToolCall(id=f"call-{index}-{number}", name="bash", arguments=arguments)
+                for number, arguments in enumerate(commands)
             )
         self._open = list(calls)
-        response = only_object(only_object(raw.get("extra")).get("response"))
+        response = only_object(extra.get("response"))
+        choices = response.get("choices")
+        first = only_object(choices[0] if isinstance(choices, list) and choices else None)
+        said = only_object(first.get("message"))
+        thoughts = only_text(said.get("reasoning_content")) or only_text(said.get("reasoning"))
         return msgspec.structs.replace(
             message,
             tool_calls=calls,
-            reasoning=message.reasoning or _thoughts(response),
+            reasoning=message.reasoning or thoughts,
             model=only_text(response.get("model")) or self._model,
             at=message.at or seconds(response.get("created")),
         )
 
     def _observation(
         self, message: Message, extra: dict[str, Any], *, last: bool
-    ) -> Message | None:
-        if _is_refusal(message.text, extra):
-            return msgspec.structs.replace(message, kind="harness")
-        call = self._answered_call(message, extra, last=last)
+    ) -> list[Message | Usage]:
+        """A user message: the result of a call, if it answers one that is open."""
+        refused, call = _is_refusal(message.text, extra), None
+        if self._open and not refused:
+            if last and "Submitted" in (self._end_reason, extra.get("exit_status")):
+                submits = (one for one in self._open if any(w in one.arguments for w in _SUBMIT))
+                call = next(submits, self._open[-1])
+            elif _is_observation(message.text, extra):
+                call = self._open[0]
         if call is not None:
             self._open.remove(call)
-            return _result(message, call.id, extra)
-        if last and self._end_reason:
-            return msgspec.structs.replace(message, kind="harness") if message.text else None
-        return message
-
-    def _answered_call(
-        self, message: Message, extra: dict[str, Any], *, last: bool
-    ) -> ToolCall | None:
-        """The call that a user message answers, if it answers one."""
-        if not self._open:
-            return None
-        submitted = last and "Submitted" in (self._end_reason, extra.get("exit_status"))
-        if submitted:
-            for call in self._open:
-                if any(word in call.arguments for word in _SUBMIT):
-                    return call
-            return self._open[-1]
-        return self._open[0] if _is_observation(message.text, extra) else None
-
-    def _usage(self, raw: dict[str, Any], index: int, message: Message) -> Usage | None:
-        extra = only_object(raw.get("extra"))
-        spent = only_object(only_object(extra.get("response")).get("usage"))
-        cost = spent.get("cost")
-        return usage_of(
-            spent,
-            f"usage-{index}",
-            model=message.model,
-            at=message.at,
-            cost=extra.get("cost") if cost is None else cost,
-        )
+            return [_result(message, call.id, extra)]
+        if refused or (last and self._end_reason and message.text):
+            return [msgspec.structs.replace(message, kind="harness")]
+        return [] if last and self._end_reason else [message]
 
 
-def _with_next(values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    held: list[Any] = []
-    for value in values:
-        if held:
-            yield held.pop(), value
-        held.append(value)
-    for value in held:
-        yield value, None
+def _with_next(values: Iterable[Any]) -> Iterator[Any]:
+    """Each value with the one after it; what was skipped stands for itself."""
+    for one, following in pairwise(chain(values, [None])):
+        yield one if isinstance(one, Skip) else (one, following)
 
 
-def _commands(raw: dict[str, Any], text: str, following: Any) -> list[str]:
+def _commands(message: Message, extra: dict[str, Any], *, ran: bool) -> list[str]:
     """What the program took from an answer: as it recorded it, else the fenced block. With more
-    than one block it takes none, unless a result shows that it did.
+    than one block it takes none, unless a result shows that it `ran` one.
     """
-    actions = only_object(raw.get("extra")).get("actions")
+    actions = extra.get("actions")
     if isinstance(actions, list):
         taken = (only_object(action).get("command") for action in actions)
         return [command for command in taken if isinstance(command, str)]
-    blocks = [block.strip() for block in _COMMAND.findall(text)]
-    extra = only_object(only_object(following).get("extra"))
-    if len(blocks) == 1 or _is_observation(as_text(only_object(following).get("content")), extra):
-        return blocks[:1]
-    return []
-
-
-def _refused(following: Any) -> bool:
-    extra = only_object(only_object(following).get("extra"))
-    return _is_refusal(as_text(only_object(following).get("content")), extra)
+    blocks = [block.strip() for block in _COMMAND.findall(message.text)]
+    return blocks[:1] if len(blocks) == 1 or ran else []
 
 
 def _is_refusal(text: str, extra: dict[str, Any]) -> bool:
@@ -273,33 +235,13 @@ def _result(message: Message, call_id: str, extra: dict[str, Any]) -> Message:
 def _peeled(text: str) -> tuple[str, int | None, dict[str, str | int | float | bool]]:
     """A result without its wrapping, its return code, and the exception it was reported with."""
     if found := _OBSERVATION.match(text):
-        body = found["body"]
-        output = _OUTPUT.match(body)
-        body = output[1] if output else body
-        if found["exception"]:
-            return (
-                f"{found['exception']}\n{body}",
-                int(found["code"]),
-                {"exception": found["exception"]},
-            )
-        return body, int(found["code"]), {}
-    if text.startswith("{"):
-        try:
-            value = msgspec.json.decode(text)
-        except (ValueError, RecursionError):
-            return text, None, {}
-        if isinstance(value, dict) and "returncode" in value:
-            output = value.get("output")
-            return (
-                output if isinstance(output, str) else text,
-                whole_number(value["returncode"]),
-                {},
-            )
+        output = _OUTPUT.match(found["body"])
+        body, code = output[1] if output else found["body"], int(found["code"])
+        if raised := found["exception"]:
+            return f"{raised}\n{body}", code, {"exception": raised}
+        return body, code, {}
+    value = json_value(text) if text.startswith("{") else None
+    if isinstance(value, dict) and "returncode" in value:
+        output = value.get("output")
+        return output if isinstance(output, str) else text, whole_number(value["returncode"]), {}
     return text, None, {}
-
-
-def _thoughts(response: dict[str, Any]) -> str:
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    answer = only_object(only_object(first).get("message"))
-    return only_text(answer.get("reasoning_content")) or only_text(answer.get("reasoning"))

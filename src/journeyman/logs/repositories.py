@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from journeyman.records import Session
 from journeyman.records.project import (
@@ -49,7 +48,10 @@ class Projects:
         if session.project or not folder:
             return session.project
         if folder not in self._found:
-            self._found[folder] = self._on_this_machine(folder)
+            # A worktree is often deleted when its work is done; the repository is still there.
+            places = dict.fromkeys((folder, repository_folder(folder)))
+            found = (_in_repository(place, self._home) for place in places)
+            self._found[folder] = next(filter(None, found), "")
         if self._found[folder]:
             return self._found[folder]
         if self._repositories is None:
@@ -59,11 +61,6 @@ class Projects:
         if session.git_branch:
             self._repositories[repository] = project
         return project
-
-    def _on_this_machine(self, folder: str) -> str:
-        # A worktree is often deleted when its work is done; the repository is still there.
-        places = dict.fromkeys((folder, repository_folder(folder)))
-        return next(filter(None, (_in_repository(place, self._home) for place in places)), "")
 
 
 def _project_above(folder: str, repositories: Mapping[str, str]) -> str:
@@ -77,39 +74,35 @@ def _project_above(folder: str, repositories: Mapping[str, str]) -> str:
     return ""
 
 
-class _Repository(NamedTuple):
-    """A repository: the folder of its main checkout, and where git keeps its files."""
-
-    root: Path
-    files: Path
-
-
 def _in_repository(folder: str, home: Path) -> str:
     """The project of an existing folder inside a repository, or nothing."""
     try:
         path = Path(folder)
         if not path.is_absolute() or not path.is_dir():
             return ""
-        repository = _repository(path.resolve())
-        if repository is None:
+        if (found := _repository(path.resolve())) is None:
             return ""
-        project = remote_project(_origin(repository.files))
-        return project or _with_tilde(repository.root, home.resolve())
+        root, files = found
+        home = home.resolve()
+        if not (project := remote_project(_origin(files))) and root.is_relative_to(home):
+            return (Path("~") / root.relative_to(home)).as_posix()
+        return project or root.as_posix()
     except (OSError, ValueError, RuntimeError):  # not to be read, no path, a loop of links
         return ""
 
 
-def _repository(folder: Path) -> _Repository | None:
+def _repository(folder: Path) -> tuple[Path, Path] | None:
+    """The folder of a repository's main checkout, and where git keeps its files."""
     for place in (folder, *folder.parents):
         git = place / ".git"
         if git.is_dir() and (git / "HEAD").is_file():
-            return _Repository(place, git)
+            return place, git
         if git.is_file():
             return _linked(place, _read(git))
     return None
 
 
-def _linked(place: Path, content: str) -> _Repository | None:
+def _linked(place: Path, content: str) -> tuple[Path, Path] | None:
     """The repository that a `.git` file points to: that of a worktree or a submodule."""
     word, _, target = content.strip().partition(":")
     if word != "gitdir":
@@ -120,9 +113,9 @@ def _linked(place: Path, content: str) -> _Repository | None:
     elif files.parent.name == "worktrees":
         main = files.parent.parent  # of a repository that was moved or deleted
     else:
-        return _Repository(place, files)
+        return place, files
     is_bare = not main.name.startswith(".")
-    return _Repository(main.with_suffix("") if is_bare else main.parent, main)
+    return main.with_suffix("") if is_bare else main.parent, main
 
 
 def _origin(files: Path) -> str:
@@ -141,9 +134,3 @@ def _read(path: Path) -> str:
         return ""
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.read(_LONGEST_FILE)
-
-
-def _with_tilde(path: Path, home: Path) -> str:
-    if path != home and home not in path.parents:
-        return path.as_posix()
-    return (Path("~") / path.relative_to(home)).as_posix()

@@ -1,30 +1,26 @@
 """Trajectories in the ShareGPT form that Hermes writes for training: `conversations` of `from` and
-`value`, with thoughts, calls and results as tagged text inside the values. The tags are taken
-apart here; which program wrote the file is not guessed, and `completed` says how a run ended,
-not whether it was right.
+`value`, with thoughts, calls and results as tagged text inside the values. `completed` says how a
+run ended, not whether it was right.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
-import msgspec
-
-from journeyman.logs import documents
-from journeyman.logs.chat import BadMessage, ChatReading
-from journeyman.logs.fragments import SessionNames, in_fragments, read_session_lines
+from journeyman.logs.chat import BadMessage, ChatReading, read_each
+from journeyman.logs.fragments import Part, read_session_lines, read_session_list
+from journeyman.logs.lines import BadLine
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import as_json, only_object, only_text, seconds, session_id
+from journeyman.logs.values import as_json, json_value, only_object, only_text, seconds, session_id
 from journeyman.records import (
-    Fragment,
     LogEvent,
     LogState,
-    Mark,
     Message,
     Role,
     Session,
     SessionId,
-    Skip,
     ToolCall,
 )
 
@@ -38,14 +34,9 @@ _ROLES: dict[str, Role] = {
 }
 _THOUGHTS = re.compile(r"\A\s*<think>\s*(.*?)\s*</think>\s*", re.DOTALL)
 _END_REASONS = {True: "completed", False: "incomplete"}
-_ENDS_TRIED = 50
+_decode_first = json.JSONDecoder().raw_decode
 _DETAILS = (
-    "prompt_index",
-    "partial",
-    "api_calls",
-    "toolsets_used",
-    "tool_stats",
-    "tool_error_counts",
+    *("prompt_index", "partial", "api_calls", "toolsets_used", "tool_stats", "tool_error_counts"),
     "metadata",
 )
 
@@ -67,46 +58,25 @@ class ShareGPTReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Line by line from where the last reading ended; a document as a whole."""
-
-        def read(
-            value: Any, number: int, names: SessionNames, offset: int
-        ) -> Iterator[Fragment | Skip]:
-            return self._conversation(log, value, number, names, line=number, offset=offset)
-
+        read = partial(self._conversation, log)
         if log.is_jsonl:
             yield from read_session_lines(log, since, self.name, read)
-            return
-        names = SessionNames()
-        if log.head.lstrip().startswith(b"{"):
-            whole = documents.fields(log, without=())
-            yield from self._conversation(log, whole, 0, names)
         else:
-            for number, value in enumerate(documents.items(log, "item"), 1):
-                if isinstance(value, Skip):
-                    yield value
-                else:
-                    yield from self._conversation(log, value, number, names)
-        yield Mark(state=documents.read_whole(log, self.name))
+            prefix = "" if log.is_object else "item"
+            yield from read_session_list(log, self.name, prefix, read)
 
     def _conversation(
-        self,
-        log: LogFile,
-        value: Any,
-        number: int,
-        names: SessionNames,
-        *,
-        line: int = 0,
-        offset: int = 0,
-    ) -> Iterator[Fragment | Skip]:
+        self, log: LogFile, value: Any, number: int
+    ) -> tuple[Session, Iterable[Part]]:
         if not _is_conversation(value):
-            yield Skip(line=line, reason=f"number {number} has no conversation")
-            return
-        wanted = session_id(log, only_text(value.get("id")), str(number or ""))
-        given, notes = names.give(wanted, line)
-        yield from notes
-        session = _session(self.name, log, value, given)
-        parts = _parts(value["conversations"], session.model, line)
-        yield from in_fragments(session, parts, read_bytes=offset)
+            raise BadLine(f"number {number} has no conversation")
+        session = _session(self.name, log, value, number)
+        chat = ChatReading()
+        return session, read_each(
+            value["conversations"],
+            lambda turn, index, position: _turn(chat, turn, index, position, session.model),
+            what="turn",
+        )
 
 
 def _is_conversation(value: Any) -> bool:
@@ -116,11 +86,11 @@ def _is_conversation(value: Any) -> bool:
     )
 
 
-def _session(source: str, log: LogFile, value: dict[str, Any], given: SessionId) -> Session:
+def _session(source: str, log: LogFile, value: dict[str, Any], number: int) -> Session:
     facts = {**only_object(value.get("metadata")), **value}
     completed = value.get("completed")
     return Session(
-        id=given,
+        id=SessionId(session_id(log, only_text(value.get("id")), str(number or ""))),
         source=source,
         model=only_text(facts.get("model")),
         # The program stamps a trajectory when it saves it, after the last turn.
@@ -129,19 +99,6 @@ def _session(source: str, log: LogFile, value: dict[str, Any], given: SessionId)
         log=log.name,
         details={key: value[key] for key in _DETAILS if value.get(key) is not None},
     )
-
-
-def _parts(turns: list[Any], model: str, line: int) -> Iterator[Message | Skip]:
-    chat = ChatReading()
-    position = 0
-    for index, turn in enumerate(turns):
-        try:
-            messages = _turn(chat, turn, index, position, model)
-        except BadMessage as error:
-            yield Skip(line=line, reason=f"turn {index + 1}: {error}")
-            continue
-        position += len(messages)
-        yield from messages
 
 
 def _turn(chat: ChatReading, turn: Any, index: int, position: int, model: str) -> list[Message]:
@@ -164,7 +121,7 @@ def _answer(chat: ChatReading, value: str, index: int, position: int, model: str
     rest = value[thoughts.end() :] if thoughts else value
     tagged, text = _tagged(rest, "tool_call")
     # Results follow their answer at once: what is open now was never answered.
-    chat.forget_open()
+    chat.waiting.clear()
     calls = tuple(
         chat.asked(_call(raw, call, f"call-{index}-{number}"))
         for number, (raw, call) in enumerate(tagged)
@@ -198,51 +155,38 @@ def _results(chat: ChatReading, value: str, index: int, position: int) -> Iterat
         fields = response if isinstance(response, dict) and "content" in response else {}
         name = only_text(fields.get("name"))
         content = fields.get("content", raw)
+        given = only_text(fields.get("tool_call_id"))
+        # Results carry ids that the calls before them do not have: then order decides.
+        known = any(given == call_id for call_id, _ in chat.waiting)
         yield Message(
             key=f"{index}.{number}" if len(tagged) > 1 else str(index),
             position=position + number,
             role="tool",
             text="" if content is None else as_json(content),
-            tool_call_id=_answered(chat, fields.get("tool_call_id"), name),
+            tool_call_id=chat.answered(given if known else "", name) or given,
             tool_name=name,
         )
 
 
-def _answered(chat: ChatReading, given: Any, name: str) -> str:
-    """Results carry ids that the calls before them do not have: then order decides."""
-    if isinstance(given, str) and any(given == call_id for call_id, _ in chat.waiting):
-        return chat.answered(given, name)
-    return chat.answered("", name) or (given if isinstance(given, str) else "")
-
-
 def _tagged(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
     """What stands between the tags, as text and as JSON (None if it is none), and the text around
-    them. A closing tag inside a JSON string is no end: the first end that makes JSON is taken.
+    them. A closing tag inside a JSON string is no end.
     """
     start, end = f"<{tag}>", f"</{tag}>"
     found: list[tuple[str, Any]] = []
-    around = []
-    while start in text:
-        before, _, text = text.partition(start)
+    before, opened, text = text.partition(start)
+    around = [before]
+    while opened:
+        try:
+            length = _decode_first(text.lstrip())[1] + len(text) - len(text.lstrip())
+        except (ValueError, RecursionError):
+            length = 0
+        inside, _, after = text[length:].partition(end)
+        if inside.strip():  # not JSON alone
+            inside, _, after = text.partition(end)
+            length = 0
+        raw = text[:length].strip() or inside.strip()
+        found.append((raw, json_value(raw)))
+        before, opened, text = after.partition(start)
         around.append(before)
-        at = first = text.find(end)
-        value = None
-        for _ in range(_ENDS_TRIED):
-            if at < 0 or (value := _json(text[:at])) is not None:
-                break
-            at = text.find(end, at + 1)
-        at = first if value is None else at
-        raw = text if at < 0 else text[:at]
-        if at < 0:
-            value = _json(raw)
-        found.append((raw.strip(), value))
-        text = "" if at < 0 else text[at + len(end) :]
-    around.append(text)
     return found, "\n".join(part.strip() for part in around if part.strip())
-
-
-def _json(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None

@@ -1,28 +1,18 @@
 """Results of the tau-bench and tau2-bench benchmarks: conversations of an agent with a simulated
-user, each with a reward. Agents that write their actions as text (the ReAct strategy of
-tau-bench) keep them as text; the tasks' expected actions and the checks behind a reward are left
-out.
+user, each with a reward. Agents that write their actions as text keep them as text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from textwrap import shorten
 from typing import Any
 
-from journeyman.logs import documents
-from journeyman.logs.chat import BadMessage, ChatReading, seconds_of, usage_of
-from journeyman.logs.fragments import SessionNames, in_fragments
+from journeyman.logs.chat import ChatReading, read_each, seconds_of, usage_of
+from journeyman.logs.fragments import Part, document_fields, read_session_list
+from journeyman.logs.lines import BadLine
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import first_line, only_object, only_text, path_id, seconds, session_id
-from journeyman.records import (
-    Fragment,
-    LogEvent,
-    LogState,
-    Mark,
-    Message,
-    Session,
-    SessionId,
-    Skip,
-    Usage,
-)
+from journeyman.logs.values import only_object, only_text, path_id, seconds, session_id
+from journeyman.records import LogEvent, LogState, Message, Session, SessionId, Usage
 
 
 class TauBenchReader:
@@ -37,48 +27,29 @@ class TauBenchReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         """All runs; the file is written anew by every benchmark."""
-        names = SessionNames()
-        for number, run in enumerate(documents.items(log, "item"), 1):
-            if isinstance(run, Skip):
-                yield run
-            elif not isinstance(run, dict) or not _list(run.get("traj")):
-                yield Skip(line=0, reason=f"run {number} has no trajectory{_error(run)}")
-            else:
-                yield from self._run(log, run, names)
-        yield Mark(state=documents.read_whole(log, self.name))
+        return read_session_list(log, self.name, "item", partial(self._run, log))
 
-    def _run(
-        self, log: LogFile, run: dict[str, Any], names: SessionNames
-    ) -> Iterator[Fragment | Skip]:
+    def _run(self, log: LogFile, run: Any, number: int) -> tuple[Session, Iterable[Part]]:
+        turns = _list(run, "traj", f"run {number} has no trajectory")
         task, trial = run.get("task_id"), run.get("trial")
-        given, notes = names.give(path_id(log, f"task{task}-trial{trial}"))
-        yield from notes
         info = only_object(run.get("info"))
-        instruction = first_line(only_text(only_object(info.get("task")).get("instruction")), 80)
-        outcome = _reward(run.get("reward"))
+        wanted = only_text(only_object(info.get("task")).get("instruction"))
+        instruction = shorten(wanted.strip().partition("\n")[0], 80, placeholder="…")
         session = Session(
-            id=given,
+            id=SessionId(path_id(log, f"task{task}-trial{trial}")),
             source=self.name,
             title=f"task {task}, trial {trial}" + (f": {instruction}" if instruction else ""),
             end_reason="error" if info.get("error") else "",
-            outcome=outcome,
-            outcome_origin="" if outcome is None else "reward",
             log=log.name,
             details=_scalars(task_id=task, trial=trial, user_cost=info.get("user_cost")),
+            **_outcome(run.get("reward"), "reward"),
         )
-        yield from in_fragments(session, self._parts(run["traj"], str(task)))
-
-    def _parts(self, messages: list[Any], task: str) -> Iterator[Message | Skip]:
         chat = ChatReading()
-        position = 0
-        for index, raw in enumerate(messages):
-            try:
-                read = chat.read(raw, str(index), position)
-            except BadMessage as error:
-                yield Skip(line=0, reason=f"task {task}, message {index + 1}: {error}")
-                continue
-            position += len(read)
-            yield from read
+        return session, read_each(
+            turns,
+            lambda raw, index, position: chat.read(raw, str(index), position),
+            what=f"task {task}, message",
+        )
 
 
 class Tau2Reader:
@@ -91,96 +62,55 @@ class Tau2Reader:
         """The header names agent and environment; tasks come before the simulations and may be
         all that the first bytes show.
         """
-        keys = log.keys
-        return {"info.agent_info", "info.environment_info"} <= keys and not keys.isdisjoint(
-            ("tasks", "simulations")
-        )
+        named = {"info.agent_info", "info.environment_info"} <= log.keys
+        return named and not log.keys.isdisjoint(("tasks", "simulations"))
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         """All simulations; the file is written anew as a run goes on."""
-        header = documents.fields(log, without=("tasks", "simulations"))
-        info = only_object(header.get("info"))
-        names = SessionNames()
-        for number, simulation in enumerate(documents.items(log, "simulations.item"), 1):
-            if isinstance(simulation, Skip):
-                yield simulation
-            elif not isinstance(simulation, dict) or not _list(simulation.get("messages")):
-                yield Skip(
-                    line=0, reason=f"simulation {number} has no messages{_error(simulation)}"
-                )
-            else:
-                yield from self._simulation(log, info, simulation, names)
-        yield Mark(state=documents.read_whole(log, self.name))
+        header = document_fields(log, without=("tasks", "simulations"))
+        read = partial(self._simulation, log, only_object(header.get("info")))
+        return read_session_list(log, self.name, "simulations.item", read)
 
     def _simulation(
-        self, log: LogFile, info: dict[str, Any], run: dict[str, Any], names: SessionNames
-    ) -> Iterator[Fragment | Skip]:
+        self, log: LogFile, info: dict[str, Any], run: Any, number: int
+    ) -> tuple[Session, Iterable[Part]]:
+        turns = _list(run, "messages", f"simulation {number} has no messages")
+        agent, user = only_object(info.get("agent_info")), only_object(info.get("user_info"))
+        domain = only_text(only_object(info.get("environment_info")).get("domain_name"))
         task, trial = run.get("task_id"), run.get("trial")
-        wanted = session_id(log, only_text(run.get("id")), f"task{task}-trial{trial}")
-        given, notes = names.give(wanted)
-        yield from notes
-        yield from in_fragments(
-            _tau2_session(self.name, log, info, run, given), _tau2_parts(info, run)
+        costs = {name: run.get(name) for name in ("seed", "agent_cost", "user_cost")}
+        session = Session(
+            id=SessionId(session_id(log, only_text(run.get("id")), f"task{task}-trial{trial}")),
+            source=self.name,
+            title=f"{domain} task {task}, trial {trial}".strip(),
+            agent=only_text(agent.get("implementation")),
+            model=only_text(agent.get("llm")),
+            started_at=seconds(run.get("start_time")),
+            ended_at=seconds(run.get("end_time")),
+            end_reason=only_text(run.get("termination_reason")),
+            log=log.name,
+            details=_scalars(task_id=task, trial=trial, domain=domain, **costs),
+            **_outcome(only_object(run.get("reward_info")).get("reward"), "reward_info.reward"),
         )
+        paid = {"assistant": ("", session.model), "user": ("user_simulator", user.get("llm"))}
+        chat = ChatReading()
 
-
-def _tau2_session(
-    source: str, log: LogFile, info: dict[str, Any], run: dict[str, Any], given: SessionId
-) -> Session:
-    domain = only_text(only_object(info.get("environment_info")).get("domain_name"))
-    agent = only_object(info.get("agent_info"))
-    outcome = _reward(only_object(run.get("reward_info")).get("reward"))
-    return Session(
-        id=given,
-        source=source,
-        title=f"{domain} task {run.get('task_id')}, trial {run.get('trial')}".strip(),
-        agent=only_text(agent.get("implementation")),
-        model=only_text(agent.get("llm")),
-        started_at=seconds(run.get("start_time")),
-        ended_at=seconds(run.get("end_time")),
-        end_reason=only_text(run.get("termination_reason")),
-        outcome=outcome,
-        outcome_origin="" if outcome is None else "reward_info.reward",
-        log=log.name,
-        details=_scalars(
-            task_id=run.get("task_id"),
-            trial=run.get("trial"),
-            domain=domain,
-            seed=run.get("seed"),
-            agent_cost=run.get("agent_cost"),
-            user_cost=run.get("user_cost"),
-        ),
-    )
-
-
-def _tau2_parts(info: dict[str, Any], run: dict[str, Any]) -> Iterator[Message | Usage | Skip]:
-    models = {
-        "assistant": only_text(only_object(info.get("agent_info")).get("llm")),
-        "user": only_text(only_object(info.get("user_info")).get("llm")),
-    }
-    tasks = {"assistant": "", "user": "user_simulator"}
-    chat = ChatReading()
-    position = 0
-    for key, raw in _flat(run["messages"]):
-        try:
-            messages = chat.read(raw, key, position, model=models["assistant"])
-        except BadMessage as error:
-            yield Skip(line=0, reason=f"task {run.get('task_id')}, message {key}: {error}")
-            continue
-        position += len(messages)
-        yield from messages
-        role = messages[-1].role
-        if role in tasks:
-            usage = usage_of(
+        def read(keyed: tuple[str, Any], _: int, position: int) -> list[Message | Usage]:
+            key, raw = keyed
+            messages = chat.read(raw, key, position, model=session.model)
+            task, model = paid.get(messages[-1].role, ("", None))
+            usage = model is not None and usage_of(
                 raw.get("usage"),
                 f"usage-{key}",
-                model=models[role],
-                task=tasks[role],
+                model=only_text(model),
+                task=task,
                 at=seconds_of(raw),
                 cost=raw.get("cost"),
             )
-            if usage:
-                yield usage
+            return [*messages, usage] if usage else [*messages]
+
+        what = f"task {task}, message"
+        return session, read_each(_flat(turns), read, what=what, label=lambda keyed, _: keyed[0])
 
 
 def _flat(messages: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -189,11 +119,7 @@ def _flat(messages: list[Any]) -> Iterator[tuple[str, Any]]:
     """
     for index, raw in enumerate(messages):
         if not isinstance(raw, dict) or raw.get("role") != "tool":
-            finish = (
-                only_object(raw.get("raw_data")).get("finish_reason")
-                if isinstance(raw, dict)
-                else ""
-            )
+            finish = only_object(only_object(raw).get("raw_data")).get("finish_reason")
             yield str(index), {**raw, "finish_reason": finish} if finish else raw
             continue
         together = raw.get("tool_messages")
@@ -202,31 +128,24 @@ def _flat(messages: list[Any]) -> Iterator[tuple[str, Any]]:
             continue
         for number, result in enumerate(together):
             if isinstance(result, dict):
-                yield (
-                    f"{index}.{number}",
-                    {**result, "role": "tool", "tool_call_id": result.get("id")},
-                )
-            else:
-                yield f"{index}.{number}", result
+                result = {**result, "role": "tool", "tool_call_id": result.get("id")}  # noqa: PLW2901
+            yield f"{index}.{number}", result
 
 
-def _reward(value: Any) -> float | None:
+def _list(run: Any, field: str, missing: str) -> list[Any]:
+    found = only_object(run).get(field)
+    if isinstance(found, list) and found:
+        return found
+    error = only_object(only_object(run).get("info")).get("error")
+    raise BadLine(
+        f"{missing} ({shorten(error, 80, placeholder='…')})" if isinstance(error, str) else missing
+    )
+
+
+def _outcome(value: Any, origin: str) -> dict[str, Any]:
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    return float(value) if known else None
-
-
-def _error(run: Any) -> str:
-    info = only_object(run.get("info")) if isinstance(run, dict) else {}
-    return f" ({first_line(info['error'], 80)})" if isinstance(info.get("error"), str) else ""
+    return {"outcome": float(value), "outcome_origin": origin} if known else {}
 
 
 def _scalars(**values: Any) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in values.items()
-        if isinstance(value, str | int | float) and value != ""
-    }
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return {k: v for k, v in values.items() if isinstance(v, str | int | float) and v != ""}

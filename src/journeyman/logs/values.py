@@ -32,27 +32,17 @@ def as_text(content: Any) -> str:
     """
     if content is None:
         return ""
-    if isinstance(content, str):
-        return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (_part_text(part) for part in content)))
-    if isinstance(content, dict):
-        return _part_text(content)
-    return as_json(content)
-
-
-def _part_text(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict):
-        return as_json(part)
+        parts = (as_text(one) if isinstance(one, str | dict) else as_json(one) for one in content)
+        return "\n".join(filter(None, parts))
+    if not isinstance(content, dict):
+        return as_json(content)
     for field in ("text", "thinking", "refusal"):
-        if isinstance(part.get(field), str):
-            return str(part[field])
-    if "content" in part:
-        return as_text(part["content"])
-    kind = str(part.get("type", "part"))
-    return f"[{kind}]"
+        if isinstance(content.get(field), str):
+            return str(content[field])
+    if "content" in content:
+        return as_text(content["content"])
+    return f"[{content.get('type', 'part')}]"
 
 
 def as_json(value: Any) -> str:
@@ -60,6 +50,14 @@ def as_json(value: Any) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
+
+
+def json_value(text: str) -> Any:
+    """The value that a JSON text holds, None where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def only_text(value: Any) -> str:
@@ -77,14 +75,6 @@ def whole_number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
         return None
     return int(value)
-
-
-def first_line(text: str, limit: int) -> str:
-    """The first line that says something, cut to a title's length."""
-    for line in text.splitlines():
-        if words := " ".join(line.split()):
-            return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
-    return ""
 
 
 def path_id(log: LogFile, part: str = "") -> str:

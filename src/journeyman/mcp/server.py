@@ -8,26 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from journeyman.journeyman import Journeyman
-from journeyman.mcp.offered import Answered, OfferedTool
-from journeyman.mcp.tools import TOOLS
+from journeyman.mcp.tools import TOOLS, OfferedTool
 from journeyman.records.errors import JourneymanError, MissingPart
 from journeyman.version import __version__
 
 try:
     import anyio
-    from mcp import MCPError
+    from mcp import MCPError, types
     from mcp.server import Server, ServerRequestContext
     from mcp.server.stdio import stdio_server
-    from mcp.types import (
-        INVALID_PARAMS,
-        CallToolRequestParams,
-        CallToolResult,
-        ListToolsResult,
-        PaginatedRequestParams,
-        TextContent,
-        Tool,
-        ToolAnnotations,
-    )
 except ImportError as missing:
     raise MissingPart(
         "Serving MCP needs the extra \"mcp\": pip install 'journeyman[mcp]'."
@@ -48,40 +37,43 @@ Context = ServerRequestContext[Any]
 
 def serve(journeyman: Journeyman) -> None:
     """Serve MCP on standard input and output, until the input ends."""
+
+    async def serving() -> None:
+        server = make_server(journeyman, worker)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
     # One thread: calls do not interleave, and the loop can answer while one is running.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="journeyman") as worker:
         try:
-            anyio.run(_serve, journeyman, worker)
+            anyio.run(serving)
         except* BrokenPipeError:
             _logger.debug("the client is gone")
-
-
-async def _serve(journeyman: Journeyman, worker: ThreadPoolExecutor) -> None:
-    server = make_server(journeyman, worker)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def make_server(journeyman: Journeyman, worker: ThreadPoolExecutor) -> Server[Any]:
     """A server whose calls run in this worker, on any transport."""
     tools = {tool.name: tool for tool in TOOLS}
-    listed = ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+    listed = types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
 
-    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         return listed
 
-    async def call_tool(_: Context, call: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(_: Context, call: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(call.name)
         if tool is None:
             known = ", ".join(tools)
             message = f"There is no tool {call.name!r}. The tools are: {known}."
-            raise MCPError(code=INVALID_PARAMS, message=message)
+            raise MCPError(code=types.INVALID_PARAMS, message=message)
         loop = asyncio.get_running_loop()
         # What waits for people has threads of its own, so that other calls are served meanwhile.
         place = None if tool.waits else worker
-        said = await loop.run_in_executor(place, _answered, tool, journeyman, call.arguments or {})
-        return CallToolResult(
-            content=[TextContent(type="text", text=said.text)], is_error=said.is_error
+        given = (tool, journeyman, call.arguments or {})
+        text, is_error = await loop.run_in_executor(place, _answered, *given)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], is_error=is_error
         )
 
     return Server(
@@ -93,25 +85,27 @@ def make_server(journeyman: Journeyman, worker: ThreadPoolExecutor) -> Server[An
     )
 
 
-def _answered(tool: OfferedTool, journeyman: Journeyman, arguments: dict[str, Any]) -> Answered:
+def _answered(
+    tool: OfferedTool, journeyman: Journeyman, arguments: dict[str, Any]
+) -> tuple[str, bool]:
+    """What a tool says, and whether that is an error."""
     try:
-        return tool.run(journeyman, arguments)
+        return tool.run(journeyman, arguments), False
     except JourneymanError as error:
-        return Answered(text=str(error), is_error=True)
+        return str(error), True
     except Exception as error:
         # Around a tool run: the client is told, and the next call is served.
         _logger.exception("the tool %s failed", tool.name)
-        text = f"{tool.name} failed unexpectedly: {type(error).__name__}: {error}."
-        return Answered(text=text, is_error=True)
+        return f"{tool.name} failed unexpectedly: {type(error).__name__}: {error}.", True
 
 
-def _described(tool: OfferedTool) -> Tool:
-    return Tool(
+def _described(tool: OfferedTool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.schema,
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads_only,
             destructive_hint=tool.deletes,

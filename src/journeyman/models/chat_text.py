@@ -1,16 +1,14 @@
-"""Messages and tool definitions as the text a small ChatML model reads. Its own template knows no
-tools, so they stand in the first system turn, calls in tags of the assistant's turns, and results
-in tags of the user's. Each turn depends on its message alone: what was rendered once stays the
-beginning of all that follows, and the engine's prefix cache keeps hitting. (Only a list of very
-many tools goes when there are calls to go by.)
+"""Messages and tool definitions as the text a small ChatML model reads: tools in the first system
+turn, calls and results in tags. What was rendered once stays the beginning of all that follows, so
+that the engine's prefix cache keeps hitting.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from journeyman.models.model import JsonObject
-from journeyman.models.tool_list import definition, tool_lines
 
 CALL_OPENS, CALL_ENDS = "<tool_call>", "</tool_call>"
 
@@ -46,8 +44,13 @@ def chat_text(messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) 
     system, others = _DEFAULT_SYSTEM, messages
     if _role(messages[0]) == "system":
         system, others = content_text(messages[0].get("content")), messages[1:]
-    listed = () if len(tools) > _MOST_LISTED and _has_examples(others) else tools
-    turns = [_turn("system", _with_tools(system, listed, tools)), *map(_message, others)]
+    system = _harmless(system)
+    if tools:
+        listed = () if len(tools) > _MOST_LISTED and _has_examples(others) else tools
+        lines = "\n".join(map(_harmless, tool_lines(listed)))
+        parts = [system, lines and f"Tools:\n{lines}", _HOW_TO_CALL]
+        system = "\n\n".join(filter(None, parts))
+    turns = [_turn("system", system), *map(_message, others)]
     return "".join(turns).encode("utf-8", "replace").decode()
 
 
@@ -61,13 +64,12 @@ def content_text(content: object) -> str:
     return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
 
 
+_ROLES = {"developer": "system", "function": "tool"}
+
+
 def _role(message: JsonObject) -> str:
-    role = message.get("role")
-    if role in ("system", "developer"):
-        return "system"
-    if role in ("tool", "function"):
-        return "tool"
-    return "assistant" if role == "assistant" else "user"
+    role = _ROLES.get(message.get("role", ""), message.get("role"))
+    return role if role in ("system", "tool", "assistant") else "user"
 
 
 def _message(message: JsonObject) -> str:
@@ -90,18 +92,14 @@ def _harmless(text: str) -> str:
 def _call(call: JsonObject) -> str:
     function = definition(call)
     name = json.dumps(function.get("name", ""), ensure_ascii=False)
-    arguments = _arguments(function.get("arguments"))
-    return f'{CALL_OPENS}{{"name": {_escaped(name)}, "arguments": {arguments}}}{CALL_ENDS}'
-
-
-def _arguments(arguments: object) -> str:
-    """Arguments with the spaces that the grammar of replies makes; malformed ones as they are."""
-    try:
+    arguments = function.get("arguments")
+    try:  # with the spaces that the grammar of replies makes; malformed ones as they are
         if isinstance(arguments, str):
             arguments = json.loads(arguments if arguments.strip() else "{}")
-        return _escaped(json.dumps(arguments or {}, ensure_ascii=False))
+        arguments = _escaped(json.dumps(arguments or {}, ensure_ascii=False))
     except (ValueError, RecursionError):
-        return _harmless(str(arguments))
+        arguments = _harmless(str(arguments))
+    return f'{CALL_OPENS}{{"name": {_escaped(name)}, "arguments": {arguments}}}{CALL_ENDS}'
 
 
 def _escaped(text: str) -> str:
@@ -116,9 +114,60 @@ def _has_examples(messages: Sequence[JsonObject]) -> bool:
     return any(_role(one) == "assistant" and one.get("tool_calls") for one in before)
 
 
-def _with_tools(system: str, listed: Sequence[JsonObject], callable_: Sequence[JsonObject]) -> str:
-    system = _harmless(system)
-    if not callable_:
-        return system
-    lines = "\n".join(map(_harmless, tool_lines(listed)))
-    return "\n\n".join(filter(None, [system, lines and f"Tools:\n{lines}", _HOW_TO_CALL]))
+_LONGEST_SENTENCE = 160
+_LONGEST_CHOICE = 80
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def definition(tool: JsonObject) -> JsonObject:
+    """The function that a tool definition describes."""
+    inner = tool.get("function")
+    return inner if isinstance(inner, Mapping) else tool
+
+
+def own_words(descriptions: Sequence[str]) -> list[str]:
+    """Descriptions without the sentences that several have, which tell none from the others."""
+    sentences = [_SENTENCE_ENDS.split(" ".join(text.split())) for text in descriptions]
+    seen = Counter(sentence for one in sentences for sentence in set(one))
+    return [" ".join(sentence for sentence in one if seen[sentence] == 1) for one in sentences]
+
+
+def tool_lines(tools: Sequence[JsonObject]) -> list[str]:
+    """A line for each tool: its name, its parameters (`?`: may be left out) and its use."""
+    functions = [definition(tool) for tool in tools]
+    uses = own_words([str(function.get("description") or "") for function in functions])
+    return [_line(function, use) for function, use in zip(functions, uses, strict=True)]
+
+
+def _line(function: JsonObject, use: str) -> str:
+    schema = function.get("parameters")
+    schema = schema if isinstance(schema, Mapping) else {}
+    required = schema.get("required") or ()
+    parameters = ", ".join(
+        f"{name}{'' if name in required else '?'}: {_kind(value)}"
+        for name, value in (schema.get("properties") or {}).items()
+    )
+    sentence = _SENTENCE_ENDS.split(use, maxsplit=1)[0]
+    if len(sentence) > _LONGEST_SENTENCE:
+        sentence = sentence[: _LONGEST_SENTENCE - 1] + "…"
+    return f"{function.get('name', '')}({parameters}){': ' + sentence if sentence else ''}"
+
+
+def _kind(schema: object) -> str:
+    """What a parameter takes, in a word or as a short list of choices."""
+    if not isinstance(schema, Mapping):
+        return "any"
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        listed = "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+        if len(listed) <= _LONGEST_CHOICE:
+            return listed
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(branches, list):
+        return "|".join(dict.fromkeys(map(_kind, branches)))
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return "|".join(map(str, kind))
+    if kind == "array" and "items" in schema:
+        return f"{_kind(schema['items'])}[]"
+    return str(kind or "any")

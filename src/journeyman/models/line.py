@@ -1,6 +1,5 @@
-"""A request that can be given up at any moment, also while its first byte is awaited: it runs in a
-thread of its own, and the caller listens. When nobody listens any more the connection is cut, so
-that the server stops working too.
+"""A request that can be given up at any moment: it runs in a thread of its own, and the caller
+listens. When nobody listens any more the connection is cut, so that the server stops working too.
 """
 
 import queue
@@ -14,7 +13,6 @@ from typing import Any
 
 import httpx2
 import openai
-from msgspec import Struct
 
 from journeyman.models.model import Cancelled
 
@@ -27,9 +25,7 @@ GRACE_S = 0.2
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """The TLS context with the machine's certificates. Reading them takes longer than many
-    requests, so it is done once per process.
-    """
+    """The TLS context with the machine's certificates, which take long to read."""
     return httpx2.create_ssl_context()
 
 
@@ -45,8 +41,7 @@ class TooQuiet(Exception):
     """Nothing came for too long."""
 
 
-class _End(Struct):
-    error: Exception | None = None
+_END = object()
 
 
 class Line:
@@ -67,8 +62,7 @@ class Line:
         found = info["return_value"].get_extra_info("socket")
         with self._lock:
             self._socket = found
-            is_cut = self.is_cut
-        if is_cut:
+        if self.is_cut:
             self.cut()
 
     def cut(self) -> None:
@@ -90,15 +84,28 @@ def listen(
     timeout_s: float,
     clock: Callable[[], float],
 ) -> Generator[object]:
-    """The events of a request as they come. Raises Cancelled when `cancelled` says so, TooQuiet
-    when none comes for `timeout_s`, RequestFailed when the request fails; in each case, and when
-    the caller goes away, the line is cut.
+    """The events of a request as they come. Raises Cancelled, TooQuiet when none comes for
+    `timeout_s`, RequestFailed; then, and when the caller goes away, the line is cut.
     """
     line = Line()
     arrived: queue.SimpleQueue[object] = queue.SimpleQueue()
-    thread = threading.Thread(
-        target=_pass_on, args=(events, line, arrived), name="model request", daemon=True
-    )
+
+    def pass_on() -> None:
+        end: object = _END
+        try:
+            with closing(events(line)) as coming:
+                for event in coming:
+                    arrived.put(event)
+                    if line.is_cut:
+                        break
+        # What a server can cause: errors of the client and of the connection, text that is no JSON
+        # (ValueError) or is nested too deeply, a body closed under the reader (RuntimeError).
+        except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
+            end = RequestFailed(error)
+        finally:
+            arrived.put(end)
+
+    thread = threading.Thread(target=pass_on, name="model request", daemon=True)
     thread.start()
     heard_at = clock()
     try:
@@ -112,32 +119,11 @@ def listen(
                     raise TooQuiet from None
                 continue
             heard_at = clock()
-            if not isinstance(event, _End):
-                yield event
-            elif event.error is None:
+            if event is _END:
                 return
-            else:
-                raise RequestFailed(event.error)
+            if isinstance(event, RequestFailed):
+                raise event
+            yield event
     finally:
         line.cut()
         thread.join(GRACE_S)
-
-
-def _pass_on(
-    events: Callable[[Line], Generator[object]],
-    line: Line,
-    arrived: "queue.SimpleQueue[object]",
-) -> None:
-    end = _End()
-    try:
-        with closing(events(line)) as coming:
-            for event in coming:
-                arrived.put(event)
-                if line.is_cut:
-                    break
-    # What a server can cause: errors of the client and of the connection, text that is no JSON
-    # (ValueError) or is nested too deeply, a body that was closed under the reader (RuntimeError).
-    except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
-        end.error = error
-    finally:
-        arrived.put(end)

@@ -1,6 +1,4 @@
-"""What a model is to the rest of the program: OpenAI messages and tool definitions go in, one reply
-comes out. How it is reached and what its text looks like, each implementation knows.
-"""
+"""A model to the rest of the program: messages and tool definitions go in, a reply comes out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -13,10 +11,9 @@ JsonObject = Mapping[str, Any]
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """One answer of a model. `tool_calls` have unique ids; their arguments are the text that came,
-    which may be malformed. `tokens` is what this request used, None where the model did not say;
-    its cost is the model's own word, where it has one. `finish_reason` is `stop`, `tool_calls`,
-    `length`, `content_filter`, or what the model says.
+    """One answer of a model. `tool_calls` have unique ids, and arguments as they came, perhaps
+    malformed. `tokens` is what the request used, as the model says. `finish_reason` is `stop`,
+    `tool_calls`, `length`, `content_filter`, or what the model says.
     """
 
     text: str = ""

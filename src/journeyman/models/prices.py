@@ -1,6 +1,4 @@
-"""What a request would cost by the published price list. Offline and an estimate: what is not on
-the list has no price here, and a price that cannot be worked out is unknown, not zero.
-"""
+"""What a request would cost by the published price list: an offline estimate, or unknown."""
 
 import math
 from datetime import UTC, datetime

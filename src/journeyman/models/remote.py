@@ -1,6 +1,5 @@
 """A model behind any OpenAI-compatible endpoint. Requests are streamed, made again when that can
-help, and given up when the caller says so; what servers send is read in `reading`, what they refuse
-is told apart in `failure`. Loading this module loads the openai SDK, which is slow.
+help, and given up when the caller says so. Loading this module loads the openai SDK, which is slow.
 """
 
 import json
@@ -15,12 +14,19 @@ from urllib.parse import urlsplit
 import httpx2
 from openai import APIError, OpenAI, Stream
 
-from journeyman.models.failure import Failure, excerpt, failure_of, too_quiet
+from journeyman.models.failures import (
+    Adjustment,
+    Failure,
+    delay_s,
+    excerpt,
+    failure_of,
+    find_adjustment,
+    pause,
+    too_quiet,
+)
 from journeyman.models.line import Line, RequestFailed, TooQuiet, certificates, listen
 from journeyman.models.model import JsonObject, Reply
-from journeyman.models.reading import NotAReply, ReplyReader, used_call_ids
-from journeyman.models.refusals import Adjustment, find_adjustment
-from journeyman.models.retries import delay_s, pause
+from journeyman.models.reply_reader import NotAReply, ReplyReader, used_call_ids
 from journeyman.models.windows import find_context_tokens
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
@@ -31,11 +37,8 @@ NO_KEY = "none"
 
 
 class RemoteModel:
-    """A model that is asked over HTTP.
-
-    `timeout_s` is how long a server may send nothing at all; `attempts` is how often a request is
-    made before it fails. A try that breaks off leaves nothing in the reply, but `on_text` has
-    heard its beginning by then and hears the next try from its own beginning.
+    """A model that is asked over HTTP, `attempts` times at most; `timeout_s` is how long a server
+    may send nothing. `on_text` hears the next try from its own beginning.
     """
 
     def __init__(
@@ -53,10 +56,14 @@ class RemoteModel:
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._name = name
+        self.name = name
         self._url = base_url.strip().rstrip("/")
-        self._provider, self._host = _hosts(self._url)
-        self._api_key = _checked_key(api_key)
+        self.provider, self._host = _hosts(self._url)
+        self._api_key = api_key.strip()
+        if not self._api_key.isascii() or not self._api_key.isprintable():
+            raise BadSetting(
+                "The key of the model has characters that no key has. Set model.api_key again."
+            )
         self._configured_tokens = context_tokens
         self._max_tokens = max_tokens
         self._temperature = temperature
@@ -66,25 +73,14 @@ class RemoteModel:
         self._adjustments: tuple[Adjustment, ...] = ()
 
     def __repr__(self) -> str:
-        return f"RemoteModel(name={self._name!r}, provider={self._provider!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def provider(self) -> str:
-        """The host that runs the model."""
-        return self._provider
+        return f"RemoteModel(name={self.name!r}, provider={self.provider!r})"
 
     @cached_property
     def context_tokens(self) -> int | None:
-        """The size of the window: as configured, else what the endpoint or a table says. Asked
-        for once, when it is first wanted.
-        """
+        """The size of the window: as configured, else what the endpoint or price data says."""
         if self._configured_tokens is not None:
             return self._configured_tokens
-        return find_context_tokens(self._name, self._url, self._api_key, timeout_s=METADATA_S)
+        return find_context_tokens(self.name, self._url, self._api_key, timeout_s=METADATA_S)
 
     def ask(
         self,
@@ -95,20 +91,21 @@ class RemoteModel:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """The reply to these messages; see Model. A parameter that the server refuses by name is
-        left out from then on.
-        """
+        """See `Model.ask`. A parameter that the server refuses by name is left out from then on."""
         used = used_call_ids(messages)
+        longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
         adjustments, tries = self._adjustments, 0
         while True:
-            longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
             body = self._body(messages, tools, longest, adjustments)
             came = self._try(body, used, on_text, cancelled)
             if isinstance(came, Reply):
                 self._adjustments = adjustments
                 return came
             if came.is_context_full:
-                raise ContextFull(self._say_full(came))
+                raise ContextFull(
+                    f"The conversation does not fit the window of {self.name} at {self._host}: "
+                    f"{self._came(came)}. Shorten it, or choose a model with a larger window."
+                )
             if came.status in (400, 422) and (row := find_adjustment(came.body, body)):
                 adjustments = (*adjustments, row)
                 continue
@@ -124,7 +121,7 @@ class RemoteModel:
         max_tokens: int | None,
         adjustments: Sequence[Adjustment],
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self._name, "messages": [dict(one) for one in messages]}
+        body: dict[str, Any] = {"model": self.name, "messages": [dict(one) for one in messages]}
         if tools:
             body["tools"] = [dict(tool) for tool in tools]
         if max_tokens is not None:
@@ -187,10 +184,14 @@ class RemoteModel:
             # The SDK hands out the plain response where it is asked for, whatever its types say.
             with closing(cast("httpx2.Response", streamed)) as response:
                 kind = response.headers.get("content-type", "").lower()
-                if "json" in kind or "html" in kind:
-                    yield _whole_answer(response)
-                else:
+                if "json" not in kind and "html" not in kind:
                     yield from Stream(cast_to=object, response=response, client=client)
+                    return
+                answer = json.loads(response.read())
+                if isinstance(answer, Mapping) and (error := answer.get("error")):
+                    said = "an error with a status of success"
+                    raise APIError(said, response.request, body=error)
+                yield answer
 
     def _client(self, line: Line) -> OpenAI:
         """A client with a connection of its own, which can be cut without harm to others."""
@@ -210,32 +211,15 @@ class RemoteModel:
 
     def _say_failed(self, failure: Failure, tries: int) -> str:
         often = f" ({tries} tries)" if tries > 1 else ""
-        next_step = failure.next_step.format(name=self._name, url=self._url_shown)
-        found = f"{self._name} at {self._host} gave no reply: {self._came(failure)}{often}."
+        parts = urlsplit(self._url)
+        shown = f"{parts.scheme}://{self._host}{parts.path}"  # without a password or a query
+        next_step = failure.next_step.format(name=self.name, url=shown)
+        found = f"{self.name} at {self._host} gave no reply: {self._came(failure)}{often}."
         return f"{found} {next_step}"
-
-    def _say_full(self, failure: Failure) -> str:
-        return (
-            f"The conversation does not fit the window of {self._name} at {self._host}: "
-            f"{self._came(failure)}. Shorten it, or choose a model with a larger window."
-        )
 
     def _came(self, failure: Failure) -> str:
         shown = excerpt(failure.body, self._api_key)
         return f"{failure.told}, “{shown}”" if shown else failure.told
-
-    @property
-    def _url_shown(self) -> str:
-        """The address without a user, a password or a query in it."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{self._host}{parts.path}"
-
-
-def _whole_answer(response: httpx2.Response) -> object:
-    answer = json.loads(response.read())
-    if isinstance(answer, Mapping) and answer.get("error"):
-        raise APIError("an error with a status of success", response.request, body=answer["error"])
-    return answer
 
 
 def _hosts(url: str) -> tuple[str, str]:
@@ -252,13 +236,3 @@ def _hosts(url: str) -> tuple[str, str]:
         )
     shown = f"[{host}]" if ":" in host else host
     return host, shown if port is None else f"{shown}:{port}"
-
-
-def _checked_key(api_key: str) -> str:
-    """The key, if a header can carry it; the error does not repeat it."""
-    key = api_key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise BadSetting(
-            "The key of the model has characters that no key has. Set model.api_key again."
-        )
-    return key

@@ -1,77 +1,43 @@
-"""How long a conversation a model can hold: what its endpoint says about it, else what the price
-data says, else our own table. A server is asked in the few ways that servers know; the search takes
-a limited time, and what cannot be found out is None.
-"""
+"""How long a conversation a model can hold, as its endpoint or the price data says, or None."""
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import httpx2
 import msgspec
 
-from journeyman.models.known_windows import find_known_window
 from journeyman.models.line import certificates
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
+
 LARGEST_BODY = 16_000_000
 LARGEST_WINDOW = 10**9
 
+_Path = tuple[str, ...]
 
-class Place(NamedTuple):
-    """Where in an endpoint's answer about a model its window stands."""
-
-    id: str
-    path: tuple[str, ...]
-    example: Mapping[str, object]
-    reason: str
-
-
-LISTED: tuple[Place, ...] = (
-    Place("vllm", ("max_model_len",), {"max_model_len": 32768}, "vLLM, SGLang"),
-    Place(
-        "openrouter.provider",
-        ("top_provider", "context_length"),
-        {"context_length": 262144, "top_provider": {"context_length": 131072}},
-        "OpenRouter: what the one who serves it gives, which can be less",
-    ),
-    Place("openrouter", ("context_length",), {"context_length": 65536}, "OpenRouter, Together"),
-    Place("groq", ("context_window",), {"context_window": 131072}, "Groq, Cerebras"),
-    Place(
-        "lm_studio",
-        ("loaded_context_length",),
-        {"loaded_context_length": 4096, "max_context_length": 131072},
-        "LM Studio: the room that the model has been given",
-    ),
-    Place("mistral", ("max_context_length",), {"max_context_length": 32768}, "Mistral, LM Studio"),
-    Place("anthropic", ("max_input_tokens",), {"max_input_tokens": 200000}, "Anthropic"),
-    Place("llama_cpp", ("meta", "n_ctx"), {"meta": {"n_ctx": 8192}}, "llama.cpp"),
+# Where the window of a model stands in what an endpoint lists of it, the surest place first.
+LISTED: tuple[_Path, ...] = (
+    ("max_model_len",),  # vLLM, SGLang
+    ("top_provider", "context_length"),  # OpenRouter: what the one who serves it gives
+    ("context_length",),  # OpenRouter, Together
+    ("context_window",),  # Groq, Cerebras
+    ("loaded_context_length",),  # LM Studio: the room that the model has been given
+    ("max_context_length",),  # Mistral, LM Studio
+    ("max_input_tokens",),  # Anthropic
+    ("meta", "n_ctx"),  # llama.cpp
 )
-"""In what an endpoint lists of a model, the surest place first."""
+TRAINED: _Path = ("meta", "n_ctx_train")
+"""What the model was made for, as llama.cpp lists it; the server may have given it less."""
 
-TRAINED: tuple[Place, ...] = (
-    Place(
-        "llama_cpp.trained",
-        ("meta", "n_ctx_train"),
-        {"meta": {"n_ctx_train": 8192}},
-        "llama.cpp, where it tells no more",
-    ),
-)
-"""What the model was made for; a local server may have given it less."""
+PROPS: _Path = ("default_generation_settings", "n_ctx")
+"""The room of one conversation, in the properties of llama.cpp."""
 
-PROPS: tuple[Place, ...] = (
-    Place(
-        "llama_cpp.props",
-        ("default_generation_settings", "n_ctx"),
-        {"default_generation_settings": {"n_ctx": 4096}},
-        "llama.cpp: the room of one conversation",
-    ),
-)
-
+_Ask = Callable[..., object]
 _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
 
@@ -88,62 +54,58 @@ def find_context_tokens(
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
         with httpx2.Client(headers=headers, verify=certificates()) as client:
-            asked = _Asked(client, clock, clock() + timeout_s)
-            found = _find_at_endpoint(name, url, asked)
+            deadline = clock() + timeout_s
+
+            def ask(method: str, url: str, sent: object = None) -> object:
+                """What the endpoint says in time; None where it is no answer."""
+                left, body = deadline - clock(), bytearray()
+                if left <= 0:
+                    return None
+                try:
+                    with client.stream(method, url, json=sent, timeout=left) as response:
+                        if response.status_code != 200:
+                            return None
+                        for piece in response.iter_bytes():
+                            body += piece
+                            if len(body) > LARGEST_BODY or clock() > deadline:
+                                return None
+                    return msgspec.json.decode(body)
+                except (httpx2.HTTPError, OSError, msgspec.DecodeError, RecursionError):
+                    return None
+
+            found = _find_at_endpoint(name, url, ask)
     except (httpx2.InvalidURL, ValueError):  # an address or a key that no request can carry
         found = None
-    return found or _find_in_price_data(name, url) or find_known_window(name)
+    return found or _find_in_price_data(name, url)
 
 
-class _Asked:
-    """Questions to an endpoint that end in time; what is no answer is None."""
-
-    def __init__(self, client: httpx2.Client, clock: Callable[[], float], deadline: float) -> None:
-        self._client, self._clock, self._deadline = client, clock, deadline
-
-    def __call__(self, method: str, url: str, sent: object = None) -> object:
-        left = self._deadline - self._clock()
-        if left <= 0:
-            return None
-        body = bytearray()
-        try:
-            with self._client.stream(method, url, json=sent, timeout=left) as response:
-                if response.status_code != 200:
-                    return None
-                for piece in response.iter_bytes():
-                    body += piece
-                    if len(body) > LARGEST_BODY or self._clock() > self._deadline:
-                        return None
-            return msgspec.json.decode(body)
-        except (httpx2.HTTPError, OSError, msgspec.DecodeError, RecursionError):
-            return None
-
-
-def _find_at_endpoint(name: str, url: str, asked: _Asked) -> int | None:
-    listed = _find_served(asked("GET", f"{url}/models"), name)
-    found = _at(LISTED, listed)
-    if found or _is_provider(url):
+def _find_at_endpoint(name: str, url: str, asked: _Ask) -> int | None:
+    listed = _find_listed(asked("GET", f"{url}/models"), name, served=True)
+    found = _at(listed, *LISTED)
+    if found:
         return found
+    with suppress(LookupError):
+        # A company with a price list stands behind the address: no local server, then.
+        if _price_data().find_provider(None, None, url):
+            return None
     root = url.removesuffix("/v1")
     return (
-        _at(PROPS, asked("GET", f"{root}/props"))
+        _at(asked("GET", f"{root}/props"), PROPS)
         or _find_at_ollama(name, root, asked)
-        or _at(LISTED, _find_listed(asked("GET", f"{root}/api/v0/models"), name))
-        or _at(TRAINED, listed)
+        or _at(_find_listed(asked("GET", f"{root}/api/v0/models"), name), *LISTED)
+        or _at(listed, TRAINED)
     )
 
 
-def _find_at_ollama(name: str, root: str, asked: _Asked) -> int | None:
-    """The window in which Ollama runs a model: as its file sets it, else as it is loaded now, else
-    as it was made.
-    """
+def _find_at_ollama(name: str, root: str, asked: _Ask) -> int | None:
+    """The window of a model at Ollama: as set, else as it is loaded now, else as made."""
     shown = asked("POST", f"{root}/api/show", {"model": name})
     if not isinstance(shown, Mapping):
         return None
     parameters = shown.get("parameters")
     if isinstance(parameters, str) and (found := _NUM_CTX.search(parameters)):
         return _believed(int(found[1]))
-    if loaded := _at(LISTED, _find_listed(asked("GET", f"{root}/api/ps"), name)):
+    if loaded := _at(_find_listed(asked("GET", f"{root}/api/ps"), name), *LISTED):
         return loaded
     about = shown.get("model_info")
     for key, value in about.items() if isinstance(about, Mapping) else ():
@@ -152,37 +114,25 @@ def _find_at_ollama(name: str, root: str, asked: _Asked) -> int | None:
     return None
 
 
-def _find_listed(answer: object, name: str) -> object:
-    """What a list of models says about one of them."""
-    for one in _listed(answer):
-        if any(_is_same(one.get(key), name) for key in ("id", "name", "model")):
+def _find_listed(answer: object, name: str, *, served: bool = False) -> object:
+    """What a list says about one model; one that is `served` alone goes by any name."""
+    if isinstance(answer, Mapping):
+        answer = answer.get("data") or answer.get("models")
+    listed = [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
+    if served and len(listed) == 1:
+        return listed[0]
+    wanted = name.lower().removesuffix(":latest")
+    for one in listed:
+        names = (str(one.get(key, "")).lower() for key in ("id", "name", "model"))
+        if wanted in (named.removesuffix(":latest") for named in names):
             return one
     return None
 
 
-def _find_served(answer: object, name: str) -> object:
-    """The same; but a server with a single model takes any name for it."""
-    listed = _listed(answer)
-    return listed[0] if len(listed) == 1 else _find_listed(answer, name)
-
-
-def _listed(answer: object) -> list[Mapping[str, object]]:
-    if isinstance(answer, Mapping):
-        answer = answer.get("data") or answer.get("models")
-    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
-
-
-def _is_same(listed: object, name: str) -> bool:
-    """Whether two names mean one model: Ollama's latest version is named so, or it is left out."""
-    if not isinstance(listed, str):
-        return False
-    return listed.lower().removesuffix(":latest") == name.lower().removesuffix(":latest")
-
-
-def _at(places: Iterable[Place], answer: object) -> int | None:
+def _at(answer: object, *places: _Path) -> int | None:
     for place in places:
         value = answer
-        for step in place.path:
+        for step in place:
             value = value.get(step) if isinstance(value, Mapping) else None
         if tokens := _believed(value):
             return tokens
@@ -190,22 +140,13 @@ def _at(places: Iterable[Place], answer: object) -> int | None:
 
 
 def _believed(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if 0 < value <= LARGEST_WINDOW else None
-
-
-def _is_provider(url: str) -> bool:
-    """Whether a company with a price list stands behind an address: no local server, then."""
-    with suppress(LookupError):
-        return bool(_price_data().find_provider(None, None, url))
-    return False
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_WINDOW:
+        return value
+    return None
 
 
 def _find_in_price_data(name: str, url: str) -> int | None:
-    """The window in the price data: as the provider at the address gives it, as the maker of the
-    model does, or as OpenRouter lists it.
-    """
+    """The window as the provider at the address, the model's maker or OpenRouter has it."""
     prices = _price_data()
     bare = name.rpartition("/")[2]
     for model, provider, address in (

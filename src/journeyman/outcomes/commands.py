@@ -1,11 +1,56 @@
-"""What can be read off a command: which program decides its exit code, whether that program only
-shows something or answers a question with its code, and whether it hides a failure.
+"""What can be read off a call before its result: whether the tool, by its name, runs commands or
+shows content; which program decides a command's exit code, whether that program only shows
+something or answers a question with its code, and whether it hides a failure.
 """
 
 import re
-from typing import NamedTuple
+from functools import lru_cache
 
 import msgspec
+
+from journeyman.outcomes.rules import RULES, Rule
+
+RUNS = frozenset(
+    (
+        *("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec"),
+        *("execute", "executor", "python", "ipython", "jupyter", "interpreter", "sandbox"),
+    )
+)
+"""Words in the names of tools that run commands or code."""
+
+ASKS_A_DATABASE = frozenset(("sql", "query", "database", "db"))
+"""Such a tool executes too, but has no exit code and says what is wrong in a message."""
+
+SHOWS = frozenset(
+    (
+        *("read", "view", "cat", "open", "show", "grep", "glob", "ls", "list", "search", "find"),
+        *("lookup", "retrieve", "fetch", "browse", "visit", "page", "web", "doc", "docs", "log"),
+        *("logs", "task", "agent", "snapshot"),
+    )
+)
+"""Words in the names of tools whose results are somebody's text: files, pages, reports."""
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+@lru_cache(maxsize=4096)
+def runs_commands(tool: str) -> bool:
+    """Whether a tool of this name runs commands or code."""
+    words = _words(tool)
+    if {"run", "code"} <= words or {"code", "interpreter"} <= words:
+        return True
+    return not words.isdisjoint(RUNS) and words.isdisjoint(ASKS_A_DATABASE)
+
+
+@lru_cache(maxsize=4096)
+def shows_content(tool: str) -> bool:
+    """Whether the results of a tool of this name are content that somebody else wrote."""
+    return not _words(tool).isdisjoint(SHOWS)
+
+
+def _words(tool: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(tool)}
+
 
 _ARGUMENTS = ("command", "cmd", "script", "code", "input")
 """Where tools that run commands are told what to run."""
@@ -29,66 +74,9 @@ def command_of(arguments: str) -> str:
     return ""
 
 
-class Answering(NamedTuple):
-    """A program whose exit code answers a question. `silent`: it says no without a word; what it
-    prints otherwise is then somebody's complaint.
-    """
-
-    id: str
-    pattern: str
-    codes: tuple[int, ...]
-    silent: bool
-    example: str
-    reason: str
-
-
-ANSWERING: tuple[Answering, ...] = (
-    Answering(
-        "grep",
-        r"(?:e|f|z)?grep|rg|ag|ack|git (?:--no-pager )?grep|pgrep",
-        (1,),
-        silent=True,
-        example="grep -rn needle src",
-        reason="1 says that nothing matched, 2 that something is wrong",
-    ),
-    Answering(
-        "diff",
-        r"diff|cmp|colordiff|git (?:--no-pager )?diff",
-        (1,),
-        silent=False,
-        example="diff old.txt new.txt",
-        reason="1 says that there are differences, 2 that something is wrong",
-    ),
-    Answering(
-        "test",
-        r"test|\[\[?|false",
-        (1,),
-        silent=True,
-        example="test -f setup.cfg",
-        reason="1 says that the condition does not hold",
-    ),
-    Answering(
-        "which",
-        r"which|command -v|type|hash",
-        (1,),
-        silent=True,
-        example="which node",
-        reason="1 says that there is no such program",
-    ),
-    Answering(
-        "is",
-        r"systemctl is-\w+|git (?:config|merge-base|check-ignore|rev-parse -q|ls-files --error)\b",
-        (1, 3),
-        silent=True,
-        example="git config user.email",
-        reason="programs that are asked whether something is so",
-    ),
+_ANSWERS = tuple(
+    (row, re.compile(rf"(?:\S+/)?(?:{row.patterns[0]})(?=\s|$)")) for row in RULES["answering"]
 )
-
-_ANSWERS = tuple((row, re.compile(rf"(?:\S+/)?(?:{row.pattern})(?=\s|$)")) for row in ANSWERING)
-
-_ANSWER_CODES = frozenset(code for row in ANSWERING for code in row.codes)
-_ANSWERING = re.compile("|".join(row.pattern for row in ANSWERING))
 
 # Parts of a command line: quoted text, what separates commands, and the rest.
 _PARTS = re.compile(
@@ -112,10 +100,8 @@ def deciding_command(command: str) -> str:
     return last[_PREFIX.match(last).end() :]  # type: ignore[union-attr]  # it matches anything
 
 
-def answers_no(arguments: str, exit_code: int, output: str) -> Answering | None:
+def answers_no(arguments: str, exit_code: int, output: str) -> Rule | None:
     """The row that says that this exit code was an answer and no failure, if one does."""
-    if exit_code not in _ANSWER_CODES or not _ANSWERING.search(arguments):
-        return None
     deciding = deciding_command(command_of(arguments))
     for row, program in _ANSWERS:
         if exit_code in row.codes and program.match(deciding):

@@ -7,31 +7,173 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from journeyman.outcomes import words
-from journeyman.outcomes.fields import (
-    ERROR_FIELDS,
-    EXIT_FIELDS,
-    Fields,
-    error_text,
-    errors_among,
-    in_words,
-    message_of,
-    number,
-    web_status,
-)
-from journeyman.outcomes.kinds import kind_of
-from journeyman.outcomes.rule import excerpt
-from journeyman.outcomes.statuses import (
-    ENDED,
-    FAILED,
-    GOOD,
-    HELD,
-    OVER_TIME,
-    PENDING,
-    STOPPED,
-    StatusWords,
-    meaning,
-)
+from journeyman.outcomes.rules import RULES, Rule, excerpt
+from journeyman.outcomes.words import kind_of
 from journeyman.records import Kind, Status, Verdict
+
+_MEANINGS = {word: row for row in RULES["status"] for word in row.phrases}
+
+
+def meaning(status: object) -> Rule | None:
+    """What a status says, if it is one of the words for that."""
+    return _MEANINGS.get(status.lower()) if isinstance(status, str) else None
+
+
+Fields = dict[str, Any]
+
+_NOTHING = ("", "none", "null", "n/a", "(none)", "false", "no error", "ok", "success")
+
+ERROR_FIELDS = (
+    *("error", "Error", "err", "error_message", "errorMessage", "errorMessages"),
+    *("Error Message", "exception", "failure"),
+)
+
+
+def error_text(fields: Fields) -> str:
+    """What an object says went wrong; nothing when it says that nothing did. A number is data:
+    a model's error rate, say.
+    """
+    for name in ERROR_FIELDS:
+        value = fields.get(name)
+        if isinstance(value, str):
+            if value.strip().lower() not in _NOTHING:
+                return value
+        elif isinstance(value, dict):
+            message = value.get("message") or value.get("Message") or value.get("msg")
+            if message or value:
+                return message if isinstance(message, str) else in_words(value)
+        elif value is True or (isinstance(value, list) and value):
+            return message_of(fields) or in_words(value)
+    return ""
+
+
+def in_words(value: Any) -> str:
+    """A value in words, whatever is in it."""
+    try:
+        return str(value)
+    except ValueError:  # a number with more digits than Python writes
+        return "an error that cannot be written"
+
+
+def message_of(fields: Fields) -> str:
+    for name in ("message", "detail", "reason", "stderr", "output", "content", "result", "errors"):
+        value = fields.get(name)
+        if isinstance(value, list) and value:
+            first = value[0]
+            value = block_texts(value) or (
+                first.get("message") if isinstance(first, dict) else first
+            )
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+OF_COMMANDS = frozenset((*EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
+"""Fields of a report on a command, as against what a command printed."""
+
+
+def exit_code(fields: Fields) -> int | None:
+    """The exit code an object states."""
+    for holder in (fields, fields.get("metadata")):
+        if isinstance(holder, dict):
+            for name in EXIT_FIELDS:
+                if (value := number(holder.get(name))) is not None:
+                    return value
+    return None
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+_HIGHEST = 2**31
+"""No exit code and no status of a service is above this."""
+
+
+def number(value: Any) -> int | None:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _HIGHEST:
+        return value
+    return None
+
+
+def exit_code_among(items: list[Any]) -> int | None:
+    """The first exit code other than 0 in a list of commands' reports."""
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        code = exit_code(item)
+        outcome = item.get("outcome")
+        if isinstance(outcome, dict):
+            code = 124 if outcome.get("type") == "timeout" else exit_code(outcome)
+        if code:
+            return code
+    return None
+
+
+def errors_among(items: list[Any]) -> tuple[int, int]:
+    """How many of the objects in a list say that they failed, and how many there are."""
+    objects = [item for item in items if isinstance(item, dict)]
+    bad = sum(1 for item in objects if error_text(item) or item.get("success") is False)
+    return bad, len(objects)
+
+
+def web_status(fields: Fields) -> int:
+    for name in ("status_code", "statusCode", "status"):
+        value = fields.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    if "message" in fields:
+        return number(fields.get("code", fields.get("cod"))) or 0
+    return 0
+
+
+def printed(fields: Fields) -> str:
+    """What a command printed, with what went wrong last."""
+    parts = (fields.get(name) for name in ("output", "stdout", "stderr", "error", "content"))
+    return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+def no_error_by_its_meaning(fields: Fields) -> str:
+    """What an exit code means, where Hermes adds that this is no error."""
+    meaning = fields.get("exit_code_meaning")
+    return meaning if isinstance(meaning, str) and "not an error" in meaning else ""
+
+
+def says_fine(fields: Fields) -> bool:
+    """Whether the harness says that there is no error, beside an exit code other than 0."""
+    return "error" in fields and not error_text(fields) and "exit_code_meaning" not in fields
+
+
+_BESIDE = (
+    *("detailedContent", "type", "id", "jsonrpc", "meta", "structuredContent", "annotations"),
+    "name",
+)
+_INNER = (
+    *("llmContent", "result", "output", "content", "response", "text", "value", "data"),
+    "observation",
+)
+
+
+def inner_text(fields: Fields) -> str | None:
+    """The text or blocks that an object does no more than carry."""
+    if fields.get("type") == "text" and isinstance(fields.get("text"), str):
+        return str(fields["text"])
+    carried = [name for name in _INNER if name in fields]
+    if len(carried) != 1 or not fields.keys() <= {carried[0], *_BESIDE}:
+        return None
+    value = fields[carried[0]]
+    if isinstance(value, list):
+        return block_texts(value)
+    return value if isinstance(value, str) else None
+
+
+def block_texts(items: list[Any]) -> str | None:
+    """The texts of content blocks ({"type": "text", "text": …}) as one, if the items are that."""
+    if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in items):
+        return None
+    texts = [item["text"] for item in items if isinstance(item.get("text"), str)]
+    return "\n".join(texts) if texts else None
+
 
 _FALSE = (False, "false")  # and 0, which is equal to False
 _DONE = (
@@ -52,11 +194,16 @@ class Report(NamedTuple):
 
     fields: Fields
     error: str
-    status: StatusWords | None
+    status: str
 
 
 def report(fields: Fields) -> Report:
-    return Report(fields, error_text(fields), meaning(fields.get("status")))
+    return Report(fields, error_text(fields), _status_id(fields.get("status")))
+
+
+def _status_id(status: object) -> str:
+    said = meaning(status)
+    return said.id if said else ""
 
 
 def _speaks_of_a_call(fields: Fields) -> bool:
@@ -70,243 +217,86 @@ def _items_with_error(fields: Fields) -> tuple[int, int]:
 
 
 def _is_graphql_failure(fields: Fields) -> bool:
-    errors = fields.get("errors")
-    return (
-        isinstance(errors, list | dict)
-        and bool(errors)
-        and not fields.get("data")
-        and fields.keys() <= {"errors", "data", "message", "status", "extensions"}
-    )
+    known = {"errors", "data", "message", "status", "extensions"}
+    errors = isinstance(fields.get("errors"), list | dict) and fields["errors"]
+    return bool(errors) and not fields.get("data") and fields.keys() <= known
 
 
-class FieldRule(NamedTuple):
-    """A test on the fields of an object. `kind` is empty where the message tells it better."""
-
-    id: str
-    holds: Callable[[Report], Any]
-    status: Status
-    kind: Kind
-    example: str
-    reason: str
-
-
-KEPT_FROM_RUNNING: tuple[FieldRule, ...] = (
-    FieldRule(
-        "fields.guardrail",
-        lambda it: it.fields.get("guardrail_refusal") is True,
-        "refused",
-        "policy",
-        '{"error": "You have read this file three times.", "guardrail_refusal": true}',
-        "Hermes stops repeated calls; the file is fine",
+_CONDITIONS: dict[str, Callable[[Report], Any]] = {
+    "fields.guardrail": lambda it: it.fields.get("guardrail_refusal") is True,
+    "fields.pending": lambda it: (
+        it.status == "pending" or it.fields.get("approval_pending") is True
     ),
-    FieldRule(
-        "fields.pending",
-        lambda it: it.status is PENDING or it.fields.get("approval_pending") is True,
-        "refused",
-        "pending",
-        '{"output": "", "exit_code": -1, "error": "", "status": "pending_approval"}',
-        "held for a person: it did not run",
+    "fields.blocked": lambda it: (
+        (it.status == "held" and _speaks_of_a_call(it.fields))
+        or (it.error and _REFUSING.match(it.error))
     ),
-    FieldRule(
-        "fields.blocked",
-        lambda it: (
-            (it.status is HELD and _speaks_of_a_call(it.fields))
-            or (it.error and _REFUSING.match(it.error))
-        ),
-        "refused",
-        "policy",
-        '{"output": "", "exit_code": -1, "error": "BLOCKED: rm -rf", "status": "blocked"}',
-        "a person or a rule said no before it ran",
+    "fields.interrupted": lambda it: (
+        (it.status == "stopped" and _speaks_of_a_call(it.fields))
+        or it.fields.get("interrupted") is True
+        or (it.error and _status_id(it.error.strip()) == "stopped")
     ),
-    FieldRule(
-        "fields.interrupted",
-        lambda it: (
-            (it.status is STOPPED and _speaks_of_a_call(it.fields))
-            or it.fields.get("interrupted") is True
-            or (it.error and meaning(it.error.strip()) is STOPPED)
-        ),
-        "interrupted",
-        "cancelled",
-        '{"error": "Interrupted", "success": false}',
-        "somebody stopped it",
+    "fields.timeout": lambda it: it.status == "over_time" or it.fields.get("timed_out") is True,
+    "fields.is_error": lambda it: (
+        it.fields.get("isError") is True or it.fields.get("is_error") is True
     ),
-    FieldRule(
-        "fields.timeout",
-        lambda it: it.status is OVER_TIME or it.fields.get("timed_out") is True,
-        "failed",
-        "timeout",
-        '{"status": "timeout", "output": "partial"}',
-        "it was ended because it took too long",
+    "fields.unsuccessful": lambda it: (
+        it.fields.get("success") is False or it.fields.get("ok") in _FALSE
     ),
-)
-"""What kept a call from running or from ending by itself: asked before its exit code."""
-
-REPORTED: tuple[FieldRule, ...] = (
-    FieldRule(
-        "fields.is_error",
-        lambda it: it.fields.get("isError") is True or it.fields.get("is_error") is True,
-        "failed",
-        "",
-        '{"isError": true, "content": [{"type": "text", "text": "no such repository"}]}',
-        "MCP's own flag, recorded with the result",
+    "fields.error": lambda it: it.error,
+    "fields.status": lambda it: (
+        it.fields.get("status") == "error"
+        or (it.status == "failed" and _speaks_of_a_call(it.fields))
     ),
-    FieldRule(
-        "fields.unsuccessful",
-        lambda it: it.fields.get("success") is False or it.fields.get("ok") in _FALSE,
-        "failed",
-        "",
-        '{"success": false, "error": "Could not find a match for old_string in the file"}',
-        "the tool says so by its flag",
+    "fields.type": lambda it: (
+        it.fields.get("type") in ("error", "error-text", "error-json", "tool_error")
     ),
-    FieldRule(
-        "fields.error",
-        lambda it: it.error,
-        "failed",
-        "",
-        '{"error": "File not found: notes.txt", "similar_files": []}',
-        "an error that is not empty; null, false and the like mean that there is none",
+    "fields.http_status": lambda it: 400 <= web_status(it.fields) < 600,
+    "fields.errors": lambda it: _is_graphql_failure(it.fields),
+    "fields.not_done": lambda it: (
+        len(it.fields) <= _SHORT
+        and any(it.fields.get(name) is False for name in _DONE)
+        and any(isinstance(it.fields.get(name), str) for name in _REASONS)
     ),
-    FieldRule(
-        "fields.status",
-        lambda it: (
-            it.fields.get("status") == "error"
-            or (it.status is FAILED and _speaks_of_a_call(it.fields))
-        ),
-        "failed",
-        "",
-        '{"status": "error", "output": "Script exited with code 1"}',
-        "a status of the call; of a thing it would stand among other facts",
+    "fields.code": lambda it: (
+        "msg" in it.fields
+        and not it.fields.get("data")
+        and (number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
     ),
-    FieldRule(
-        "fields.type",
-        lambda it: it.fields.get("type") in ("error", "error-text", "error-json", "tool_error"),
-        "failed",
-        "",
-        '{"type": "error-text", "value": "Location not found"}',
-        "the Vercel SDK and others mark an error by its type",
+    "fields.detail": lambda it: (
+        it.fields.keys() == {"detail"}
+        or ("documentation_url" in it.fields and "message" in it.fields)
     ),
-    FieldRule(
-        "fields.http_status",
-        lambda it: 400 <= web_status(it.fields) < 600,
-        "failed",
-        "",
-        '{"status_code": 503, "body": "try later"}',
-        "the status of a web service",
+    "fields.all_items": lambda it: (
+        (counts := _items_with_error(it.fields))[0] and counts[0] == counts[1]
     ),
-    FieldRule(
-        "fields.errors",
-        lambda it: _is_graphql_failure(it.fields),
-        "failed",
-        "",
-        '{"errors": [{"message": "Cannot query field users"}], "data": null}',
-        "GraphQL answers so; a list of errors beside data is a finding, not a failure",
+    "fields.some_items": lambda it: _items_with_error(it.fields)[0],
+    "fields.background": lambda it: (
+        it.fields.get("output") == "Background process started"
+        or it.fields.get("notify_on_complete") is not None
+        or isinstance(it.fields.get("backgroundTaskId"), str)
     ),
-    FieldRule(
-        "fields.not_done",
-        lambda it: (
-            len(it.fields) <= _SHORT
-            and any(it.fields.get(name) is False for name in _DONE)
-            and any(isinstance(it.fields.get(name), str) for name in _REASONS)
-        ),
-        "failed",
-        "",
-        '{"sent": false, "reason": "mailbox unavailable"}',
-        "what was to be done was not, and it is said why; without that it is a fact of a thing",
+    "fields.lint": lambda it: (
+        isinstance(lint := it.fields.get("lint"), dict) and lint.get("status") == "error"
     ),
-    FieldRule(
-        "fields.code",
-        lambda it: (
-            "msg" in it.fields
-            and not it.fields.get("data")
-            and (number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
-        ),
-        "failed",
-        "",
-        '{"code": 4001, "msg": "party size exceeds limit", "data": null}',
-        "services that number their errors and put 0 or 200 where there is none",
-    ),
-    FieldRule(
-        "fields.detail",
-        lambda it: (
-            it.fields.keys() == {"detail"}
-            or ("documentation_url" in it.fields and "message" in it.fields)
-        ),
-        "failed",
-        "",
-        '{"detail": "Not Found"}',
-        "FastAPI and GitHub answer so, and with nothing else",
-    ),
-    FieldRule(
-        "fields.all_items",
-        lambda it: (counts := _items_with_error(it.fields))[0] and counts[0] == counts[1],
-        "failed",
-        "",
-        '{"results": [{"url": "a", "error": "404"}, {"url": "b", "error": "timed out"}]}',
-        "every part of the batch failed",
-    ),
-    FieldRule(
-        "fields.some_items",
-        lambda it: _items_with_error(it.fields)[0],
-        "ok",
-        "partial",
-        '{"results": [{"url": "a", "content": "x", "error": null}, {"url": "b", "error": "404"}]}',
-        "a part of the batch failed, the rest came",
-    ),
-    FieldRule(
-        "fields.background",
-        lambda it: (
-            it.fields.get("output") == "Background process started"
-            or it.fields.get("notify_on_complete") is not None
-            or isinstance(it.fields.get("backgroundTaskId"), str)
-        ),
-        "unknown",
-        "background",
-        '{"output": "Background process started", "session_id": "proc_1", "pid": 7, "exit_code": 0,'
-        ' "error": null}',
-        "started is not finished",
-    ),
-    FieldRule(
-        "fields.lint",
-        lambda it: (
-            isinstance(lint := it.fields.get("lint"), dict) and lint.get("status") == "error"
-        ),
-        "ok",
-        "partial",
-        '{"bytes_written": 20, "lint": {"status": "error", "message": "line 3"}}',
-        "the file was written as asked, and what was written is broken",
-    ),
-)
-
-SUCCESS = FieldRule(
-    "fields.success",
-    lambda it: (
+    "fields.success": lambda it: (
         it.fields.get("success") is True
         or it.fields.get("ok") is True
         or it.fields.get("isError") is False
-        or it.status is GOOD
-        or it.status is ENDED
+        or it.status in ("good", "ended")
         or "error" in it.fields
     ),
-    "ok",
-    "",
-    '{"success": true, "error": null}',
-    "the tool says so by its flag, or says that there is no error",
-)
-
-DATA = FieldRule(
-    "fields.data",
-    lambda _: True,
-    "ok",
-    "",
-    '{"order_id": "#W1", "status": "cancelled", "items": []}',
-    "facts came back, and nothing says that something went wrong",
-)
+}
+"""When the rows on fields hold, by their ids."""
 
 
-def verdict(rule: FieldRule, seen: Report) -> Verdict:
-    """The verdict of a row that holds. What failed may have been refused, stopped or not be
-    callable: the words of its message tell.
+def verdict(table: str, seen: Report) -> Verdict | None:
+    """The verdict of the first row of a table that holds. What failed may have been refused,
+    stopped or not be callable: the words of its message tell.
     """
+    rule = next((row for row in RULES[table] if _CONDITIONS[row.id](seen)), None)
+    if rule is None:
+        return None
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
     message = seen.error or message_of(seen.fields) or in_words(seen.fields)
@@ -324,15 +314,13 @@ def verdict(rule: FieldRule, seen: Report) -> Verdict:
 
 def is_data(fields: Fields) -> bool:
     """Whether an object has no field that any rule looks at, or only the status of a thing."""
-    spoken = SPEAKING.intersection(fields)
-    if spoken == _STATUS_ONLY:
-        status = fields["status"]
-        return isinstance(status, str) and meaning(status) is None
+    spoken = _SPEAKING.intersection(fields)
+    if spoken == {"status"}:
+        return isinstance(fields["status"], str) and meaning(fields["status"]) is None
     return not spoken
 
 
-_STATUS_ONLY = frozenset(("status",))
-SPEAKING = frozenset(
+_SPEAKING = frozenset(
     (
         *ERROR_FIELDS,
         *EXIT_FIELDS,

@@ -1,123 +1,41 @@
 """The words of harnesses where they put them: at the beginning of a result, near its end, or in a
-message of one line. The rows for the beginning are in `refusals` and `failures`.
-
-What a person or a policy decided comes before what went wrong. A pattern names no inner groups that
-capture, and begins with a letter where it can.
+message of one line; exit codes as they state them; how programs complain whose exit code nobody
+recorded; and the kind of failure that a message speaks of.
 """
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from journeyman.outcomes.failures import FAILED, INVALID, MESSAGES, NONE_FOUND
-from journeyman.outcomes.refusals import INTERRUPTED, OPEN, REFUSED
-from journeyman.outcomes.rule import Found, Rule, anywhere, at_the_start
-
-AT_THE_HEAD = (*REFUSED, *INTERRUPTED, *INVALID, *OPEN, *FAILED)
-
-AT_THE_END: tuple[Rule, ...] = (
-    Rule(
-        "words.exhortation",
-        "failed",
-        "",
-        (
-            r"Fix the errors and try again\.",
-            r"Please fix (?:your mistakes|the error and try again)\.",
-            r"Please check your input and try again\.",
-            r"Now let's retry: take care not to repeat",
-        ),
-        "city is not known\n Please fix your mistakes.",
-        "Pydantic AI, LangGraph, smolagents and VS Code close an error so",
-    ),
-    Rule(
-        "words.rejected_at_the_end",
-        "refused",
-        "declined",
-        (r"\[Last action has been rejected by the user\]",),
-        "OBSERVATION:\n[Last action has been rejected by the user]",
-        "OpenHands adds it to what was there before",
-    ),
-    Rule(
-        "words.interrupted_at_the_end",
-        "interrupted",
-        "cancelled",
-        (
-            r"\[Request interrupted by user",
-            r"\[Command interrupted\]",
-            r"<error>Command was aborted before completion</error>",
-            r"<\w{0,20}metadata>\nUser aborted the command",
-        ),
-        "building…\n[Request interrupted by user for tool use]",
-        "Claude Code, Hermes and opencode add it to what was printed so far",
-    ),
-    Rule(
-        "words.error_at_the_end",
-        "failed",
-        "",
-        (
-            r"\[Error occurred in processing last action\]",
-            r"\[Your command [^\n]{1,200} is NOT executed\.",
-            r"END error message",
-        ),
-        "no such element\n[Error occurred in processing last action]",
-        "OpenHands adds it to an error",
-    ),
-    Rule(
-        "words.timed_out_at_the_end",
-        "failed",
-        "timeout",
-        (
-            r"\[(?:The command|Command) timed out after",
-            r"<\w{0,20}metadata>\n[^\n]{0,40}(?:after exceeding timeout|timed out after)",
-        ),
-        "building…\n[Command timed out after 30s]",
-        "OpenHands, opencode and Hermes, when they ended a command",
-    ),
-    Rule(
-        "words.open_at_the_end",
-        "unknown",
-        "background",
-        (
-            r"\[The command has no new output after",
-            r"<command with shellId[^>\n]{0,80} is still running",
-        ),
-        "building…\n[The command has no new output after 30 seconds. You may wait longer …]",
-        "OpenHands and Copilot, while a command goes on",
-    ),
-)
-"""Words near the end of a result. They begin with a character that is rare in texts, which makes
-looking for them quick."""
-
-GENERAL = frozenset(
-    (
-        *("words.marked", "words.error", "words.error_doing", "words.failed_to"),
-        "words.exception",
-        *(rule.id for rule in AT_THE_END),
-    )
-)
-"""Rows whose words any text can begin or end with, so that content of many lines proves nothing."""
+from journeyman.outcomes.commands import only_shows
+from journeyman.outcomes.rules import RULES, Found, Rule, finder
+from journeyman.records import Kind
 
 _LONGEST_END = 300
 _LONGEST_MESSAGE = 300
-# The two ways in which the words of a row can begin with a number.
-_numbered = re.compile(r"\d{1,4} validation error|[45]\d\d ").match
+_MOST = 200
 _PREFIXES = ("Error: ", "ERROR: ", "error: ")
-_find = at_the_start(AT_THE_HEAD)
-_none_found = at_the_start((NONE_FOUND,))
-_PHRASES = tuple((phrase, rule) for rule in MESSAGES for phrase in rule.patterns)
-_find_late = anywhere(AT_THE_END)
-# Every row near the end has one of these in it, and hardly any text does.
+_find = finder(RULES["head"], at_start=True)
+# What is special can stand behind a general "Error: "; the last resort is that word itself.
+_SPECIAL = ("refused", "interrupted", "invalid")
+_special = finder(
+    [row for row in RULES["head"] if row.status in _SPECIAL or row.kind == "timeout"], at_start=True
+)
+_find_message = finder([row for row in RULES["message"] if row.patterns], at_start=True)
+_PHRASES = tuple((phrase, row) for row in RULES["message"] for phrase in row.phrases)
+_KINDS = tuple((phrase, row.kind) for row in RULES["kind"] for phrase in row.phrases)
+_find_late = finder(RULES["end"])
+# Every row near the end has one of these in it, and hardly any text does: to look for them first
+# takes a third off the judge's time.
 _IN_THE_END = (
     *("try again.", "mistakes.", "to repeat", "rejected by the user]", "nterrupted", "aborted"),
     *("[Error occurred", "NOT executed.", "END error", "timed out", "exceeding timeout"),
     *("no new output", "still running"),
 )
-# What is special can stand behind a general "Error: "; the last resort is that word itself.
-_special = at_the_start((*REFUSED, *INTERRUPTED, *INVALID, *FAILED[:1]))
 
 
 def at_the_head(text: str) -> Found | None:
     """The row whose words a result begins with."""
-    if text[:1].isdecimal() and not _numbered(text):
-        return None  # lines with numbers: what a file holds
     if text.startswith(_PREFIXES):
         return _special(text[7:].lstrip()) or _find(text)
     return _find(text)
@@ -128,16 +46,109 @@ def in_a_message(text: str) -> Found | None:
     if len(text) > _LONGEST_MESSAGE or text.count("\n") > 1:
         return None
     low = text.lower()
-    for phrase, rule in _PHRASES:
-        if phrase in low:
-            return Found(rule, 0)
-    return _none_found(text)
+    fits = (Found(row) for phrase, row in _PHRASES if phrase in low)
+    return next(fits, None) or _find_message(text)
 
 
 def near_the_end(text: str) -> Found | None:
     """The row whose words stand near the end of a result."""
     end = text[-_LONGEST_END:]
-    for word in _IN_THE_END:
-        if word in end:
-            return _find_late(end)
-    return None
+    return _find_late(end) if any(word in end for word in _IN_THE_END) else None
+
+
+def kind_of(message: str, otherwise: Kind = "error") -> Kind:
+    """The kind that the words of something known to have failed tell."""
+    if len(message) > 2 * _MOST:
+        # What went wrong is said first or last, seldom in the middle.
+        message = message[:_MOST] + "\n" + message[-_MOST:]
+    low = message.lower()
+    return next((kind for phrase, kind in _KINDS if phrase in low), otherwise)
+
+
+MEANING = {code: row for row in RULES["exit_meaning"] for code in row.codes}
+
+_head_codes, _end_codes = (
+    "|".join(row.patterns[0].replace("{code}", r"(-?\d{1,10})") for row in rows)
+    for rows in (RULES["exit_at_head"], RULES["exit_at_end"])
+)
+_exit_at_head, _exit_at_end = re.compile(_head_codes), re.compile(rf"(?:{_end_codes})\s*\Z")
+# Every row for the end has one of these in it, and most texts do not: to look for them first takes
+# a quarter off the judge's time.
+_BEFORE_A_CODE = ("xit", "eturn code", "eturn Code", "eturn_code")
+
+
+class Stated(NamedTuple):
+    """An exit code that a harness stated, by which row, and the output beside it."""
+
+    id: str
+    code: int
+    output: str
+
+
+def stated_at_the_head(text: str) -> Stated | None:
+    """The exit code that a result begins with."""
+    found = _exit_at_head.match(text)
+    return found and _stated(RULES["exit_at_head"], found, text[found.end() :])
+
+
+def stated_at_the_end(text: str) -> Stated | None:
+    """The exit code that a result closes with."""
+    if not any(phrase in text[-_LONGEST_END:] for phrase in _BEFORE_A_CODE):
+        return None
+    found = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
+    return found and _stated(RULES["exit_at_end"], found, text[: found.start()])
+
+
+def _stated(rows: Sequence[Rule], found: re.Match[str], output: str) -> Stated:
+    at = found.lastindex or 1
+    return Stated(rows[at - 1].id, int(found[at]), output)
+
+
+_shell = finder(RULES["shell"], on_lines=True)
+_any = finder((*RULES["shell"], *RULES["summary"]), on_lines=True)
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_LAST = 500
+_SHORT = 600
+_FIRST = 4000
+_TELLING = 12
+"""A last line such as FAIL is shorter than this, and a line before it says more."""
+
+_RAISED = re.compile(
+    r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b[^\n]{0,300}", re.MULTILINE
+)
+
+
+def complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
+    """What a command complains of, when nobody recorded its exit code: a row and its line."""
+    end = _end(output)
+    found = _any(end)
+    if found is not None and only_shows(arguments):
+        # The program's own complaint stands alone, first or last.
+        end = end.rstrip().rpartition("\n")[2]
+        found = _shell(end)
+        if found is None and len(output) < _SHORT:
+            end = output.partition("\n")[0]
+            found = _shell(end)
+    return found and (found.rule, end[found.start :].partition("\n")[0])
+
+
+def what_went_wrong(output: str) -> tuple[Kind, str]:
+    """The line of a failed command's output that says most, else its last words, and the kind of
+    the row that knows it.
+    """
+    end = _end(output)
+    last = end.rpartition("\n")[2]
+    if len(last) > _TELLING and (found := _any(last)):
+        return found.rule.kind, last  # most programs say it last
+    if found := _any(end):
+        return found.rule.kind, end[found.start :].partition("\n")[0]
+    # What goes to another stream can stand before all else.
+    raised = _RAISED.search(output[:_FIRST]) if "Traceback" in output[:_FIRST] else None
+    return "", raised[0] if raised else last
+
+
+def _end(output: str) -> str:
+    # The tags that some harnesses put around an output are no line of it.
+    end = output[-_LAST:].rstrip().removesuffix("</output>").removesuffix("</output_tail>").rstrip()
+    return _COLOURS.sub("", end) if "\x1b" in end else end

@@ -1,134 +1,85 @@
-"""What harnesses wrap around a result: tags that mark it as untrusted, cut or an error. They are
-taken off before the result itself is looked at.
+"""What a result comes in, taken off before the result itself is looked at: tags that mark it as
+untrusted, cut or an error, headings that announce it, and JSON that is whole, has a note behind it,
+is written as Python does, or is cut off.
 """
 
+import ast
 import re
-from typing import NamedTuple
+from json import JSONDecoder
+from typing import Any, NamedTuple
 
+import msgspec
 
-class Wrapping(NamedTuple):
-    """A wrapping: how it begins, how it ends, and whether it says by itself that the call went
-    wrong.
-    """
+from journeyman.outcomes.rules import RULES, Rule, finder
 
-    id: str
-    start: str
-    end: str
-    is_error: bool
-    example: str
-    reason: str
-
-
-WRAPPINGS: tuple[Wrapping, ...] = (
-    Wrapping(
-        "tool_use_error",
-        r"<tool_use_error>",
-        "</tool_use_error>",
-        is_error=True,
-        example="<tool_use_error>File does not exist.</tool_use_error>",
-        reason="Claude Code's own mark on a call that its checks or the tool turned down",
-    ),
-    Wrapping(
-        "error_tag",
-        r"<error>",
-        "</error>",
-        is_error=True,
-        example="<error>\nNo such element: #submit\n</error>",
-        reason="several harnesses mark an error so when it is all there is",
-    ),
-    Wrapping(
-        "untrusted",
-        r'<untrusted_tool_result source="[^"\n]{0,200}">\n.*?\n\n',
-        "</untrusted_tool_result>",
-        is_error=False,
-        example='<untrusted_tool_result source="web_search">\nThe following content was retrieved '
-        'from outside.\n\n{"error": "Error searching web: quota"}\n</untrusted_tool_result>',
-        reason="Hermes marks what came from outside",
-    ),
-    Wrapping(
-        "persisted",
-        r"<persisted-output>\n.{0,2000}?Preview \(first [^)\n]{1,40}\):\n",
-        "</persisted-output>",
-        is_error=False,
-        example="<persisted-output>\nThis tool result was too large (90,000 characters, 88 KB).\n"
-        "Full output saved to: /tmp/x.txt\n\nPreview (first 500 chars):\n"
-        '{"error": "No such host", "output": "…\n</persisted-output>',
-        reason="Hermes and Claude Code keep a long result in a file and show its beginning",
-    ),
-    Wrapping(
-        "returned_output",
-        r"<output>\n?",
-        "</output>",
-        is_error=False,
-        example="<output>\nError: no such table: users\n</output>",
-        reason="text protocols put the output in a tag",
-    ),
-)
-
-_start = re.compile("|".join(f"({row.start})" for row in WRAPPINGS), re.DOTALL)
-
-
-class Heading(NamedTuple):
-    """A line before a result that says only that one follows."""
-
-    id: str
-    pattern: str
-    example: str
-    reason: str
-
-
-HEADINGS: tuple[Heading, ...] = (
-    Heading(
-        "cline",
-        r"\[\w{1,60}(?: for '[^'\n]{0,300}')?\] Result:\n",
-        "[read_file for 'a'] Result:\nError: no such file",
-        "Cline names the call again",
-    ),
-    Heading(
-        "observation",
-        r"(?:Observation|OBSERVATION):\s",
-        "OBSERVATION:\nError: no such element",
-        "OpenHands and SWE-agent, and prompts in the style of ReAct",
-    ),
-    Heading(
-        "call_id",
-        r"Call id: \S{1,80}\n",
-        "Call id: 12\nError:\nno such element",
-        "smolagents names the call again",
-    ),
-    Heading(
-        "playwright",
-        r"### Result\n",
-        "### Result\nError: page.goto: net::ERR_CONNECTION_REFUSED",
-        "the Playwright server's answers come in sections",
-    ),
-)
-
-_HEADING_STARTS = ("[", "O", "C", "#")
-_heading = re.compile("|".join(row.pattern for row in HEADINGS))
+_find_wrapping = finder(RULES["wrapping"], at_start=True, dot_all=True)
+_find_heading = finder(RULES["heading"], at_start=True)
 
 
 def without_heading(text: str) -> str:
     """The result after a line that only announces it."""
-    if text[:1] not in _HEADING_STARTS:
-        return text
-    found = _heading.match(text)
-    return text[found.end() :].lstrip() if found else text
+    found = _find_heading(text)
+    return text[found.end :].lstrip() if found else text
 
 
 class Unwrapped(NamedTuple):
     """A result without its wrapping."""
 
-    wrapping: Wrapping | None
+    wrapping: Rule | None
     text: str
 
 
 def unwrapped(text: str) -> Unwrapped:
     """The result inside the outermost wrapping, if there is one."""
-    found = _start.match(text)
+    found = _find_wrapping(text)
     if found is None:
         return Unwrapped(None, text)
-    row = WRAPPINGS[(found.lastindex or 1) - 1]
-    inside = text[found.end() :]
-    end = inside.rfind(row.end)
-    return Unwrapped(row, (inside if end < 0 else inside[:end]).strip())
+    inside = text[found.end :]
+    end = inside.rfind(found.rule.end)
+    return Unwrapped(found.rule, (inside if end < 0 else inside[:end]).strip())
+
+
+_decode = msgspec.json.Decoder().decode
+_leading = JSONDecoder().raw_decode
+_MOST = 4_000_000
+
+
+def decoded(text: str) -> tuple[Any, bool]:
+    """The JSON value that a text is, or begins with, and whether it is all that the text holds;
+    raises ValueError.
+    """
+    try:
+        return _decode(text), True
+    except (ValueError, RecursionError):
+        pass
+    if len(text) > _MOST:
+        raise ValueError("too long to try")
+    try:
+        if text.startswith("{'"):  # an object that a program wrote as Python does
+            if len(text) > _LONGEST_LITERAL:
+                raise ValueError("too long to try")
+            return ast.literal_eval(text.strip()), True
+        value, end = _leading(text)
+    except (SyntaxError, MemoryError, RecursionError, TypeError) as error:
+        raise ValueError("not a value that can be read") from error
+    return value, not text[end:].strip()
+
+
+_LONGEST_LITERAL = 20_000
+_CUT_EXIT = re.compile(r'"(?:exit_code|exitCode|returncode)": ?(-?\d{1,10})\b')
+_CUT_FALSE = re.compile(r'\s*\{[^{}\[\]]{0,300}?"(?:success|ok)": ?false\b')
+_CUT_ERROR = re.compile(r'\s*\{[^{}\[\]]{0,300}?"error": ?"((?:[^"\\]|\\.){1,400})')
+_CUT_ENDS = 1000
+
+
+def remains(text: str) -> tuple[int | None, str] | None:
+    """What can still be read off an object of which a part was cut away: its exit code or its
+    error.
+    """
+    codes = _CUT_EXIT.findall(text[-_CUT_ENDS:]) or _CUT_EXIT.findall(text[:_CUT_ENDS])
+    if codes:
+        return int(codes[-1]), ""
+    if found := _CUT_ERROR.match(text):
+        return None, found[1]
+    found = _CUT_FALSE.match(text)
+    return (None, found[0]) if found else None

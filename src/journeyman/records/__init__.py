@@ -1,128 +1,61 @@
 """The words of Journeyman as frozen values: sessions, messages, calls, verdicts, usage, lineage,
-patterns, templates, and what an agent writes down.
-
-No I/O here, and no room above is known.
+patterns, templates, and what an agent writes down. No I/O here, and no room above is known.
 """
 
-from journeyman.records.call import Call, join_calls
-from journeyman.records.episode import (
-    CommandUse,
-    Ending,
-    Episode,
-    FileUse,
-    MinedSession,
-    Mistake,
-    SearchKeys,
-)
-from journeyman.records.fragment import Fragment, LogEvent, LogState, Mark, SessionChange, Skip
-from journeyman.records.kept_out import (
-    Forgotten,
-    ForgottenSession,
-    KeptOut,
-    KeptOutKind,
-    Quarantined,
-    QuarantineState,
-)
-from journeyman.records.knowledge import (
-    EntryChange,
-    FileChange,
-    JournalEntry,
-    Provenance,
-    Review,
-    ReviewId,
-    Write,
-    WriteId,
-    WriteKind,
-)
-from journeyman.records.message import Message, MessageKind, Recorded, Role, ToolCall
-from journeyman.records.pattern import (
-    Pattern,
-    PatternId,
-    PatternKind,
-    PatternType,
-    Step,
-)
-from journeyman.records.session import (
-    Lineage,
-    LineageKind,
-    ProjectTotals,
-    SearchHit,
-    Session,
-    SessionId,
-    SessionOverview,
-    SourceTotals,
-)
-from journeyman.records.template import (
-    Effect,
-    Gain,
-    Imported,
-    Template,
-    TemplateOrigin,
-    TemplateStats,
-)
-from journeyman.records.usage import Tokens, Usage
-from journeyman.records.verdict import JudgedCall, JudgedSession, Kind, Status, Verdict
-
-__all__ = [
-    "Call",
-    "CommandUse",
-    "Effect",
-    "Ending",
-    "EntryChange",
-    "Episode",
-    "FileChange",
-    "FileUse",
-    "Forgotten",
-    "ForgottenSession",
-    "Fragment",
-    "Gain",
-    "Imported",
-    "JournalEntry",
-    "JudgedCall",
-    "JudgedSession",
-    "KeptOut",
-    "KeptOutKind",
-    "Kind",
-    "Lineage",
-    "LineageKind",
-    "LogEvent",
-    "LogState",
-    "Mark",
-    "Message",
-    "MessageKind",
-    "MinedSession",
-    "Mistake",
-    "Pattern",
-    "PatternId",
-    "PatternKind",
-    "PatternType",
-    "ProjectTotals",
-    "Provenance",
-    "QuarantineState",
-    "Quarantined",
-    "Recorded",
-    "Review",
-    "ReviewId",
-    "Role",
-    "SearchHit",
-    "SearchKeys",
-    "Session",
-    "SessionChange",
-    "SessionId",
-    "SessionOverview",
-    "Skip",
-    "SourceTotals",
-    "Status",
-    "Step",
-    "Template",
-    "TemplateOrigin",
-    "TemplateStats",
-    "Tokens",
-    "ToolCall",
-    "Usage",
-    "Verdict",
-    "Write",
-    "WriteId",
-    "WriteKind",
-    "join_calls",
-]
+from journeyman.records.episode import CommandUse as CommandUse
+from journeyman.records.episode import Ending as Ending
+from journeyman.records.episode import Episode as Episode
+from journeyman.records.episode import FileUse as FileUse
+from journeyman.records.episode import MinedSession as MinedSession
+from journeyman.records.episode import Mistake as Mistake
+from journeyman.records.episode import SearchKeys as SearchKeys
+from journeyman.records.fragment import Fragment as Fragment
+from journeyman.records.fragment import LogEvent as LogEvent
+from journeyman.records.fragment import LogState as LogState
+from journeyman.records.fragment import Mark as Mark
+from journeyman.records.fragment import Skip as Skip
+from journeyman.records.kept_out import KeptOut as KeptOut
+from journeyman.records.kept_out import KeptOutKind as KeptOutKind
+from journeyman.records.kept_out import Quarantined as Quarantined
+from journeyman.records.knowledge import EntryChange as EntryChange
+from journeyman.records.knowledge import FileChange as FileChange
+from journeyman.records.knowledge import JournalEntry as JournalEntry
+from journeyman.records.knowledge import Provenance as Provenance
+from journeyman.records.knowledge import Review as Review
+from journeyman.records.knowledge import ReviewId as ReviewId
+from journeyman.records.knowledge import Write as Write
+from journeyman.records.knowledge import WriteId as WriteId
+from journeyman.records.knowledge import WriteKind as WriteKind
+from journeyman.records.message import Call as Call
+from journeyman.records.message import Message as Message
+from journeyman.records.message import MessageKind as MessageKind
+from journeyman.records.message import Recorded as Recorded
+from journeyman.records.message import Role as Role
+from journeyman.records.message import ToolCall as ToolCall
+from journeyman.records.message import join_calls as join_calls
+from journeyman.records.pattern import Effect as Effect
+from journeyman.records.pattern import Gain as Gain
+from journeyman.records.pattern import Imported as Imported
+from journeyman.records.pattern import Pattern as Pattern
+from journeyman.records.pattern import PatternId as PatternId
+from journeyman.records.pattern import PatternKind as PatternKind
+from journeyman.records.pattern import PatternType as PatternType
+from journeyman.records.pattern import Step as Step
+from journeyman.records.pattern import Template as Template
+from journeyman.records.pattern import TemplateOrigin as TemplateOrigin
+from journeyman.records.pattern import TemplateStats as TemplateStats
+from journeyman.records.session import Lineage as Lineage
+from journeyman.records.session import LineageKind as LineageKind
+from journeyman.records.session import ProjectTotals as ProjectTotals
+from journeyman.records.session import SearchHit as SearchHit
+from journeyman.records.session import Session as Session
+from journeyman.records.session import SessionId as SessionId
+from journeyman.records.session import SessionOverview as SessionOverview
+from journeyman.records.session import SourceTotals as SourceTotals
+from journeyman.records.usage import Tokens as Tokens
+from journeyman.records.usage import Usage as Usage
+from journeyman.records.verdict import JudgedCall as JudgedCall
+from journeyman.records.verdict import JudgedSession as JudgedSession
+from journeyman.records.verdict import Kind as Kind
+from journeyman.records.verdict import Status as Status
+from journeyman.records.verdict import Verdict as Verdict

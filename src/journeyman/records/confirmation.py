@@ -1,9 +1,6 @@
-"""A confirmation: an action that waits for a person, what was decided, and the words for both.
+"""A confirmation: an action that waits for a person, what was decided, and the words for both."""
 
-What is bound to what is here as data; who may decide and when is the room `confirm`'s business.
-"""
-
-from typing import Any, Literal, NewType
+from typing import Any, Generic, Literal, NewType, TypeVar, get_args
 
 from msgspec import Struct, field
 
@@ -16,20 +13,19 @@ is never done."""
 ConfirmationStatus = Literal[
     "pending", "approved", "denied", "expired", "cancelled", "auto_approved", "redeemed"
 ]
-SETTLED: frozenset[ConfirmationStatus] = frozenset(
-    ("approved", "denied", "expired", "cancelled", "auto_approved", "redeemed")
-)
+SETTLED: frozenset[ConfirmationStatus] = frozenset(get_args(ConfirmationStatus)) - {"pending"}
 
 Channel = Literal["page", "api", "telegram"]
 """By what way a person decided."""
 
 Choice = Literal["approve", "deny"]
 
+Time = TypeVar("Time")
+"""Seconds in records; over HTTP, where the same is told, an ISO date."""
+
 
 class Submission(Struct, frozen=True, kw_only=True):
-    """What an agent asks for. `requester` is the name of its token, never what it says of itself;
-    that is `claimed`.
-    """
+    """What an agent asks for. `requester` is its token's name, `claimed` what it says of itself."""
 
     action: str
     description: str
@@ -41,15 +37,19 @@ class Submission(Struct, frozen=True, kw_only=True):
     idempotency_key: str = ""
 
 
-class Vote(Struct, frozen=True, kw_only=True):
+class VoteFields(Struct, Generic[Time], frozen=True, kw_only=True):
     """One person's word on one digest."""
 
     approver: str
     choice: Choice
-    at: float
+    at: Time
     digest: str
     reason: str = ""
     channel: Channel = "api"
+
+
+class Vote(VoteFields[float], frozen=True, kw_only=True):
+    """A vote as it is kept."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
@@ -60,9 +60,9 @@ class Notice(Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-class Confirmation(Struct, frozen=True, kw_only=True):
-    """One card: what was asked for, and what became of it. `digest` covers what would run now:
-    after an edit, the edited details.
+class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
+    """What was asked for, and what became of it. `digest` covers what would run now: after an edit,
+    the edited details.
     """
 
     id: ConfirmationId
@@ -77,26 +77,31 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     context: dict[str, Any] = {}
     """What the service itself bound to the request: the digests of files it names."""
     requester: str
-    owner: str = ""
-    """The approver whose agent it was when it asked, if there is one."""
     claimed: str = ""
     session_key: str = ""
     nonce: str
     submitted_digest: str
     digest: str
     status: ConfirmationStatus = "pending"
-    created_at: float
-    expires_at: float
-    settled_at: float | None = None
+    created_at: Time
+    expires_at: Time
+    settled_at: Time | None = None
     settled_by: str = ""
     reason: str = ""
-    votes: tuple[Vote, ...] = ()
     quorum: int = 1
     submissions: int = 1
     """How many identical requests share this card."""
-    redeemed_at: float | None = None
-    redeem_by: float | None = None
+    redeemed_at: Time | None = None
+    redeem_by: Time | None = None
     notice: Notice = field(default_factory=Notice)
+
+
+class Confirmation(CardFields[float], frozen=True, kw_only=True):
+    """One card as it is kept."""
+
+    owner: str = ""
+    """The approver whose agent it was when it asked, if there is one."""
+    votes: tuple[Vote, ...] = ()
 
     @property
     def approved_details(self) -> dict[str, Any]:
@@ -119,7 +124,7 @@ class Constraint(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     at_most: float | None = None
 
 
-class WhitelistEntry(Struct, frozen=True, kw_only=True):
+class EntryFields(Struct, Generic[Time], frozen=True, kw_only=True):
     """An action that is let through without a person, as far as the entry says."""
 
     id: str
@@ -133,13 +138,17 @@ class WhitelistEntry(Struct, frozen=True, kw_only=True):
     """Whether parameters without a constraint may be there too. Without any constraint the entry
     covers all parameters."""
     added_by: str
-    added_at: float
+    added_at: Time
     reason: str = ""
-    expires_at: float | None = None
-    revoked_at: float | None = None
+    expires_at: Time | None = None
+    revoked_at: Time | None = None
     revoked_by: str = ""
     uses: int = 0
-    last_used_at: float | None = None
+    last_used_at: Time | None = None
+
+
+class WhitelistEntry(EntryFields[float], frozen=True, kw_only=True):
+    """An entry as it is kept."""
 
 
 CredentialKind = Literal["agent", "approver", "session"]
@@ -172,20 +181,29 @@ AuditKind = Literal[
     "voted", "edited", "approved", "denied", "expired", "cancelled", "redeemed", "refused",
     "whitelist_added", "whitelist_revoked", "policy_changed", "credential_made",
     "credential_revoked", "logged_in", "logged_out", "link_made", "link_opened", "started",
-    "stopped", "anchor_reset", "exported",
+    "stopped", "anchor_reset", "exported", "migrated",
 ]  # fmt: skip
 
 
-class AuditEntry(Struct, frozen=True, kw_only=True):
-    """One link of the chain: `digest` covers every other field, `previous` is the digest before."""
+class EventFields(Struct, Generic[Time], frozen=True, kw_only=True):
+    """An entry of the audit; `previous` is the digest before."""
 
     seq: int
-    at: float
+    at: Time
     kind: AuditKind
     actor: str
     confirmation: str = ""
     about: dict[str, Any] = {}
     previous: str
+
+
+class WrittenEntry(EventFields[float], frozen=True, kw_only=True):
+    """An entry as its text is written."""
+
+
+class AuditEntry(WrittenEntry, frozen=True, kw_only=True):
+    """One link of the chain: `digest` covers every other field."""
+
     digest: str
 
 
@@ -197,10 +215,8 @@ RefusalCode = Literal[
 ]  # fmt: skip
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
-    """Why something was not done. A value, not an error: the refusal itself is written down in the
-    same transaction.
-    """
+class Refusal(Struct, frozen=True):
+    """Why something was not done: a value, not an error, and itself written down."""
 
     code: RefusalCode
     message: str

@@ -1,36 +1,6 @@
-"""Every error Journeyman raises, in one tree, branched by who must act.
-
-    JourneymanError
-    ├── WrongInput                 the caller: what was asked for is wrong
-    │   ├── UnknownSession
-    │   ├── AmbiguousSession
-    │   ├── UnknownReader
-    │   ├── NotALog
-    │   ├── NotACall
-    │   ├── BadSetting
-    │   ├── UnknownTemplate
-    │   ├── BadTemplate
-    │   ├── BadTools
-    │   ├── NotWritten
-    │   ├── SessionTaken
-    │   ├── UnknownReview
-    │   ├── UnknownJob
-    │   ├── JobBlocked
-    │   └── ConfirmationRefused
-    │       └── ConfirmationChanged
-    └── OutsideProblem             the world: something has to be mended first
-        ├── LogUnreadable
-        ├── StoreUnavailable
-        ├── Unstorable
-        ├── MissingPart
-        ├── ModelUnavailable
-        ├── ContextFull
-        ├── ServiceUnavailable
-        ├── WorkerLost
-        └── AuditBroken
-
-Each message says what was being done, what was found and what to do next; surfaces print it as
-it is.
+"""Every error Journeyman raises, in one tree, branched by who must act: the caller (WrongInput), or
+somebody who mends the world outside (OutsideProblem). Each message says what was being done, what
+was found and what to do next; surfaces print it as it is.
 """
 
 from collections.abc import Mapping

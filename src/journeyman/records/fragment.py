@@ -1,4 +1,4 @@
-"""What travels from a log to the store.
+"""What travels from a log to the store, and from an export back to it.
 
 A reader yields a stream of these. Fragments carry parts of sessions, so that no session has to
 fit into memory; a mark says that everything before it is whole, and with which state the log can
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from journeyman.records.message import Message
-from journeyman.records.session import Session, SessionId
+from journeyman.records.session import Session
 from journeyman.records.usage import Usage
 
 
@@ -66,10 +66,15 @@ LogEvent = Fragment | Skip | Mark
 
 
 Change = Literal["new", "updated", "unchanged"]
+"""What writing did to a session."""
 
 
-class SessionChange(Struct, frozen=True, kw_only=True):
-    """What writing did to one session."""
+class ExportedSession(Struct, frozen=True, kw_only=True):
+    """A session with everything that is known of it. `journeyman` is the version of this form; it
+    comes first, so that the file is known by its first bytes.
+    """
 
-    session: SessionId
-    change: Change
+    journeyman: int = 1
+    session: Session
+    messages: list[Message]
+    usage: list[Usage] = []

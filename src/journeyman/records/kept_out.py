@@ -78,13 +78,8 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether nothing that was learned is concerned."""
-        return not (
-            self.episodes
-            or self.patterns
-            or self.kept_out
-            or self.templates_changed
-            or self.templates_deleted
-        )
+        learned = (self.episodes, self.patterns, self.kept_out)
+        return not any((*learned, self.templates_changed, self.templates_deleted))
 
 
 class ForgottenSession(Struct, frozen=True, kw_only=True):

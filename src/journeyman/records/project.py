@@ -8,53 +8,36 @@ from typing import NamedTuple
 
 class PathRule(NamedTuple):
     """A way to name folders. `pattern` captures what the rule keeps of a path or of a folder's
-    name; the example is a path, and `project` what becomes of it.
+    name; the example is a path of the project `cli`.
     """
 
     id: str
-    pattern: re.Pattern[str]
+    pattern: str
     example: str
-    project: str
 
 
 _HOME = r"(?:/home/[^/]+|(?:[A-Za-z]:)?/Users/[^/]+|/root)"
 _DAY = r"(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])"
 
 
-def _rule(id_: str, pattern: str, example: str, project: str) -> PathRule:
-    return PathRule(id_, re.compile(pattern), example, project)
-
-
 WORKTREES = (
-    _rule(
-        "codex",
-        r"(.*/\.codex/worktrees/[^/]+/[^/]+)",
-        "/home/ada/.codex/worktrees/7f3a/cli/cmd",
-        "cli",
-    ),
-    _rule(
-        "cursor", r"(.*/\.cursor/worktrees/[^/]+)/", "/home/ada/.cursor/worktrees/cli/qx1", "cli"
-    ),
-    _rule(
-        "conductor",
-        r"(.*/conductor/workspaces/[^/]+)/",
-        "/Users/ada/conductor/workspaces/cli/lima",
-        "cli",
-    ),
-    _rule("home", rf"({_HOME}/\.?worktrees/[^/]+)", "/home/ada/worktrees/cli/fix-42", "cli"),
-    _rule("claude_code", r"(.+?)/\.claude/worktrees/", "/srv/cli/.claude/worktrees/fix-42", "cli"),
-    _rule("dot_worktrees", r"(.+?)/\.worktrees/", "/srv/cli/.worktrees/ada/fix-42", "cli"),
-    _rule("sibling", r"(.+?[^/])[._-]worktrees/", "/srv/cli.worktrees/fix-42", "cli"),
-    _rule("worktrees", r"(.*?/[^/.][^/]*)/worktrees/", "/srv/cli/worktrees/fix-42", "cli"),
+    PathRule("codex", r"(.*/\.codex/worktrees/[^/]+/[^/]+)", "/x/.codex/worktrees/7f3a/cli/cmd"),
+    PathRule("cursor", r"(.*/\.cursor/worktrees/[^/]+)/", "/home/ada/.cursor/worktrees/cli/qx1"),
+    PathRule("conductor", r"(.*/conductor/workspaces/[^/]+)/", "/x/conductor/workspaces/cli/lima"),
+    PathRule("home", rf"({_HOME}/\.?worktrees/[^/]+)", "/home/ada/worktrees/cli/fix-42"),
+    PathRule("claude_code", r"(.+?)/\.claude/worktrees/", "/srv/cli/.claude/worktrees/fix-42"),
+    PathRule("dot_worktrees", r"(.+?)/\.worktrees/", "/srv/cli/.worktrees/ada/fix-42"),
+    PathRule("sibling", r"(.+?[^/])[._-]worktrees/", "/srv/cli.worktrees/fix-42"),
+    PathRule("worktrees", r"(.*?/[^/.][^/]*)/worktrees/", "/srv/cli/worktrees/fix-42"),
 )
 """Where worktrees of a repository are kept; the path of the repository is captured. The first rule
 that matches applies."""
 
 CHECKOUTS = (
-    _rule("day_before", rf"{_DAY}[-_.](.+)$", "/src/20260205-cli", "cli"),
-    _rule("day_after", rf"(.+)[-_.]{_DAY}$", "/src/cli-2026-02-05", "cli"),
+    PathRule("day_before", rf"{_DAY}[-_.](.+)$", "/src/20260205-cli"),
+    PathRule("day_after", rf"(.+)[-_.]{_DAY}$", "/src/cli-2026-02-05"),
     # A letter before the number: `lib-1.2` is a version and not the second checkout of `lib-1`.
-    _rule("number", r"(.*[^\W\d_])[-_.]\d{1,2}$", "/src/cli-2", "cli"),
+    PathRule("number", r"(.*[^\W\d_])[-_.]\d{1,2}$", "/src/cli-2"),
 )
 """How people name one of several checkouts of a repository; its own name is captured. Every rule
 that matches applies, one after the other."""
@@ -64,7 +47,7 @@ def repository_folder(folder: str) -> str:
     """The path of the repository that a folder is a worktree of, or else the folder itself."""
     path = _plain(folder)
     for rule in WORKTREES:
-        if found := rule.pattern.match(path):
+        if found := re.match(rule.pattern, path):
             return found[1]
     return path
 
@@ -75,7 +58,7 @@ def project_name(folder: str) -> str:
     """
     name = repository_folder(folder).rpartition("/")[2]
     for rule in CHECKOUTS:
-        if found := rule.pattern.match(name):
+        if found := re.match(rule.pattern, name):
             name = found[1]
     return name
 

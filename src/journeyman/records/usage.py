@@ -4,22 +4,10 @@ what it comes to when it is added up.
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 LAST_MOMENT = 4_102_444_800
 """The year 2100: a later time was never read from a clock."""
-
-_LIMITS: dict[str, int] = {
-    "at": LAST_MOMENT,
-    "api_calls": 2**31,
-    "input_tokens": 2**53,
-    "output_tokens": 2**53,
-    "cache_read_tokens": 2**53,
-    "cache_write_tokens": 2**53,
-    "reasoning_tokens": 2**53,
-    "cost_usd": 2**53,
-}
-"""The numbers of a usage, and what each stays below: what a database or JSON can hold."""
 
 IN_TOTAL = "in_total"
 """The cost's origin in a row whose tokens and cost are part of a total beside it. The row says
@@ -27,7 +15,25 @@ nothing any more, but its key is remembered: the same answer must not be counted
 """
 
 
-class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Tokens(Struct, frozen=True, kw_only=True):
+    """Tokens and cost, of one answer or added up; None is not known."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+
+    @property
+    def total(self) -> int | None:
+        """Prompt and answer together, or None when neither is known."""
+        names = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
+        known = [count for name in names if (count := getattr(self, name)) is not None]
+        return sum(known) if known else None
+
+
+class Usage(Tokens, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens and cost as recorded; None where the recorder said nothing, which is not zero.
 
     `input_tokens` leaves out what the cache served or stored: the prompt was
@@ -40,42 +46,16 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     task: str = ""
     at: float | None = None
     api_calls: int = 1
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost_usd: float | None = None
     cost_origin: str = ""
 
 
-class Tokens(Struct, frozen=True, kw_only=True):
-    """Usage added up; a sum over nothing known is None."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost_usd: float | None = None
-
-    @property
-    def total(self) -> int | None:
-        """Prompt and answer together, or None when neither is known."""
-        parts = (
-            self.input_tokens,
-            self.cache_read_tokens,
-            self.cache_write_tokens,
-            self.output_tokens,
-        )
-        known = [part for part in parts if part is not None]
-        return sum(known) if known else None
-
+_LIMITS = {"at": LAST_MOMENT, "api_calls": 2**31, **dict.fromkeys(Tokens.__struct_fields__, 2**53)}
+"""The numbers of a usage, and what each stays below: what a database or JSON can hold."""
 
 UsageBy = Literal["model", "source", "project", "day", "task"]
 
 
-class UsageLine(Struct, frozen=True, kw_only=True):
+class UsageLine(Tokens, frozen=True, kw_only=True):
     """What one model, source, project, day or task used, or all of them together. Sums are of
     what is known. `unknown_tokens` and `unknown_cost` count the calls that are missing in them:
     where that is not 0, a sum means at least. `estimated_share` is the part of the
@@ -85,12 +65,6 @@ class UsageLine(Struct, frozen=True, kw_only=True):
     key: str
     sessions: int
     api_calls: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cache_read_tokens: int | None
-    cache_write_tokens: int | None
-    reasoning_tokens: int | None
-    cost_usd: float | None
     unknown_tokens: int
     unknown_cost: int
     estimated_share: float | None
@@ -114,26 +88,22 @@ def checked(usage: Usage) -> tuple[Usage, tuple[str, ...]]:
     that were. What says nothing of its calls is taken as one.
     """
     found: dict[str, Any] = {}
-    wrong = []
-    for name in Usage.__struct_fields__:
-        value = getattr(usage, name)
-        found[name] = _number(name, value) if name in _LIMITS else _text(value)
-        if found[name] is None and (value is not None or name == "api_calls"):
-            wrong.append(name)
+    for name, value in structs.asdict(usage).items():
+        if name not in _LIMITS:
+            found[name] = "" if value is None else str(value)
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value < _LIMITS[name]:
+            found[name] = None
+        elif name in ("at", "cost_usd"):
+            found[name] = float(value)
+        else:
+            found[name] = int(value) if value == int(value) else None
+    wrong = [
+        name
+        for name, value in found.items()
+        if value is None and (name == "api_calls" or getattr(usage, name) is not None)
+    ]
     if found["api_calls"] is None:
         found["api_calls"] = 1
     return Usage(**found), tuple(wrong)
-
-
-def _number(name: str, value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not 0 <= value < _LIMITS[name]:
-        return None
-    if name in ("at", "cost_usd"):
-        return float(value)
-    return int(value) if value == int(value) else None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)

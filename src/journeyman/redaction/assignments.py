@@ -1,7 +1,4 @@
-"""Secrets that are known by the name before them: `KEY=value`, `"api_key": "…"` with or without
-escapes, options, headers, tables, blocks and sentences. The scanner gives the places of the words
-that such names are made of; `key_names` says what a name means, `values` what a value is.
-"""
+"""Secrets known by the name before them: assignments, options, headers, columns, sentences."""
 
 import re
 import sys
@@ -10,17 +7,19 @@ from functools import cache
 from typing import NamedTuple
 
 from journeyman.redaction.families import Pair, table
-from journeyman.redaction.key_names import Place, place_of
 from journeyman.redaction.sentences import find_told
 from journeyman.redaction.values import (
+    CHECKS,
     FAMILIES,
     Found,
+    Place,
     has_wild_case,
     is_bare_secret,
     is_plain_name,
     is_secret,
     looks_generated,
     looks_random,
+    place_of,
     refers,
 )
 
@@ -80,13 +79,9 @@ SCHEME = re.compile(
 _ANY_SCHEME = re.compile(r"[A-Za-z][\w-]{2,20} +(?=\S{8})")
 _LINE = re.compile(r"[^\n\r\"'`\\<>]{3,4000}")
 _PAIRS = re.compile(r"[\w.%!#$&*+^|~-]{1,80}=[^\s;=]")
-_OPEN_ELEMENT, _ELEMENT = (
-    re.compile(r"<(?:[\w.-]{1,30}:)?\Z"),
-    re.compile(r"(?: [^<>]{0,80})?>([^<>\n]{3,300})</"),
-)
 
-_PAIR_JOINTS = frozenset(" \t:\"'*`|]\r\n\\")
-_FOLLOWING = _JOINTS | _PAIR_JOINTS | frozenset(">;[}#.<")
+_PAIR_JOINTS = frozenset(" \t:\"'*`|]\r\n\\>")
+_FOLLOWING = _JOINTS | _PAIR_JOINTS | frozenset(";[}#.<")
 _COLUMNS = re.compile(r"\"?[A-Za-z_][\w \"-]{0,40}(?:([,;\t])\"?[A-Za-z_][\w \"-]{0,40}){1,31}")
 _AFTER_HEADINGS = frozenset((",", ";", "\t", '"', "\n", "\r"))
 _MOST_LINES = 1000
@@ -128,7 +123,8 @@ def find_assigned(text: str, lower: str, hits: Sequence[tuple[int, int]]) -> Ite
         done = end
         if text[end : end + 1] not in _FOLLOWING:
             continue
-        start = _start_of_name(text, at)
+        head = _HEAD.match(text[max(0, at - _LONGEST_HEAD) : at][::-1])
+        start = at - head.end() if head else at
         place = place_of(text[start:end])
         if place is None:
             if text[start:end] in ("key", "id", "value", "code"):
@@ -157,40 +153,22 @@ def find_in_secrets(text: str) -> Iterator[Found]:
 
 
 def _elsewhere(text: str, name: Name) -> Iterator[Found]:
-    """The value in the other forms: an option, an element, a pair of the table, a column."""
-    start, end = name.start, name.end
-    if text[start : start + 1] == "-":
+    """The value in the other forms: an option, or a pair of the table."""
+    if text[name.start : name.start + 1] == "-":
         yield from _option(text, name)
-    follows = text[end : end + 1]
-    if follows in (" ", ">") and (element := _ELEMENT.match(text, end)):
-        is_open = _OPEN_ELEMENT.search(text, max(0, start - 40), start) is not None
-        if is_open and is_secret(element[1], name.place):
-            yield Found(*element.span(1), FAMILIES[name.place])
-    if follows in _PAIR_JOINTS:
-        before = text[max(0, start - _BEFORE) : start]
+    if text[name.end : name.end + 1] in _PAIR_JOINTS:
+        before = text[max(0, name.start - _BEFORE) : name.start]
         for row, form_before, form_after in _pairs():
-            found = form_after.match(text, end)
+            found = form_after.match(text, name.end)
             if found is None or (row.before and not form_before.search(before)):
                 continue
-            if is_secret(found[1], name.place) and _looks(found[1], row.check):
+            if is_secret(found[1], name.place) and CHECKS[row.check](found[1]):
                 yield Found(*found.span(1), FAMILIES[name.place])
 
 
 @cache
 def _pairs() -> tuple[tuple[Pair, re.Pattern[str], re.Pattern[str]], ...]:
     return tuple((row, re.compile(row.before), re.compile(row.after)) for row in table().pair)
-
-
-def _looks(value: str, check: str) -> bool:
-    if check == "generated":
-        return looks_generated(value)
-    return check == "" or looks_random(value)
-
-
-def _start_of_name(text: str, at: int) -> int:
-    """Where a name begins that a word at this place is a part of."""
-    head = _HEAD.match(text[max(0, at - _LONGEST_HEAD) : at][::-1])
-    return at - head.end() if head else at
 
 
 def _assigned(text: str, lower: str, name: Name) -> Found | None:
@@ -224,9 +202,8 @@ def _quoted_value(
         return None
     before = text[max(0, name.start - 60) : name.start]
     is_list = found[2] == "," and text[name.start] != "-" and not _ARGUMENT.search(before)
-    if is_list and (place != "password" and not looks_generated(value)):
-        return None
-    if is_list and _ADDRESS.fullmatch(value):
+    is_weak = place != "password" and not looks_generated(value)
+    if is_list and (is_weak or _ADDRESS.fullmatch(value)):
         return None
     if found[2] == "(" and place == "loose" and not _PLAIN_VALUE.fullmatch(value):
         return None
@@ -242,8 +219,9 @@ def _quoted_value(
     if not is_secret(value, place):
         return None
     is_json = found[1].endswith('"') and found[2] == ":"
-    if not is_json and value.count(" ") > 1 and _is_prose(value, text[name.start : name.end]):
-        return None
+    is_meant = is_json or value.count(" ") < 2 or _PHRASE.search(text, name.start, name.end)
+    if not is_meant and all(word.strip(".,:;!?()'").isalpha() for word in value.split()):
+        return None  # a sentence about a password
     end = _closing(text, at, opening[1], opening[2])
     broken = _REST_OF_BROKEN.match(text, end)
     if broken is not None and broken[1] == opening[2]:
@@ -262,9 +240,7 @@ def _names_its_place(value: str, name: str) -> bool:
 
 
 def _closing(text: str, start: int, escape: str, quote: str, within: int = sys.maxsize) -> int:
-    """Where a value in quotes ends: at a quote with no more escapes before it than the first one
-    had, at the end of its line, or where the text was cut.
-    """
+    """Where a value in quotes ends: at its quote, at the end of its line, or where it was cut."""
     most = min(len(text), start + within)
     limit = text.find("\n", start, most) if len(quote) == 1 else -1
     limit = most if limit < 0 else limit
@@ -277,13 +253,6 @@ def _closing(text: str, start: int, escape: str, quote: str, within: int = sys.m
             return max(start, at - len(escape))
         at += 1
     return limit
-
-
-def _is_prose(value: str, name: str) -> bool:
-    """A sentence about a password; but a phrase that is meant as one is one."""
-    return not _PHRASE.search(name) and all(
-        word.strip(".,:;!?()'").isalpha() for word in value.split()
-    )
 
 
 def _bare_value(text: str, found: re.Match[str], name: Name) -> Found | None:
@@ -308,11 +277,8 @@ def _bare_value(text: str, found: re.Match[str], name: Name) -> Found | None:
     if not value or text[end : end + 1] in ("(", "["):
         return None
     has_quoted_name = bool(found[1])
-    if has_quoted_name and not value.isdigit() and not looks_random(value):
-        return None
-    if found[2] == "->" and not looks_random(value):
-        return None
-    if _RESOURCE.search(before):
+    is_doubtful = found[2] == "->" or (has_quoted_name and not value.isdigit())
+    if (is_doubtful and not looks_random(value)) or _RESOURCE.search(before):
         return None
     if found[2] == ":" and _OF_A_PARSER.search(before) and not looks_generated(value):
         return None
@@ -413,7 +379,7 @@ def _option(text: str, name: Name) -> Iterator[Found]:
     value = text[found.end() : end].split("\\n", 1)[0].rstrip("\\)]},")
     if value.isupper() and is_plain_name(value):
         return
-    if is_secret(value, name.place) and (name.place != "loose" or looks_random(value)):
+    if is_secret(value, name.place):
         yield Found(found.end(), found.end() + len(value), FAMILIES[name.place])
 
 
@@ -431,28 +397,25 @@ def _key_of_section(text: str, name: Name) -> Iterator[Found]:
 
 
 def _columns(text: str, name: Name) -> tuple[list[Found], int]:
-    """The values below telling names in the first line of a list in columns, and how far the list
-    goes.
-    """
+    """The values below telling names of columns, and where the list ends."""
     found: list[Found] = []
     line_start = text.rfind("\n", max(0, name.start - 400), name.start) + 1
-    heading = _COLUMNS.match(text, line_start)
-    if heading is None or heading.end() < name.end:
-        line_start = text.rfind('"', line_start, name.start) + 1  # of a string of JSON
-        heading = _COLUMNS.match(text, line_start)
-    if heading is None or heading.end() < name.end:
+    in_string = text.rfind('"', line_start, name.start) + 1  # the start of a string of JSON
+    headings = (_COLUMNS.match(text, start) for start in dict.fromkeys((line_start, in_string)))
+    heading = next((one for one in headings if one and one.end() >= name.end), None)
+    if heading is None:
         return found, 0
     begins = heading.end() + (text[heading.end() : heading.end() + 1] == "\r")
     if text[begins : begins + 1] != "\n":
         return found, 0
     separator = heading[1]
     places = [place_of(cell.strip(' "')) for cell in heading[0].split(separator)]
-    in_string = text[line_start - 1 : line_start] == '"'
+    is_string = text[heading.start() - 1 : heading.start()] == '"'
     at = begins + 1
     for _ in range(_MOST_LINES):
         end = text.find("\n", at)
         line = text[at : end if end >= 0 else len(text)]
-        cells = (line.split('"')[0] if in_string else line).split(separator)
+        cells = (line.split('"')[0] if is_string else line).split(separator)
         if len(cells) != len(places):
             break
         for place, cell in zip(places, cells, strict=True):

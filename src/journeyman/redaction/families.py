@@ -1,6 +1,4 @@
-"""The rows of `families.toml`: families of secrets, forms of pairs, places of user names, and the
-words in names that mark a place for a secret.
-"""
+"""The rows of `families.toml`: families of secrets, forms of pairs, user names, telling words."""
 
 import re
 from functools import cache
@@ -12,25 +10,9 @@ from msgspec import Struct
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F]{2})|(?<=\dm))"
 """Not inside a longer word; but behind an escaped line break, a percent code or a colour code."""
 
-_SEQUENCES = {
-    "mix": "aB3dE6gH9k",
-    "hex": "0a1b2c3d4e5f6789",
-    "upper": "A1B2C3D4E5F6G7H8",
-    "digit": "1234567890",
-    "lower": "a2c3d4e5f6g7h8j9",
-}
-_FORMULA = re.compile(r"\{(mix|hex|upper|digit|lower)(\d{1,4})\}")
-
 
 class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A family of secrets, or a place of user names. One of the `anchors` is in every match, which
-    begins at most `reach` characters before it, and then ends at most `ahead` behind it; a row
-    without anchors is tried at every long run of letters and digits. The only group of the pattern
-    is the secret; without one, all of it is.
-    `check` says what the value must be besides: `meant` (not a reference), `random`, `generated`
-    (surely made by a machine) or `basic` (user and password in base64). `length` is the full length
-    where it is fixed; with `line` a match begins its line.
-    """
+    """A family of secrets, or a place of user names; the file says what the fields mean."""
 
     id: str
     about: str
@@ -43,14 +25,6 @@ class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     check: str = ""
     line: bool = False
     source: str = ""
-
-    @property
-    def sample(self) -> str:
-        """The example with its formulas written out; no scanner takes it for a real secret."""
-        return _FORMULA.sub(
-            lambda found: (_SEQUENCES[found[1]] * (int(found[2]) // 10 + 1))[: int(found[2])],
-            self.example,
-        )
 
 
 class Pair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

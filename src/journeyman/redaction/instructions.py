@@ -1,28 +1,47 @@
-"""Text that tries to instruct the agent that reads it, and is kept out of all that is learned. The
-rules are rows of `instructions.toml`; hidden characters are in `invisible`.
-"""
+"""Text that tries to instruct the agent that reads it, by the rules of `instructions.toml`."""
 
+import codecs
 import re
+import string
 import tomllib
-from collections.abc import Iterable, Sequence
-from functools import cache
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
-from journeyman.redaction.disguises import (
-    as_shown,
-    decoded,
-    disguises_of,
-    has_unseen,
-    may_be_coded,
-    strings_of,
-    undisguised,
-    words_of,
+from journeyman.redaction.normaliser import find_base64, long_runs, opened, spellings
+from journeyman.text.invisible import UNSEEN, find_invisible
+
+_DEEPEST_JSON = 4
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,80}(?:\x07|\x1b\\)|[()][0-9A-B])"
 )
-from journeyman.text.invisible import find_invisible
+_UNSEEN = re.compile(f"[{UNSEEN}]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_LOOK_ALIKE = str.maketrans(
+    "асеіјорԛѕԝхуԁһӏѵАВЕКМНОРСТХІЈЅУαοινρτυκεΑΒΕΖΗΙΚΜΝΟΡΤΥΧᴀʙᴄᴅᴇғɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢıłđøŁĐØ’",
+    "aceijopqswxydhlvABEKMHOPCTXIJSYaoivptukeABEZHIKMNOPTYXabcdefghijklmnoprtuvwyzildoLDO'",
+)
+
+_SHORTEST_RUN = 24
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,100}>|<!--")
+_LONE_MARKS = frozenset(("//", "/", ";", ";;", "%"))
+_MARKS = '*_`~#|>"()[]{}<\\+=-'
+# Translation is fast only where the table knows every letter.
+_PLAIN = {code: code for code in range(128)} | str.maketrans(
+    string.ascii_uppercase + _MARKS, string.ascii_lowercase + " " * len(_MARKS)
+)
+_DIGITS_AS_LETTERS = _PLAIN | str.maketrans("013457", "oieast")
+_SPELLED = re.compile(r"\b\w[ ._-]\w[ ._-](?:\w[ ._-]){0,38}\w\b(?!')")
 
 _BEFORE = 20
 _EVIDENCE = 120
@@ -37,6 +56,67 @@ _LINE_BREAK = re.compile(r"\n\s*")
 _WORD = re.compile(r"[a-z0-9]+")
 _FIRST_WORDS = 8
 _LEET = {letter: f"[{letter}{digit}]" for letter, digit in zip("oieast", "013457", strict=True)}
+
+
+def _strings(text: str) -> str:
+    """The strings of JSON, also of JSON in JSON, one to a line; any other text as it is."""
+    value = opened(text)
+    if value is None:
+        return text
+    found: list[str] = []
+    rest: list[tuple[object, int]] = [(value, _DEEPEST_JSON)]
+    while rest:
+        one, left = rest.pop()
+        if isinstance(one, dict):
+            rest += reversed([(part, left) for pair in one.items() for part in pair])
+        elif isinstance(one, list):
+            rest += [(part, left) for part in reversed(one)]
+        elif isinstance(one, str):
+            inner = opened(one) if left else None
+            if inner is None:
+                found.append(one)
+            else:
+                rest.append((inner, left - 1))
+    return "\n".join(found)
+
+
+def _shown(text: str) -> str:
+    """The text with escapes spelled out, and without what is not seen."""
+    *_, (text, _) = spellings(text)
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+        text = text.encode("utf-8", "replace").decode()  # half characters are no text
+    return text
+
+
+def _words(shown: str, *, leet: bool = False) -> list[str]:
+    """The words in plain lower case; with `leet`, digits count as letters they look like."""
+    if not shown.isascii():
+        shown = _BEYOND_ASCII.sub(lambda found: _as_ascii(found[0]), shown)
+    if "<" in shown:
+        shown = _TAG.sub(" ", shown)
+    words = shown.translate(_DIGITS_AS_LETTERS if leet else _PLAIN).split()
+    if not _LONE_MARKS.isdisjoint(words):
+        words = [word for word in words if word not in _LONE_MARKS]
+    return words
+
+
+@lru_cache(maxsize=4_096)
+def _as_ascii(run: str) -> str:
+    """Letters beyond ASCII as those that they look like, and spaces for all others."""
+    latin = unicodedata.normalize("NFD", run.translate(_LOOK_ALIKE))
+    return _BEYOND_ASCII.sub(" ", _ACCENTS.sub("", latin))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """What is coded in base64 or as hexadecimal digits in a text."""
+    runs = long_runs(text)
+    yield from (readable for _, _, readable in find_base64(runs))
+    for run in runs:
+        if _HEX.fullmatch(run[0]) and (raw := bytes.fromhex(run[0])).isascii():
+            yield raw.decode()
 
 
 class Suspicion(Struct, frozen=True, kw_only=True):
@@ -63,12 +143,6 @@ Held = tuple[Rule, int, int]
 """A rule of which an anchor is in a text, and the stretch from the first to the last."""
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    disguised: tuple[str, ...]
-    words: dict[str, str]
-    rule: tuple[Rule, ...]
-
-
 def find_suspicion(texts: Iterable[str], *, requests: Iterable[str] = ()) -> Suspicion | None:
     """The first rule that fits one of the texts. JSON is read as the strings it holds. What people
     asked of their agent goes into `requests`: they may speak to it.
@@ -81,32 +155,34 @@ def find_suspicion(texts: Iterable[str], *, requests: Iterable[str] = ()) -> Sus
 
 
 def _find(text: str, depth: int, *, asked: bool) -> Suspicion | None:
-    strings = strings_of(text)
-    if has_unseen(strings) and (hidden := find_invisible(strings)):
+    strings = _strings(text)
+    has_unseen = not strings.isascii() and _UNSEEN.search(strings) is not None
+    if has_unseen and (hidden := find_invisible(strings)):
         kind, at = hidden
         reason = f"This text holds hidden characters: {kind.reason}."
         return Suspicion(rule=kind.id, reason=reason, evidence=_excerpt(strings, at))
-    tables = _tables()
-    shown = as_shown(strings)
-    words = words_of(shown, leet=True)
+    in_sentences, in_raw = _tables()
+    shown = _shown(strings)
+    words = _words(shown, leet=True)
     sentences = " ".join(words)
-    held, is_disguised = tables.sentences.held(sentences)
+    held, is_disguised = in_sentences.held(sentences)
     if held:
-        plain = " ".join(words_of(shown))
-        if suspicion := _first(held, sentences, shown, asked=asked):
-            return suspicion
-        if plain != sentences and (suspicion := _first(held, plain, shown, asked=asked)):
-            return suspicion
+        plain = " ".join(_words(shown))
+        for reading in dict.fromkeys((sentences, plain)):
+            if suspicion := _first(held, reading, shown, asked=asked):
+                return suspicion
     # Roles show in the objects of JSON only, not in the strings that these hold.
     has_roles = strings is not text and "role" in text
-    for reading in (shown, as_shown(text)) if has_roles else (shown,):
-        held, _ = tables.raw.held(reading.lower())
+    for reading in (shown, _shown(text)) if has_roles else (shown,):
+        held, _ = in_raw.held(reading.lower())
         if suspicion := _first(held, reading, reading, asked=asked):
             return suspicion
     if depth:
-        inner = [*decoded(strings)] if may_be_coded(words) else []
-        if is_disguised:
-            inner.append(undisguised(shown))
+        may_be_coded = max(map(len, words), default=0) >= _SHORTEST_RUN
+        inner = [*_decoded(strings)] if may_be_coded else []
+        if is_disguised:  # letters that are spelled apart are joined, then all of them turned back
+            joined = _SPELLED.sub(lambda found: found[0][::2], shown)
+            inner.append(f"{joined}\n\n{shown[::-1]}\n\n{codecs.encode(shown, 'rot13')}")
         if inner:
             return _find("\n".join(inner), depth - 1, asked=asked)
     return None
@@ -146,9 +222,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 class _Table:
-    """Rules that read the same form of a text. Most texts hold no anchor of any rule, so that one
-    pass looks for all anchors before a pattern is tried.
-    """
+    """Rules that read the same form of a text; one pass looks for the anchors of all of them."""
 
     def __init__(self, rules: Iterable[Rule], disguised: Iterable[str] = ()) -> None:
         self._rules = tuple(rules)
@@ -156,8 +230,9 @@ class _Table:
         for number, rule in enumerate(self._rules):
             for anchor in rule.anchors:
                 by_anchor.setdefault(anchor, []).append(number)
-        for word in disguised:
-            by_anchor.update((one, [-1]) for one in disguises_of(word))
+        for word in disguised:  # spelled apart, reversed, or moved by 13
+            written = (" ".join(word), ".".join(word), word[::-1], codecs.encode(word, "rot13"))
+            by_anchor.update((one, [-1]) for one in written)
         self._numbers = list(by_anchor.values())
         self._anchors = AhoCorasick(list(by_anchor), implementation=Implementation.DFA)
 
@@ -171,35 +246,28 @@ class _Table:
         return [(self._rules[one], *spans[one]) for one in sorted(spans)], is_disguised
 
 
-class _Tables(Struct, frozen=True):
-    sentences: _Table
-    raw: _Table
-
-
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules, with their patterns whole."""
-    read = _file()
 
     def whole(pattern: str) -> str:
         joined = _LINE_BREAK.sub("", f"\n{pattern}")
-        return _WORDS.sub(lambda found: f"(?:{whole(read.words[found[1]])})", joined)
+        return _WORDS.sub(lambda found: f"(?:{whole(_file()['words'][found[1]])})", joined)
 
-    return tuple(msgspec.structs.replace(one, pattern=whole(one.pattern)) for one in read.rule)
-
-
-@cache
-def _tables() -> _Tables:
-    return _Tables(
-        _Table((one for one in rules() if not one.raw), _file().disguised),
-        _Table(one for one in rules() if one.raw),
-    )
+    read = msgspec.convert(_file()["rule"], tuple[Rule, ...])
+    return tuple(msgspec.structs.replace(one, pattern=whole(one.pattern)) for one in read)
 
 
 @cache
-def _file() -> _File:
-    text = files("journeyman.redaction").joinpath("instructions.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _File)
+def _tables() -> tuple[_Table, _Table]:
+    """The rules for sentences, and those for text as it is written."""
+    sentences = _Table((one for one in rules() if not one.raw), _file()["disguised"])
+    return sentences, _Table(one for one in rules() if one.raw)
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("instructions.toml").read_text("utf-8"))
 
 
 @cache

@@ -1,14 +1,15 @@
-"""Other spellings of a text: with its escapes, percent codes and entities decoded, and with tokens
-joined that a line end had broken. Each spelling can be mapped back, so that what is found in it is
-replaced in the text as it was written. Base64 that decodes to readable text is found here too.
+"""Other spellings of a text: decoded, or with tokens joined that a line end had broken. Each can be
+mapped back, so that what is found in it is replaced in the text as it was written.
 """
 
 import base64
 import binascii
 import html
+import json
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -22,7 +23,6 @@ _CODED = re.compile(
 )
 _PLAIN = {"\\n": "\n", "\\r": "\r", "\\t": "\t", "\\b": "\b", "\\f": "\f"}
 _PLAIN |= {f"\\{sign}": sign for sign in "\"'\\/"}
-_USUAL = ("\\n", '\\"', "\\t", "\\'", "\\/", "\\r")
 _SELDOM = re.compile(r"%[0-9a-fA-F]{2}|&(?:[a-z]{2,6}|#x?[0-9a-f]{2,6});|\x1b\[|\\[uxbf]|\0")
 
 _SIGN = "[A-Za-z0-9_+/=.~$-]"
@@ -38,31 +38,37 @@ _BREAK = re.compile(
 _REVERSED = re.compile(rf"{_SIGN}*")
 _SHORTEST_HALF = 4
 
+_HINT = re.compile(r"[A-Za-z0-9+/_-]{16}")
+_RUN = re.compile(
+    r"[A-Za-z0-9+/_-]{16,}"
+    r"(?:(?<=[A-Za-z0-9+/]{60})(?:\r?\n|\\n)[A-Za-z0-9+/]{4,})*={0,2}"  # in lines of equal length
+)
+_READABLE = bytes(range(32, 127)) + b"\t\n\r"
+_PROBE = 16
+_LONGEST = 2_000_000
 
-class View:
-    """A spelling of a text, made from the one `before`. Its pieces begin `at` these places, and at
-    `origins` in the spelling before; they lie alternately as they were, and replaced, beginning
-    with one as it was. At `joins` a line end was left out.
+
+def opened(text: str) -> object:
+    """The value of a text that is JSON in brackets or quotes; None for any other."""
+    if not text[:64].lstrip().startswith(("{", "[", '"')):
+        return None
+    if not text[-64:].rstrip().endswith(("}", "]", '"')):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class View(NamedTuple):
+    """A spelling of a text, with where each of its characters starts and ends in the text itself.
+    At `joins` a line end was left out.
     """
 
-    def __init__(self, text: str, at: list[int], origins: list[int], before: "View | None") -> None:
-        self.text = text
-        self.at = at
-        self.joins: list[int] = []
-        self._origins = origins
-        self._before = before
-
-    def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where a stretch of this spelling stands in the text itself."""
-        if self.at:
-            start, end = self._place(start), self._place(end - 1, behind=True)
-        return self._before.origin(start, end) if self._before is not None else (start, end)
-
-    def _place(self, position: int, *, behind: bool = False) -> int:
-        piece = bisect_right(self.at, position) - 1
-        if piece % 2 == 0:
-            return self._origins[piece] + position - self.at[piece] + behind
-        return self._origins[piece + behind]
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+    joins: Sequence[int] = ()
 
     def first_join(self, start: int, end: int) -> int:
         """The first place inside a stretch at which a line end was left out, or 0."""
@@ -77,40 +83,26 @@ def spellings(text: str) -> Iterator[tuple[str, bool]]:
     yield text, True
     for _ in range(_MOST_LEVELS):
         seldom = _SELDOM.search(text) is not None
-        if seldom:
-            decoded = _CODED.sub(_decoded, text)
-        elif "\\" in text:
-            decoded = _unescaped(text)
-        else:
+        if not seldom and "\\" not in text:
             return
+        decoded = _CODED.sub(_decoded, text)
         if decoded == text:
             return
         text = decoded
         yield text, seldom
 
 
-def _unescaped(text: str) -> str:
-    """The text decoded, faster, where only the usual escapes are there."""
-    text = text.replace("\\\\", "\0")
-    for code in _USUAL:
-        text = text.replace(code, _PLAIN[code])
-    return text.replace("\0", "\\")
-
-
 def view_of(text: str, level: int) -> View:
     """One of these spellings with its map back."""
-    view = View(text, [], [], None)
+    view = View(text, range(len(text)), range(1, len(text) + 1))
     for _ in range(level):
         found = _CODED.finditer(view.text)
-        made = _rewritten(view, ((*one.span(), _decoded(one)) for one in found))
-        view = view if made is None else made
+        view = _rewritten(view, ((*one.span(), _decoded(one)) for one in found))
     return view
 
 
 def joined(original: str, level: int, text: str, starts: Container[int]) -> View | None:
-    """A spelling without line ends that may have broken a token; None if there are none. Where a
-    secret `starts`, it is no rest of another.
-    """
+    """A spelling without line ends that may have broken a token, except where a secret `starts`."""
     if "\n" not in text:
         return None
     spans = []
@@ -124,28 +116,24 @@ def joined(original: str, level: int, text: str, starts: Container[int]) -> View
             continue
         if found.end() not in starts:
             spans.append((start, found.end(), ""))
-    if not spans:
-        return None
-    made = _rewritten(view_of(original, level), spans)
-    if made is not None:
-        made.joins = made.at[1::2]
-    return made
+    return _rewritten(view_of(original, level), spans) if spans else None
 
 
-def _rewritten(view: View, spans: Iterable[tuple[int, int, str]]) -> View | None:
-    """The spelling with these stretches replaced; None if there are none."""
+def _rewritten(view: View, spans: Iterable[tuple[int, int, str]]) -> View:
+    """The spelling with these stretches replaced."""
     pieces: list[str] = []
-    at, origins = [0], [0]
-    done = length = 0
-    for start, end, new in spans:
+    joins, done = list[int](), 0
+    starts, ends = array("L"), array("L")
+    for start, end, new in (*spans, (len(view.text), len(view.text), "")):
         pieces += (view.text[done:start], new)
-        at += (length + start - done, length + start - done + len(new))
-        origins += (start, end)
-        length, done = at[-1], end
-    if not pieces:
-        return None
-    pieces.append(view.text[done:])
-    return View("".join(pieces), at, origins, view)
+        starts.extend(view.starts[done:start])
+        ends.extend(view.ends[done:start])
+        joins.append(len(starts))
+        if new:
+            starts.extend([view.starts[start]] * len(new))
+            ends.extend([view.ends[end - 1]] * len(new))
+        done = end
+    return View("".join(pieces), starts, ends, joins[:-1])
 
 
 def _decoded(found: re.Match[str]) -> str:
@@ -160,31 +148,13 @@ def _decoded(found: re.Match[str]) -> str:
     return "" if code[0] == "\x1b" else chr(int(code[2:].strip("{}"), 16))
 
 
-class Run(NamedTuple):
-    """A run of base64 in a text that decodes to readable text."""
-
-    start: int
-    end: int
-    text: str
-
-
-_HINT = re.compile(r"[A-Za-z0-9+/_-]{16}")
-_RUN = re.compile(
-    r"[A-Za-z0-9+/_-]{16,}"
-    r"(?:(?<=[A-Za-z0-9+/]{60})(?:\r?\n|\\n)[A-Za-z0-9+/]{4,})*={0,2}"  # in lines of equal length
-)
-_READABLE = bytes(range(32, 127)) + b"\t\n\r"
-_PROBE = 16
-_LONGEST = 2_000_000
-
-
 def long_runs(text: str) -> list[re.Match[str]]:
     """The runs of letters and digits that may be base64, or a token."""
     return list(_RUN.finditer(text)) if _HINT.search(text) else []
 
 
-def find_base64(runs: Iterable[re.Match[str]]) -> Iterator[Run]:
-    """Those of the runs that decode to readable text."""
+def find_base64(runs: Iterable[re.Match[str]]) -> Iterator[tuple[int, int, str]]:
+    """Where those of the runs are that decode to readable text, and that text."""
     for found in runs:
         run = found[0]
         if run.islower() or run.isupper() or run.isdigit() or len(run) > _LONGEST:
@@ -192,16 +162,16 @@ def find_base64(runs: Iterable[re.Match[str]]) -> Iterator[Run]:
         if run.count("/") * 8 > len(run):
             continue  # a path
         start = binascii.a2b_base64(run[:_PROBE].replace("-", "+").replace("_", "/"))
-        if (start.isascii() or _is_utf8(start)) and (readable := _bytes_of(run)) is not None:
-            yield Run(found.start(), found.end(), readable)
+        if _utf8(start) is not None and (readable := _bytes_of(run)) is not None:
+            yield *found.span(), readable
 
 
-def _is_utf8(start: bytes) -> bool:
+def _utf8(raw: bytes) -> str | None:
+    """The text of some bytes, whose last character may be cut off; None where they are none."""
     try:
-        start.decode()
+        return raw.decode()
     except UnicodeDecodeError as error:
-        return error.start >= len(start) - 3
-    return True
+        return raw.decode("utf-8", "ignore") if error.start >= len(raw) - 3 else None
 
 
 def _bytes_of(run: str) -> str | None:
@@ -213,11 +183,8 @@ def _bytes_of(run: str) -> str | None:
         return None
     if len(raw.translate(None, _READABLE)) <= len(raw) // 20:
         return raw.decode("utf-8", "replace")
-    try:
-        readable = raw.decode()
-    except UnicodeDecodeError as error:
-        if error.start < len(raw) - 3:
-            return None
-        readable = raw.decode("utf-8", "ignore")
+    readable = _utf8(raw)
+    if readable is None:
+        return None
     odd = sum(not letter.isprintable() and letter not in "\n\r\t" for letter in readable)
     return readable if odd <= len(readable) // 20 else None

@@ -1,7 +1,4 @@
-"""What belongs to people: e-mail addresses; phone, card, account and social security numbers; names
-of users. Digits that are ids, times, sizes or parts of longer numbers stay, and so do names that
-machines give their accounts.
-"""
+"""What belongs to people: addresses, numbers of phones, cards and accounts, names of users."""
 
 import re
 from collections.abc import Iterator
@@ -77,29 +74,24 @@ def find_people(text: str) -> Iterator[Found]:
         for found in _SPELLED.finditer(text):
             yield Found(*found.span(), "email", value=found[0].casefold())
     first, last, is_long = -1, -1, False
-    for digits in _DIGITS.finditer(text):
-        if first >= 0 and digits.start() > last + 2 * _AROUND:
-            yield from _people_between(text, first, last, is_long=is_long)
+    for digits in (*_DIGITS.finditer(text), None):
+        if first >= 0 and (digits is None or digits.start() > last + 2 * _AROUND):
+            start, end = max(0, first - _AROUND), last + _AROUND
+            # Only if the digits are many can they be more than a phone's.
+            yield from _numbers(text, start, end) if is_long else ()
+            yield from _phones(text, start, end)
             first, is_long = -1, False
-        first, last = digits.start() if first < 0 else first, digits.end()
-        is_long = is_long or len(_digits_of(digits[0])) >= _FEWEST_DIGITS
-    if first >= 0:
-        yield from _people_between(text, first, last, is_long=is_long)
-
-
-def _people_between(text: str, first: int, last: int, *, is_long: bool) -> Iterator[Found]:
-    """The numbers around some digits; only if these are many can they be more than a phone's."""
-    start, end = max(0, first - _AROUND), last + _AROUND
-    if is_long:
-        yield from _numbers(text, start, end)
-    yield from _phones(text, start, end)
+        if digits is not None:
+            first, last = digits.start() if first < 0 else first, digits.end()
+            is_long = is_long or len(_digits_of(digits[0])) >= _FEWEST_DIGITS
 
 
 def _numbers(text: str, start: int, end: int) -> Iterator[Found]:
     """The numbers of people in a part of a text, but for phone numbers."""
     for found in _IBAN.finditer(text, start, end):
         account = found[0].replace(" ", "")
-        if _is_iban(account):
+        digits = "".join(str(int(letter, 36)) for letter in account[4:] + account[:4])
+        if 15 <= len(account) <= 34 and int(digits) % 97 == 1:  # the check digits are right
             yield Found(*found.span(), "iban", value=account)
     for found in _CARD.finditer(text, start, end):
         digits = _digits_of(found[0])
@@ -122,28 +114,15 @@ def _emails(text: str) -> Iterator[Found]:
     done = 0
     for found in _DOMAIN.finditer(text):
         local = _LOCAL_PART.search(text, max(done, found.start() - 64), found.start())
-        if local is None or not _is_email(local[0], found[0], found[1]):
+        if local is None or local[0] in _MACHINES or found[1].lower() in _NO_DOMAINS:
+            continue
+        if found[0].startswith("@self.") or not any(map(str.isalnum, local[0])):
             continue
         # A letter before the address may belong to an escaped line break.
         escaped = text[local.start() - 1 : local.start()] == "\\" and local[0][0] in "nrt"
         start = local.start() + escaped
         yield Found(start, found.end(), "email", value=text[start : found.end()].casefold())
         done = found.end()
-
-
-def _is_email(local: str, domain: str, top: str) -> bool:
-    return (
-        local not in _MACHINES
-        and top.lower() not in _NO_DOMAINS
-        and not domain.startswith("@self.")
-        and any(map(str.isalnum, local))
-    )
-
-
-def _is_iban(account: str) -> bool:
-    """An account number is one if its check digits are right: the remainder by 97 is 1."""
-    digits = "".join(str(int(letter, 36)) for letter in account[4:] + account[:4])
-    return 15 <= len(account) <= 34 and int(digits) % 97 == 1
 
 
 def _is_json_number(text: str, found: re.Match[str]) -> bool:
@@ -195,15 +174,12 @@ def _library_agrees(number: str, *, must_exist: bool) -> bool:
     """What the library says; a number with spaces in it need only be possible."""
     import phonenumbers  # noqa: PLC0415 - it is large and seldom needed
 
-    if number.startswith("00"):
-        number = "+" + number[2:]
     try:
-        parsed = phonenumbers.parse(number, "US")
+        parsed = phonenumbers.parse(re.sub(r"\A00", "+", number), "US")
     except phonenumbers.NumberParseException:
         return False
-    if must_exist:
-        return phonenumbers.is_valid_number(parsed)
-    return phonenumbers.is_possible_number(parsed)
+    agrees = phonenumbers.is_valid_number if must_exist else phonenumbers.is_possible_number
+    return agrees(parsed)
 
 
 def is_home(found: re.Match[str]) -> bool:

@@ -5,21 +5,29 @@ anything is learned, shown in a report or sent. One way through text and through
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+import msgspec
+from msgspec import Struct
+
+from journeyman.records import JudgedSession
 from journeyman.redaction.assignments import SCHEME
-from journeyman.redaction.key_names import (
-    NAMING,
+from journeyman.redaction.normaliser import opened
+from journeyman.redaction.people import as_a_word, is_card
+from journeyman.redaction.scanner import find_secrets
+from journeyman.redaction.values import (
+    FAMILIES,
     PLACEHOLDER,
     VALUE_NAMES,
     Place,
+    is_secret,
+    looks_random,
     place_of,
     place_of_value,
+    refers,
 )
-from journeyman.redaction.people import as_a_word, is_card
-from journeyman.redaction.scanner import find_secrets
-from journeyman.redaction.values import FAMILIES, Found, is_secret, looks_random, refers
 
 _PASSES = 20
 _PASSES_OF_LONG_TEXTS = 4
@@ -30,14 +38,21 @@ _NOT_REMEMBERED = frozenset(("email", "phone", "card", "iban", "ssn", "encoded")
 _MOST_NAMES = 50
 """How many user names are looked for where they stand bare: no document is about more people."""
 
+_STRUCTURED = re.compile(rf'"(?:{"|".join(sorted(VALUE_NAMES))})":|": ?[\[{{]')
+_INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
+
+_Record = TypeVar("_Record")
+_Struct = TypeVar("_Struct", bound=Struct)
+_READ_OF_RESULT = 2_048
+
 
 class Redactor:
     """Redacts the texts of one document; placeholders are stable within it: the same e-mail address
     is <email:1> wherever it stands, however it is encoded.
 
-    Names and secrets that one text gives away are replaced in the following ones where they stand
-    bare. Redacting changes nothing in what is redacted, so a second round over all texts with the
-    same Redactor finds them in the earlier ones too. Without `people`, only secrets are replaced.
+    Names and secrets that one text gives away are replaced in the following ones too; a second
+    round over all texts with the same Redactor finds them in the earlier ones. Without `people`,
+    only secrets are replaced.
     """
 
     number_places: ClassVar[frozenset[Place]] = frozenset(("code", "password", "phone", "card"))
@@ -51,12 +66,12 @@ class Redactor:
         self._last: defaultdict[str, int] = defaultdict(int)
 
     def text(self, text: str) -> str:
-        """The text without secrets; JSON stays valid JSON. One replacement can make another
-        possible, so it is done until nothing changes.
-        """
-        if "<" in text:
-            self._keep_free(text)
+        """The text without secrets; JSON stays valid JSON."""
+        # Numbers that a text brings with it belong to other values: new ones go on behind them.
+        for family, number in PLACEHOLDER.findall(text) if "<" in text else ():
+            self._last[family] = max(self._last[family], int(number))
         text = self._by_structure(text)
+        # One replacement can make another possible, so it is done until nothing changes.
         for _ in range(_PASSES if len(text) < _LONG else _PASSES_OF_LONG_TEXTS):
             done = self._once(text)
             if done == text:
@@ -77,9 +92,7 @@ class Redactor:
         return f"<{family}:{number}>"
 
     def hide(self, family: str, value: str, place: Place | None = None) -> str:  # noqa: ARG002
-        """The same, and from now on the value goes wherever it stands, if it is no common word.
-        `place` is known where a name gave it away.
-        """
+        """The same; from now on the value goes wherever it stands, if it is no common word."""
         shown = self.put(family, value)
         if family == "user":
             if len(self._names) < _MOST_NAMES and sum(map(str.isalpha, value)) >= 3:
@@ -94,46 +107,35 @@ class Redactor:
             self._remembered[value] = shown
 
     def _by_structure(self, text: str) -> str:
-        """JSON in which one field names the place of another, or a name stands before more than one
-        value: what its text alone does not show.
-        """
-        if text[:1] not in ("{", "[") or not _may_be_structured(text):
+        """JSON in which one field names the place of another, or a name that of several values."""
+        if text[:1] not in ("{", "[") or not _STRUCTURED.search(text):
             return text
         try:
             value = json.loads(text)
+            if not _has_structured_places(value):
+                return text
         except (ValueError, RecursionError):
-            return text
-        if not _has_structured_places(value):
             return text
         shown = self.value(value)
         return text if shown == value else _like(text, shown)
 
     def _once(self, text: str) -> str:
-        found = find_secrets(text, people=self._people)
-        done = self._replaced(text, found) if found else text
+        pieces: list[str] = []
+        at = 0
+        for one in find_secrets(text, people=self._people):
+            shown = self.hide(one.family, one.value)
+            pieces += (text[at : one.start], f'"{shown}"' if one.wants_quotes else shown)
+            at = one.end
+        done = "".join((*pieces, text[at:])) if pieces else text
         for value, shown in self._remembered.items():
             if value in done:
                 done = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", shown, done)
         for name in sorted(self._names, key=lambda name: (-len(name), name)) if self._names else ():
             if name in done:
                 done = as_a_word(name).sub(self.put("user", name), done)
-        if done is not text and _is_json(text) and not _is_json(done):
-            return _like(text, self.value(json.loads(text)))
+        if done is not text and (whole := opened(text)) is not None and opened(done) is None:
+            return _like(text, self.value(whole))
         return done
-
-    def _replaced(self, text: str, found: Sequence[Found]) -> str:
-        pieces: list[str] = []
-        done = 0
-        for one in found:
-            shown = self.hide(one.family, one.value)
-            pieces += (text[done : one.start], f'"{shown}"' if one.wants_quotes else shown)
-            done = one.end
-        return "".join(pieces) + text[done:]
-
-    def _keep_free(self, text: str) -> None:
-        """Numbers that a text brings with it belong to other values: new ones go on behind them."""
-        for family, number in PLACEHOLDER.findall(text):
-            self._last[family] = max(self._last[family], int(number))
 
     def _value(self, value: Any, place: Place | None, level: int) -> Any:
         if level > _DEEPEST:
@@ -143,19 +145,15 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self._value(item, place, level + 1) for item in value]
         if isinstance(value, Mapping):
-            return self._object(value, place, level)
+            filled, inherited = place_of_value(value), self.inherited(place)
+            shown: dict[str, Any] = {}
+            for name, item in value.items():
+                here = place_of(name) or (filled if name in VALUE_NAMES else None) or inherited
+                shown[self.text(name)] = self._value(item, here, level + 1)
+            return shown
         if value is None or isinstance(value, bool):
             return value
         return self._number(value, place)
-
-    def _object(self, value: Mapping[str, Any], place: Place | None, level: int) -> dict[str, Any]:
-        filled = place_of_value(value)
-        inherited = self.inherited(place)
-        shown: dict[str, Any] = {}
-        for name, item in value.items():
-            here = place_of(name) or (filled if name in VALUE_NAMES else None) or inherited
-            shown[self.text(name)] = self._value(item, here, level + 1)
-        return shown
 
     def inherited(self, place: Place | None) -> Place | None:
         """What a name says about the fields of the object behind it."""
@@ -188,33 +186,15 @@ class Redactor:
         return is_secret(value, place)
 
 
-_FILLED = tuple(f'"{name}":' for name in sorted(VALUE_NAMES))
-_NAMING = tuple(f'"{name}":' for name in NAMING)
-_NESTED = ('": {', '": [', '":{', '":[')
-_INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
-
-
-def _may_be_structured(text: str) -> bool:
-    """Whether it is worth reading a text as JSON, by the names that have to be there."""
-    if any(one in text for one in _FILLED) and any(one in text for one in _NAMING):
-        return True
-    return any(one in text for one in _NESTED)
-
-
 def _has_structured_places(value: Any) -> bool:
-    rest = [value]
-    while rest:
-        one = rest.pop()
-        if isinstance(one, list):
-            rest += one
-        elif isinstance(one, dict):
-            if place_of_value(one):
-                return True
-            nested = [name for name, item in one.items() if isinstance(item, dict | list)]
-            if any(map(place_of, nested)):
-                return True
-            rest += one.values()
-    return False
+    if isinstance(value, list):
+        return any(map(_has_structured_places, value))
+    if not isinstance(value, dict):
+        return False
+    nested = [(name, item) for name, item in value.items() if isinstance(item, dict | list)]
+    return place_of_value(value) is not None or any(
+        place_of(name) or _has_structured_places(item) for name, item in nested
+    )
 
 
 def _like(text: str, value: Any) -> str:
@@ -229,12 +209,73 @@ def _like(text: str, value: Any) -> str:
     )
 
 
-def _is_json(text: str) -> bool:
-    first, last = text[:64].lstrip()[:1], text[-64:].rstrip()[-1:]
-    if first not in ("{", "[", '"') or last not in ("}", "]", '"'):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def redacted_record(record: _Record) -> _Record:
+    """A record, or several, with every text redacted; values of a closed set stay."""
+    redactor = Redactor()
+    shown: _Record = record
+    for _ in range(2):  # a name that a later text gives away may stand bare in an earlier one
+        shown = _walked(shown, cache(redactor.text))
+    return shown
+
+
+def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
+    """Judged sessions for a report; each distinct text is redacted once."""
+    redactor = Redactor()
+    shown = list(sessions)
+    for _ in range(2):
+        clean = cache(redactor.text)
+
+        def made(record: _Struct, *names: str, clean: Any = clean, **others: object) -> _Struct:
+            fields = {name: clean(getattr(record, name)) for name in names}
+            return msgspec.structs.replace(record, **fields, **others)
+
+        shown = [
+            made(
+                session,
+                *("id", "source", "model", "project"),
+                tags=tuple(map(clean, session.tags)),
+                calls=tuple(
+                    made(call, "tool", "model", verdict=made(call.verdict, "evidence"))
+                    for call in session.calls
+                ),
+            )
+            for session in sessions
+        ]
+    return shown
+
+
+def redacted_evidence(evidence: str, result: str) -> str:
+    """The evidence of a verdict. It is on one line: what tells a secret in it may be on another
+    line of the result that it was taken from.
+    """
+    redactor = Redactor()
+    redactor.text(result[:_READ_OF_RESULT])
+    redactor.text(result[_READ_OF_RESULT:][-_READ_OF_RESULT:])
+    return redactor.text(evidence)
+
+
+def _walked(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Struct):
+        fields = {name: getattr(value, name) for name in _open_fields(type(value))}
+        shown = {name: _walked(one, clean) for name, one in fields.items()}
+        return msgspec.structs.replace(value, **shown) if shown != fields else value
+    if isinstance(value, dict):
+        # Which of its values are secret, the names beside them tell.
+        return json.loads(clean(json.dumps(value, ensure_ascii=False)))
+    if isinstance(value, list | tuple):
+        return type(value)([_walked(one, clean) for one in value])
+    return value
+
+
+@cache
+def _open_fields(record: type[Struct]) -> tuple[str, ...]:
+    """The fields of a record but those with values of a closed set."""
+    hints = get_type_hints(record)
+    return tuple(name for name in record.__struct_fields__ if not _is_closed(hints[name]))
+
+
+def _is_closed(hint: Any) -> bool:
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    return get_origin(hint) is Literal or (len(parts) == 1 and get_origin(parts[0]) is Literal)

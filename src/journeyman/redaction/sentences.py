@@ -5,14 +5,15 @@ password more often than it tells one, so words that follow there anyway are lef
 import re
 from collections.abc import Iterator
 
-from journeyman.redaction.key_names import Place, place_of
 from journeyman.redaction.values import (
     FAMILIES,
     Found,
+    Place,
     has_wild_case,
     is_secret,
     looks_generated,
     looks_random,
+    place_of,
     refers,
 )
 
@@ -33,10 +34,7 @@ _GIVEN = re.compile(r"(pass(?:word|phrase|code)|passwort):? [\"'`]?([^\s\"'`]{4,
 _BEFORE_GIVEN = re.compile(
     r"\b(?:use|with|enter|type|my|our|and|the)(?: the| this| my| following| user\w* \S{1,40})? \Z"
 )
-_KIND = re.compile(
-    r"(?:^|\W)((?:api|access|secret|unseal|signing|license)[ -]?"
-    r")\Z"
-)
+_KIND = re.compile(r"(?:^|\W)((?:api|access|secret|unseal|signing|license)[ -]?)\Z")
 _ORDINARY = re.compile(
     r"(?:numeric|present|absent|required|wrong|incorrect|expired|invalid|reset|must|is|was|too|not"
     r"|now|the|a|an|in|on|at"
@@ -57,39 +55,42 @@ _DIGIT_IN_A_WORD = re.compile(r"(?=\D*\d)(?![\w-]*_)(?=\d*\D)")
 
 
 def find_told(text: str, lower: str, at: int) -> Iterator[Found]:
-    """What the sentence tells that a word at this place begins; `lower` is the text in small
-    letters.
-    """
+    """What the sentence tells that begins here; `lower` is the text in small letters."""
     if _SPOKEN.match(lower, at) is None:
         return
-    said, later, told = (one.match(lower, at) for one in (_SAID, _TOLD_LATER, _TOLD))
     kind = _KIND.search(lower, max(0, at - 20), at)
     is_whole = at == 0 or not (lower[at - 1].isalnum() or lower[at - 1] == "_")
-    if lower.startswith("key", at) and kind is None:
+    if kind is None and (not is_whole or lower.startswith("key", at)):
         return
-    if not is_whole and kind is None:
-        return
-    if said is not None:
-        value = text[slice(*said.span(2))].rstrip(".,;:!?)")
-        place = place_of((kind[1] if kind else "") + said[1])
-        if place is not None and not refers(value) and _is_told(text, said, value, place):
-            yield Found(said.start(2), said.start(2) + len(value), FAMILIES[place])
-    if told is not None and kind is not None:
-        value = text[slice(*told.span(2))].rstrip(".,;:!?)")
-        if looks_random(value) and not refers(value):
-            yield Found(told.start(2), told.start(2) + len(value), "secret")
-    if later is not None:
-        value = text[slice(*later.span(2))].rstrip(".")
-        if (looks_generated(value) or has_wild_case(value)) and not refers(value):
-            yield Found(later.start(2), later.start(2) + len(value), "secret")
-    given = _GIVEN.match(lower, at)
-    if given is not None and _BEFORE_GIVEN.search(lower, max(0, at - 60), at):
-        value = text[slice(*given.span(2))].rstrip(".,;:!?)")
-        if refers(value) or not any(map(str.isalpha, value)) or "(" in value or "." in value:
-            return
-        is_told = lower[given.end(1)] == ":" and _is_a_word_told(text, given, value)
-        if is_told or (len(value) >= 6 and _DIGIT_IN_A_WORD.match(value)) or has_wild_case(value):
-            yield Found(given.start(2), given.start(2) + len(value), "password")
+    for form in (_SAID, _TOLD, _TOLD_LATER, _GIVEN):
+        found = form.match(lower, at)
+        if found is None:
+            continue
+        value = text[slice(*found.span(2))].rstrip("." if form is _TOLD_LATER else ".,;:!?)")
+        place: Place | None = "secret"
+        if form is _SAID:
+            place = place_of((kind[1] if kind else "") + found[1])
+            is_told = place is not None and _is_told(text, found, value, place)
+        elif form is _TOLD:
+            is_told = kind is not None and looks_random(value)
+        elif form is _TOLD_LATER:
+            is_told = looks_generated(value) or has_wild_case(value)
+        else:
+            place = "password"
+            is_told = _is_given(text, lower, found, value)
+        if place is not None and is_told and not refers(value):
+            yield Found(found.start(2), found.start(2) + len(value), FAMILIES[place])
+
+
+def _is_given(text: str, lower: str, found: re.Match[str], value: str) -> bool:
+    at = found.start()
+    if not any(map(str.isalpha, value)) or "(" in value or "." in value:
+        return False
+    if _BEFORE_GIVEN.search(lower, max(0, at - 60), at) is None:
+        return False
+    is_told = lower[found.end(1)] == ":" and _is_a_word_told(text, found, value)
+    has_digit = len(value) >= 6 and _DIGIT_IN_A_WORD.match(value) is not None
+    return is_told or has_digit or has_wild_case(value)
 
 
 def _is_told(text: str, found: re.Match[str], value: str, place: Place) -> bool:
@@ -97,15 +98,11 @@ def _is_told(text: str, found: re.Match[str], value: str, place: Place) -> bool:
     is_password = place == "password" and (
         has_wild_case(value.replace("-", "")) or _is_a_word_told(text, found, value)
     )
-    if not has_digit and not is_password:
-        return False
-    return is_secret(value, place) and (place != "loose" or looks_random(value))
+    return (has_digit or is_password) and is_secret(value, place)
 
 
 def _is_a_word_told(text: str, found: re.Match[str], value: str) -> bool:
-    """Whether a word without digits is the password itself: no ordinary follow-up word, and the
-    clause ends behind it.
-    """
+    """Whether a word without digits is the password itself, and ends its clause."""
     return (
         len(value) >= 4
         and value.isalpha()

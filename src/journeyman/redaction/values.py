@@ -3,32 +3,34 @@ or a stand-in for one. References are what makes an example worth learning, so t
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
 
-from journeyman.redaction.key_names import PLACEHOLDER, Place, place_of
+from journeyman.redaction.families import table
 
+Place = Literal["password", "secret", "loose", "code", "header", "cookie", "phone", "card"]
+"""`password` and `secret`: what stands here goes, unless it only refers to something. `loose`: the
+name is used for other things too, so the value must look random. `code`: short numbers such as a
+PIN. `header`: a scheme and then the secret. `cookie`: pairs. `phone`, `card`: enough digits."""
 
-class Found(NamedTuple):
-    """Where a secret stands. `wants_quotes` says that the text around it wants quotes; `value` is
-    what tells equal secrets from others, where that is not the text itself.
-    """
+_NAMES = table().names
+_CODES = frozenset(code.replace(" ", "") for code in _NAMES.code)
+_GLUED_PASS = frozenset(owner + end for owner in _NAMES.owners_of_pass for end in ("pass", "pw"))
+_GLUED_KEYS = frozenset(owner + "key" for owner in _NAMES.owners_of_key)
 
-    start: int
-    end: int
-    family: str
-    wants_quotes: bool = False
-    value: str = ""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*")
 
+VALUE_NAMES = frozenset({"value", "text", "val", "content", "string", "input", "default"})
+NAMING = ("name", "key", "field", "variable", "selector", "element", "label", "locator", "env")
 
-FAMILIES: dict[Place, str] = {
-    "password": "password",
-    "secret": "secret",
-    "loose": "secret",
-    "code": "secret",
-    "header": "secret",
-    "cookie": "cookie",
-    "phone": "phone",
-    "card": "card",
+_PIECE = re.compile(r"[\w-]{2,60}")
+
+PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):(\d{1,9})>")
+"""What stands in the place of a secret."""
+
+FAMILIES: dict[Place, str] = dict.fromkeys(get_args(Place), "secret") | {
+    own: own for own in ("password", "cookie", "phone", "card")
 }
 
 _TAME = r"(?:[^\d]|\d{1,2}(?![A-Za-z\d]))"
@@ -72,7 +74,6 @@ _REGEX = re.compile(
     r"|\A[^A-Za-z0-9]?(?i:abcdefghijklmnopqrstuvwxyz)"
 )
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?")
-_CUTS_OF_PATHS = re.compile(r"[/\\]")
 _NAME = re.compile(r"[A-Za-z][a-z]*(?:[A-Z][a-z]+)*(?:[_.:/ -][A-Za-z]+)*[_.-]?[vV]?\d{0,3}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
 _CONSTANT = re.compile(r"[A-Z][A-Z_]{2,}")
@@ -84,31 +85,111 @@ _SECRET_WORD = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api|key|auth|access|my|user)"
 )
 
+_SEPARATE = re.compile(r"[()\[\]{}<>,;:\s]|\.\w+\.")
+_MIXED = re.compile(r"(?=.*?[a-z])(?=.*?[A-Z])(?=.*?\d)", re.DOTALL)
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+
+
+@lru_cache(maxsize=4096)
+def place_of(name: str) -> Place | None:
+    """The kind of place that a name marks; None for an ordinary one, and for one in which a secret
+    was replaced: redacting again must change nothing.
+    """
+    if "<" in name and PLACEHOLDER.search(name):
+        return None
+    if not name.isascii() and name.lower().endswith(_NAMES.foreign_password):
+        return "password"
+    words = [word.lower() for word in _WORD.findall(name[-80:])]
+    while len(words) > 1 and words[-1] in _NAMES.which:
+        words.pop()
+    if not words:
+        return None
+    last = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    glued = before + last
+    singular = glued.removesuffix("s") if not glued.endswith("ss") else glued
+    if last in ("authorization", "authorisation"):
+        return "header"
+    if last.rstrip("s") in ("cookie", "setcookie"):
+        return "cookie"
+    if singular.endswith(_NAMES.password) or last in ("pwd", "passe", "psk") or words == ["pw"]:
+        return "password"
+    if name == "PASS":  # of a test that passed
+        return None
+    if (last in ("pass", "pw") and before in _NAMES.owners_of_pass) or last in _GLUED_PASS:
+        return "password"
+    three = "".join(words[-3:])
+    if not _CODES.isdisjoint((last, glued, three)):
+        return "code"
+    if singular.endswith(_NAMES.secret) or three in _NAMES.secret or _is_secret_key(last, before):
+        return "secret"
+    if last in _NAMES.phone or glued in _NAMES.phone:
+        return "phone"
+    if glued in _NAMES.card or three in _NAMES.card:
+        return "card"
+    return "loose" if _is_loose(name, last, before) else None
+
+
+def _is_secret_key(last: str, before: str) -> bool:
+    if last in ("key", "keys"):
+        return before in _NAMES.owners_of_key
+    return last.removesuffix("s") in _GLUED_KEYS or last.endswith(("apikey", "secretkey"))
+
+
+def _is_loose(name: str, last: str, before: str) -> bool:
+    if last in ("key", "keys"):
+        if before in _NAMES.owners_of_loose_key:
+            return True
+        return bool(before) and name.isupper() and before not in _NAMES.ordinary_keys
+    if last == "id" and before == "secret":
+        return True
+    if last == "pat":
+        return bool(before) or name == "PAT"
+    return last in _NAMES.loose or last.removesuffix("s") in _NAMES.loose
+
+
+def place_of_value(fields: Mapping[str, object]) -> Place | None:
+    """The place that one field names for another: `{"name": "DB_PASSWORD", "value": "…"}`, or a
+    form that is filled in: `{"selector": "#password", "text": "…"}`.
+    """
+    if VALUE_NAMES.isdisjoint(fields):
+        return None
+    for naming in NAMING:
+        name = fields.get(naming)
+        if isinstance(name, str) and 2 < len(name) < 200:
+            words = [place_of(word) for word in _PIECE.findall(name)]
+            for place in ("password", "secret", "code"):
+                if place in words:
+                    return place
+    return None
+
+
+class Found(NamedTuple):
+    """Where a secret stands. `wants_quotes` says that the text around it wants quotes; `value` is
+    what tells equal secrets from others, where that is not the text itself.
+    """
+
+    start: int
+    end: int
+    family: str
+    wants_quotes: bool = False
+    value: str = ""
+
 
 def refers(value: str) -> bool:
     """Whether a value only says where the secret comes from, what it is called or of what type."""
     value = value[:_JUDGED].strip()
-    return (
+    return bool(
         not value
         or len(set(value)) == 1
-        or _REFERENCE.fullmatch(value) is not None
-        or PLACEHOLDER.search(value) is not None
-        or _REGEX.search(value) is not None
-        or _is_path(value)
-        or _is_named_like_a_place(value)
+        or _REFERENCE.fullmatch(value)
+        or PLACEHOLDER.search(value)
+        or _REGEX.search(value)
+        # Base64 can look like a path, but its pieces are no names.
+        or (_PATH.fullmatch(value) and not any(map(looks_generated, re.split(r"[/\\]", value))))
+        # `password: "Password"`, `token: access_token`: the name of the place, no value for it.
+        or (len(value) < 40 and not _SECRET_WORD.sub("", value).strip("_- .:*").rstrip("s?!"))
     )
-
-
-def _is_path(value: str) -> bool:
-    """Whether a value is a path: base64 can look like one, but its pieces are no names."""
-    return _PATH.fullmatch(value) is not None and not any(
-        map(looks_generated, _CUTS_OF_PATHS.split(value))
-    )
-
-
-def _is_named_like_a_place(value: str) -> bool:
-    """`password: "Password"`, `token: access_token`: the name of the place, no value for it."""
-    return len(value) < 40 and not _SECRET_WORD.sub("", value).strip("_- .:*").rstrip("s?!")
 
 
 def looks_random(value: str) -> bool:
@@ -137,17 +218,18 @@ def has_wild_case(value: str) -> bool:
 
 
 def looks_generated(value: str) -> bool:
-    """Whether a value is surely made by a machine: small and large letters and digits, or a long
-    run of hexadecimal digits. For places that many ordinary words share.
-    """
+    """Whether a value is surely made by a machine: both cases and digits, or long hexadecimal."""
     if not looks_random(value) or _SEPARATE.search(value):
         return False
     return _MIXED.match(value) is not None or _HEXADECIMAL.fullmatch(value) is not None
 
 
-_SEPARATE = re.compile(r"[()\[\]{}<>,;:\s]|\.\w+\.")
-_MIXED = re.compile(r"(?=.*?[a-z])(?=.*?[A-Z])(?=.*?\d)", re.DOTALL)
-_HEXADECIMAL = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "": lambda _value: True,
+    "random": looks_random,
+    "generated": looks_generated,
+}
+"""What rows of the table ask of a value."""
 
 
 def is_secret(value: str, place: Place) -> bool:
@@ -176,10 +258,8 @@ def is_bare_secret(value: str, place: Place, *, literal: bool) -> bool:
         _IDENTIFIER.fullmatch(value) and place_of(value.removesuffix("s").removesuffix("Type"))
     ):
         return False
-    if place in ("code", "phone", "card", "cookie"):
+    if literal or place in ("code", "phone", "card", "cookie"):
         return True
-    if literal:
-        return place != "loose" or looks_random(value)
     return looks_random(value) and "(" not in value
 
 

@@ -1,20 +1,26 @@
-"""Charts of a profile, and how they become a PNG or an SVG. A chart that has nothing to show is
-None, never an empty axis. Importing this loads altair, so whoever draws loads it when it draws.
+"""Charts of a profile, how they look, and how they become a PNG or an SVG. A chart that has nothing
+to show is None, never an empty axis. Importing this loads altair, so whoever draws loads it when it
+draws.
 """
 
+import json
 from collections.abc import Sequence
+from importlib.resources import files
 from textwrap import wrap
 from typing import Any
 
-from msgspec import Struct
-
 from journeyman.records.errors import MissingPart
-from journeyman.reliability.chart_theme import ACCENT, INK, QUIET, THEME
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.markup import harmless
 from journeyman.reliability.profile import Profile
-from journeyman.reliability.rates import Rate
-from journeyman.reliability.wording import percent
+from journeyman.reliability.rates import Rate, harmless, many, percent
+
+THEME = json.loads(files(__package__).joinpath("theme.json").read_text("utf-8"))
+"""How charts look, in the words of Vega-Lite's configuration."""
+
+# Okabe and Ito's blue, which people who see colours differently tell from grey and from each other
+# colour.
+ACCENT = "#0072b2"
+INK, QUIET = THEME["title"]["color"], THEME["title"]["subtitleColor"]
 
 try:
     import altair as alt
@@ -28,14 +34,6 @@ Chart = alt.LayerChart | alt.VConcatChart
 
 FORMATS = (".png", ".svg")
 """What a file with a chart can be, by how its name ends."""
-
-
-class Figure(Struct, frozen=True, kw_only=True):
-    """A drawn chart, and apart from it its title and what has to be said to it."""
-
-    title: str
-    notes: str
-    svg: str
 
 
 MOST_TOOLS = 15
@@ -64,7 +62,7 @@ def reliability_by_tool(profile: Profile) -> alt.LayerChart | None:
     shown = telling[:MOST_TOOLS]
     if not shown:
         return None
-    labels = [f"{_one_line(tool.tool)} ({tool.calls:,})" for tool in shown]
+    labels = [f"{' '.join(harmless(tool.tool).split())} ({tool.calls:,})" for tool in shown]
     rates = [tool.rate for tool in shown]
     # The dashed line must be on the axis too: the tools that are not shown may be worse.
     top = _top([*rates, profile.rate])
@@ -151,15 +149,13 @@ def overview(profile: Profile) -> alt.VConcatChart | None:
     return stacked
 
 
-def svg(chart: Chart) -> str:
-    return _svg(chart.to_dict())
-
-
-def figure(chart: alt.LayerChart) -> Figure:
-    """The chart for a page that writes the title itself, in its own letters."""
+def figure(chart: alt.LayerChart) -> tuple[str, str, str]:
+    """For a page that writes it in its own letters: the title, what has to be said to it, and the
+    drawing without them.
+    """
     spec = chart.to_dict()
     title = spec.pop("title")
-    return Figure(title=title["text"], notes=" ".join(title["subtitle"]), svg=_svg(spec))
+    return title["text"], " ".join(title["subtitle"]), _svg(spec)
 
 
 def _svg(spec: dict[str, Any]) -> str:
@@ -170,7 +166,7 @@ def _svg(spec: dict[str, Any]) -> str:
 def picture(chart: Chart, ending: str) -> bytes:
     """The chart as a file of one of the `FORMATS` holds it."""
     if ending == ".svg":
-        return svg(chart).encode()
+        return _svg(chart.to_dict()).encode()
     drawn: bytes = vl_convert.vegalite_to_png(
         chart.to_dict(), config=THEME, scale=2, allowed_base_urls=[]
     )
@@ -182,7 +178,8 @@ def _dots(
 ) -> tuple[alt.Chart, ...]:
     """A row for each rate: a dot on a line, which is its interval, and the rate in words."""
     values = [
-        _values(rate) | {"label": text, "words": _words(rate)}
+        _values(rate)
+        | {"label": text, "words": percent(rate) if rate.total else "no calls that count"}
         for text, rate in zip(labels, rates, strict=True)
     ]
     axis = alt.Axis(
@@ -214,10 +211,6 @@ def _values(rate: Rate) -> dict[str, float | str | None]:
     return {"estimate": rate.estimate, "low": rate.low, "high": rate.high}
 
 
-def _words(rate: Rate) -> str:
-    return "no calls that count" if rate.estimate is None else percent(rate)
-
-
 def _top(rates: Sequence[Rate]) -> float:
     highest = max(rate.high or 0 for rate in rates)
     return next(top for top in _TOPS if top >= highest)
@@ -235,12 +228,3 @@ def _left_out(shown: int, telling: int, rare: int) -> str:
         return ""
     tools = "One tool with" if rare == 1 else f"{rare:,} tools with"
     return f"{tools} fewer than {MIN_CALLS} counted calls left out."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
-
-
-def many(number: int, thing: str) -> str:
-    """A count with its noun: 1 call, 2 calls."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

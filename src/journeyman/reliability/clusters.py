@@ -3,7 +3,7 @@ session tell less than a hundred in fifty. Here is how much less, what that make
 their difference, and when there is too little to say anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from journeyman.records.verdict import JudgedSession
-from journeyman.reliability.differences import Difference, newcombe
-from journeyman.reliability.rates import CONFIDENCE, Rate, wilson
+from journeyman.records.verdict import JudgedCall, JudgedSession
+from journeyman.reliability.rates import CONFIDENCE, Difference, Rate, newcombe, wilson
 
 MIN_SESSIONS = 8
 """Sessions with calls that an interval over sessions needs (on each side, where sides differ)."""
@@ -49,11 +48,10 @@ def shortage(counts: Counts) -> str:
     """In words, what is missing for an interval over sessions; empty when there is enough."""
     failing = int((counts[:, 0] > 0).sum())
     working = int((counts[:, 0] < counts[:, 1]).sum())
-    if failing < MIN_TELLING:
-        return f"not enough data: {_sessions(failing)} with errors, {MIN_TELLING} are needed"
-    if working < MIN_TELLING:
-        found = f"{_sessions(working)} with calls that worked"
-        return f"not enough data: {found}, {MIN_TELLING} are needed"
+    for found, having in ((failing, "errors"), (working, "calls that worked")):
+        if found < MIN_TELLING:
+            few = f"{_sessions(found)} with {having}"
+            return f"not enough data: {few}, {MIN_TELLING} are needed"
     return ""
 
 
@@ -84,8 +82,10 @@ def correlation(*sets: Counts) -> float:
     return float(np.clip(more / most, 0.0, 1.0)) if most > 0 else 0.0
 
 
-def counts_of(rows: Sequence[tuple[int, int]]) -> Counts:
-    """Errors and calls of sessions, a row each."""
+def counts_of(sessions: Iterable[Iterable[JudgedCall]]) -> Counts:
+    """Errors and calls that count, a row for each of the sessions that have such calls."""
+    counted = ([one.verdict.is_error for one in calls if one.verdict.counts] for calls in sessions)
+    rows = [(sum(errors), len(errors)) for errors in counted if errors]
     return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
@@ -95,12 +95,13 @@ def rate_over_sessions(counts: Counts) -> Rate:
     """
     if len(counts) < MIN_SESSIONS:
         return wilson(*_sums(counts))
-    return wilson(
-        *_sums(counts),
-        design_effect=_design_effect(counts, correlation(counts)),
-        quantile=t_quantile(len(counts) - 1),
-        method="Wilson 95 %, by session",
-    )
+    effect = _design_effect(counts, correlation(counts))
+    return _by_session(counts, effect, t_quantile(len(counts) - 1))
+
+
+def _by_session(counts: Counts, effect: float, quantile: float) -> Rate:
+    method = "Wilson 95 %, by session"
+    return wilson(*_sums(counts), design_effect=effect, quantile=quantile, method=method)
 
 
 # Newcombe's interval on what a set's calls are worth, because resampling sessions does not hold for
@@ -137,12 +138,7 @@ def contrast_sets(first: Counts, second: Counts, names: tuple[str, str]) -> Cont
     together = correlation(first, second)
     effects = [_design_effect(one, max(together, correlation(one))) for one in (first, second)]
     rates = [
-        wilson(
-            *_sums(counts),
-            design_effect=effect,
-            quantile=quantile,
-            method="Wilson 95 %, by session",
-        )
+        _by_session(counts, effect, quantile)
         for counts, effect in zip((first, second), effects, strict=True)
     ]
     return Contrast(

@@ -2,13 +2,13 @@
 that did not? Two single sessions or two sets; which session is which the caller knows.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from journeyman.records.verdict import JudgedSession
+from journeyman.records.verdict import JudgedCall, JudgedSession
 from journeyman.reliability.clusters import (
     Contrast,
     Counts,
@@ -17,14 +17,17 @@ from journeyman.reliability.clusters import (
     counts_of,
     distinct,
 )
-from journeyman.reliability.differences import (
+from journeyman.reliability.rates import (
     CallsNeeded,
     Difference,
+    Rate,
     calls_to_decide,
+    errors_than,
     fisher_exact,
+    missing,
+    percent,
+    span,
 )
-from journeyman.reliability.rates import Rate
-from journeyman.reliability.wording import errors_than, missing, percent, span
 
 Finding = Literal["better", "worse", "undecided"]
 """Better: warm makes fewer errors."""
@@ -74,26 +77,16 @@ class _Counted:
     def __init__(self, sessions: Sequence[JudgedSession]) -> None:
         self.sessions = distinct(sessions)
         self.ids = {session.id for session in self.sessions}
-        rows: list[tuple[int, int]] = []
-        by_tool: dict[str, list[tuple[int, int]]] = {}
+        self.counts = counts_of(session.calls for session in self.sessions)
+        by_tool: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
         for session in self.sessions:
-            counted = [call for call in session.calls if call.verdict.counts]
-            calls = Counter(call.tool for call in counted)
-            errors = Counter(call.tool for call in counted if call.verdict.is_error)
-            if calls:
-                rows.append((errors.total(), calls.total()))
-            for tool in calls:
-                by_tool.setdefault(tool, []).append((errors[tool], calls[tool]))
-        self.counts = counts_of(rows)
+            for tool in dict.fromkeys(call.tool for call in session.calls if call.verdict.counts):
+                by_tool[tool].append([call for call in session.calls if call.tool == tool])
         self.tools = {tool: counts_of(found) for tool, found in by_tool.items()}
 
     def side(self, rate: Rate) -> Side:
-        return Side(
-            sessions=len(self.sessions),
-            with_calls=len(self.counts),
-            calls=rate.total,
-            rate=rate,
-        )
+        sessions, with_calls = len(self.sessions), len(self.counts)
+        return Side(sessions=sessions, with_calls=with_calls, calls=rate.total, rate=rate)
 
 
 def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Comparison:
@@ -104,8 +97,13 @@ def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Com
     single = all(len(side.sessions) == 1 for side in sides)
     found = _contrast(sides[0].counts, sides[1].counts, single=single)
     fisher_p = fisher_exact(found.first, found.second)
-    verdict = _verdict(found.difference, fisher_p if single else None)
-    needed = _needed(found)
+    verdict: Finding = "undecided"
+    if found.difference.decided and not (single and (fisher_p or 0) >= SIGNIFICANT):
+        verdict = "better" if (found.difference.estimate or 0) < 0 else "worse"
+    needed = CallsNeeded(calls=None, note="too little is known of how much sessions differ")
+    if found.design_effect is not None:
+        effect = found.design_effect
+        needed = calls_to_decide(found.first, found.second, design_effect=effect)
     return Comparison(
         warm=sides[0].side(found.first),
         cold=sides[1].side(found.second),
@@ -121,19 +119,6 @@ def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Com
 
 def _contrast(warm: Counts, cold: Counts, *, single: bool) -> Contrast:
     return contrast_sessions(warm, cold) if single else contrast_sets(warm, cold, _SIDES)
-
-
-def _verdict(difference: Difference, fisher_p: float | None) -> Finding:
-    if not difference.decided or (fisher_p is not None and fisher_p >= SIGNIFICANT):
-        return "undecided"
-    assert difference.estimate is not None
-    return "better" if difference.estimate < 0 else "worse"
-
-
-def _needed(found: Contrast) -> CallsNeeded:
-    if found.design_effect is None:
-        return CallsNeeded(calls=None, note="too little is known of how much sessions differ")
-    return calls_to_decide(found.first, found.second, design_effect=found.design_effect)
 
 
 def _tools(warm: _Counted, cold: _Counted, *, single: bool) -> tuple[ToolRow, ...]:
@@ -166,11 +151,10 @@ def _note(warm: _Counted, cold: _Counted, *, single: bool, has_interval: bool) -
 def _reading(found: Contrast, verdict: Finding, needed: CallsNeeded, *, single: bool) -> str:
     difference = found.difference
     rates = f"{percent(found.first)} against {percent(found.second)}"
-    if difference.estimate is None:
-        return f"Not enough data to compare warm with cold: {missing(difference.note)}."
-    if difference.low is None:
+    if difference.estimate is None or difference.low is None:
         short = f"Not enough data to compare warm with cold: {missing(difference.note)}."
-        return f"{short} So far the error rates are {rates}."
+        known = difference.estimate is not None
+        return f"{short} So far the error rates are {rates}." if known else short
     warm, cold = ("The warm session", "the cold one") if single else ("Warm sessions", "cold ones")
     said = (
         f"{warm} made {errors_than(difference.estimate)} {cold}"

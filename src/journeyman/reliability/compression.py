@@ -12,9 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.records import JudgedCall, Verdict
-from journeyman.reliability.differences import Difference, newcombe
-from journeyman.reliability.rates import Rate, rate_of, wilson
-from journeyman.reliability.wording import percent
+from journeyman.reliability.rates import Difference, Rate, newcombe, percent, rate_of, wilson
 
 TOLERATED_RATIO = 1.2
 """Up to so many times the rate before, the rate after counts as preserved."""
@@ -86,12 +84,11 @@ def compression(stretches: Sequence[Stretch], note: str = "") -> CompressionRepo
     that was used on both sides. The intervals take each call for itself, though the same mistake
     made five times in a row is less than five mistakes.
     """
-    if not stretches:
-        reading = "There is no session to look at."
-        return CompressionReport(steps=(), state=None, reading=reading, note=note)
     steps = tuple(_step(before, after) for before, after in pairwise(stretches))
     if not steps:
-        reading = f"{stretches[0].label or 'The session'} was never compressed."
+        reading = "There is no session to look at."
+        if stretches:
+            reading = f"{stretches[0].label or 'The session'} was never compressed."
         return CompressionReport(steps=(), state=None, reading=reading, note=note)
     states = Counter(step.state for step in steps)
     state: State = "undecided"
@@ -172,21 +169,20 @@ def _shown(rate: Rate) -> str:
     return f"{percent(rate)} of {rate.total} calls failed"
 
 
-def _changes(before: Iterable[JudgedCall], after: Iterable[JudgedCall]) -> list[ToolChange]:
-    """The tools that have calls that count on both sides."""
-    was, now = _by_tool(before), _by_tool(after)
+def _changes(*sides: Iterable[JudgedCall]) -> list[ToolChange]:
+    """The tools that have calls that count before and after."""
+    found: list[defaultdict[str, list[Verdict]]] = []
+    for calls in sides:
+        found.append(defaultdict(list))
+        for call in calls:
+            if call.verdict.counts:
+                found[-1][call.tool or "unknown tool"].append(call.verdict)
+    was, now = found
     changes = [
-        ToolChange(tool=tool, before=was[tool], after=now[tool]) for tool in was.keys() & now
+        ToolChange(tool=tool, before=rate_of(was[tool]), after=rate_of(now[tool]))
+        for tool in was.keys() & now
     ]
     return sorted(changes, key=lambda one: (-_errors_too_many(one), one.tool))
-
-
-def _by_tool(calls: Iterable[JudgedCall]) -> dict[str, Rate]:
-    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for call in calls:
-        if call.verdict.counts:
-            verdicts[call.tool or "unknown tool"].append(call.verdict)
-    return {tool: rate_of(found) for tool, found in verdicts.items()}
 
 
 def _errors_too_many(change: ToolChange) -> float:
@@ -208,13 +204,10 @@ def _same_tools(changes: Sequence[ToolChange]) -> tuple[Rate, Rate]:
     middle = down = up = 0.0
     for one in changes:
         share = one.after.total / after.total
-        was = one.before
-        assert was.estimate is not None
-        assert was.low is not None
-        assert was.high is not None
-        middle += share * was.estimate
-        down += (share * (was.estimate - was.low)) ** 2
-        up += (share * (was.high - was.estimate)) ** 2
+        low, estimate, high = one.before.bounds
+        middle += share * estimate
+        down += (share * (estimate - low)) ** 2
+        up += (share * (high - estimate)) ** 2
     before = Rate(
         errors=errors,
         total=total,

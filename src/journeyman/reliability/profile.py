@@ -5,16 +5,16 @@ says, and whether one set is better than another, `comparison` does.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
+from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.learning import Learning, learning
-from journeyman.reliability.lengths import BANDS, band
-from journeyman.reliability.marathons import Marathons, marathons
+from journeyman.reliability.lengths import BANDS, Marathons, band, marathons
 from journeyman.reliability.rates import Rate, wilson
 from journeyman.reliability.task_types import TaskType, ToolType, ruling, task_type, tool_type
 
@@ -126,27 +126,17 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
     """
     sessions = distinct(sessions)
     tools = grouped(sessions, "tool")
-    calls = sum(tool.calls for tool in tools)
+    calls = sum(len(session.calls) for session in sessions)
     verdicts = [call.verdict for session in sessions for call in session.calls]
     status = Counter(verdict.status for verdict in verdicts)
-    everything = _Tally()
-    for session in sessions:
-        everything.add([call.verdict for call in session.calls])
-    rate = everything.as_group("all").rate
-    types: Counter[ToolType] = Counter()
-    for tool in tools:
-        types[tool_type(tool.name)] += tool.calls
+    rate = rate_over_sessions(counts_of([session.calls for session in sessions]))
+    types = Counter(tool_type(call.tool) for session in sessions for call in session.calls)
     failing = _failing(sessions)
     return Profile(
         sessions=len(sessions),
         sessions_without_calls=sum(not session.calls for session in sessions),
         calls=calls,
-        ok=status["ok"],
-        failed=status["failed"],
-        invalid=status["invalid"],
-        refused=status["refused"],
-        interrupted=status["interrupted"],
-        unknown=status["unknown"],
+        **{name: status[name] for name in get_args(Status)},
         no_match=sum(verdict.kind == "no_match" for verdict in verdicts),
         rate=rate,
         task_type=ruling(types),
@@ -168,64 +158,45 @@ def grouped(sessions: Sequence[JudgedSession], by: By) -> tuple[Group, ...]:
     them. By tool and by model each call goes to its own group, and a session counts in each group
     that it has calls in; otherwise a session is in one group with all its calls.
     """
-    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+    groups: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
     if by == "length":
-        for one in BANDS:
-            tallies[one.name] = _Tally()
+        groups |= {one.name: [] for one in BANDS}
     for session in distinct(sessions):
-        for name, verdicts in _parts(session, by).items():
-            tallies[name].add(verdicts)
-    groups = [tally.as_group(name) for name, tally in tallies.items()]
+        for name, calls in _parts(session, by).items():
+            groups[name].append(calls)
+    made = [_group(name, parts) for name, parts in groups.items()]
     if by != "length":
-        groups.sort(key=lambda group: (-group.calls, group.name))
-    return tuple(groups)
+        made.sort(key=lambda group: (-group.calls, group.name))
+    return tuple(made)
 
 
-def _parts(session: JudgedSession, by: By) -> Mapping[str, list[Verdict]]:
+def _parts(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
     if by in ("tool", "model"):
-        parts: defaultdict[str, list[Verdict]] = defaultdict(list)
+        parts: defaultdict[str, list[JudgedCall]] = defaultdict(list)
         for call in session.calls:
             name = _tool(call) if by == "tool" else call.model or session.model or "unknown model"
-            parts[name].append(call.verdict)
+            parts[name].append(call)
         return parts
-    if by == "source":
-        name = session.source or "unknown source"
-    elif by == "project":
-        name = session.project or "unknown project"
+    if by == "length":
+        name = band(session.messages)
+    elif by == "type":
+        name = task_type(session.calls)
     else:
-        name = band(session.messages) if by == "length" else task_type(session.calls)
-    return {name: [call.verdict for call in session.calls]}
+        name = getattr(session, by) or f"unknown {by}"
+    return {name: [*session.calls]}
+
+
+def _group(name: str, parts: Sequence[Sequence[JudgedCall]]) -> Group:
+    rate = rate_over_sessions(counts_of(parts))
+    calls = sum(map(len, parts))
+    unknown = sum(call.verdict.status == "unknown" for part in parts for call in part)
+    apart = calls - rate.total - unknown
+    sessions = len(parts)
+    return Group(name=name, sessions=sessions, calls=calls, rate=rate, apart=apart, unknown=unknown)
 
 
 def _tool(call: JudgedCall) -> str:
     return call.tool or "unknown tool"
-
-
-class _Tally:
-    """What a group has so far."""
-
-    def __init__(self) -> None:
-        self.sessions = self.calls = self.counted = self.unknown = 0
-        self.rows: list[tuple[int, int]] = []
-
-    def add(self, verdicts: Sequence[Verdict]) -> None:
-        self.sessions += 1
-        self.calls += len(verdicts)
-        errors = [verdict.is_error for verdict in verdicts if verdict.counts]
-        self.unknown += sum(verdict.status == "unknown" for verdict in verdicts)
-        if errors:
-            self.counted += len(errors)
-            self.rows.append((sum(errors), len(errors)))
-
-    def as_group(self, name: str) -> Group:
-        return Group(
-            name=name,
-            sessions=self.sessions,
-            calls=self.calls,
-            rate=rate_over_sessions(counts_of(self.rows)),
-            apart=self.calls - self.counted - self.unknown,
-            unknown=self.unknown,
-        )
 
 
 _Failing = tuple[str, list[tuple[SessionId, JudgedCall]]]
@@ -233,16 +204,13 @@ _Failing = tuple[str, list[tuple[SessionId, JudgedCall]]]
 
 def _failing(sessions: Sequence[JudgedSession]) -> list[_Failing]:
     """The errors by their fingerprint, the commonest first."""
-    prints: dict[str, str] = {}
     spelled: dict[str, str] = {}
     found: defaultdict[str, list[tuple[SessionId, JudgedCall]]] = defaultdict(list)
     for session in sessions:
         for call in session.calls:
             if call.verdict.is_error:
-                evidence = call.verdict.evidence
-                if evidence not in prints:
-                    prints[evidence] = fingerprint(evidence)
-                words = prints[evidence] or f"no words recorded ({call.verdict.rule})"
+                words = fingerprint(call.verdict.evidence)
+                words = words or f"no words recorded ({call.verdict.rule})"
                 # Two programs spell one message with a capital letter and without.
                 found[spelled.setdefault(words.lower(), words)].append((session.id, call))
     return sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
@@ -276,20 +244,19 @@ def _tool_profiles(
         for tool, times in Counter(_tool(call) for _, call in failed).items():
             if times > commonest.get(tool, (0, ""))[0]:
                 commonest[tool] = times, words
-    return tuple(
-        ToolProfile(
-            tool=tool.name,
-            type=tool_type(tool.name),
-            sessions=tool.sessions,
-            calls=tool.calls,
-            share=tool.calls / calls,
-            rate=tool.rate,
-            apart=tool.apart,
-            unknown=tool.unknown,
-            commonest_failure=commonest.get(tool.name, (0, ""))[1],
+    profiles = []
+    for group in tools:
+        facts = asdict(group)
+        name = facts.pop("name")
+        profile_of_tool = ToolProfile(
+            tool=name,
+            type=tool_type(name),
+            share=group.calls / calls,
+            commonest_failure=commonest.get(name, (0, ""))[1],
+            **facts,
         )
-        for tool in tools
-    )
+        profiles.append(profile_of_tool)
+    return tuple(profiles)
 
 
 def _curve(sessions: Sequence[JudgedSession]) -> Curve:

@@ -25,123 +25,37 @@ MOST_PERCENT = 60
 TYPES_VERSION = 1
 """Raise it with every change after which a session may have another type."""
 
-TABLE: tuple[tuple[str, ToolType], ...] = (
-    # Hermes
-    ("terminal", "code"),
-    ("execute_code", "code"),
-    ("process", "code"),
-    ("process_manage", "code"),
-    ("read_file", "file"),
-    ("write_file", "file"),
-    ("patch", "file"),
-    ("search_files", "file"),
-    ("web_search", "research"),
-    ("web_extract", "research"),
-    ("web_crawl", "research"),
-    ("browser_*", "research"),
-    ("vision_analyze", "research"),
-    ("session_search", "research"),
-    ("memory", "other"),
-    ("skill_*", "other"),
-    ("skills_list", "other"),
-    ("todo", "other"),
-    ("todo_list", "other"),
-    ("delegate_task", "other"),
-    ("mixture_of_agents", "other"),
-    ("clarify", "other"),
-    ("cronjob", "other"),
-    ("cronjob_manage", "other"),
-    ("send_message", "other"),
-    ("image_generate", "other"),
-    ("text_to_speech", "other"),
-    ("ha_*", "other"),
-    # Claude Code
-    ("Bash", "code"),
-    ("BashOutput", "code"),
-    ("KillShell", "code"),
-    ("KillBash", "code"),
-    ("PowerShell", "code"),
-    ("Monitor", "code"),
-    ("LSP", "code"),
-    ("Read", "file"),
-    ("Write", "file"),
-    ("Edit", "file"),
-    ("MultiEdit", "file"),
-    ("NotebookRead", "file"),
-    ("NotebookEdit", "file"),
-    ("Glob", "file"),
-    ("Grep", "file"),
-    ("LS", "file"),
-    ("WebFetch", "research"),
-    ("WebSearch", "research"),
-    ("ListMcpResourcesTool", "research"),
-    ("ReadMcpResourceTool", "research"),
-    ("Agent", "other"),
-    ("Task", "other"),
-    ("TaskCreate", "other"),
-    ("TaskGet", "other"),
-    ("TaskList", "other"),
-    ("TaskOutput", "other"),
-    ("TaskStop", "other"),
-    ("TaskUpdate", "other"),
-    ("TodoRead", "other"),
-    ("TodoWrite", "other"),
-    ("Skill", "other"),
-    ("SlashCommand", "other"),
-    ("ToolSearch", "other"),
-    ("AskUserQuestion", "other"),
-    ("EnterPlanMode", "other"),
-    ("ExitPlanMode", "other"),
-    # Codex
-    ("shell", "code"),
-    ("shell_command", "code"),
-    ("local_shell", "code"),
-    ("container.exec", "code"),
-    ("exec_command", "code"),
-    ("unified_exec", "code"),
-    ("write_stdin", "code"),
-    ("js_repl", "code"),
-    ("apply_patch", "file"),
-    ("grep_files", "file"),
-    ("list_dir", "file"),
-    ("view_image", "file"),
-    ("list_mcp_resources", "research"),
-    ("list_mcp_resource_templates", "research"),
-    ("read_mcp_resource", "research"),
-    ("update_plan", "other"),
-    ("request_user_input", "other"),
-    ("spawn_agent", "other"),
-    ("send_input", "other"),
-    ("resume_agent", "other"),
-    ("close_agent", "other"),
-    ("wait", "other"),
-    # mini-swe-agent, and the tools that the makers of models define
-    ("bash", "code"),
-    ("python", "code"),
-    ("code_interpreter", "code"),
-    ("code_execution", "code"),
-    ("str_replace_editor", "file"),
-    ("str_replace_based_edit_tool", "file"),
-    ("web_fetch", "research"),
-    # MCP servers. Hermes joins the parts of such a name with one underscore, the others with two.
-    ("mcp__playwright__*", "research"),
-    ("mcp_playwright_*", "research"),
-    ("mcp__puppeteer__*", "research"),
-    ("mcp_puppeteer_*", "research"),
-    ("mcp__chrome-devtools__*", "research"),
-    ("mcp_chrome_devtools_*", "research"),
-    ("mcp__context7__*", "research"),
-    ("mcp_context7_*", "research"),
-    ("mcp__fetch__*", "research"),
-    ("mcp_fetch_*", "research"),
-    ("mcp__filesystem__*", "file"),
-    ("mcp_filesystem_*", "file"),
-    ("mcp__ide__*", "code"),
-)
-"""Tool names and their types; a name that ends in a star is a family of names that begin so."""
+TABLE: dict[ToolType, str] = {
+    "code": """
+        terminal execute_code process process_manage
+        Bash BashOutput KillShell KillBash PowerShell Monitor LSP
+        shell shell_command local_shell container.exec exec_command unified_exec write_stdin js_repl
+        bash python code_interpreter code_execution
+        mcp__ide__*
+    """,
+    "file": """
+        read_file write_file patch search_files
+        Read Write Edit MultiEdit NotebookRead NotebookEdit Glob Grep LS
+        apply_patch grep_files list_dir view_image
+        str_replace_editor str_replace_based_edit_tool
+        mcp__filesystem__* mcp_filesystem_*
+    """,
+    "research": """
+        web_search web_extract web_crawl browser_* vision_analyze session_search
+        WebFetch WebSearch ListMcpResourcesTool ReadMcpResourceTool
+        list_mcp_resources list_mcp_resource_templates read_mcp_resource
+        web_fetch
+        mcp__playwright__* mcp_playwright_* mcp__puppeteer__* mcp_puppeteer_*
+        mcp__chrome-devtools__* mcp_chrome_devtools_* mcp__context7__* mcp_context7_*
+        mcp__fetch__* mcp_fetch_*
+    """,
+}
+"""Names of tools, a line each for Hermes, Claude Code, Codex, what mini-swe-agent and the makers of
+models define, and MCP servers (Hermes joins the parts of their names with one underscore, others
+with two). A name that ends in a star is a family of names that begin so."""
 
-_NAMES = {name: kind for name, kind in TABLE if not name.endswith("*")}
-_FAMILIES = tuple((name[:-1], kind) for name, kind in TABLE if name.endswith("*"))
+_KINDS = {name: kind for kind, names in TABLE.items() for name in names.split()}
+_FAMILIES = tuple((name[:-1], kind) for name, kind in _KINDS.items() if name.endswith("*"))
 
 
 @lru_cache(maxsize=4096)
@@ -149,16 +63,13 @@ def tool_type(tool: str) -> ToolType:
     """The type of a tool: by its name, by its family, or, when the name is a server's and a tool's
     joined by two underscores, by the tool's.
     """
-    found = _find(tool)
-    if found is None and "__" in tool:
-        found = _find(tool.rpartition("__")[2])
-    return found or "other"
-
-
-def _find(tool: str) -> ToolType | None:
-    if tool in _NAMES:
-        return _NAMES[tool]
-    return next((kind for prefix, kind in _FAMILIES if tool.startswith(prefix)), None)
+    names = (tool, tool.rpartition("__")[2]) if "__" in tool else (tool,)
+    found = (
+        _KINDS.get(name)
+        or next((kind for start, kind in _FAMILIES if name.startswith(start)), None)
+        for name in names
+    )
+    return next(filter(None, found), "other")
 
 
 def task_type(calls: Iterable[JudgedCall]) -> TaskType:

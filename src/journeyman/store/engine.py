@@ -1,44 +1,41 @@
-"""Connecting to SQLite or PostgreSQL, and saying in words why it did not work.
-
-What the two need differently is here and in `search`; everything else in the room is the same
-for both.
-"""
+"""Connecting to SQLite or PostgreSQL, and saying in words why it did not work."""
 
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
+from journeyman.store.rows import select_in
+
+SCHEMA_VERSION = "0010"
+"""The migration this code needs. Opening a store compares one row with it, so that Alembic is
+loaded only when there is something to migrate."""
 
 _PAUSE_S = 0.02
 
 
 def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
-    """An engine for a database URL; the SQLite file and its folder are made if need be. So much of
-    the file each connection to it keeps in memory.
+    """An engine for a database URL; the SQLite file and its folder are made if need be. Each
+    connection keeps up to `cache_mb` of the file in memory.
     """
+    advice = "Use sqlite:////absolute/path.db or postgresql://user@host/name."
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
-        raise BadSetting(
-            f"The database URL {url!r} cannot be read. "
-            "Use sqlite:////absolute/path.db or postgresql://user@host/name."
-        ) from error
+        raise BadSetting(f"The database URL {url!r} cannot be read. {advice}") from error
     if parsed.drivername == "sqlite":
         return _sqlite(parsed, busy_timeout_s, cache_mb)
     if parsed.get_backend_name() == "postgresql":
         return _postgresql(parsed)
-    raise BadSetting(
-        f"The database {parsed.drivername!r} is not supported. "
-        "Use sqlite:////absolute/path.db or postgresql://user@host/name."
-    )
+    raise BadSetting(f"The database {parsed.drivername!r} is not supported. {advice}")
 
 
 @contextmanager
@@ -77,6 +74,47 @@ def writing(engine: sa.Engine, doing: str, *, durable: bool = False) -> Iterator
         yield connection
 
 
+class Repository:
+    """The base of what reads and writes one kind of thing in a database."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def _reading(self, doing: str) -> Iterator[sa.Connection]:
+        with explained(self._engine.url, doing), self._engine.connect() as connection:
+            yield connection
+
+    def _read(self, doing: str, asked: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        with self._reading(doing) as connection:
+            return connection.execute(asked).all()
+
+    def _read_in(
+        self, doing: str, asked: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
+    ) -> list[sa.Row[Any]]:
+        """What is asked for, where a column has one of these values."""
+        with self._reading(doing) as connection:
+            return list(select_in(connection, asked, column, values))
+
+    @contextmanager
+    def _writing(
+        self, doing: str, *, durable: bool = False, erases: bool = False
+    ) -> Iterator[sa.Connection]:
+        """A transaction that writes. Where it `erases`, what it deletes or replaces does not stay
+        readable in the free pages of SQLite's file.
+        """
+        with writing(self._engine, doing, durable=durable) as connection:
+            if erases and connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete=ON")
+            yield connection
+
+    def _erase_log(self) -> None:
+        """Empty SQLite's write-ahead log, which still holds what was deleted."""
+        if self._engine.dialect.name == "sqlite":
+            with closing(self._engine.raw_connection()) as driver:
+                driver.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _reason(error: sa.exc.DBAPIError) -> str:
     return str(error.orig).strip().splitlines()[0] if error.orig else str(error)
 
@@ -103,13 +141,10 @@ def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         _use_wal(cursor, busy_timeout_s)
-        for pragma in (
-            "synchronous=NORMAL",
-            "foreign_keys=ON",
-            f"cache_size=-{cache_mb}000",
-            "temp_store=MEMORY",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute(f"PRAGMA cache_size=-{cache_mb}000")
+        cursor.execute("PRAGMA temp_store=MEMORY")
         cursor.close()
 
     @sa.event.listens_for(engine, "begin")
@@ -149,3 +184,41 @@ def _postgresql(url: sa.URL) -> sa.Engine:
         raise StoreUnavailable(
             "PostgreSQL needs the driver psycopg: pip install 'journeyman[postgres]'."
         ) from error
+
+
+def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
+    """Apply what is missing, unless asked to only look; whether all is there now. Costs one query
+    when nothing is missing.
+    """
+    with engine.connect() as connection:
+        found = _version(connection)
+    if found == SCHEMA_VERSION:
+        return True
+    if found is not None and found > SCHEMA_VERSION:
+        raise StoreUnavailable(
+            f"The database {engine.url.render_as_string()} was written by a newer Journeyman "
+            f"(schema {found}, this program knows {SCHEMA_VERSION}). Upgrade this program."
+        )
+    if only_look:
+        return False
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            # Two programs that open a new database at once: the second waits for the first.
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263501)"))
+        if _version(connection) != SCHEMA_VERSION:
+            # Alembic takes longer to load than the rest of the program, and is needed once.
+            from alembic import command  # noqa: PLC0415
+            from alembic.config import Config  # noqa: PLC0415
+
+            config = Config()
+            config.set_main_option("script_location", "journeyman.store:migrations")
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    return True
+
+
+def _version(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    asked = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table("alembic_version"))
+    return connection.execute(asked).scalar()

@@ -1,18 +1,21 @@
-"""Reading sessions: listing, finding, searching, counting, deleting."""
+"""Reading sessions: listing, finding, searching, counting, deleting; and their verdicts."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Unpack
 
+import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import (
     Call,
+    JudgedCall,
     Message,
     ProjectTotals,
     SearchHit,
     Session,
+    SessionId,
     SessionOverview,
     SourceTotals,
     Tokens,
@@ -20,16 +23,24 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, UnknownSession
-from journeyman.records.exported import ExportedSession
+from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
-from journeyman.store.choosing import Chosen, conditions
-from journeyman.store.engine import explained
-from journeyman.store.learned import forget_session
-from journeyman.store.search import forget_deleted_words, search_statement, snippet
-from journeyman.store.tables import deleted, messages, sessions, usage
-from journeyman.store.values import parts
+from journeyman.store.engine import Repository
+from journeyman.store.patterns import take_out, wait_for_learners
+from journeyman.store.rows import find_beginning, inserting, or_replace, select_in, tokens_of
+from journeyman.store.session_filters import (
+    Chosen,
+    conditions,
+    forget_deleted_words,
+    search_statement,
+    snippet,
+)
+from journeyman.store.tables import deleted, messages, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
+
+_COUNTS = ("messages", "calls", "answered")
+_TOKEN_SUMS = [sa.func.sum(usage.c[name]).label(name) for name in Tokens.__struct_fields__]
 
 # Built once: building them for each session would cost more than running them.
 _MESSAGES = (
@@ -37,7 +48,6 @@ _MESSAGES = (
     .where(messages.c.session_row == sa.bindparam("this_row"))
     .order_by(messages.c.position)
 )
-_WITH_ID = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
 
 
 class Choice(Chosen, total=False):
@@ -47,13 +57,10 @@ class Choice(Chosen, total=False):
     offset: int
 
 
-class Sessions:
+class Sessions(Repository):
     """The stored sessions (`jm.sessions`). Ids may be given by any beginning that only one
     session has.
     """
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
 
     def list(
         self, *, limit: int | None = None, offset: int = 0, **chosen: Unpack[Chosen]
@@ -66,47 +73,30 @@ class Sessions:
         wanted = wanted.order_by(columns.started_at.desc().nulls_last(), columns.row_id)
         with self._reading("listing sessions") as connection:
             found = connection.execute(wanted.limit(limit).offset(offset)).all()
-            tokens = _tokens(connection, [row.row_id for row in found])
-        return [rows.overview_of(row, tokens.get(row.row_id, Tokens())) for row in found]
+            return _overviews(connection, found)
 
     def get(self, session_id: str) -> SessionOverview:
         """One session by its id or the beginning of it. Raises UnknownSession or
         AmbiguousSession.
         """
         with self._reading("looking up a session") as connection:
-            row = _resolve(connection, session_id)
-            tokens = _tokens(connection, [row.row_id])
-        return rows.overview_of(row, tokens.get(row.row_id, Tokens()))
+            return _overviews(connection, [_resolve(connection, session_id)])[0]
 
     def with_ids(self, session_ids: Sequence[str]) -> Sequence[SessionOverview]:
         """The sessions with exactly these ids, as far as they are stored; their tokens are not
         counted.
         """
-        found: dict[str, SessionOverview] = {}
-        with self._reading("looking up sessions") as connection:
-            for some in parts(session_ids):
-                for row in connection.execute(sessions.select().where(sessions.c.id.in_(some))):
-                    found[row.id] = rows.overview_of(row, Tokens())
-        return [found[id_] for id_ in session_ids if id_ in found]
-
-    def message_counts(self, session_ids: Sequence[str]) -> dict[str, int]:
-        """How many messages sessions have, by their exact ids."""
-        asked = sa.select(sessions.c.id, sessions.c.messages)
-        found: dict[str, int] = {}
-        with self._reading("looking up sessions") as connection:
-            for some in parts(session_ids):
-                answered = connection.execute(asked.where(sessions.c.id.in_(some)))
-                found |= {row.id: row.messages for row in answered}
-        return found
+        found = self._read_in("looking up sessions", sessions.select(), sessions.c.id, session_ids)
+        overviews = {row.id: rows.overview_of(row) for row in found}
+        return [overviews[id_] for id_ in session_ids if id_ in overviews]
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """The messages of a session in order, one at a time."""
         with self._reading("reading a session") as connection:
-            row = _resolve(connection, session_id)
+            asked = {"this_row": _resolve(connection, session_id).row_id}
             options = {"yield_per": 200}
-            asked = {"this_row": row.row_id}
-            for message in connection.execute(_MESSAGES, asked, execution_options=options):
-                yield rows.message_of(message)
+            found = connection.execute(_MESSAGES, asked, execution_options=options)
+            yield from map(rows.message_of, found)
 
     def calls(self, session_id: str) -> Sequence[Call]:
         """The tool calls of a session, each joined with its result."""
@@ -115,27 +105,20 @@ class Sessions:
     def usage(self, session_id: str) -> Sequence[Usage]:
         """The recorded token usage of a session, in order of time."""
         with self._reading("reading usage") as connection:
-            row = _resolve(connection, session_id)
-            found = connection.execute(
-                usage.select()
-                .where(usage.c.session_row == row.row_id)
-                .order_by(usage.c.at, usage.c.key)
-            )
-            return [rows.usage_of(one) for one in found]
+            this = usage.c.session_row == _resolve(connection, session_id).row_id
+            asked = usage.select().where(this).order_by(usage.c.at, usage.c.key)
+            return [rows.record_of(Usage, one) for one in connection.execute(asked)]
 
     def export(self, session_id: str, *, redacted: bool = False) -> ExportedSession:
         """A session with all that is known of it; `journeyman import` reads it back. To be passed
         on, it is `redacted`.
         """
         session = self.get(session_id).session
-        exported = ExportedSession(
-            session=session,
-            messages=[*self.messages(session.id)],
-            usage=[*self.usage(session.id)],
-        )
+        messages, used = list(self.messages(session.id)), list(self.usage(session.id))
+        exported = ExportedSession(session=session, messages=messages, usage=used)
         if not redacted:
             return exported
-        from journeyman.redaction.records import redacted_record  # noqa: PLC0415 - exports are rare
+        from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - exports are rare
 
         return redacted_record(exported)
 
@@ -143,31 +126,24 @@ class Sessions:
         """The session's parent, its parent's parent and so on, as far as they are stored. A cycle
         in the recorded links ends the walk.
         """
-        found: dict[str, Session] = {}
-        session = self.get(session_id).session
-        seen = {session.id}
         with self._reading("following a lineage") as connection:
-            while session.lineage is not None and len(seen) < LONGEST_LINEAGE:
-                row = connection.execute(
-                    sessions.select().where(sessions.c.id == session.lineage.parent)
-                ).one_or_none()
-                if row is None or row.id in seen:
+            session = rows.overview_of(_resolve(connection, session_id)).session
+            found = {session.id: session}
+            while session.lineage is not None and len(found) < LONGEST_LINEAGE:
+                parent = sessions.c.id == session.lineage.parent
+                row = connection.execute(sessions.select().where(parent)).one_or_none()
+                if row is None or row.id in found:
                     break
-                session = rows.overview_of(row, Tokens()).session
-                seen.add(session.id)
-                found[session.id] = session
-        return list(found.values())
+                session = found[row.id] = rows.overview_of(row).session
+        return list(found.values())[1:]
 
     def children(self, session_id: str) -> Sequence[Session]:
         """The sessions that descend directly from this one, oldest first."""
         with self._reading("following a lineage") as connection:
-            row = _resolve(connection, session_id)
-            found = connection.execute(
-                sessions.select()
-                .where(sessions.c.parent_id == row.id)
-                .order_by(sessions.c.started_at, sessions.c.row_id)
-            )
-            return [rows.overview_of(one, Tokens()).session for one in found]
+            descends = sessions.c.parent_id == _resolve(connection, session_id).id
+            oldest = (sessions.c.started_at, sessions.c.row_id)
+            found = connection.execute(sessions.select().where(descends).order_by(*oldest))
+            return [rows.overview_of(one).session for one in found]
 
     def search(
         self,
@@ -196,39 +172,23 @@ class Sessions:
         """Sessions, messages, calls and tokens by source, the largest first."""
         columns = sessions.c
         subagent = sa.case((columns.lineage == "subagent", 1), else_=0)
-        statement = (
+        statement: sa.Select[Any] = (
             sa.select(
                 columns.source,
-                sa.func.count().label("all"),
+                sa.func.sum(1 - subagent).label("sessions"),
                 sa.func.sum(subagent).label("subagents"),
-                sa.func.sum(columns.messages).label("messages"),
-                sa.func.sum(columns.calls).label("calls"),
-                sa.func.sum(columns.answered).label("answered"),
+                *(sa.func.sum(columns[name]).label(name) for name in _COUNTS),
                 sa.func.min(columns.started_at).label("started_at"),
                 sa.func.max(columns.ended_at).label("ended_at"),
             )
             .group_by(columns.source)
-            .order_by(sa.desc("all"), columns.source)
+            .order_by(sa.func.count().desc(), columns.source)
         )
-        tokens = (
-            sa.select(columns.source, *_sums())
-            .join(usage, usage.c.session_row == columns.row_id)
-            .group_by(columns.source)
-        )
+        used = sa.select(columns.source, *_TOKEN_SUMS).join(usage).group_by(columns.source)
         with self._reading("counting sessions") as connection:
-            by_source = {row.source: _as_tokens(row) for row in connection.execute(tokens)}
+            tokens = {row.source: tokens_of(row) for row in connection.execute(used)}
             return [
-                SourceTotals(
-                    source=row.source,
-                    sessions=row.all - row.subagents,
-                    subagents=row.subagents,
-                    messages=row.messages,
-                    calls=row.calls,
-                    answered=row.answered,
-                    tokens=by_source.get(row.source, Tokens()),
-                    started_at=row.started_at,
-                    ended_at=row.ended_at,
-                )
+                rows.record_of(SourceTotals, row, tokens=tokens.get(row.source, Tokens()))
                 for row in connection.execute(statement)
             ]
 
@@ -248,8 +208,8 @@ class Sessions:
             .group_by(columns.project)
             .order_by(ended.desc().nulls_last(), columns.project)
         )
-        with self._reading("counting sessions") as connection:
-            return [ProjectTotals(**row) for row in connection.execute(statement).mappings()]
+        found = self._read("counting sessions", statement)
+        return [rows.record_of(ProjectTotals, row) for row in found]
 
     def nearest_projects(self, name: str, *, limit: int = 3) -> Sequence[str]:
         """Projects with names like this one, or else those that were worked in last."""
@@ -265,45 +225,24 @@ class Sessions:
         back, unless the log is reread.
         """
         overview = self.get(session_id)
-        with (
-            explained(self._engine.url, "deleting a session"),
-            self._engine.connect().execution_options(writes=True) as connection,
-        ):
-            if connection.dialect.name == "sqlite":
-                # What a person deletes should not stay readable in the file's free pages.
-                connection.exec_driver_sql("PRAGMA secure_delete=ON")
-                connection.commit()
-            with connection.begin():
-                this = sessions.c.id == overview.session.id
-                row = connection.execute(sa.select(sessions.c.row_id).where(this)).scalar()
-                if row is not None:
-                    forget_session(connection, row)
-                if not connection.execute(sessions.delete().where(this)).rowcount:
-                    raise _unknown(session_id)  # another process was faster
-                connection.execute(deleted.insert(), {"id": overview.session.id})
-                forget_deleted_words(connection)
-        if self._engine.dialect.name == "sqlite":
-            with closing(self._engine.raw_connection()) as driver:
-                driver.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._writing("deleting a session", erases=True) as connection:
+            wait_for_learners(connection)
+            this = sessions.c.id == overview.session.id
+            asked = sa.select(sessions.c.row_id).where(this).with_for_update()
+            row = connection.execute(asked).scalar()
+            if row is None:
+                raise _unknown(session_id)  # another process was faster
+            take_out(connection, [row])
+            connection.execute(sessions.delete().where(this))
+            connection.execute(deleted.insert(), {"id": overview.session.id})
+            forget_deleted_words(connection)
+        self._erase_log()
         return overview
-
-    @contextmanager
-    def _reading(self, doing: str) -> Iterator[sa.Connection]:
-        with explained(self._engine.url, doing), self._engine.connect() as connection:
-            yield connection
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
-    exact = connection.execute(_WITH_ID, {"this_id": session_id}).one_or_none()
-    if exact is not None:
-        return exact
-    found = connection.execute(
-        sessions.select()
-        .where(sa.func.substr(sessions.c.id, 1, len(session_id)) == session_id)
-        .order_by(sessions.c.id)
-        .limit(4)
-    ).all()
-    if not session_id or not found:
+    found = find_beginning(connection, sessions, session_id)
+    if not found:
         raise _unknown(session_id)
     if len(found) > 1:
         shown = ", ".join(row.id for row in found[:3]) + (", …" if len(found) > 3 else "")
@@ -319,28 +258,70 @@ def _unknown(session_id: str) -> UnknownSession:
     )
 
 
-def _sums() -> list[sa.Label[Any]]:
-    names = Tokens.__struct_fields__
-    return [sa.func.sum(usage.c[name]).label(name) for name in names]
+def _overviews(connection: sa.Connection, found: Sequence[sa.Row[Any]]) -> list[SessionOverview]:
+    asked = sa.select(usage.c.session_row, *_TOKEN_SUMS).group_by(usage.c.session_row)
+    used = select_in(connection, asked, usage.c.session_row, [row.row_id for row in found])
+    tokens = {row.session_row: tokens_of(row) for row in used}
+    return [rows.overview_of(row, tokens.get(row.row_id, Tokens())) for row in found]
 
 
-def _as_tokens(row: sa.Row[Any]) -> Tokens:
-    sums: dict[str, Any] = {name: getattr(row, name) for name in Tokens.__struct_fields__}
-    return Tokens(
-        **{
-            name: value if value is None or name == "cost_usd" else int(value)
-            for name, value in sums.items()
-        }
-    )
+_encode_verdicts = msgspec.msgpack.Encoder().encode
+_decode_verdicts = msgspec.msgpack.Decoder(tuple[JudgedCall, ...]).decode
+
+_CURRENT: sa.Select[Any] = sa.select(sessions.c.id, verdicts.c.calls).join_from(
+    sessions,
+    verdicts,
+    (verdicts.c.session_row == sessions.c.row_id) & (verdicts.c.digest == sessions.c.digest),
+)
 
 
-def _tokens(connection: sa.Connection, row_ids: Sequence[int]) -> dict[int, Tokens]:
-    found: dict[int, Tokens] = {}
-    for start in range(0, len(row_ids), 500):
-        statement = (
-            sa.select(usage.c.session_row, *_sums())
-            .where(usage.c.session_row.in_(row_ids[start : start + 500]))
-            .group_by(usage.c.session_row)
+class Verdicts(Repository):
+    """The verdicts on the calls of stored sessions, kept so that a session is judged once. They go
+    when their session goes, and are not known any more when it changes.
+    """
+
+    def known(
+        self, rules: str, session_ids: Sequence[str] | None = None
+    ) -> dict[SessionId, tuple[JudgedCall, ...]]:
+        """What these rules said of the sessions as they are now, of all sessions if none are
+        named. A session that was never judged so is not in it.
+        """
+        found: dict[SessionId, tuple[JudgedCall, ...]] = {}
+        with self._reading("reading verdicts") as connection:
+            asked = _CURRENT.where(verdicts.c.rules == rules)
+            if session_ids is None:
+                found_rows: Iterable[Any] = connection.execute(asked)
+            else:
+                found_rows = select_in(connection, asked, sessions.c.id, session_ids)
+            for session_id, written in found_rows:
+                # Damaged, or with words that this program does not know.
+                with suppress(ValueError):
+                    found[SessionId(session_id)] = _decode_verdicts(written)
+        return found
+
+    def save(self, rules: str, judged: Iterable[tuple[str, str, Sequence[JudgedCall]]]) -> None:
+        """Keep verdicts, each with the session's id and the digest it was judged at, in the place
+        of earlier ones. All are kept or none, but for sessions that have changed or gone since.
+        """
+        given = {session_id: (digest, calls) for session_id, digest, calls in judged}
+        asked = (
+            sa.select(sessions.c.id, sessions.c.row_id, sessions.c.digest)
+            # In one order, so that two who save the same sessions at once wait and do not deadlock.
+            .order_by(sessions.c.row_id)
+            # A session that is being deleted: wait until it is gone. SQLite has one writer anyway.
+            .with_for_update(read=True, key_share=True)
         )
-        found |= {row.session_row: _as_tokens(row) for row in connection.execute(statement)}
-    return found
+        with self._writing("keeping verdicts", erases=True) as connection:
+            values = [
+                {
+                    "session_row": row.row_id,
+                    "digest": row.digest,
+                    "rules": rules,
+                    "calls": _encode_verdicts(given[row.id][1]),
+                }
+                for row in select_in(connection, asked, sessions.c.id, sorted(given))
+                if row.digest == given[row.id][0]
+            ]
+            if values:
+                insert = inserting(connection.dialect.name)(verdicts)
+                connection.execute(or_replace(insert, "session_row"), values)

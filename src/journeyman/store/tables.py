@@ -1,8 +1,5 @@
-"""The tables, described once for both databases. The migrations make them; a test holds the two
-against each other.
-
-Small columns come before long text, so that SQLite can count and list without touching the pages
-that text overflows to.
+"""The tables, described once for both databases; the migrations make them. Small columns come
+before long text, so that SQLite can count and list without the pages that text overflows to.
 """
 
 from typing import Any
@@ -10,233 +7,195 @@ from typing import Any
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
+row_number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-_row_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
-sessions = sa.Table(
+def row_id() -> "sa.Column[int]":
+    return sa.Column("row_id", row_number, primary_key=True)
+
+
+def text(name: str, **options: Any) -> "sa.Column[str]":
+    return sa.Column(name, sa.Text, nullable=False, **options)
+
+
+def texts(*names: str, **options: Any) -> "list[sa.Column[str]]":
+    return columns(sa.Text, *names, nullable=False, **options)
+
+
+def columns(kind: type[Any], *names: str, **options: Any) -> "list[sa.Column[Any]]":
+    """Several columns that are alike."""
+    return [sa.Column(name, kind, **options) for name in names]
+
+
+def of_session(name: str = "session_row", **options: Any) -> "sa.Column[int]":
+    """The session that a row belongs to, with which it goes."""
+    key = sa.ForeignKey("sessions.row_id", ondelete="CASCADE")
+    return sa.Column(name, row_number, key, **options)
+
+
+def of_pattern() -> "sa.Column[int]":
+    key = sa.ForeignKey("patterns.row_id", ondelete="CASCADE")
+    return sa.Column("pattern_row", row_number, key, primary_key=True)
+
+
+def table(name: str, *parts: sa.schema.SchemaItem, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *parts, **options)
+
+
+sessions = table(
     "sessions",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
-    sa.Column("source", sa.Text, nullable=False, index=True),
-    sa.Column("agent", sa.Text, nullable=False, server_default=""),
-    sa.Column("model", sa.Text, nullable=False, server_default=""),
+    row_id(),
+    text("id", unique=True),
+    text("source", index=True),
+    *texts("agent", "model", server_default=""),
     sa.Column("started_at", sa.Double, index=True),
     sa.Column("ended_at", sa.Double),
-    sa.Column("end_reason", sa.Text, nullable=False, server_default=""),
+    text("end_reason", server_default=""),
     sa.Column("outcome", sa.Double),
-    sa.Column("outcome_origin", sa.Text, nullable=False, server_default=""),
+    text("outcome_origin", server_default=""),
     # No foreign key: a parent may never have been imported, or may come later.
     sa.Column("parent_id", sa.Text, index=True),
     sa.Column("lineage", sa.Text),
-    sa.Column("title", sa.Text, nullable=False, server_default=""),
-    sa.Column("cwd", sa.Text, nullable=False, server_default=""),
-    sa.Column("project", sa.Text, nullable=False, server_default="", index=True),
-    sa.Column("git_branch", sa.Text, nullable=False, server_default=""),
-    sa.Column("log", sa.Text, nullable=False, server_default="", index=True),
-    sa.Column("tags", sa.Text, nullable=False, server_default="[]"),
-    sa.Column("details", sa.Text, nullable=False, server_default="{}"),
-    sa.Column("messages", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("calls", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("answered", sa.Integer, nullable=False, server_default="0"),
+    *texts("title", "cwd", server_default=""),
+    text("project", server_default="", index=True),
+    text("git_branch", server_default=""),
+    text("log", server_default="", index=True),
+    text("tags", server_default="[]"),
+    text("details", server_default="{}"),
+    *columns(sa.Integer, "messages", "calls", "answered", nullable=False, server_default="0"),
     sa.Column("generations", sa.Integer, nullable=False, server_default="1"),
-    sa.Column("digest", sa.Text, nullable=False, server_default=""),
+    text("digest", server_default=""),
 )
 
-messages = sa.Table(
+messages = table(
     "messages",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column(
-        "session_row",
-        _row_id,
-        sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
-        nullable=False,
-    ),
-    sa.Column("key", sa.Text, nullable=False),
+    row_id(),
+    of_session(nullable=False),
+    text("key"),
     sa.Column("position", sa.BigInteger, nullable=False),
     sa.Column("generation", sa.Integer, nullable=False),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
+    *texts("role", "kind"),
     sa.Column("at", sa.Double),
     sa.Column("digest", sa.LargeBinary, nullable=False),
-    sa.Column("model", sa.Text, nullable=False),
-    sa.Column("tool_call_id", sa.Text, nullable=False),
-    sa.Column("tool_name", sa.Text, nullable=False),
-    sa.Column("finish_reason", sa.Text, nullable=False),
-    sa.Column("recorded", sa.Text),
-    sa.Column("tool_calls", sa.Text),
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("reasoning", sa.Text, nullable=False),
+    *texts("model", "tool_call_id", "tool_name", "finish_reason"),
+    *columns(sa.Text, "recorded", "tool_calls"),
+    *texts("text", "reasoning"),
     sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
     # Row ids are never used again, so that "above this one" means new: search relies on it.
     sqlite_autoincrement=True,
 )
 
-usage = sa.Table(
+usage = table(
     "usage",
-    metadata,
-    sa.Column(
-        "session_row",
-        _row_id,
-        sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
-        primary_key=True,
-    ),
+    of_session(primary_key=True),
     sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("model", sa.Text, nullable=False),
-    sa.Column("task", sa.Text, nullable=False),
+    *texts("model", "task"),
     sa.Column("at", sa.Double),
     sa.Column("api_calls", sa.Integer, nullable=False),
-    sa.Column("input_tokens", sa.BigInteger),
-    sa.Column("output_tokens", sa.BigInteger),
-    sa.Column("cache_read_tokens", sa.BigInteger),
-    sa.Column("cache_write_tokens", sa.BigInteger),
-    sa.Column("reasoning_tokens", sa.BigInteger),
+    *columns(sa.BigInteger, "input_tokens", "output_tokens", "cache_read_tokens"),
+    *columns(sa.BigInteger, "cache_write_tokens", "reasoning_tokens"),
     sa.Column("cost_usd", sa.Double),
-    sa.Column("cost_origin", sa.Text, nullable=False),
+    text("cost_origin"),
     # Rows are found by their key alone: then SQLite needs no second tree.
     sqlite_with_rowid=False,
 )
 
-verdicts = sa.Table(
+verdicts = table(
     "verdicts",
-    metadata,
-    sa.Column(
-        "session_row",
-        _row_id,
-        sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
-        primary_key=True,
-    ),
+    of_session(primary_key=True),
     # For which content of the session, and made by which rules: they hold for nothing else.
-    sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("rules", sa.Text, nullable=False),
+    *texts("digest", "rules"),
     sa.Column("calls", sa.LargeBinary, nullable=False),
 )
 
-logs = sa.Table(
+logs = table(
     "logs",
-    metadata,
     sa.Column("log", sa.Text, primary_key=True),
     # Beside the state, so that a log that has not changed is known without decoding it.
-    sa.Column("reader", sa.Text, nullable=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
-    sa.Column("mtime_ns", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    text("reader"),
+    *columns(sa.BigInteger, "size", "mtime_ns", nullable=False),
+    text("state"),
 )
 
-deleted = sa.Table(
+deleted = table(
     "deleted",
-    metadata,
     # What a person deleted stays deleted, also when its log grows.
     sa.Column("id", sa.Text, primary_key=True),
 )
 
 
-def _of_session(name: str, **options: Any) -> "sa.Column[int]":
-    return sa.Column(name, _row_id, sa.ForeignKey("sessions.row_id", ondelete="CASCADE"), **options)
-
-
-def _of_pattern() -> "sa.Column[int]":
-    key = sa.ForeignKey("patterns.row_id", ondelete="CASCADE")
-    return sa.Column("pattern_row", _row_id, key, primary_key=True)
-
-
-patterns = sa.Table(
+patterns = table(
     "patterns",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
+    row_id(),
+    text("id", unique=True),
     # The session as whose it is shown: when that goes, its words go.
-    _of_session("origin_row", nullable=False, index=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("task_type", sa.Text, nullable=False),
-    sa.Column("quarantined", sa.Text, nullable=False),
+    of_session("origin_row", nullable=False, index=True),
+    *texts("kind", "task_type", "quarantined"),
     sa.Column("tokens", sa.Integer, nullable=False),
     sa.Column("shown_at", sa.Double),
     # Counted from the sightings whenever those change.
-    sa.Column("times", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("session_count", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("first_seen", sa.Double),
-    sa.Column("last_seen", sa.Double),
-    sa.Column("models", sa.Text, nullable=False, server_default="[]"),
-    sa.Column("intent", sa.Text, nullable=False),
-    sa.Column("steps", sa.Text, nullable=False),
+    *columns(sa.Integer, "times", "session_count", nullable=False, server_default="0"),
+    *columns(sa.Double, "first_seen", "last_seen"),
+    text("models", server_default="[]"),
+    *texts("intent", "steps"),
     # They are counted by hooks, and must not be read for it.
     sa.Index("patterns_by_kind", "quarantined", "kind"),
     sqlite_autoincrement=True,
 )
 
-episodes = sa.Table(
+episodes = table(
     "episodes",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    _of_session("session_row", nullable=False),
+    row_id(),
+    of_session(nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("at", sa.Double),
-    sa.Column("ending", sa.Text, nullable=False),
-    sa.Column("quarantined", sa.Text, nullable=False),
+    *texts("ending", "quarantined"),
     sa.Column("tokens", sa.Integer, nullable=False),
     # What it is found by, and what playbooks count; read without the texts below.
-    sa.Column("words", sa.LargeBinary, nullable=False),
-    sa.Column("call_words", sa.LargeBinary, nullable=False),
-    sa.Column("vector", sa.LargeBinary, nullable=False),
-    sa.Column("call_vector", sa.LargeBinary, nullable=False),
-    sa.Column("facts", sa.Text, nullable=False),
-    sa.Column("request", sa.Text, nullable=False),
-    sa.Column("steps", sa.Text, nullable=False),
+    *columns(sa.LargeBinary, "words", "call_words", "vector", "call_vector", nullable=False),
+    *texts("facts", "request", "steps"),
     sa.UniqueConstraint("session_row", "number", name="one_episode_a_number"),
     sqlite_autoincrement=True,
 )
 
-sightings = sa.Table(
+sightings = table(
     "sightings",
-    metadata,
-    _of_pattern(),
-    _of_session("session_row", primary_key=True, index=True),
+    of_pattern(),
+    of_session(primary_key=True, index=True),
     sa.Column("times", sa.Integer, nullable=False),
-    sa.Column("first_seen", sa.Double),
-    sa.Column("last_seen", sa.Double),
-    sa.Column("models", sa.Text, nullable=False),
+    *columns(sa.Double, "first_seen", "last_seen"),
+    text("models"),
     sqlite_with_rowid=False,
 )
 
-mined = sa.Table(
+mined = table(
     "mined",
-    metadata,
-    _of_session("session_row", primary_key=True),
+    of_session(primary_key=True),
     # What the session was when it was mined, and by which rules.
-    sa.Column("digest", sa.Text, nullable=False),
+    text("digest"),
     sa.Column("outcome", sa.Double),
-    sa.Column("end_reason", sa.Text, nullable=False),
-    sa.Column("rules", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
+    *texts("end_reason", "rules", "reason"),
 )
 
-kept_out = sa.Table(
+kept_out = table(
     "kept_out",
-    metadata,
-    _of_session("session_row", primary_key=True),
+    of_session(primary_key=True),
     sa.Column("key", sa.Text, primary_key=True, index=True),
     sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("rule", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
+    *texts("kind", "rule", "reason", "text"),
 )
 
-quarantine_decisions = sa.Table(
+quarantine_decisions = table(
     "quarantine_decisions",
-    metadata,
     # By key alone: a decision holds for every session that has it, also for those to come.
     sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("decision", sa.Text, nullable=False),
+    text("decision"),
     sa.Column("decided_at", sa.Double, nullable=False),
-    sa.Column("decided_by", sa.Text, nullable=False),
+    text("decided_by"),
 )
 
-forgotten = sa.Table(
+forgotten = table(
     "forgotten",
-    metadata,
     # No foreign key: a session that is deleted and read again stays forgotten.
     sa.Column("session_id", sa.Text, primary_key=True),
     # The number of a request, or -1 for the whole session.
@@ -244,63 +203,54 @@ forgotten = sa.Table(
     sa.Column("at", sa.Double, nullable=False),
 )
 
-templates = sa.Table(
+templates = table(
     "templates",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
+    row_id(),
+    text("name"),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("used", sa.Integer, nullable=False, server_default="0"),
     sa.Column("last_used_at", sa.Double),
-    sa.Column("body", sa.Text, nullable=False),
+    text("body"),
     sa.UniqueConstraint("name", "version", name="one_template_a_version"),
 )
 
-effects = sa.Table(
+effects = table(
     "effects",
-    metadata,
     # Of a pattern by its id, of a template by `template:` and its name and version.
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("tried", sa.Integer, nullable=False),
     sa.Column("gained", sa.Double, nullable=False),
 )
 
-revisions = sa.Table(
+revisions = table(
     "revisions",
-    metadata,
     # Grows whenever what it names changes, so that what was read before is known to be stale.
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, nullable=False),
 )
 
-reviews = sa.Table(
+reviews = table(
     "reviews",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
+    row_id(),
+    text("id", unique=True),
     # No foreign key: the journal stays when the session goes.
-    sa.Column("session_id", sa.Text, nullable=False, index=True),
+    text("session_id", index=True),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
-    sa.Column("status", sa.Text, nullable=False),
-    sa.Column("model", sa.Text, nullable=False),
+    *texts("status", "model"),
     sa.Column("iterations", sa.Integer, nullable=False),
-    sa.Column("error", sa.Text, nullable=False),
-    sa.Column("details", sa.Text, nullable=False),
+    *texts("error", "details"),
     # Row ids only grow: they say what came later where two have one time.
     sqlite_autoincrement=True,
 )
 
-writes = sa.Table(
+writes = table(
     "writes",
-    metadata,
-    sa.Column("row_id", _row_id, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
+    row_id(),
+    text("id", unique=True),
     sa.Column("review_id", sa.Text, index=True),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("undone_at", sa.Double),
-    sa.Column("provenance", sa.Text, nullable=False),
-    sa.Column("evidence", sa.Text, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    *texts("provenance", "evidence", "body"),
     sqlite_autoincrement=True,
 )

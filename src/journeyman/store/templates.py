@@ -3,17 +3,16 @@ counted beside. What trials found about patterns and templates is kept here too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import Effect, Template
-from journeyman.store.engine import explained, writing
+from journeyman.store.engine import Repository
 from journeyman.store.quarantine import read_released, without_released
+from journeyman.store.rows import inserting, json_text
 from journeyman.store.tables import effects, templates
-from journeyman.store.values import inserting, json_text, parts
 
 _decode = msgspec.json.Decoder(Template).decode
 
@@ -24,13 +23,9 @@ _EFFECT_ID: sa.ColumnElement[str] = (
     sa.literal("template:") + templates.c.name + "@" + sa.cast(templates.c.version, sa.Text)
 )
 
-_TEMPLATE: sa.Select[Any] = sa.select(
-    templates.c.body,
-    templates.c.used,
-    templates.c.last_used_at,
-    effects.c.tried,
-    effects.c.gained,
-).join(effects, effects.c.id == _EFFECT_ID, isouter=True)
+_TEMPLATE: sa.Select[Any] = sa.select(templates, effects.c.tried, effects.c.gained).join(
+    effects, effects.c.id == _EFFECT_ID, isouter=True
+)
 
 
 _later = templates.alias()
@@ -39,15 +34,12 @@ _IS_NEWEST = ~sa.exists().where(
 )
 
 
-class Templates:
+class Templates(Repository):
     """The templates of a store, by name and version."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
 
     def add(self, template: Template) -> Template:
         """Keep a template as the next version of its name; returns it as it was kept."""
-        with writing(self._engine, "keeping a template") as connection:
+        with self._writing("keeping a template") as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(_LOCK)  # two who build the same name get two versions
             asked = sa.select(sa.func.max(templates.c.version)).where(
@@ -60,54 +52,39 @@ class Templates:
             body = json_text(kept)
             # A trial of a deleted version of the same number may have ended later.
             connection.execute(effects.delete().where(effects.c.id == effect_id(kept)))
-            connection.execute(
-                templates.insert(),
-                {
-                    "name": kept.name,
-                    "version": version,
-                    "body": body,
-                },
-            )
+            values = {"name": kept.name, "version": version, "body": body}
+            connection.execute(templates.insert(), values)
         return _decode(body)
 
     def find(self, name: str, version: int | None = None) -> Template | None:
         """A template by its name, the newest version unless one is named."""
-        which = [] if version is None else [templates.c.version == version]
-        newest = templates.c.version.desc()
-        found = self._read(
-            _TEMPLATE.where(templates.c.name == name, *which).order_by(newest).limit(1)
-        )
-        return found[0] if found else None
+        asked = _TEMPLATE.where(_which(name, version)).order_by(templates.c.version.desc())
+        return next(iter(self._find(asked.limit(1))), None)
 
     def list(self, *, newest_only: bool = False) -> Sequence[Template]:
         """All templates by name and version, or of each name the newest."""
         asked = _TEMPLATE.where(_IS_NEWEST) if newest_only else _TEMPLATE
         # Sorted here: the databases disagree on where capital letters belong.
-        return sorted(self._read(asked), key=lambda one: (one.name, one.version))
+        return sorted(self._find(asked), key=lambda one: (one.name, one.version))
 
-    def _read(self, asked: sa.Select[Any]) -> Sequence[Template]:
-        with explained(self._engine.url, "reading templates"), self._engine.connect() as one:
+    def _find(self, asked: sa.Select[Any]) -> Sequence[Template]:
+        with self._reading("reading templates") as one:
             released = read_released(one)
             return [without_released(_stored(row), released) for row in one.execute(asked)]
 
     def delete(self, name: str, version: int | None = None) -> int:
         """Delete one version of a template, or all; how many there were."""
-        of_name = templates.c.name == name
-        which = of_name if version is None else of_name & (templates.c.version == version)
-        with writing(self._engine, "deleting a template") as connection:
-            if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("PRAGMA secure_delete=ON")
+        which = _which(name, version)
+        with self._writing("deleting a template", erases=True) as connection:
             of_these = sa.select(_EFFECT_ID).where(which)
             connection.execute(effects.delete().where(effects.c.id.in_(of_these)))
             return connection.execute(templates.delete().where(which)).rowcount
 
     def count_use(self, name: str, version: int, at: float) -> None:
         """Say that an opening was made from a template."""
-        this = (templates.c.name == name) & (templates.c.version == version)
-        with writing(self._engine, "counting a use") as connection:
-            connection.execute(
-                templates.update().where(this).values(used=templates.c.used + 1, last_used_at=at)
-            )
+        used = {"used": templates.c.used + 1, "last_used_at": at}
+        with self._writing("counting a use") as connection:
+            connection.execute(templates.update().where(_which(name, version)).values(used))
 
     def add_effects(self, gains: Mapping[str, Iterable[float]]) -> None:
         """Add what trials found: for the id of a pattern or a template each gain there was."""
@@ -118,17 +95,21 @@ class Templates:
         ]
         if not values:
             return
-        with writing(self._engine, "keeping effects") as connection:
-            connection.execute(_upsert(connection.dialect.name), values)
+        with self._writing("keeping effects") as connection:
+            adding = inserting(connection.dialect.name)(effects)
+            sums = {name: effects.c[name] + adding.excluded[name] for name in ("tried", "gained")}
+            adding = adding.on_conflict_do_update(index_elements=["id"], set_=sums)
+            connection.execute(adding, values)
 
     def effects(self, ids: Iterable[str]) -> dict[str, Effect]:
         """What trials found about these; those that were never tried are left out."""
-        found: dict[str, Effect] = {}
-        with explained(self._engine.url, "reading effects"), self._engine.connect() as one:
-            for some in parts(list(ids)):
-                for row in one.execute(effects.select().where(effects.c.id.in_(some))):
-                    found[row.id] = Effect(tried=row.tried, gained=row.gained)
-        return found
+        found = self._read_in("reading effects", effects.select(), effects.c.id, ids)
+        return {row.id: Effect(tried=row.tried, gained=row.gained) for row in found}
+
+
+def _which(name: str, version: int | None) -> sa.ColumnElement[bool]:
+    of_name = templates.c.name == name
+    return of_name if version is None else of_name & (templates.c.version == version)
 
 
 def effect_id(template: Template) -> str:
@@ -141,11 +122,3 @@ def _stored(row: sa.Row[Any]) -> Template:
     return msgspec.structs.replace(
         _decode(row.body), used=row.used, last_used_at=row.last_used_at, effect=effect
     )
-
-
-@cache
-def _upsert(dialect_name: str) -> Any:
-    insert = inserting(dialect_name)
-    statement = insert(effects)
-    added = {name: effects.c[name] + statement.excluded[name] for name in ("tried", "gained")}
-    return statement.on_conflict_do_update(index_elements=["id"], set_=added)

@@ -1,11 +1,15 @@
 """Shell commands as a playbook counts them: which program and subcommand a command line runs, and
-the form in which it was written, with the values that differ from time to time left out.
+the form in which it was written, with the values that differ from time to time left out; and the
+skill that a call shows, which is its tool and, for a shell, the program.
 """
 
 import re
 from functools import lru_cache
 
 from msgspec import Struct
+
+from journeyman.outcomes.commands import command_of
+from journeyman.records import Pattern
 
 _LONGEST = 8_000
 """A command line longer than this is a script; only its beginning is read."""
@@ -71,11 +75,14 @@ _QUIET = frozenset(("2>&1", "2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev
 
 _SCRIPT_RUNNERS = {"python", "python3", "node", "ruby", "perl", "php", "bash", "sh", "zsh"}
 
+_SHELLS = frozenset(
+    ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
-    """One command of a command line: `name` is its program with the subcommand, `form` how it was
-    written, quoted and passing values left out.
-    """
+    """The program with its subcommand, and how it was written without passing values."""
 
     name: str
     form: str
@@ -83,15 +90,11 @@ class Command(Struct, frozen=True, kw_only=True, gc=False):
 
 @lru_cache(maxsize=4_096)
 def commands_of(line: str) -> tuple[Command, ...]:
-    """The commands of a command line that do its work, in order, each name once. A pipeline is one
-    command: what follows the first pipe only shortens what is shown.
-    """
+    """The commands that do the work, in order, each name once. A pipeline is one command."""
     text = _HEREDOC.sub("<<…", line[:_LONGEST].replace("\\\n", " "))
     found: dict[str, Command] = {}
-    for words in _pipelines(text):
-        command = _command(words)
-        if command is not None:
-            found.setdefault(command.name, command)
+    for command in filter(None, map(_command, _pipelines(text))):
+        found.setdefault(command.name, command)
     return tuple(found.values())
 
 
@@ -128,14 +131,9 @@ def _command(words: list[str]) -> Command | None:
     if program in _SILENT or not _PROGRAM.fullmatch(program):
         return None
     first = words[: words.index("|")] if "|" in words else words
-    name = _name(program, words[0], first[1:])
-    form = _form([_program(words[0], program), *words[1:]])
-    return Command(name=name, form=form)
-
-
-def _program(written: str, program: str) -> str:
-    """A program as it is written; without its folder where that is quoted."""
-    return program if any(mark in written for mark in "'\"\\\n") else written
+    # A program is shown as it is written; without its folder where that is quoted.
+    shown = program if any(mark in words[0] for mark in "'\"\\\n") else words[0]
+    return Command(name=_name(program, words[0], first[1:]), form=_form([shown, *words[1:]]))
 
 
 def _name(program: str, written: str, arguments: list[str]) -> str:
@@ -178,9 +176,9 @@ def _form(words: list[str]) -> str:
         if written != "…" or shown[-1] != "…":
             shown.append(written)
     form = " ".join(shown)
-    return (
-        form if len(form) <= _LONGEST_FORM else form[: _LONGEST_FORM - 1].rsplit(" ", 1)[0] + " …"
-    )
+    if len(form) > _LONGEST_FORM:
+        form = form[: _LONGEST_FORM - 1].rsplit(" ", 1)[0] + " …"
+    return form
 
 
 def _written(word: str, before: str) -> str:
@@ -188,11 +186,10 @@ def _written(word: str, before: str) -> str:
     option, equals, value = word.partition("=")
     if word.startswith("-"):
         is_left_out = equals and (_SECRET_OPTION.fullmatch(option) or _is_passing(value))
-        return f"{option}=…" if is_left_out and not _is_passing(option) else _plain(word)
-    return "…" if _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>" else _plain(word)
-
-
-def _plain(word: str) -> str:
+        if is_left_out and not _is_passing(option):
+            return f"{option}=…"
+    elif _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>":
+        return "…"
     return "…" if _is_passing(word) else word
 
 
@@ -210,3 +207,17 @@ def _is_passing(word: str) -> bool:
 def is_everyday(name: str) -> bool:
     """Whether a command is one that every agent knows, such as `ls` or `git status`."""
     return name in _ONE_PURPOSE or name in _EVERYDAY
+
+
+def skills_of(pattern: Pattern) -> tuple[str, ...]:
+    """What a pattern shows how to do, each once, in order."""
+    return tuple(dict.fromkeys(skill_of(step.tool, step.arguments) for step in pattern.steps))
+
+
+@lru_cache(maxsize=2_048)
+def skill_of(tool: str, arguments: str) -> str:
+    """The skill of one call: its tool and, for a shell, the first command that does the work."""
+    if _SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):
+        return tool
+    commands = commands_of(command_of(arguments))
+    return f"{tool} {commands[0].name}" if commands else tool

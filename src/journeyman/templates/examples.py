@@ -1,9 +1,9 @@
 """Episodes as examples: the pattern that an opening shows, the text that its calls are found by,
-and the same in one line.
+the same in one line, and what an example costs in tokens: an estimate, by one tokenizer for all.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from journeyman.records import Episode, Pattern, PatternId, Step
 from journeyman.templates.commands import commands_of
@@ -31,22 +31,15 @@ def episode_pattern(episode: Episode) -> Pattern:
 
 
 def call_text(episode: Episode) -> str:
-    """What the calls of an episode were, in words: commands and what they were for, tools with the
-    names of their arguments, names of files.
-    """
-    said: dict[str, None] = {}
+    """The calls of an episode in words: commands, their purposes, tools, arguments, files."""
+    said: list[str] = []
     for command in episode.commands:
-        if command.worked:
-            said[command.name] = None
-            if command.purpose:
-                said[command.purpose] = None
+        said += filter(None, (command.name, command.purpose)) if command.worked else ()
     for step in episode.steps:
         if not shell_command(step.tool, step.arguments):
-            names = " ".join((step.tool, *as_object(step.arguments)))
-            said[names.replace("_", " ")] = None
-    for file in episode.files:
-        said[file.path.rpartition("/")[2]] = None
-    return ". ".join(list(said)[:_MOST_NAMED])
+            said.append(" ".join((step.tool, *as_object(step.arguments))).replace("_", " "))
+    said += (file.path.rpartition("/")[2] for file in episode.files)
+    return ". ".join(list(dict.fromkeys(said))[:_MOST_NAMED])
 
 
 def call_line(step: Step) -> str:
@@ -57,10 +50,35 @@ def call_line(step: Step) -> str:
     path = file_path(step.tool, step.arguments)
     if path:
         return f"{step.tool} {path.rpartition('/')[2]}"
-    return f"{step.tool}({', '.join(_values(step.arguments))})"
-
-
-def _values(arguments: str) -> Iterator[str]:
-    for key, value in as_object(arguments).items():
+    values = []
+    for key, value in as_object(step.arguments).items():
         text = json.dumps(value, ensure_ascii=False)
-        yield f"{key}={text if len(text) <= _LONGEST_VALUE else '…'}"
+        values.append(f"{key}={text if len(text) <= _LONGEST_VALUE else '…'}")
+    return f"{step.tool}({', '.join(values)})"
+
+
+CountTokens = Callable[[str], int]
+
+_A_MESSAGE = 4
+"""What a message costs beside its text: its role and where it begins and ends."""
+
+_CLOSING = 12
+"""The sentence that ends an example."""
+
+
+def tokens_of(pattern: Pattern, count: CountTokens) -> int:
+    """What the messages of one example cost."""
+    messages = 2 + 2 * len(pattern.steps)
+    return sum(map(count, texts_of(pattern))) + messages * _A_MESSAGE + _CLOSING
+
+
+def texts_of(pattern: Pattern) -> Iterator[str]:
+    """The texts of one example that are counted."""
+    yield pattern.intent
+    for step in pattern.steps:
+        yield from (step.tool, step.arguments, step.result)
+
+
+def tokens_of_note(note: str, count: CountTokens) -> int:
+    """What the system note costs."""
+    return count(note) + _A_MESSAGE

@@ -6,18 +6,36 @@ batch is saved whole: an interruption costs those in hand.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
+from functools import cache
 
-from journeyman.records.errors import WorkerLost
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from journeyman.embeddings.embedder import Embedder, Vectors
+from journeyman.outcomes import RULES_VERSION
+from journeyman.outcomes.judge import judge
+from journeyman.records import (
+    Episode,
+    JudgedCall,
+    Message,
+    MinedSession,
+    SearchKeys,
+    Session,
+    join_calls,
+)
+from journeyman.records.errors import AmbiguousSession, UnknownSession, WorkerLost
 from journeyman.records.report import Progress
 from journeyman.store.store import Store
-from journeyman.templates.extraction import (
-    VERDICT_RULES,
-    Extractor,
-    Lesson,
-    WorkerSettings,
-    extract,
-    unpacked,
-)
+from journeyman.templates.examples import call_text, episode_pattern, texts_of, tokens_of
+from journeyman.templates.judging import judged_calls, judged_session
+from journeyman.templates.mining.miner import CallKey, call_key, mine
+from journeyman.templates.ranking import words
+
+VERDICT_RULES = str(RULES_VERSION)
+
+_COPIES = ("compression", "branch", "unknown")
+"""Kinds of lineage in which recorders write down again what the parent has."""
 
 ShowProgress = Callable[[Progress], None]
 
@@ -38,10 +56,120 @@ pattern later. That settles after a few passes; sessions that keep changing wait
 time."""
 
 
+class Lesson(Struct, frozen=True):
+    """What one session teaches, the verdicts that were made now, and the keys of its episodes."""
+
+    mined: MinedSession
+    verdicts: tuple[JudgedCall, ...] | None
+    read_bytes: int
+    keys: tuple[SearchKeys, ...] = ()
+
+
+class WorkerSettings(Struct, frozen=True, kw_only=True):
+    """What a worker process has to know: where the sessions are, and which tools are trivial."""
+
+    database: str
+    busy_timeout_s: float
+    trivial: frozenset[str]
+
+
+class Extractor:
+    """Extracts lessons from the sessions of a store, which it only reads."""
+
+    def __init__(self, store: Store, trivial: Iterable[str]) -> None:
+        self._store = store
+        self._trivial = frozenset(trivial)
+        self._embedder = Embedder()
+
+    def extract(self, session_ids: Sequence[str]) -> list[Lesson]:
+        """The lessons of these sessions. One that was deleted meanwhile has none."""
+        known = self._store.verdicts.known(VERDICT_RULES, session_ids)
+        released = self._store.quarantine.released()
+        forgotten = self._store.forgotten.of(session_ids)
+        lessons = []
+        for overview in self._store.sessions.with_ids(session_ids):
+            session = overview.session
+            messages = list(self._messages(session.id))
+            is_new = session.id not in known and overview.calls > 0
+            verdicts = judged_calls(messages, judge) if is_new else known.get(session.id, ())
+            mined = mine(
+                session,
+                messages,
+                judged_session(overview, verdicts),
+                trivial=self._trivial,
+                digest=overview.digest,
+                copied=self._copied(session),
+                released=released,
+                forgotten=forgotten.get(session.id, frozenset()),
+            )
+            read = sum(map(_size, messages))
+            lessons.append(Lesson(mined, verdicts if is_new else None, read))
+        return list(self._with_keys(lessons))
+
+    def _messages(self, session_id: str) -> Iterator[Message]:
+        try:
+            yield from self._store.sessions.messages(session_id)
+        except (UnknownSession, AmbiguousSession):
+            return  # it was deleted meanwhile
+
+    def _copied(self, session: Session) -> frozenset[CallKey]:
+        """The calls that a session may have as copies: those of the one it goes on from."""
+        lineage = session.lineage
+        if lineage is None or lineage.kind not in _COPIES:
+            return frozenset()
+        return frozenset(map(call_key, join_calls(self._messages(lineage.parent))))
+
+    def _with_keys(self, lessons: Sequence[Lesson]) -> Iterator[Lesson]:
+        """The lessons with what they cost and are found by; all texts are tokenized together."""
+        episodes = [episode for one in lessons for episode in one.mined.episodes]
+        shown = [*map(episode_pattern, episodes)]
+        shown += [pattern for one in lessons for pattern in one.mined.patterns]
+        counts = self._embedder.token_counts(text for one in shown for text in texts_of(one))
+        count = counts.__getitem__
+        said = [call_text(one) for one in episodes]
+        vectors = self._embedder.embed([*(one.request for one in episodes), *said])
+        keys = map(_keys, episodes, said, vectors, vectors[len(said) :])
+        for lesson in lessons:
+            mined = replace(
+                lesson.mined,
+                episodes=tuple(
+                    replace(one, tokens=tokens_of(episode_pattern(one), count))
+                    for one in lesson.mined.episodes
+                ),
+                patterns=tuple(
+                    replace(one, tokens=tokens_of(one, count)) for one in lesson.mined.patterns
+                ),
+            )
+            yield replace(lesson, mined=mined, keys=tuple(next(keys) for _ in mined.episodes))
+
+
+def _keys(episode: Episode, calls: str, vector: Vectors, call_vector: Vectors) -> SearchKeys:
+    return SearchKeys(
+        words=words(episode.request).tobytes(),
+        call_words=words(calls).tobytes(),
+        vector=vector.astype(np.float16).tobytes(),
+        call_vector=call_vector.astype(np.float16).tobytes(),
+    )
+
+
+def _size(message: Message) -> int:
+    asked = sum(len(call.arguments) for call in message.tool_calls)
+    return len(message.text) + len(message.reasoning) + asked
+
+
+def extract(settings: WorkerSettings, session_ids: Sequence[str]) -> list[Lesson]:
+    """What `Extractor.extract` gives, in a process that knows nothing yet."""
+    return _extractor(settings).extract(session_ids)
+
+
+@cache
+def _extractor(settings: WorkerSettings) -> Extractor:
+    store = Store(settings.database, busy_timeout_s=settings.busy_timeout_s, only_looking=True)
+    return Extractor(store, settings.trivial)
+
+
 class Learning:
-    """Learns from the sessions of a store. `rules` names the rules, and what was learned under
-    another name is learned again.
-    """
+    """Learns from sessions; what was learned under other `rules` is learned again."""
 
     def __init__(self, store: Store, settings: WorkerSettings, rules: str) -> None:
         self._store = store
@@ -56,9 +184,7 @@ class Learning:
         *,
         project: str | None = None,
     ) -> int:
-        """Learn from all that is new, or from what is new in a project; how many sessions that
-        were. The sessions are spread over an `executor` if there are enough of them.
-        """
+        """Learn from all that is new, or new in a project; how many sessions that were."""
         learned: set[str] = set()
         for _ in range(_PASSES):
             missing = self.missing(project)
@@ -79,28 +205,33 @@ class Learning:
         executor: Executor | None = None,
     ) -> None:
         """Learn from these sessions, whether they are known or not."""
-        messages = self._store.sessions.message_counts(session_ids)
+        overviews = self._store.sessions.with_ids(session_ids)
+        messages: dict[str, int] = {one.session.id: one.messages for one in overviews}
         total = sum(messages.values())
         batches = _batches(session_ids, messages)
         if executor is None or total < _WORTH_WORKERS:
-            packed: Iterable[bytes] = map(self._extractor.extract, batches)
+            found: Iterable[list[Lesson]] = map(self._extractor.extract, batches)
         else:
-            packed = self._spread(batches, executor)
-        done = done_messages = done_bytes = 0
-        progress(Progress(done=0, total=len(session_ids), done_bytes=0, share=0.0))
-        for batch, lessons in zip(batches, map(unpacked, packed), strict=True):
+            found = self._spread(batches, executor)
+        at = Progress(done=0, total=len(session_ids), done_bytes=0, share=0.0)
+        progress(at)
+        done_messages = 0
+        for batch, lessons in zip(batches, found, strict=True):
             self._save(lessons)
-            done += len(batch)
             done_messages += sum(messages.get(one, 0) for one in batch)
-            done_bytes += sum(one.read_bytes for one in lessons)
-            share = done_messages / total if total else 1.0
-            progress(
-                Progress(done=done, total=len(session_ids), done_bytes=done_bytes, share=share)
+            at = replace(
+                at,
+                done=at.done + len(batch),
+                done_bytes=at.done_bytes + sum(one.read_bytes for one in lessons),
+                share=done_messages / total if total else 1.0,
             )
+            progress(at)
 
-    def _spread(self, batches: Iterable[Sequence[str]], executor: Executor) -> Iterator[bytes]:
+    def _spread(
+        self, batches: Iterable[Sequence[str]], executor: Executor
+    ) -> Iterator[list[Lesson]]:
         """What the workers of an executor extract, in order."""
-        waiting: deque[Future[bytes]] = deque()
+        waiting: deque[Future[list[Lesson]]] = deque()
         try:
             for batch in batches:
                 waiting.append(executor.submit(extract, self._settings, batch))
@@ -115,11 +246,8 @@ class Learning:
             ) from error
 
     def _save(self, lessons: Sequence[Lesson]) -> None:
-        judged = [
-            (one.mined.session, one.mined.digest, one.verdicts)
-            for one in lessons
-            if one.verdicts is not None
-        ]
+        new = [one for one in lessons if one.verdicts is not None]
+        judged = [(one.mined.session, one.mined.digest, one.verdicts or ()) for one in new]
         self._store.verdicts.save(VERDICT_RULES, judged)
         keys = {
             (episode.session, episode.number): found
@@ -130,12 +258,12 @@ class Learning:
 
 
 def _batches(session_ids: Sequence[str], messages: Mapping[str, int]) -> list[list[str]]:
-    batches: list[list[str]] = [[]]
+    batches: list[list[str]] = []
     size = 0
     for session_id in session_ids:
-        if size >= _BATCH_MESSAGES or len(batches[-1]) >= _BATCH_SESSIONS:
+        if not batches or size >= _BATCH_MESSAGES or len(batches[-1]) >= _BATCH_SESSIONS:
             batches.append([])
             size = 0
         batches[-1].append(session_id)
         size += messages.get(session_id, 0)
-    return batches if batches[-1] else []
+    return batches

@@ -6,47 +6,46 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from journeyman.records import (
+    Gain,
     Imported,
     JudgedSession,
     Pattern,
-    PatternId,
+    SessionId,
     SessionOverview,
     Template,
     TemplateStats,
 )
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
-from journeyman.store.choosing import Chosen
+from journeyman.store.session_filters import Chosen
 from journeyman.store.store import Store
 from journeyman.templates.cleaning import clean_pattern
-from journeyman.templates.contents import (
-    arranged,
+from journeyman.templates.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+from journeyman.templates.examples import CountTokens, tokens_of
+from journeyman.templates.learning import Learning
+from journeyman.templates.mining.episodes import WHY_NOT
+from journeyman.templates.mining.miner import merged_by_id, type_of
+from journeyman.templates.mining.safety import why_unsafe
+from journeyman.templates.names import (
+    checked_name,
     checked_tags,
     checked_type,
-    sound_texts,
-    type_of,
+    name_for,
+    named,
+    sound,
 )
-from journeyman.templates.cost import CountTokens, tokens_of
-from journeyman.templates.defaults import (
-    MAX_EXAMPLES,
-    MAX_PATTERNS,
-    MAX_SESSIONS,
-    MIN_MESSAGES,
-)
-from journeyman.templates.learning import Learning
-from journeyman.templates.mining.gate import WHY_NOT
-from journeyman.templates.mining.miner import merged
-from journeyman.templates.mining.safety import why_unsafe
-from journeyman.templates.names import checked_name, name_for, named
 
 Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
 """What a model or a recorder may be called in a file."""
+
+_FIRST = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
+"""Which kinds teach most when all else is equal."""
 
 
 class Library:
@@ -86,38 +85,37 @@ class Library:
         name = checked_name(name)
         before = self._store.templates.find(name) or Template(name=name)
         kept_tags = before.tags if tags is None else checked_tags(tags)
-        for limit, value in (("max_sessions", max_sessions), ("max_patterns", max_patterns)):
-            if value < 1:
-                raise WrongInput(f"{limit} is {value}: a template needs at least one.")
-        texts = sound_texts(
-            before.description if description is None else description,
-            before.addendum if addendum is None else addendum,
-        )
+        _check_positive(max_sessions=max_sessions, max_patterns=max_patterns)
         chosen = Chosen(min_messages=min_messages, source=source, project=project)
         scanned, qualified = self._qualified(chosen, max_sessions, progress)
-        found = self._store.patterns.of_sessions([one.session.id for one in qualified])
-        patterns = arranged([one.pattern for one in found if not one.pattern.quarantined])
+        patterns = self._patterns([one.session.id for one in qualified])
         if not patterns:
-            raise BadTemplate(_nothing_to_build(scanned, len(qualified), chosen))
-        from journeyman.templates.gains import gain_of  # noqa: PLC0415 - statistics load slowly
-
-        judged = self._judged(qualified)
-        return self._store.templates.add(
-            Template(
-                name=name,
-                origin="built",
-                task_type=type_of(judged),
-                tags=kept_tags,
-                description=texts[0],
-                addendum=texts[1],
-                source=source or "",
-                created_at=self._clock(),
-                scanned=scanned,
-                qualified=len(qualified),
-                gain=gain_of(judged),
-                patterns=tuple(patterns[:max_patterns]),
+            named = f" of source {source!r}" if source else ""
+            named += f" of project {project!r}" if project else ""
+            named += f" with at least {min_messages} messages"
+            if not scanned:
+                said = f"There is no session{named}. Import more, or ask for fewer messages."
+                raise BadTemplate(said)
+            raise BadTemplate(
+                f"None of the {scanned} sessions{named} teaches anything; `journeyman learn` "
+                "counts the reasons."
             )
+        judged = self._judged(qualified)
+        template = Template(
+            name=name,
+            origin="built",
+            tags=kept_tags,
+            description=before.description if description is None else description,
+            addendum=before.addendum if addendum is None else addendum,
+            source=source or "",
+            task_type=type_of(judged),
+            created_at=self._clock(),
+            scanned=scanned,
+            qualified=len(qualified),
+            gain=gain_of(judged),
+            patterns=tuple(patterns[:max_patterns]),
         )
+        return self._store.templates.add(sound(template))
 
     def create(
         self,
@@ -130,54 +128,42 @@ class Library:
         addendum: str = "",
         max_examples: int = MAX_EXAMPLES,
     ) -> Template:
-        """Make a template from one session. Its type and name are found, unless they are given.
-        Raises BadTemplate when the session teaches nothing.
-        """
+        """Make a template from one session. Raises BadTemplate when it teaches nothing."""
         overview = self._store.sessions.get(session_id)
         session = overview.session
-        title = Redactor().text(session.title)
-        chosen_name = name_for(title, session.id) if name is None else checked_name(name)
-        kept_tags, given_type = checked_tags(tags), checked_type(task_type)
-        texts = sound_texts(description, addendum)
-        if max_examples < 1:
-            raise WrongInput(f"max_examples is {max_examples}: a template needs at least one.")
+        if name is None:
+            name = name_for(Redactor().text(session.title), session.id)
+        name, kept_tags = checked_name(name), checked_tags(tags)
+        given_type = checked_type(task_type)
+        _check_positive(max_examples=max_examples)
         if session.id in self._learner.missing():
             self._learner.learn([session.id])
         reason = self._store.learned.reasons([session.id]).get(session.id, "")
-        found = self._store.patterns.of_sessions([session.id])
-        patterns = arranged([one.pattern for one in found if not one.pattern.quarantined])
+        patterns = self._patterns([session.id])
         if reason or not patterns:
             why = WHY_NOT.get(reason, "none of its calls is worth repeating")
             raise BadTemplate(
                 f"No template can be made from session {session.id}: {why}. Choose another one."
             )
-        judged = self._judged([overview])
-        return self._store.templates.add(
-            Template(
-                name=chosen_name,
-                origin="created",
-                task_type=given_type or type_of(judged),
-                tags=kept_tags,
-                description=texts[0],
-                addendum=texts[1],
-                source=session.source,
-                created_at=self._clock(),
-                scanned=1,
-                qualified=1,
-                patterns=tuple(patterns[:max_examples]),
-            )
+        template = Template(
+            name=name,
+            origin="created",
+            tags=kept_tags,
+            description=description,
+            addendum=addendum,
+            source=session.source,
+            scanned=1,
+            qualified=1,
+            task_type=given_type or type_of(self._judged([overview])),
+            created_at=self._clock(),
+            patterns=tuple(patterns[:max_examples]),
         )
+        return self._store.templates.add(sound(template))
 
     def list(
-        self,
-        *,
-        task_type: str | None = None,
-        tags: Iterable[str] = (),
-        versions: bool = False,
+        self, *, task_type: str | None = None, tags: Iterable[str] = (), versions: bool = False
     ) -> Sequence[Template]:
-        """Templates by name: of this type, with all these tags, the newest version of each or
-        all of them.
-        """
+        """Templates of this type with all these tags, by name; the newest or all versions."""
         wanted_type, wanted_tags = checked_type(task_type), set(checked_tags(tags))
         return [
             template
@@ -198,9 +184,7 @@ class Library:
         return found
 
     def pick(self, *, task_type: str | None = None, tags: Iterable[str] = ()) -> Template | None:
-        """The template to use for a type and tags, if there is one: the most effective, then the
-        least used, then the newest.
-        """
+        """The most effective template of a type and tags, then the least used, then the newest."""
         found = self.list(task_type=task_type, tags=tags)
         return min(
             found,
@@ -227,18 +211,14 @@ class Library:
         )
 
     def delete(self, reference: str) -> int:
-        """Delete a template with all its versions, or the one version that is named; how many
-        versions went. Raises UnknownTemplate.
-        """
+        """Delete a template, or one version of it; how many went. Raises UnknownTemplate."""
         self.get(reference)
         return self._store.templates.delete(*named(reference))
 
     def export(self, reference: str) -> bytes:
-        """A template as a file that `import_file` reads. It is redacted once more: it may have been
-        made by an earlier version, which knew fewer secrets.
-        """
-        from journeyman.redaction.records import redacted_record  # noqa: PLC0415 - files are rare
-        from journeyman.templates.files.exchange import encode  # noqa: PLC0415
+        """A template as a file, redacted once more: an earlier version knew fewer secrets."""
+        from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - files are rare
+        from journeyman.templates.template_files import encode  # noqa: PLC0415
 
         return encode(redacted_record(self.get(reference)))
 
@@ -249,30 +229,21 @@ class Library:
         addendum goes to models as it is, so it is kept only `with_addendum`. Raises BadTemplate,
         and then nothing is kept.
         """
-        from journeyman.templates.files.exchange import decode  # noqa: PLC0415 - files are rare
+        from journeyman.templates.template_files import decode  # noqa: PLC0415 - files are rare
 
         decoded = decode(data, name=name)
         given = decoded.template
-        found: dict[PatternId, Pattern] = {}
-        for pattern in map(self._cleaned, given.patterns):
-            known = found.get(pattern.id)
-            found[pattern.id] = pattern if known is None else merged(known, pattern)
-        patterns = tuple(found.values())
+        patterns = merged_by_id(map(self._cleaned, given.patterns))
         if not patterns:
             left_out = f" ({decoded.skipped[0]})" if decoded.skipped else ""
             raise BadTemplate(f"The file has no example that worked{left_out}. Choose another.")
-        addendum = given.addendum if with_addendum else ""
-        texts = sound_texts(given.description, addendum, others=(given.name, *given.tags))
-        skipped = decoded.skipped
-        if given.addendum and not with_addendum:
+        addendum, skipped = given.addendum, decoded.skipped
+        if addendum and not with_addendum:
             skipped = (*skipped, "the addendum: somebody else's words to models; read it first")
-        template = msgspec.structs.replace(
-            given,
-            description=texts[0],
-            addendum=texts[1],
-            patterns=patterns,
-            created_at=self._clock() if given.created_at is None else given.created_at,
-        )
+            addendum = ""
+        given = sound(replace(given, addendum=addendum), given.name, *given.tags)
+        created_at = self._clock() if given.created_at is None else given.created_at
+        template = replace(given, patterns=patterns, created_at=created_at)
         return Imported(template=self._store.templates.add(template), skipped=skipped)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
@@ -289,7 +260,7 @@ class Library:
         cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
         decisions = [why_unsafe(one.tool, one.arguments) for one in pattern.steps]
         unsafe = next((one.rule for one in decisions if one), "")
-        kept = msgspec.structs.replace(
+        kept = replace(
             pattern,
             id=cleaned.id,
             intent=cleaned.intent,
@@ -299,7 +270,11 @@ class Library:
             models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
             quarantined=cleaned.quarantined or pattern.quarantined or unsafe,
         )
-        return msgspec.structs.replace(kept, tokens=tokens_of(kept, self._count_tokens))
+        return replace(kept, tokens=tokens_of(kept, self._count_tokens))
+
+    def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
+        found = self._store.patterns.of_sessions(sessions)
+        return arranged([one for one in found if not one.quarantined])
 
     def _qualified(
         self, chosen: Chosen, max_sessions: int, progress: Progress
@@ -308,31 +283,50 @@ class Library:
         long_ones = self._store.sessions.list(**chosen)
         missing = set(self._learner.missing())
         scanned = 0
-        qualified = []
-        step = max(max_sessions, 1)
-        for start in range(0, len(long_ones), step):
-            some = long_ones[start : start + step]
+        qualified: list[SessionOverview] = []
+        while scanned < len(long_ones) and len(qualified) < max_sessions:
+            some = long_ones[scanned : scanned + max_sessions - len(qualified)]
             self._learner.learn([one.session.id for one in some if one.session.id in missing])
             reasons = self._store.learned.reasons([one.session.id for one in some])
-            for one in some:
-                scanned += 1
-                progress(scanned, len(long_ones))
-                if not reasons.get(one.session.id, "gone"):
-                    qualified.append(one)
-                if len(qualified) == max_sessions:
-                    return scanned, qualified
+            qualified += [one for one in some if not reasons.get(one.session.id, "gone")]
+            scanned += len(some)
+            progress(scanned, len(long_ones))
         return scanned, qualified
 
 
-def _nothing_to_build(scanned: int, qualified: int, chosen: Chosen) -> str:
-    named = [f" of {name} {chosen[name]!r}" for name in ("source", "project") if chosen[name]]
-    which = f"{''.join(named)} with at least {chosen['min_messages']} messages"
-    if not scanned:
-        return f"There is no session{which}. Import more, or ask for fewer messages."
-    why = "none of their calls is worth repeating"
-    if not qualified:
-        why = "they failed, nothing in them ended well, or they had no calls"
-    return (
-        f"None of the {scanned} sessions{which} teaches anything: {why}. "
-        "`journeyman learn` counts the reasons."
+def _check_positive(**limits: int) -> None:
+    for name, value in limits.items():
+        if value < 1:
+            raise WrongInput(f"{name} is {value}: a template needs at least one.")
+
+
+def gain_of(judged: Sequence[JudgedSession]) -> Gain:
+    """Late against early calls of these sessions, tool by tool; positive is better."""
+    from journeyman.reliability.learning import learning  # noqa: PLC0415 - statistics load slowly
+
+    found = learning(judged)
+    late, early = found.stratified, found.early
+    return Gain(
+        estimate=None if late.estimate is None else -late.estimate,
+        low=None if late.high is None else -late.high,
+        high=None if late.low is None else -late.low,
+        calls=early.total + found.late.total,
+        method=late.method,
     )
+
+
+def arranged(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Patterns in the order in which a template shows them: those seen most first, but of each
+    tool one before there is a second of any. What was seen in one session only comes last, unless
+    all patterns are of one session.
+    """
+    ranked = sorted(
+        patterns,
+        key=lambda one: (-one.session_count, -one.times, _FIRST[one.kind], *one.age, one.id),
+    )
+    by_tools: Counter[tuple[str, ...]] = Counter()
+    rounds = []
+    for number, pattern in enumerate(ranked):
+        rounds.append((pattern.session_count < 2, by_tools[pattern.tools], number))
+        by_tools[pattern.tools] += 1
+    return [ranked[number] for *_, number in sorted(rounds)]

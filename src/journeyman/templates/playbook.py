@@ -4,17 +4,11 @@ mended them, and the files that work keeps coming back to, counted over the proj
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from msgspec import Struct, field
-
-from journeyman.records import Mistake, SessionId
-from journeyman.records.playbook import (
-    Playbook,
-    PlaybookCommand,
-    PlaybookFile,
-    PlaybookMistake,
-)
+from journeyman.records import CommandUse, FileUse, Mistake, SessionId
+from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookFile, PlaybookMistake
 from journeyman.redaction.redactor import Redactor
 from journeyman.store.episodes import EpisodeRow
 
@@ -38,102 +32,69 @@ _TOOL_NAME = re.compile(r"[\w.:/-]{1,80}")
 """What is named without quotes is a name: a model may call anything a tool."""
 
 
-class _Command(Struct):
-    forms: defaultdict[str, set[SessionId]] = field(default_factory=lambda: defaultdict(set))
-    purposes: Counter[str] = field(default_factory=Counter)
-    sessions: set[SessionId] = field(default_factory=set)
-    worked: int = 0
-    failed: int = 0
-    last_at: float | None = None
-    rows: list[int] = field(default_factory=list)
+_Seen = Sequence[tuple[EpisodeRow, Any]]
+"""The episodes in which something was seen, each with what was."""
 
 
-class _Mistake(Struct):
-    targets: Counter[str] = field(default_factory=Counter)
-    remedies: defaultdict[tuple[str, ...], list[SessionId]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    sessions: set[SessionId] = field(default_factory=set)
-    times: int = 0
-    last_at: float | None = None
+def _sessions(seen: _Seen) -> set[SessionId]:
+    return {one.session for one, _ in seen}
 
 
-class _File(Struct):
-    sessions: set[SessionId] = field(default_factory=set)
-    read: int = 0
-    changed: int = 0
-    last_at: float | None = None
-    rows: list[int] = field(default_factory=list)
+def _last_at(seen: _Seen) -> float | None:
+    return max((one.at for one, _ in seen if one.at is not None), default=None)
 
 
-class PlaybookRows(Struct, frozen=True, kw_only=True):
-    """A playbook, and for each command and file the rows of the episodes that it last served."""
-
-    playbook: Playbook
-    command_rows: tuple[tuple[int, ...], ...]
-    file_rows: tuple[tuple[int, ...], ...]
+def _served(seen: _Seen, requests: Mapping[int, str]) -> tuple[str, ...]:
+    """The last requests for which it was seen, of those that are given by row."""
+    rows = (one.row for one, _ in seen[-_REQUESTS:])
+    return tuple(dict.fromkeys(requests[row] for row in rows if requests.get(row)))
 
 
-def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> PlaybookRows:
-    """The playbook of these episodes."""
-    commands: defaultdict[str, _Command] = defaultdict(_Command)
-    mistakes: defaultdict[tuple[str, str], _Mistake] = defaultdict(_Mistake)
-    files: defaultdict[str, _File] = defaultdict(_File)
-    recent = recency(episodes)
+def build_playbook(
+    project: str, episodes: Sequence[EpisodeRow], requests: Mapping[int, str] | None = None
+) -> Playbook:
+    """The playbook of these episodes, with a few of the `requests`, which are given by row."""
+    commands: defaultdict[str, list[tuple[EpisodeRow, CommandUse]]] = defaultdict(list)
+    mistakes: defaultdict[tuple[str, str], list[tuple[EpisodeRow, Mistake]]] = defaultdict(list)
+    files: defaultdict[str, list[tuple[EpisodeRow, FileUse]]] = defaultdict(list)
+    recent, asked = recency(episodes), requests or {}
     for one in episodes:
-        for use in one.facts.commands if not one.quarantined else ():
-            command = commands[use.name]
-            command.failed += use.failed
-            if use.worked:
-                command.worked += use.worked
-                command.forms[use.form].add(one.session)
-                command.purposes[use.purpose] += bool(use.purpose)
-                command.sessions.add(one.session)
-                command.last_at = _later(command.last_at, one.at)
-                command.rows.append(one.row)
         for made in one.facts.mistakes:
-            mistake = mistakes[kind_of(made)]
-            mistake.times += 1
-            mistake.targets[made.target] += 1
-            mistake.sessions.add(one.session)
-            mistake.remedies[made.remedy].append(one.session)
-            mistake.last_at = _later(mistake.last_at, one.at)
-        for seen in one.facts.files if not one.quarantined else ():
-            file = files[seen.path]
-            file.read += seen.read
-            file.changed += seen.changed
-            file.sessions.add(one.session)
-            file.last_at = _later(file.last_at, one.at)
-            file.rows.append(one.row)
-    used = {name: one for name, one in commands.items() if one.sessions}
+            mistakes[kind_of(made)].append((one, made))
+        if not one.quarantined:
+            for use in one.facts.commands:
+                commands[use.name].append((one, use))
+            for file in one.facts.files:
+                files[file.path].append((one, file))
 
-    def weight(sessions: set[SessionId]) -> float:
-        return round(sum(recent[session] for session in sorted(sessions)), 6)
+    def weight(seen: _Seen) -> float:
+        return round(sum(recent[session] for session in sorted(_sessions(seen))), 6)
 
-    ranked = sorted(used, key=lambda name: (-weight(used[name].sessions), -used[name].worked, name))
-    again = [path for path, one in files.items() if len(one.sessions) >= RECURRING]
-    again.sort(key=lambda path: (-weight(files[path].sessions), -files[path].changed, path))
-    playbook = Playbook(
+    ranked = {}
+    for name, uses in commands.items():
+        worked = [(one, use) for one, use in uses if use.worked]
+        if worked:
+            order = -weight(worked), -sum(use.worked for _, use in worked), name
+            ranked[order] = _as_command(name, uses, worked, asked)
+    again = {}
+    for path, used in files.items():
+        if len(_sessions(used)) >= RECURRING:
+            changed = sum(file.changed for _, file in used)
+            again[-weight(used), -changed, path] = PlaybookFile(
+                path=path,
+                sessions=len(_sessions(used)),
+                read=sum(file.read for _, file in used),
+                changed=changed,
+                last_at=_last_at(used),
+                requests=_served(used, asked),
+            )
+    return Playbook(
         project=Redactor().text(project),
         sessions=len({one.session for one in episodes}),
         episodes=len(episodes),
-        commands=tuple(_as_command(name, used[name]) for name in ranked),
+        commands=tuple(ranked[order] for order in sorted(ranked)),
         mistakes=tuple(_as_mistakes(mistakes)),
-        files=tuple(
-            PlaybookFile(
-                path=path,
-                sessions=len(files[path].sessions),
-                read=files[path].read,
-                changed=files[path].changed,
-                last_at=files[path].last_at,
-            )
-            for path in again
-        ),
-    )
-    return PlaybookRows(
-        playbook=playbook,
-        command_rows=tuple(tuple(used[name].rows[-_REQUESTS:]) for name in ranked),
-        file_rows=tuple(tuple(files[path].rows[-_REQUESTS:]) for path in again),
+        files=tuple(again[order] for order in sorted(again)),
     )
 
 
@@ -148,25 +109,26 @@ def recency(episodes: Sequence[EpisodeRow]) -> dict[SessionId, float]:
 
 
 def kind_of(mistake: Mistake) -> tuple[str, str]:
-    """What makes two failures the same mistake: the tool, and what it said. Shells are one tool,
-    whatever an agent calls its own.
-    """
+    """What makes two failures the same mistake. All shells are one tool."""
     return SHELL if mistake.target else mistake.tool, mistake.error
 
 
-def _as_command(name: str, found: _Command) -> PlaybookCommand:
-    plain = {form: seen for form, seen in found.forms.items() if _PIPE not in form}
-    piped = {form: seen for form, seen in found.forms.items() if _PIPE in form}
-    least = min(2, len(found.sessions))
+def _as_command(name: str, uses: _Seen, worked: _Seen, asked: Mapping[int, str]) -> PlaybookCommand:
+    plain: defaultdict[str, set[SessionId]] = defaultdict(set)
+    piped: defaultdict[str, set[SessionId]] = defaultdict(set)
+    for one, use in worked:
+        (piped if _PIPE in use.form else plain)[use.form].add(one.session)
+    sessions = len(_sessions(worked))
     return PlaybookCommand(
         name=name,
-        form=_usual(plain, least) or name,
-        piped=_usual(piped, least),
-        sessions=len(found.sessions),
-        worked=found.worked,
-        failed=found.failed,
-        last_at=found.last_at,
-        purpose=_first(found.purposes),
+        form=_usual(plain, min(2, sessions)) or name,
+        piped=_usual(piped, min(2, sessions)),
+        sessions=sessions,
+        worked=sum(use.worked for _, use in worked),
+        failed=sum(use.failed for _, use in uses),
+        last_at=_last_at(worked),
+        purpose=_first(Counter(use.purpose for _, use in worked if use.purpose)),
+        requests=_served(worked, asked),
     )
 
 
@@ -179,13 +141,12 @@ def _usual(forms: Mapping[str, set[SessionId]], least: int) -> str:
     form = _first(counts)
     sessions = len(set[SessionId]().union(*forms.values()))
     needed = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
-    if counts[form] >= max(2, needed * sessions) or len(forms) < 2:
-        return form if counts[form] >= least else ""
-    general: defaultdict[str, set[SessionId]] = defaultdict(set)
-    for one, seen in forms.items():
-        general[_generalised(one)] |= seen
-    counts = Counter({one: len(seen) for one, seen in general.items()})
-    form = _first(counts)
+    if counts[form] < max(2, needed * sessions) and len(forms) > 1:
+        general: defaultdict[str, set[SessionId]] = defaultdict(set)
+        for one, seen in forms.items():
+            general[_generalised(one)] |= seen
+        counts = Counter({one: len(seen) for one, seen in general.items()})
+        form = _first(counts)
     return form if counts[form] >= least else ""
 
 
@@ -198,39 +159,38 @@ def _generalised(form: str) -> str:
     return " ".join(words)
 
 
-def _as_mistakes(found: dict[tuple[str, str], _Mistake]) -> Iterable[PlaybookMistake]:
-    recurring = {
-        (tool, error): one
-        for (tool, error), one in found.items()
-        if len(one.sessions) >= RECURRING and _TOOL_NAME.fullmatch(tool)
-    }
-    for key in sorted(recurring, key=lambda key: (-len(recurring[key].sessions), key)):
-        tool, error = key
-        one = recurring[key]
-        target = _first(one.targets)
-        is_typical = one.targets[target] > one.times / 2
-        remedies = {
-            remedy: sessions
-            for remedy, sessions in one.remedies.items()
-            if remedy and all(step.startswith("`") or _TOOL_NAME.fullmatch(step) for step in remedy)
-        }
+def _as_mistakes(
+    found: Mapping[tuple[str, str], Sequence[tuple[EpisodeRow, Mistake]]],
+) -> Iterator[PlaybookMistake]:
+    for (tool, error), seen in sorted(
+        found.items(), key=lambda one: (-len(_sessions(one[1])), one[0])
+    ):
+        if len(_sessions(seen)) < RECURRING or not _TOOL_NAME.fullmatch(tool):
+            continue
+        targets = Counter(made.target for _, made in seen)
+        target = _first(targets)
+        remedies: defaultdict[tuple[str, ...], list[SessionId]] = defaultdict(list)
+        for one, made in seen:
+            if all(step.startswith("`") or _TOOL_NAME.fullmatch(step) for step in made.remedy):
+                remedies[made.remedy].append(one.session)
+        remedies.pop((), None)
         proven = [remedy for remedy, sessions in remedies.items() if len(set(sessions)) > 1]
         yield PlaybookMistake(
             tool=tool,
             error=error,
-            target=target if is_typical else "",
-            sessions=len(one.sessions),
-            times=one.times,
+            target=target if targets[target] > len(seen) / 2 else "",
+            sessions=len(_sessions(seen)),
+            times=len(seen),
             mended=sum(map(len, remedies.values())),
             remedy=min(proven, key=lambda steps: (-len(remedies[steps]), steps), default=()),
-            last_at=one.last_at,
+            last_at=_last_at(seen),
         )
 
 
+def most_frequent(counts: Counter[str]) -> list[str]:
+    """The most frequent first, equal ones by name."""
+    return sorted(counts, key=lambda one: (-counts[one], one))
+
+
 def _first(counts: Counter[str]) -> str:
-    """The most frequent, of equal ones the first by name."""
-    return min(counts, key=lambda one: (-counts[one], one), default="")
-
-
-def _later(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one if other is None else max(one, other)
+    return next(iter(most_frequent(counts)), "")

@@ -2,24 +2,20 @@
 What is forgotten is not learned again until that is undone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from journeyman.records import Message, SessionId
+from journeyman.records import SessionId
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.kept_out import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.store.forgotten import TextMatch
 from journeyman.store.store import Store
-from journeyman.store.text_match import TextMatch
-from journeyman.templates.mining.own_openings import after_opening
 from journeyman.templates.mining.requests import requests
-
-_NAMED = 3
+from journeyman.templates.shown.wording import after_opening
 
 
 class Target(NamedTuple):
-    """From where something was learned. One of these is given: which of the three it is, or a
-    `name` that any of them may have.
-    """
+    """From where something was learned: one of three, or a `name` that any may have."""
 
     name: str = ""
     session: str = ""
@@ -35,38 +31,27 @@ class Removal:
         self._clock = clock
 
     def forget(self, target: Target, *, dry_run: bool = False) -> Forgotten:
-        """Remove all that was learned from there; with a `dry_run` only say what that is. Raises
-        WrongInput where the target means nothing, or more than one thing.
-        """
+        """Remove all that was learned from there, or only say what that is. Raises WrongInput."""
         which = {one: frozenset((EVERY_REQUEST,)) for one in self._sessions(target)}
         return self._store.forgotten.forget(which, at=self._clock(), dry_run=dry_run)
 
     def forget_matching(self, text: str, *, dry_run: bool = False) -> Forgotten:
-        """Remove every request and every pattern in which what was learned holds the text,
-        whatever the case, and take it out of templates.
-        """
+        """Remove every request and pattern that holds the text, also from templates."""
         if not text.strip():
             raise WrongInput("The text to be forgotten is empty. Give some of what was learned.")
         found = self._store.forgotten.matching(text)
-        which = {session: set(numbers) for session, numbers in found.requests.items()}
+        which = dict(found.requests)
         match = TextMatch(text)
         for session in found.seen:
             held = self._requests_holding(session, match)
             if not held and session in found.shown and session not in which:
                 held = {EVERY_REQUEST}  # nothing stands there as it was recorded
             if held:
-                which.setdefault(session, set()).update(held)
-        return self._store.forgotten.forget(
-            {session: frozenset(numbers) for session, numbers in which.items()},
-            at=self._clock(),
-            matching=text,
-            dry_run=dry_run,
-        )
+                which[session] = frozenset((*which.get(session, ()), *held))
+        return self._store.forgotten.forget(which, at=self._clock(), matching=text, dry_run=dry_run)
 
     def undo(self, target: Target) -> Sequence[SessionId]:
-        """Let sessions teach again that were forgotten, whole or in part; which those were. The
-        next run of learning learns from them. Raises WrongInput if none was forgotten.
-        """
+        """Let forgotten sessions teach again; which those were. Raises WrongInput if none was."""
         known = [one.session for one in self.list()]
         begun = target.session or target.name
         try:
@@ -76,7 +61,7 @@ class Removal:
         found = self._store.forgotten.undo([one for one in wanted if one in set(known)])
         if not found:
             raise WrongInput(
-                f"Nothing of {_said(target)} is forgotten. "
+                f"Nothing of {''.join(target)!r} is forgotten. "
                 "`journeyman forget --list` shows what is."
             )
         return found
@@ -86,80 +71,48 @@ class Removal:
         return self._store.forgotten.list()
 
     def _sessions(self, target: Target) -> Sequence[SessionId]:
+        """The sessions that a target means. Raises WrongInput."""
         if sum(map(bool, target)) != 1:
             raise WrongInput(
                 "Say what to forget: a session, a project or a source, one at a time, or a text "
                 "with --matching."
             )
-        found = self._meant(target)
-        if len(found) > 1:
-            options = "; ".join(
-                f"--{kind} {target.name} ({said})" for kind, (said, _) in found.items()
-            )
-            raise WrongInput(f"{target.name!r} may mean more than one thing. Say which: {options}.")
-        if not found:
-            raise self._unknown(target)
-        ((_, sessions),) = found.values()
-        return sessions
-
-    def _meant(self, target: Target) -> Mapping[str, tuple[str, Sequence[SessionId]]]:
-        """What a target can mean, by kind: in words, and the sessions."""
-        found: dict[str, tuple[str, Sequence[SessionId]]] = {}
-        sessions = self._store.sessions
-        if name := target.session or target.name:
+        name, sessions = "".join(target), self._store.sessions
+        found: dict[str, Sequence[SessionId]] = {}
+        if (target.name or target.project) and (some := sessions.list(project=name)):
+            found["project"] = [one.session.id for one in some]
+        if (target.name or target.source) and (some := sessions.list(source=name)):
+            found["source"] = [one.session.id for one in some]
+        if target.name or target.session:
             try:
-                session = sessions.get(name).session
+                found["session"] = [sessions.get(name).session.id]
             except UnknownSession:
                 if target.session:
                     raise
-            except AmbiguousSession as error:
-                if target.session or not self._is_other(target.name):
+            except AmbiguousSession:
+                if not found:
                     raise
-                found["session"] = (str(error).rstrip("."), [])
-            else:
-                found["session"] = (f"session {session.id}", [session.id])
-        for kind in ("project", "source"):
-            if name := getattr(target, kind) or target.name:
-                chosen = (
-                    sessions.list(project=name) if kind == "project" else sessions.list(source=name)
-                )
-                if chosen:
-                    count = f"{len(chosen):,} session{'s' * (len(chosen) > 1)}"
-                    found[kind] = (f"the {kind}, {count}", [one.session.id for one in chosen])
-        return found
-
-    def _is_other(self, name: str) -> bool:
-        sessions = self._store.sessions
-        return bool(sessions.list(project=name, limit=1) or sessions.list(source=name, limit=1))
-
-    def _unknown(self, target: Target) -> WrongInput:
-        sessions = self._store.sessions
-        name = target.name or target.project or target.source
-        known = {
-            "projects": sessions.nearest_projects(name)[:_NAMED] if not target.source else (),
-            "sources": [one.source for one in sessions.totals()] if not target.project else (),
-        }
-        told = " ".join(
-            f"Known {kind}: {', '.join(names)}." for kind, names in known.items() if names
-        )
-        advice = "`journeyman sessions list` shows what is stored."
-        return UnknownSession(f"No stored session belongs to {_said(target)}. {told or advice}")
+                found["session"] = ()
+        if len(found) > 1:
+            options = ", ".join(f"--{kind} {name}" for kind in found)
+            raise WrongInput(f"{name!r} may mean more than one thing. Say which: {options}.")
+        if not found:
+            known = {
+                "projects": () if target.source else sessions.nearest_projects(name),
+                "sources": () if target.project else [one.source for one in sessions.totals()],
+            }
+            told = [f"Known {kind}: {', '.join(names)}." for kind, names in known.items() if names]
+            advice = " ".join(told) or "`journeyman sessions list` shows what is stored."
+            raise UnknownSession(f"No stored session belongs to {name!r}. {advice}")
+        return next(iter(found.values()))
 
     def _requests_holding(self, session: str, match: TextMatch) -> set[int]:
         """The requests of a session in whose recorded messages a text stands."""
         messages = list(self._store.sessions.messages(session))
         live = messages[after_opening(messages) :]
-        return {
-            request.number
-            for message, request in zip(live, requests(live).under, strict=True)
-            if match.holds(*_texts(message), request.wanted, request.answer)
-        }
-
-
-def _texts(message: Message) -> Iterable[str]:
-    return (message.text, *(call.arguments for call in message.tool_calls))
-
-
-def _said(target: Target) -> str:
-    kind = next((kind for kind in ("session", "project", "source") if getattr(target, kind)), "")
-    return f"{kind} {getattr(target, kind)!r}" if kind else repr(target.name)
+        found = set()
+        for message, request in zip(live, requests(live).under, strict=True):
+            asked = (call.arguments for call in message.tool_calls)
+            if match.holds(message.text, *asked, request.wanted, request.answer):
+                found.add(request.number)
+        return found

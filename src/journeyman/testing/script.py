@@ -1,11 +1,11 @@
-"""What a scripted agent does, and what came of it.
-
-A script is data: the user's words, the agent's thoughts and the calls it makes. Playing it
-(`play.py`) executes the calls and gives a `Played` session; the recorders turn that into log
-files. Tools have neutral names here (shell, read, write, edit, search, python, delegate); each
-recorder knows its own.
+"""Scripted sessions: what an agent does, and what came of it. A script is data; `play` executes its
+calls. Tools have neutral names (shell, read, write, edit, search, subagent).
 """
 
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -14,24 +14,14 @@ Fate = Literal["run", "refused", "cancelled", "lost"]
 """`run`: the call is executed. The others never reach the tool: the user refuses, a sibling call
 failed first, or the session ends before there is a result."""
 
-ResultKind = Literal[
-    "ok",
-    "nonzero_exit",
-    "missing_file",
-    "unread_file",
-    "no_match",
-    "many_matches",
-    "tool_error",
-    "unknown_tool",
-    "bad_arguments",
-    "refused",
-    "cancelled",
-]
+Failed = Literal["nonzero_exit", "missing_file", "unread_file", "no_match", "many_matches"]
+Wrong = Literal["unknown_tool", "bad_arguments"]
+ResultKind = Literal["ok", "refused", "cancelled"] | Failed | Wrong
 
 
 class Ask(Struct, frozen=True, kw_only=True):
     """One call as the agent wants it. `said` is what the user says when refusing. `inner` is what
-    a subagent does for a `delegate` call. `malformed` is the text of arguments that are no JSON.
+    a subagent does.
     """
 
     tool: str
@@ -39,7 +29,6 @@ class Ask(Struct, frozen=True, kw_only=True):
     fate: Fate = "run"
     said: str = ""
     inner: tuple["Act", ...] = ()
-    malformed: str = ""
 
 
 class Act(Struct, frozen=True, kw_only=True):
@@ -51,9 +40,10 @@ class Act(Struct, frozen=True, kw_only=True):
 
 
 class UserSays(Struct, frozen=True, kw_only=True):
-    """A message of the user."""
+    """A message of the user; the bug that it reports is put into the project first."""
 
     text: str
+    bug: str = ""
 
 
 class Compress(Struct, frozen=True, kw_only=True):
@@ -66,14 +56,21 @@ Step = Act | UserSays | Compress
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """A whole session before it is played. `bugs` are put into the projects first."""
+    """A whole session before it is played."""
 
-    name: str
+    source: str
     project: str
     title: str
     steps: tuple[Step, ...]
-    bugs: tuple[str, ...] = ()
     reward: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.source} {self.title}"
+
+    @property
+    def bugs(self) -> list[str]:
+        return [step.bug for step in self.steps if isinstance(step, UserSays) and step.bug]
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -94,6 +91,11 @@ class Result(Struct, frozen=True, kw_only=True):
         """True when the call was carried out, or tried, and went wrong."""
         return self.kind not in ("ok", "refused", "cancelled")
 
+    @property
+    def output(self) -> str:
+        """Output and error output one after the other, as people see them on a terminal."""
+        return "\n".join(part.rstrip("\n") for part in (self.text, self.errors) if part.strip())
+
 
 class Reply(Struct, frozen=True, kw_only=True):
     """A call with its result; no result when it was lost."""
@@ -101,32 +103,33 @@ class Reply(Struct, frozen=True, kw_only=True):
     ask: Ask
     result: Result | None
     at: float
-    inner: tuple["Turn", ...] = ()
+    inner: tuple["Event", ...] = ()
 
 
-class Turn(Struct, frozen=True, kw_only=True):
-    """A message of the agent, played."""
+class Event(Struct, frozen=True, kw_only=True):
+    """A step, played; the replies are those to the calls of an `Act`."""
 
     at: float
-    act: Act
+    step: Step
     replies: tuple[Reply, ...] = ()
 
+    @property
+    def spoken_tokens(self) -> int:
+        """About how many tokens the agent produced."""
+        if not isinstance(self.step, Act):
+            return 0
+        arguments = "".join(str(reply.ask.arguments) for reply in self.replies)
+        return estimate_tokens(self.step.text, self.step.thought, arguments)
 
-class Heard(Struct, frozen=True, kw_only=True):
-    """A message of the user, played."""
-
-    at: float
-    text: str
-
-
-class Compressed(Struct, frozen=True, kw_only=True):
-    """A compression of the context, played."""
-
-    at: float
-    summary: str
-
-
-Event = Turn | Heard | Compressed
+    @property
+    def heard_tokens(self) -> int:
+        """About how many tokens the user's words, a summary or the results have."""
+        if isinstance(self.step, UserSays):
+            return estimate_tokens(self.step.text)
+        if isinstance(self.step, Compress):
+            return estimate_tokens(self.step.summary)
+        results = [reply.result for reply in self.replies if reply.result]
+        return estimate_tokens(*(f"{r.text}{r.errors}{r.after}" for r in results))
 
 
 class Played(Struct, frozen=True, kw_only=True):
@@ -135,19 +138,85 @@ class Played(Struct, frozen=True, kw_only=True):
     script: Script
     events: tuple[Event, ...]
 
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        return tuple(event for event in self.events if isinstance(event, Turn))
 
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        return tuple(reply for turn in self.turns for reply in turn.replies)
+def play(script: Script, perform: Callable[[Ask], Result], *, started_at: float) -> Played:
+    """Execute a script from its first word to its last. The same session always takes the same
+    time.
+    """
+    clock = _times(script.name, started_at)
+    return Played(script=script, events=_play_steps(script.steps, perform, clock))
 
-    @property
-    def started_at(self) -> float:
-        return self.events[0].at
 
-    @property
-    def ended_at(self) -> float:
-        last = self.events[-1]
-        return max([last.at, *(r.at for r in last.replies)]) if isinstance(last, Turn) else last.at
+def _times(name: str, now: float) -> Iterator[float]:
+    for tick in count(1):
+        now = round(now + 0.5 + pick(f"{name} {tick}", 12_000) / 1000, 3)
+        yield now
+
+
+def _play_steps(
+    steps: Sequence[Step], perform: Callable[[Ask], Result], clock: Iterator[float]
+) -> tuple[Event, ...]:
+    def reply(ask: Ask) -> Reply:
+        inner = _play_steps(ask.inner, perform, clock)
+        result: Result | None = None
+        if ask.fate in ("refused", "cancelled"):
+            result = Result(kind=ask.fate)
+        elif ask.inner:
+            result = Result(kind="ok", text=ask.inner[-1].text)
+        elif ask.fate == "run":
+            result = perform(ask)
+        return Reply(ask=ask, result=result, at=next(clock), inner=inner)
+
+    return tuple(
+        Event(
+            at=next(clock),
+            step=step,
+            replies=tuple(map(reply, step.asks)) if isinstance(step, Act) else (),
+        )
+        for step in steps
+    )
+
+
+def estimate_tokens(*texts: str) -> int:
+    """About how many tokens a text has."""
+    return 1 + sum(len(text) for text in texts) // 4
+
+
+def pick(key: str, limit: int) -> int:
+    """A number from 0 up to, but without, the limit: random to look at, fixed by the key."""
+    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % limit
+
+
+class Ids:
+    """Ids for one session, made from its name.
+
+    All of them contain the same `stamp` of eight hexadecimal digits, so that a finished log can
+    be given fresh ids by replacing one piece of text.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._count = 0
+        self.stamp = self._hex(8)
+        rest = self._hex(23)
+        self.session = f"{self.stamp}-{rest[:4]}-4{rest[4:7]}-a{rest[7:10]}-{rest[11:]}"
+
+    def uuid(self) -> str:
+        h = self._hex(22)
+        return f"{h[:8]}-{h[8:12]}-4{h[12:15]}-b{h[15:18]}-{h[18:]}{self.stamp}"
+
+    def token(self, prefix: str, length: int) -> str:
+        """An id such as `toolu_01…`: a prefix, then `length` characters that end in the stamp."""
+        return f"{prefix}{self._hex(length - 8)}{self.stamp}"
+
+    def _hex(self, length: int) -> str:
+        self._count += 1
+        key = f"{self._name} {self._count}".encode()
+        return hashlib.blake2b(key, digest_size=32).hexdigest()[:length]
+
+
+def iso(at: float) -> str:
+    """A time as the recorders write it: 2026-10-05T09:12:33.120Z."""
+    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -20,11 +20,6 @@ class Request(Struct, frozen=True, kw_only=True):
     messages: list[JsonObject]
     tools: list[JsonObject]
 
-    @property
-    def bytes(self) -> bytes:
-        """The request as it would be sent."""
-        return msgspec.json.encode({"tools": self.tools, "messages": self.messages})
-
 
 Line = Reply | BaseException | Callable[[Sequence[JsonObject], Sequence[JsonObject]], Reply]
 """One answer: a reply, an error to raise, or what makes a reply from messages and tools."""
@@ -64,14 +59,12 @@ class ScriptedModel:
         del max_tokens
         if cancelled():
             raise Cancelled
-        place = len(self.requests)
+        lines = self._lines[len(self.requests) :] or self._lines[-1:] * self._repeats
         asked = Request(messages=deepcopy([*messages]), tools=deepcopy([*tools]))
         self.requests.append(asked)
-        if place >= len(self._lines):
-            if not (self._repeats and self._lines):
-                raise ModelUnavailable("The script of the model is at its end.")
-            place = len(self._lines) - 1
-        line = self._lines[place]
+        if not lines:
+            raise ModelUnavailable("The script of the model is at its end.")
+        line = lines[0]
         if isinstance(line, BaseException):
             raise line
         reply = line if isinstance(line, Reply) else line(messages, tools)
@@ -92,14 +85,10 @@ def calls(
     tokens: Tokens = Tokens(input_tokens=100, output_tokens=10),  # noqa: B008
 ) -> Reply:
     """A reply that asks for calls, given as names and arguments; their ids count from `first`."""
-    made = tuple(
-        one
-        if isinstance(one, ToolCall)
-        else ToolCall(
-            id=f"call_{first + place}",
-            name=one[0],
-            arguments=msgspec.json.encode(one[1]).decode(),
-        )
-        for place, one in enumerate(asked)
-    )
-    return Reply(text=text, tool_calls=made, finish_reason="tool_calls", tokens=tokens)
+    made = []
+    for number, one in enumerate(asked, first):
+        if not isinstance(one, ToolCall):
+            name, arguments = one[0], msgspec.json.encode(one[1]).decode()
+            one = ToolCall(id=f"call_{number}", name=name, arguments=arguments)  # noqa: PLW2901
+        made.append(one)
+    return Reply(text=text, tool_calls=tuple(made), finish_reason="tool_calls", tokens=tokens)

@@ -14,9 +14,8 @@ from tests.tables import table
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.dispatch import Question
-from journeyman.agent.limits import Limits, Stop
-from journeyman.agent.steps import Begun, Called, Compressed, Replied, Step, Stopped
 from journeyman.agent.tools.tool import Invocation, Result, worked
+from journeyman.agent.turn import Begun, Called, Compressed, Limits, Replied, Step, Stop, Stopped
 from journeyman.gate.decision import Decision
 from journeyman.models.model import Cancelled, Reply
 from journeyman.outcomes.judge import judge
@@ -25,8 +24,8 @@ from journeyman.records.errors import ContextFull, ModelUnavailable, SessionTake
 from journeyman.records.pattern import PatternId
 from journeyman.records.pattern import Step as PatternStep
 from journeyman.store.store import Store
-from journeyman.templates.shown.call_ids import call_ids
 from journeyman.templates.shown.opening import Choice, Opening
+from journeyman.templates.shown.wording import call_ids
 from journeyman.testing import ScriptedModel, calls, says
 
 

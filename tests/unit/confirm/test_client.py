@@ -17,10 +17,9 @@ import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
 
-from journeyman.confirm.async_client import AsyncConfirmClient
-from journeyman.confirm.client import ConfirmClient
-from journeyman.confirm.received import Answer, Card
-from journeyman.confirm.server.apps import Ports
+from journeyman.confirm.client import AsyncConfirmClient, ConfirmClient
+from journeyman.confirm.operations import Answer
+from journeyman.confirm.schemas import Card
 from journeyman.records.confirmation import Constraint
 from journeyman.records.errors import (
     BadSetting,
@@ -316,14 +315,6 @@ class TestPeople:
         verified = ann.verify_audit()
         assert (verified.ok, verified.entries) == (True, len(server.audit()))
 
-    def test_both_clients_offer_the_same(self) -> None:
-        names = [
-            {name for name in vars(kind) if not name.startswith("_")}
-            for kind in (ConfirmClient, AsyncConfirmClient)
-        ]
-        assert names[0] == names[1]
-        assert ConfirmClient.approve.__doc__ == AsyncConfirmClient.approve.__doc__ != ""
-
     @table("url", ["", "127.0.0.1:6000", "ftp://there"])
     def test_an_address_that_is_none(self, url: str) -> None:
         with pytest.raises(BadSetting, match=r"confirm\.url"):
@@ -346,6 +337,8 @@ CARD: dict[str, Any] = {
     "id": "ab12",
     "short_id": "ab12",
     "status": "pending",
+    "tier": "ask",
+    "rule": "no rule knows this action",
     "action": "pay_bill",
     "description": "Pay",
     "details": DETAILS,
@@ -355,6 +348,7 @@ CARD: dict[str, Any] = {
     "requester": "builder",
     "session_key": "",
     "nonce": "n",
+    "submitted_digest": "sha256:0",
     "digest": "sha256:0",
     "created_at": "2026-11-16T08:00:00Z",
     "expires_at": "2026-11-16T08:05:00Z",
@@ -517,13 +511,12 @@ def test_story_12_a_restart_in_mid_wait(tmp_path_factory: pytest.TempPathFactory
             confirm_server(home) as server,
             ConfirmClient(server.url, server.approver("ann")) as ann,
         ):
-            ports, key = server.serving.ports, server.approver("ann")
+            options, key = server.serving.options, server.approver("ann")
             answer = pool.submit(ask, server.url, server.agent(), "pay_bill", "Later", DETAILS)
             card = pending(ann, "Later")
         assert not answer.done()
-        again = Ports(agents=ports.agents, page=ports.page)
         with (
-            confirm_server(home, ports=again) as server,
+            confirm_server(home, port=options.port, page_port=options.page_port) as server,
             ConfirmClient(server.url, key) as ann,
         ):
             assert ann.get(card.id).expires_at == card.expires_at, "the deadline has moved"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.confirm_core import confirm_core
@@ -10,8 +11,8 @@ from tests.databases import database
 from tests.tables import table
 
 from journeyman.confirm import credentials
-from journeyman.confirm.answers import LoggedIn
 from journeyman.confirm.credentials import SESSION_S, VIEWING_S
+from journeyman.confirm.schemas import LoggedIn
 from journeyman.records.confirmation import Refusal
 from journeyman.records.errors import WrongInput
 from journeyman.store.confirmations import Confirmations
@@ -25,8 +26,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
     home = tmp_path_factory.mktemp("home")
     with Store(database(home)) as store:
         with store.confirmations.writing(NOW) as ledger:
-            credentials.add_approver(ledger, "ann", "test")
-            credentials.add_agent(ledger, "builder", "test")
+            credentials.add_approver(ledger, "ann", by="test")
+            credentials.add_agent(ledger, "builder", by="test")
         yield store.confirmations
 
 
@@ -36,25 +37,25 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
 )
 def test_a_name_cannot_pass_for_something_else(known: Confirmations, name: str) -> None:
     with known.writing(NOW) as ledger, pytest.raises(WrongInput, match="cannot be a name"):
-        credentials.add_agent(ledger, name, "test")
+        credentials.add_agent(ledger, name, by="test")
 
 
 def test_no_two_have_one_name_and_an_owner_is_a_person(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
         for taken in ("ann", "builder"):
             with pytest.raises(WrongInput, match="already"):
-                credentials.add_agent(ledger, taken, "test")
+                credentials.add_agent(ledger, taken, by="test")
             with pytest.raises(WrongInput, match="already"):
-                credentials.add_approver(ledger, taken, "test")
+                credentials.add_approver(ledger, taken, by="test")
         for nobody in ("nobody", "builder"):
             with pytest.raises(WrongInput, match="no approver"):
-                credentials.add_agent(ledger, "new", "test", owner=nobody)
+                credentials.add_agent(ledger, "new", by="test", owner=nobody)
 
 
 def test_secrets_are_long_marked_and_never_the_same(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
-        made = [credentials.add_agent(ledger, f"agent{n}", "test")[1] for n in range(3)]
-        key = credentials.add_approver(ledger, "bob", "test")[1]
+        made = [credentials.add_agent(ledger, f"agent{n}", by="test")[1] for n in range(3)]
+        key = credentials.add_approver(ledger, "bob", by="test")[1]
     assert len({*made, key}) == 4
     assert all(secret.startswith("jma_") and len(secret) >= 47 for secret in made)
     assert key.startswith("jmk_")
@@ -62,15 +63,23 @@ def test_secrets_are_long_marked_and_never_the_same(known: Confirmations) -> Non
 
 def test_a_revoked_name_is_free_again_with_another_secret(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
-        _, first = credentials.add_agent(ledger, "phoenix", "test")
+        _, first = credentials.add_agent(ledger, "phoenix", by="test")
         gone = credentials.revoke(ledger, "agent", "phoenix", "approver:ann")
-        _, second = credentials.add_agent(ledger, "phoenix", "test")
+        _, second = credentials.add_agent(ledger, "phoenix", by="test")
         with pytest.raises(WrongInput, match="no agent"):
             credentials.revoke(ledger, "agent", "nobody", "test")
     assert gone.revoked_at == NOW
     assert known.find_credential(credentials.secret_digest(first)) is None
     assert known.find_credential(credentials.secret_digest(second)) is not None
     assert known.audit(limit=2, kind="credential_revoked")[0].actor == "approver:ann"
+
+
+def test_the_address_for_a_program_for_codes_names_the_approver(known: Confirmations) -> None:
+    with known.writing(NOW) as ledger:
+        secret, url = credentials.set_totp(ledger, "ann")
+    address = urlsplit(url)
+    assert (address.scheme, address.netloc, address.path) == ("otpauth", "totp", "/Journeyman:ann")
+    assert parse_qs(address.query)["secret"] == [secret]
 
 
 def test_sessions_begin_with_a_key_and_end_by_themselves(tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from typing import Any
 
 import pyotp
 import pytest
-from tests.confirm_core import refused_as
+from tests.confirm_core import refused_as, viewing_of
 from tests.databases import database
 from tests.tables import table
 
 from journeyman.confirm import credentials
-from journeyman.confirm.answers import Accepted, Ballot
-from journeyman.confirm.deciding import decide
+from journeyman.confirm.decisions import decide
 from journeyman.confirm.policy import Policy, Rule
-from journeyman.confirm.submitting import prepare, submit
+from journeyman.confirm.requests import prepare, submit
+from journeyman.confirm.schemas import Accepted, Ballot
 from journeyman.records.confirmation import Confirmation, Credential, Refusal, Submission
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.store import Store
@@ -28,14 +28,15 @@ class Desk:
     def __init__(self, known: Confirmations) -> None:
         self.known = known
         with known.writing(NOW) as ledger:
-            self.ann = credentials.add_approver(ledger, "ann", "test")[0]
-            credentials.add_agent(ledger, "builder", "test")
+            self.ann = credentials.add_approver(ledger, "ann", by="test")[0]
+            credentials.add_agent(ledger, "builder", by="test")
 
     def card(self, action: str, policy: Policy = POLICY, **more: Any) -> Confirmation:
         given = {"action": action, "description": "d", "requester": "builder", **more}
-        prepared = prepare(Submission(**given), policy, {})
+        asked = Submission(**given)
+        prepared = prepare(asked, policy)
         with self.known.writing(NOW) as ledger:
-            answer = submit(ledger, policy, prepared)
+            answer = submit(ledger, policy, asked, prepared)
         assert isinstance(answer, Accepted), answer
         return answer.confirmation
 
@@ -83,7 +84,7 @@ def test_a_no_needs_no_digest_but_a_wrong_one_is_told(desk: Desk) -> None:
 def test_a_code_is_not_used_up_by_a_word_that_is_refused_for_another_reason(desk: Desk) -> None:
     policy = Policy(second_factor=True, rate_limit=9)
     with desk.known.writing(NOW) as ledger:
-        device = pyotp.TOTP(credentials.set_totp(ledger, "ann", "test")[1])
+        device = pyotp.TOTP(credentials.set_totp(ledger, "ann", "test")[0])
     code = device.at(NOW + 1)
     card = desk.card("delete_data", policy)
     wrong = desk.decide(card, policy=policy, code=code, channel="page", typed="no")
@@ -98,7 +99,7 @@ def test_a_code_is_not_used_up_by_a_word_that_is_refused_for_another_reason(desk
 def test_a_link_that_shows_one_card_decides_on_none(desk: Desk, choice: str) -> None:
     card = desk.card("look_only", details={"choice": choice})
     with desk.known.writing(NOW) as ledger:
-        viewing = credentials.open_viewing(ledger, card.id).credential
+        viewing = viewing_of(ledger, card.id)
     assert refused_as(desk.decide(card, choice, by=viewing)) == "not_allowed"
     last = desk.known.audit(limit=1)[0]
     assert (last.kind, last.about["code"], last.about["choice"]) == (

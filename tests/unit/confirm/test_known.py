@@ -1,53 +1,75 @@
-"""Credentials that were looked up a moment ago."""
+"""Whose secret it is: looked up, known for a second, and forgotten when something changes."""
 
-from tests.confirm_core import Clock
+import asyncio
+from pathlib import Path
 
-from journeyman.confirm.known import Known
+import pytest
+from tests.confirm_core import Clock, confirm_core
+
+from journeyman.confirm import credentials
 from journeyman.records.confirmation import Credential
+from journeyman.store.confirmations import Confirmations
 
-ANN = Credential(id="1", kind="approver", name="ann", created_at=0.0)
 
+def test_a_credential_is_known_for_a_second_and_never_after_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    find = Confirmations.find_credential
 
-def test_a_moment_is_a_second() -> None:
-    clock, asked = Clock(), list[str]()
-
-    def find(digest: str) -> Credential | None:
+    def counted(known: Confirmations, digest: str) -> Credential | None:
         asked.append(digest)
-        return ANN if digest == "a" else None
+        return find(known, digest)
 
-    known = Known(find, clock)
-    assert known.recent("a") is None
-    assert known.look_up("a") is ANN
-    clock.forward(0.99)
-    assert known.recent("a") is ANN
-    clock.forward(0.01)
-    assert known.recent("a") is None
-    assert known.look_up("b") is None
-    assert known.recent("b") is None, "nobody is not remembered"
-    known.look_up("a")
-    clock.forward(-5.0)
-    assert known.recent("a") is None, "a clock that was set back"
-    known.look_up("a")
-    known.forget()
-    assert known.recent("a") is None
-    assert asked == ["a", "b", "a", "a"]
+    async def run() -> None:
+        clock = Clock()
+        async with confirm_core(tmp_path, clock=clock) as core:
+            ann, key = core.approver("ann"), core.secrets["ann"]
+            await core.service.check_writes()  # what was written beside it is taken in
+            who = core.service.authenticate
+            for forward, looked_up in ((0.0, 1), (0.99, 1), (0.01, 2), (-5.0, 3)):
+                clock.forward(forward)
+                assert await who(key) == ann
+                assert len(asked) == looked_up
+            assert [await who("nobody's") for _ in range(2)] == [None, None]
+            assert len(asked) == 5, "nobody is not remembered"
+            session = await core.service.log_in("ann", key)
+            assert isinstance(session, credentials.LoggedIn)
+            secret = credentials.session_secret(session.secret, session.csrf)
+            clock.forward(credentials.SESSION_S - 0.5)
+            assert await who(secret) == session.credential
+            clock.forward(0.5)
+            assert await who(secret) is None
 
-
-def test_what_was_forgotten_while_it_was_looked_up_is_not_remembered() -> None:
-    def find(_digest: str) -> Credential:
-        known.forget()  # revoked in this very moment
-        return ANN
-
-    known = Known(find, Clock())
-    assert known.look_up("a") is ANN
-    assert known.recent("a") is None
+    monkeypatch.setattr(Confirmations, "find_credential", counted)
+    asyncio.run(run())
 
 
-def test_one_whose_time_is_over_is_nobody() -> None:
-    clock = Clock(100.0)
-    session = Credential(id="2", kind="session", name="ann", created_at=0.0, expires_at=100.5)
-    known = Known(lambda _digest: session, clock)
-    assert known.look_up("s") is session
-    clock.forward(0.5)
-    assert known.recent("s") is None
-    assert known.look_up("s") is None
+def test_one_that_is_revoked_while_it_is_looked_up_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = Confirmations.find_credential
+
+    async def run() -> None:
+        async with confirm_core(tmp_path) as core:
+            ann, key = core.approver("ann"), core.secrets["ann"]
+            session = await core.service.log_in("ann", key)
+            assert isinstance(session, credentials.LoggedIn)
+
+            def revoked(known: Confirmations, digest: str) -> Credential | None:
+                found = find(known, digest)
+                asyncio.run_coroutine_threadsafe(
+                    core.service.log_out(session.credential), loop
+                ).result(10)
+                return found
+
+            loop = asyncio.get_running_loop()
+            core.clock.forward(2)
+            with monkeypatch.context() as patched:
+                patched.setattr(Confirmations, "find_credential", revoked)
+                secret = credentials.session_secret(session.secret, session.csrf)
+                assert await core.service.authenticate(secret) == session.credential
+            assert await core.service.authenticate(secret) is None
+            assert await core.service.authenticate(key) == ann
+
+    asyncio.run(run())

@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from tests.confirm_core import Core, confirm_core, refused_as
+from tests.confirm_core import Core, confirm_core, refused_as, viewing_of
 
-from journeyman.confirm import credentials
-from journeyman.confirm.answers import Granted
 from journeyman.confirm.policy import Policy, Rule
+from journeyman.confirm.schemas import Granted
 from journeyman.records.confirmation import Confirmation, Refusal
 
 
@@ -42,11 +41,11 @@ def test_who_only_looks_takes_nothing_back(tmp_path: Path) -> None:
         async with confirm_core(tmp_path) as core:
             card = await core.ask()
             with core.store.confirmations.writing(core.clock()) as ledger:
-                viewing = credentials.open_viewing(ledger, card.id).credential
+                viewing = viewing_of(ledger, card.id)
             other = core.agent("other")
             for by in (viewing, other):
                 assert refused_as(await core.service.cancel(card.id, by)) == "unknown"
-            done = await core.service.cancel(card.short_id, core.approver("ann"), "no")
+            done = await core.service.cancel(card.id, core.approver("ann"), "no")
             assert isinstance(done, Confirmation)
             assert (done.status, done.settled_by) == ("cancelled", "approver:ann")
 

@@ -1,11 +1,10 @@
 """Codes that change every thirty seconds, each of which counts once."""
 
 import base64
-from urllib.parse import parse_qs, urlsplit
 
 from tests.tables import table
 
-from journeyman.confirm.second_factor import STEP_S, check_code, new_secret, totp_url
+from journeyman.confirm.credentials import STEP_S, check_code
 
 SECRET = base64.b32encode(b"12345678901234567890").decode()
 KNOWN = [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")]
@@ -37,16 +36,3 @@ def test_a_code_counts_once() -> None:
 @table("code", ["", "81804", "0081804", "08180x", "٠٨١٨٠٤", "-81804", "081805"], ids=ascii)
 def test_another_code_is_wrong(code: str) -> None:
     assert check_code(SECRET, code, KNOWN[1][0], -1) is None
-
-
-def test_the_address_for_a_program_names_the_approver() -> None:
-    address = urlsplit(totp_url(SECRET, "Ann & Bob"))
-    assert (address.scheme, address.netloc) == ("otpauth", "totp")
-    assert address.path == "/Journeyman:Ann%20%26%20Bob"
-    assert parse_qs(address.query)["secret"] == [SECRET]
-
-
-def test_a_new_secret_is_long_and_another_each_time() -> None:
-    one = new_secret()
-    assert len(base64.b32decode(one)) >= 20
-    assert one != new_secret()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
-from tests.unit.confirm.notices.outside import card
 
-from journeyman.confirm.signing import Signing, read_key
+from journeyman.confirm.credentials import Signing, read_key
 from journeyman.records.errors import OutsideProblem
 
 
@@ -35,7 +34,6 @@ def test_what_another_key_signed_is_nothing() -> None:
     assert found is not None
     assert (found.confirmation, found.approver) == ("c1", "")
     assert theirs.read_link(link) is None
-    assert ours.grant(card(redeemed_at=1.5)) != theirs.grant(card(redeemed_at=1.5))
     assert ours.button_key() != theirs.button_key()
 
 

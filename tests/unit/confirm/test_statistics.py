@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.confirm.notices.outside import card
 
-from journeyman.confirm.statistics import stats_of
+from journeyman.confirm.service import stats_of
 
 
 def decided(status: str, seconds: float, **more: Any) -> Any:

@@ -8,10 +8,11 @@ import pytest
 from tests.confirm_core import refused_as
 from tests.databases import database
 
-from journeyman.confirm.answers import Accepted
 from journeyman.confirm.policy import Policy, Rule
-from journeyman.confirm.submitting import prepare, submit
+from journeyman.confirm.requests import prepare, submit
+from journeyman.confirm.schemas import Accepted
 from journeyman.records.confirmation import Refusal, Submission
+from journeyman.records.errors import WrongInput
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.store import Store
 
@@ -35,9 +36,10 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
 
 def ask(known: Confirmations, requester: str, now: float = NOW, **more: Any) -> Accepted | Refusal:
     given = {"action": "send_mail", "description": "d", "requester": requester, **more}
-    prepared = prepare(Submission(**given), POLICY, {})
+    asked = Submission(**given)
+    prepared = prepare(asked, POLICY)
     with known.writing(now) as ledger:
-        return submit(ledger, POLICY, prepared)
+        return submit(ledger, POLICY, asked, prepared)
 
 
 def taken(known: Confirmations, requester: str, now: float = NOW, **more: Any) -> Accepted:
@@ -71,7 +73,8 @@ def test_a_card_whose_time_is_over_is_shared_with_nobody(known: Confirmations) -
 def test_what_is_forbidden_or_does_not_fit_uses_up_no_limit(known: Confirmations) -> None:
     for _ in range(5):
         assert refused_as(ask(known, "d", action="never")) == "forbidden_action"
-        assert refused_as(ask(known, "d", action="typed")) == "bad_request"
+        with pytest.raises(WrongInput, match="required property"):
+            ask(known, "d", action="typed")
     assert taken(known, "d", action="typed", details={"n": 1}).limit.remaining == 1
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.confirm_core import EVERYTHING, LOOK_S, Core, confirm_core
 
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.submitting import prepare, submit
+from journeyman.confirm.requests import prepare, submit
 from journeyman.records.confirmation import Submission
 from journeyman.records.errors import BadSetting
 
@@ -31,7 +31,7 @@ def test_a_card_of_another_process_is_heard_of_and_ends_on_time(tmp_path: Path) 
             await asyncio.sleep(0)
             asked = Submission(action="a", description="d", requester="other", timeout_s=30)
             with core.store.confirmations.writing(core.clock()) as ledger:
-                submit(ledger, EVERYTHING, prepare(asked, EVERYTHING, {}))
+                submit(ledger, EVERYTHING, asked, prepare(asked, EVERYTHING))
             card = await asyncio.wait_for(heard, 20)
             assert card.action == "a"
             core.clock.forward(30)

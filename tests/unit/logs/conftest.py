@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import Reader
+from journeyman.logs.registry import Reader
 from journeyman.records import (
     Call,
     Fragment,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.records import Fragment, Lineage, LogState, Mark, Recorded, join_calls
 
 READER = ClaudeCodeReader()

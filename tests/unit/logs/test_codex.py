@@ -4,8 +4,8 @@ from tests.tables import table
 
 from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
 from journeyman.logs.codex_output import peeled
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.records import Lineage, Recorded
 
 READER = CodexReader()

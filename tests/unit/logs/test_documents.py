@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests.tables import table
 
-from journeyman.logs.documents import fields, items
+from journeyman.logs.fragments import document_fields as fields
+from journeyman.logs.fragments import document_items as items
 from journeyman.logs.logfile import LogFile
 from journeyman.records import Skip
 

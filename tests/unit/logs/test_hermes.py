@@ -5,8 +5,8 @@ import pytest
 from tests.tables import table
 
 from journeyman.logs.hermes import HermesExportReader, HermesReader
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.records import Lineage, Recorded, ToolCall
 from journeyman.records.errors import LogUnreadable, NotALog
 

@@ -2,10 +2,9 @@ import json
 
 from tests.tables import table
 
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
-from journeyman.logs.openai_chat import OpenAIChatReader
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.logs.values import path_id
 from journeyman.records import Recorded
 
@@ -58,7 +57,6 @@ class TestTextProtocol:
             ),
         )
         assert READER.recognises(LogFile(path))
-        assert not OpenAIChatReader().recognises(LogFile(path))
         reading = read(READER, path)
         ls, cat, submit = reading.calls()
         assert (ls.tool, json.loads(ls.arguments)) == ("bash", {"command": "ls -la"})

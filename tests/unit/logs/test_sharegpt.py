@@ -2,9 +2,8 @@ import json
 
 from tests.tables import table
 
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.logs.sharegpt import ShareGPTReader
 
 READER = ShareGPTReader()
@@ -52,7 +51,6 @@ CALLS = (
 def test_a_trajectory(write, lines, read, name):
     path = write(name, lines(trajectory(*CALLS)))
     assert READER.recognises(LogFile(path))
-    assert not OpenAIChatReader().recognises(LogFile(path))
     reading = read(READER, path)
     assert reading.skips == []
     session = reading.session

@@ -2,9 +2,8 @@ import json
 
 from tests.tables import table
 
+from journeyman.logs.lines import FRAGMENT_MESSAGES
 from journeyman.logs.logfile import LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
-from journeyman.logs.reader import FRAGMENT_MESSAGES
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
 from journeyman.logs.values import path_id
 from journeyman.records import Recorded
@@ -138,7 +137,6 @@ class TestTau2:
         path = write("a.json", results(simulation()))
         assert TAU2.recognises(LogFile(path))
         assert not TAU.recognises(LogFile(path))
-        assert not OpenAIChatReader().recognises(LogFile(path))
         reading = read(TAU2, path)
         session = reading.session
         assert session.id == "7ad146cf-324c-46e5-93c9-8fb281c7ab01"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.models.chat_text import chat_text, content_text, prompt_text
+from journeyman.models.chat_text import chat_text, content_text, own_words, prompt_text, tool_lines
 
 TOOLS = [
     {
@@ -211,3 +211,25 @@ def test_there_are_as_many_turns_as_messages(conversation: list[dict[str, Any]])
     assert len(re.findall("<tool_call", text)) == len(re.findall("</tool_call", text)) == asked
     answered = sum(message["role"] == "tool" for message in conversation)
     assert len(re.findall("<tool_resp", text)) == len(re.findall("</tool_resp", text)) == answered
+
+
+def test_sentences_of_several_tools_say_nothing_about_one() -> None:
+    said = "This tool is a part of the shop. It needs no key. Orders a thing."
+    other = "This tool is a part of the shop.\nCancels an order."
+    assert own_words([said, other]) == ["It needs no key. Orders a thing.", "Cancels an order."]
+    assert own_words([said]) == [said]
+    assert own_words(["Same.", "Same."]) == ["", ""]
+    assert own_words([]) == []
+
+
+def test_a_line_has_the_first_sentence_that_is_the_tools_own() -> None:
+    tools = [
+        {"name": "order", "description": "Part of the shop. Orders a thing. Takes long."},
+        {"name": "cancel", "description": "Part of the shop. Cancels an order."},
+        {"name": "stop"},
+    ]
+    assert tool_lines(tools) == [
+        "order(): Orders a thing.",
+        "cancel(): Cancels an order.",
+        "stop()",
+    ]

@@ -18,10 +18,14 @@ import jsonschema
 import pytest
 from tests.tables import table
 
-from journeyman.models.embedded import EmbeddedModel
-from journeyman.models.engine import engine_library, find_weights, shared_engine
+from journeyman.models.embedded import (
+    EmbeddedModel,
+    engine_library,
+    find_weights,
+    shared_engine,
+)
 from journeyman.models.model import Cancelled, Model
-from journeyman.models.reply_grammar import reply_grammar
+from journeyman.models.reply_format import reply_grammar
 from journeyman.records import ToolCall
 from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
 

@@ -7,8 +7,7 @@ import pytest
 from tests.model_server import Answer, ModelServer, fails, sends, waits
 from tests.tables import table
 
-from journeyman.models.known_windows import WINDOWS, Window, find_known_window
-from journeyman.models.windows import LISTED, PROPS, TRAINED, Place, find_context_tokens
+from journeyman.models.windows import find_context_tokens
 
 NOWHERE = "http://127.0.0.1:9/v1"  # the port of a service that nobody runs
 
@@ -19,24 +18,29 @@ def found(pages: dict[str, object], name: str = "small", **chosen: Any) -> int |
         return find_context_tokens(name, server.base_url, "", **chosen)
 
 
-def value_at(place: Place) -> object:
-    value: Any = place.example
-    for step in place.path:
-        value = value[step]
-    return value
-
-
-@table("place", LISTED + TRAINED, ids=lambda place: place.id)
-def test_each_place_in_a_list(place: Place) -> None:
+@table(
+    ("said", "tokens"),
+    [
+        ({"max_model_len": 32768}, 32768),
+        ({"context_length": 262144, "top_provider": {"context_length": 131072}}, 131072),
+        ({"context_length": 65536}, 65536),
+        ({"context_window": 131072}, 131072),
+        ({"loaded_context_length": 4096, "max_context_length": 131072}, 4096),
+        ({"max_context_length": 32768}, 32768),
+        ({"max_input_tokens": 200000}, 200000),
+        ({"meta": {"n_ctx": 8192}}, 8192),
+        ({"meta": {"n_ctx_train": 8192}}, 8192),
+    ],
+)
+def test_each_place_in_a_list(said: dict[str, object], tokens: int) -> None:
     other = {"id": "other", "max_model_len": 1}
-    listed = {"data": [other, {"id": "small", **place.example}]}
-    assert found({"/v1/models": listed}) == value_at(place)
+    assert found({"/v1/models": {"data": [other, {"id": "small", **said}]}}) == tokens
 
 
-@table("place", PROPS, ids=lambda place: place.id)
-def test_each_place_in_the_properties(place: Place) -> None:
+def test_the_properties_of_llama_cpp() -> None:
     pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx_train": 9}}]}}
-    assert found({**pages, "/props": place.example}) == value_at(place)
+    properties = {"default_generation_settings": {"n_ctx": 4096}}
+    assert found({**pages, "/props": properties}) == 4096
 
 
 @table(
@@ -133,20 +137,9 @@ def test_an_address_that_is_none(url: str) -> None:
         ("gpt-4o", 128_000),
         ("openai/gpt-4o", 128_000),
         ("claude-sonnet-4-5", 200_000),
-        ("llama3.1:8b", 131_072),
         ("a-model-of-tomorrow", None),
         ("", None),
     ],
 )
-def test_tables_answer_where_no_server_does(name: str, tokens: int | None) -> None:
+def test_the_price_data_answers_where_no_server_does(name: str, tokens: int | None) -> None:
     assert find_context_tokens(name, NOWHERE, timeout_s=1) == tokens
-
-
-@table("row", WINDOWS, ids=lambda row: row.id)
-def test_each_row_is_found_by_its_example(row: Window) -> None:
-    assert find_known_window(row.example) == row.tokens
-
-
-@table("name", ["gpt-4o", "llama", "my-llama-3", "qwen"])
-def test_a_family_that_is_not_in_the_table(name: str) -> None:
-    assert find_known_window(name) is None

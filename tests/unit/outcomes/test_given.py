@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.tables import table
 
-from journeyman.outcomes.given import UNREADABLE, given_call, verdict_on_line
+from journeyman.outcomes.judge import UNREADABLE, given_call, verdict_on_line
 from journeyman.records.errors import NotACall
 
 

@@ -7,20 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.outcomes import (
-    commands,
-    exits,
-    failures,
-    kinds,
-    programs,
-    statuses,
-    structure,
-    words,
-    wrapping,
-)
+from journeyman.outcomes import commands, words, wrapping
 from journeyman.outcomes.judge import judge
-from journeyman.outcomes.rule import Rule, at_the_start, on_any_line
-from journeyman.outcomes.structure import FieldRule
+from journeyman.outcomes.rules import RULES, Rule, finder
 from journeyman.records import Call, Recorded
 
 
@@ -29,15 +18,14 @@ def call(result: str | None, tool: str = "some_tool", command: str = "") -> Call
     return Call(id="c1", tool=tool, arguments=arguments, result=result)
 
 
-def by_id(row: Rule | FieldRule) -> str:
+ON_FIELDS = ("held_back", "reported", "success", "data")
+
+
+def by_id(row: Rule) -> str:
     return row.id
 
 
-@table(
-    "row",
-    [*words.AT_THE_HEAD, *words.AT_THE_END, *failures.MESSAGES, failures.NONE_FOUND],
-    ids=by_id,
-)
+@table("row", [*RULES["head"], *RULES["end"], *RULES["message"]], ids=by_id)
 def test_the_words_of_a_harness(row):
     verdict = judge(call(row.example))
     assert (verdict.rule, verdict.status) == (row.id, row.status)
@@ -45,40 +33,36 @@ def test_the_words_of_a_harness(row):
     assert verdict.evidence
 
 
-@table("row", [*programs.SHELL, *programs.SUMMARIES], ids=by_id)
+@table("row", [*RULES["shell"], *RULES["summary"]], ids=by_id)
 def test_the_complaints_of_programs(row):
     verdict = judge(call(f"working…\n{row.example}", tool="bash", command="./run all"))
     assert (verdict.rule, verdict.status) == (row.id, "failed")
     assert row.kind in ("", verdict.kind)
 
 
-@table(
-    "row",
-    [*structure.KEPT_FROM_RUNNING, *structure.REPORTED, structure.SUCCESS, structure.DATA],
-    ids=by_id,
-)
+@table("row", [row for name in ON_FIELDS for row in RULES[name]], ids=by_id)
 def test_the_fields_of_an_object(row):
     verdict = judge(call(row.example))
     assert (verdict.rule, verdict.status) == (row.id, row.status)
     assert row.kind in ("", verdict.kind)
 
 
-@table("row", [*exits.AT_THE_HEAD, *exits.AT_THE_END], ids=lambda row: f"exit-{row.id}")
+@table("row", [*RULES["exit_at_head"], *RULES["exit_at_end"]], ids=by_id)
 def test_the_places_of_an_exit_code(row):
     verdict = judge(call(row.example, tool="bash", command="./run all"))
-    assert (verdict.rule, verdict.status) == (f"exits.{row.id}", "failed")
+    assert (verdict.rule, verdict.status) == (row.id, "failed")
     assert judge(call(re.sub(r"(?<=[ >=])2(?=\b)", "0", row.example), "bash")).status == "ok"
 
 
-@table("row", exits.MEANINGS, ids=lambda row: f"code-{row.code}")
+@table("row", RULES["exit_meaning"], ids=lambda row: row.id)
 def test_the_meaning_of_an_exit_code(row):
-    judged = judge(Call(id="c1", tool="bash", result="", recorded=Recorded(exit_code=row.code)))
+    judged = judge(Call(id="c1", tool="bash", result="", recorded=Recorded(exit_code=row.codes[0])))
     assert (judged.status, judged.kind) == (row.status, row.kind)
 
 
 @table(
     ("word", "row"),
-    [(word, row) for row in statuses.STATUS_WORDS for word in row.words],
+    [(word, row) for row in RULES["status"] for word in row.phrases],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_words_of_a_recorded_status(word, row):
@@ -87,36 +71,36 @@ def test_the_words_of_a_recorded_status(word, row):
     assert row.kind in ("", judged.kind)
 
 
-@table("row", wrapping.WRAPPINGS, ids=lambda row: f"wrapping-{row.id}")
+@table("row", RULES["wrapping"], ids=by_id)
 def test_the_wrappings_of_a_result(row):
     assert wrapping.unwrapped(row.example).wrapping is row
     assert judge(call(row.example)).status == "failed"
 
 
-@table("row", wrapping.HEADINGS, ids=lambda row: f"heading-{row.id}")
+@table("row", RULES["heading"], ids=lambda row: f"heading-{row.id}")
 def test_the_headings_of_a_result(row):
     assert wrapping.without_heading(row.example) != row.example
     assert judge(call(row.example)).status == "failed"
 
 
-@table("row", kinds.KINDS, ids=lambda row: f"kind-{row.kind}")
+@table("row", RULES["kind"], ids=lambda row: f"kind-{row.kind}")
 def test_the_kinds_of_failure(row):
-    assert kinds.kind_of(row.example) == row.kind
+    assert words.kind_of(row.example) == row.kind
     assert all(phrase == phrase.lower() for phrase in row.phrases)
 
 
-@table("row", commands.ANSWERING, ids=lambda row: f"answers-{row.id}")
+@table("row", RULES["answering"], ids=lambda row: f"answers-{row.id}")
 def test_programs_that_answer_by_their_exit_code(row):
     assert commands.answers_no(json.dumps({"command": row.example}), row.codes[0], "") is row
     assert commands.answers_no(json.dumps({"command": row.example}), 2, "") is None
     assert commands.answers_no(json.dumps({"command": f"{row.example}; make"}), 1, "") is None
 
 
-ANYWHERE_AT_THE_START = [*words.AT_THE_HEAD, failures.NONE_FOUND, *programs.SHELL]
+AT_THE_START = [*RULES["head"], *RULES["shell"], RULES["message"][-1]]
 SEARCHES = [
-    (at_the_start(ANYWHERE_AT_THE_START), ANYWHERE_AT_THE_START),
-    (on_any_line(programs.SUMMARIES), programs.SUMMARIES),
-    (words.near_the_end, words.AT_THE_END),
+    (finder(AT_THE_START, at_start=True), AT_THE_START),
+    (finder(RULES["summary"], on_lines=True), RULES["summary"]),
+    (words.near_the_end, RULES["end"]),
 ]
 
 

@@ -4,9 +4,8 @@ together.
 
 from tests.tables import table
 
-from journeyman.redaction.key_names import place_of, place_of_value
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import looks_random, refers
+from journeyman.redaction.values import looks_random, place_of, place_of_value, refers
 
 RANDOM = "Zq8" + "x7Kp" * 5
 

@@ -18,7 +18,6 @@ from journeyman.reliability.charts import (
     rate_along_session,
     rate_by_length,
     reliability_by_tool,
-    svg,
 )
 from journeyman.reliability.profile import Profile, profile
 from journeyman.reliability.rates import wilson
@@ -175,7 +174,7 @@ class TestAlongTheSession:
         assert "need not be learning" in said
 
         # It goes from the beginning to the end.
-        shown = texts(svg(_known(rate_along_session(full()))))
+        shown = texts(picture(_known(rate_along_session(full())), ".svg").decode())
         percent = "\N{NO-BREAK SPACE}%"
         assert {"beginning", f"25{percent}", f"50{percent}", f"75{percent}", "end"} <= set(shown)
 
@@ -198,7 +197,7 @@ class TestByLength:
         chart = _known(rate_by_length(full()))
         short = rows(chart, "text")[0]
         assert (short["estimate"], short["words"]) == (None, "no calls that count")
-        drawn = svg(chart)
+        drawn = picture(chart, ".svg").decode()
         assert "no calls that count" in texts(drawn)
         assert len(re.findall('aria-roledescription="point"', drawn)) == 2
 
@@ -241,7 +240,7 @@ class TestPictures:
         drawn = picture(chart, ".png")
         assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
         size = struct.unpack(">II", drawn[16:24])
-        plain = ET.fromstring(svg(chart))
+        plain = ET.fromstring(picture(chart, ".svg").decode())
         assert size == (2 * int(plain.attrib["width"]), 2 * int(plain.attrib["height"]))
 
         # An svg that is well formed.
@@ -249,10 +248,10 @@ class TestPictures:
         assert {"Bash (1,529)", "4.7 %", "How often each tool fails"} <= set(shown)
 
         # A figure has its title beside it.
-        drawn = figure(_known(reliability_by_tool(full())))
-        assert drawn.title == "How often each tool fails"
-        assert "Dashed: all tools" in drawn.notes
-        assert drawn.title not in drawn.svg
+        title, notes, svg = figure(_known(reliability_by_tool(full())))
+        assert title == "How often each tool fails"
+        assert "Dashed: all tools" in notes
+        assert title not in svg
 
 
 class TestNames:
@@ -260,12 +259,16 @@ class TestNames:
         # Harmful characters do not reach the picture.
         name = "a<b>&\x00\x1b[31m\u202e\ud800\uffff\n\tz"
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5)])]))
-        assert "a<b>&��[31m��� z (5)" in texts(svg(_known(chart)))
+        assert "a<b>&��[31m��� z (5)" in texts(picture(_known(chart), ".svg").decode())
 
         # A long name keeps both ends.
         names = [f"mcp__some_server__{'x' * 60}_{end}" for end in ("one", "two")]
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5) for name in names])]))
-        shown = [text for text in texts(svg(_known(chart))) if text.startswith("mcp__")]
+        shown = [
+            text
+            for text in texts(picture(_known(chart), ".svg").decode())
+            if text.startswith("mcp__")
+        ]
         assert [text[-8:] for text in shown] == ["_one (5)", "_two (5)"]
         assert all(len(text) == 36 for text in shown)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from journeyman.reliability.clusters import Counts, contrast_sets, correlation, t_quantile
-from journeyman.reliability.differences import newcombe
-from journeyman.reliability.rates import wilson
+from journeyman.reliability.rates import newcombe, wilson
 
 NAMES = ("warm", "cold")
 

@@ -5,8 +5,7 @@ from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.comparison import Comparison, compare
-from journeyman.reliability.differences import newcombe
-from journeyman.reliability.rates import wilson
+from journeyman.reliability.rates import newcombe, wilson
 
 OK = Verdict(status="ok", rule="")
 FAILED = Verdict(status="failed", rule="")

@@ -1,8 +1,10 @@
-"""The bands of length."""
+"""The bands of length, and the marathon finding."""
 
+import numpy as np
 from tests.tables import table
 
-from journeyman.reliability.lengths import band
+from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
+from journeyman.reliability.lengths import band, marathons
 
 
 @table(
@@ -20,3 +22,65 @@ from journeyman.reliability.lengths import band
 )
 def test_where_a_band_begins(messages: int, name: str) -> None:
     assert band(messages) == name
+
+
+OK = Verdict(status="ok", rule="r")
+FAILED = Verdict(status="failed", rule="r")
+
+
+def session(name: str, messages: int, errors: int, calls: int) -> JudgedSession:
+    verdicts = [FAILED] * errors + [OK] * (calls - errors)
+    return JudgedSession(
+        id=SessionId(name),
+        source="test",
+        model="m",
+        messages=messages,
+        tags=(),
+        calls=tuple(
+            JudgedCall(call_id=str(at), tool="t", verdict=verdict)
+            for at, verdict in enumerate(verdicts)
+        ),
+    )
+
+
+def sessions(number: int, messages: int, errors: list[int], calls: int) -> list[JudgedSession]:
+    """Sessions whose errors go round the list."""
+    return [
+        session(f"{messages}-{at}", messages, errors[at % len(errors)], calls)
+        for at in range(number)
+    ]
+
+
+@table(
+    ("given", "words", "is_decided"),
+    [
+        ([*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [1, 2], 60)], "holds here", True),
+        ([*sessions(40, 50, [1, 0], 20), *sessions(40, 150, [9, 8], 60)], "do worse", True),
+        ([*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [7, 8], 60)], "may be chance", False),
+        ([*sessions(40, 50, [2, 3], 20), *sessions(3, 150, [1, 2], 60)], "too little", False),
+        (sessions(40, 50, [2, 3], 20), "cannot be compared", False),
+        (sessions(40, 150, [2, 3], 20), "cannot be compared", False),
+        (sessions(40, 5, [2, 3], 20), "cannot be compared", False),
+        ([], "cannot be compared", False),
+    ],
+    ids=["finding", "worse", "alike", "few", "no marathons", "no mid", "only short", "nothing"],
+)
+def test_what_is_said(given: list[JudgedSession], words: str, *, is_decided: bool) -> None:
+    found = marathons(given)
+    assert words in found.reading
+    assert found.difference.decided is is_decided
+
+
+def test_where_nothing_differs_a_finding_is_rare() -> None:
+    """Nine marathons with many calls would decide it by their calls alone."""
+    random = np.random.default_rng(1)
+    false = 0
+    for _ in range(300):
+        bands = []
+        for number, messages, calls in ((9, 150, 110), (90, 50, 12)):
+            rates = random.beta(0.08 * 4, 0.92 * 4, size=number)
+            for at, rate in enumerate(rates):
+                errors = int(random.binomial(calls, rate))
+                bands.append(session(f"{messages}-{at}", messages, errors, calls))
+        false += marathons(bands).difference.decided
+    assert false <= 300 * 0.08

@@ -8,9 +8,9 @@ import msgspec
 from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
-from journeyman.reliability.markup import Markup, element, harmless, joined
-from journeyman.reliability.page import page
+from journeyman.reliability.page import Markup, joined, markup, page
 from journeyman.reliability.profile import Profile, grouped, profile
+from journeyman.reliability.rates import harmless
 
 WITHOUT_END = {"meta", "wbr", "br"}
 BLOCKS = {"title", "h1", "h2", "h3", "p", "pre", "dt", "dd", "th", "td", "text"}
@@ -68,7 +68,7 @@ def full() -> Profile:
 
 
 def shown(found: Profile, **more: object) -> str:
-    asked = {"title": "Reliability", "made_at": None} | more
+    asked = {"title": "Reliability", "made_at": 0.0} | more
     return page(found, **asked)  # type: ignore[arg-type]
 
 
@@ -180,10 +180,6 @@ class TestContent:
         groups = [("model", grouped([session("s", call(), model="gpt <4>")], "model"))]
         assert "By model | Model | Error rate |" in Reading(shown(full(), groups=groups)).text
         assert "gpt &lt;4&gt;" in shown(full(), groups=groups)
-
-    @table("at", [None, 1e300, -1e300, float("nan")], ids=str)
-    def test_without_a_day_there_is_no_date(self, at: float | None) -> None:
-        assert "Made on" not in shown(full(), made_at=at)
 
     def test_failures(self) -> None:
         # A search without a match is not among the errors.
@@ -326,14 +322,14 @@ class TestRecordedText:
 class TestMarkup:
     def test_only_markup_is_markup(self) -> None:
         # Text is escaped and markup is not.
-        inner = element("b", "1 < 2")
-        assert joined("a & b ", inner) == "a &amp; b <b>1 &lt; 2</b>"
-        assert element("p", inner, class_='"x"') == '<p class="&quot;x&quot;"><b>1 &lt; 2</b></p>'
-        assert element("wbr") == "<wbr>"
+        inner = markup("<b>{}</b>", "1 < 2")
+        assert joined(("a & b ", inner)) == "a &amp; b <b>1 &lt; 2</b>"
+        form = '<p class="{}">{}</p>'
+        assert markup(form, '"x"', inner) == '<p class="&quot;x&quot;"><b>1 &lt; 2</b></p>'
 
         # Markup is only what is called so.
-        assert joined(Markup("<b>")) == "<b>"
-        assert joined(str(Markup("<b>"))) == "&lt;b&gt;"
+        assert joined([Markup("<b>")]) == "<b>"
+        assert joined([str(Markup("<b>"))]) == "&lt;b&gt;"
 
     @table(
         ("text", "made"),

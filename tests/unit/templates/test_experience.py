@@ -6,7 +6,6 @@ from tests.experience import episode, experience
 from tests.tables import table
 
 from journeyman.records import CommandUse
-from journeyman.templates.selecting.ranking import Ranked
 
 
 def use(name, worked=1, purpose=""):
@@ -30,8 +29,7 @@ def test_nothing_is_known_in_an_empty_library():
     nothing = experience()
     assert nothing.nearest("Fix it") == []
     assert nothing.likely_commands("Fix it", []) == []
-    assert nothing.served([], []) == []
-    assert nothing.playbook.playbook.is_empty
+    assert nothing.playbook.is_empty
 
 
 @table(
@@ -46,18 +44,12 @@ def test_near_requests_and_their_commands(task, row, command):
     near = LIBRARY.nearest(task)
     assert near[0].row == row
     assert LIBRARY.at(row).row == row
-    found = likely(task)
-    assert command in [one.command.name for one in found[:2]]
-    # What every request here needs is likely too, but not due to the task.
-    due = {one.command.name: one.lift for one in found}
-    assert max(due, key=due.__getitem__) == command
+    assert command in [one.command.name for one in likely(task)[:2]]
 
 
 def test_all_commands_are_ranked():
     found = likely("Fix a test")
-    assert {one.command.name for one in found} == {
-        one.name for one in LIBRARY.playbook.playbook.commands
-    }
+    assert {one.command.name for one in found} == {one.name for one in LIBRARY.playbook.commands}
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True)
 
@@ -66,36 +58,6 @@ def test_no_words_and_no_neighbours_are_no_trouble():
     for task in ("", "???", "\ud800"):
         assert len(likely(task)) == 4
     assert len(LIBRARY.likely_commands("Fix a test", [])) == 4
-
-
-def test_an_episode_with_the_due_commands_comes_first():
-    task = "Deploy the shop to production"
-    commands = likely(task)
-    equal = [Ranked(row=one.row, similarity=0.5, score=0.9) for one in LIBRARY.rows]
-    found = LIBRARY.served(equal, commands)
-    assert [one.row for one in found[:2]] == [13, 22]
-    assert {one.row for one in found} == {one.row for one in equal}
-
-    # It overtakes one that is a little nearer, and none that is much nearer.
-    near, far = Ranked(row=10, similarity=0.5, score=1.0), Ranked(row=13, similarity=0.5, score=0.9)
-    assert [one.row for one in LIBRARY.served([near, far], commands)] == [13, 10]
-    far = Ranked(row=13, similarity=0.5, score=0.3)
-    assert [one.row for one in LIBRARY.served([near, far], commands)] == [10, 13]
-
-
-def test_a_command_that_failed_serves_nothing():
-    library = experience(
-        episode("s1", "Deploy the shop", use("fly deploy", worked=0), use("git commit")),
-        episode("s2", "Deploy the shop", use("fly deploy"), use("git commit")),
-    )
-    equal = [Ranked(row=row, similarity=0.5, score=0.9) for row in (10, 13)]
-    found = library.served(equal, likely("Deploy the shop", library))
-    assert [one.row for one in found] == [13, 10]
-
-
-def test_without_likely_commands_the_nearest_stay_as_they_are():
-    near = LIBRARY.nearest("Fix a test")
-    assert LIBRARY.served(near, []) == near
 
 
 def test_what_was_done_lately_counts_more():

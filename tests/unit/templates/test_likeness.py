@@ -5,7 +5,7 @@ import json
 from tests.tables import table
 
 from journeyman.records import Step
-from journeyman.templates.likeness import masked, pattern_id
+from journeyman.templates.cleaning import masked, pattern_id
 
 
 def made(intent="Cancel reservation EHGLP3", kind="first_try", tool="cancel", **arguments):

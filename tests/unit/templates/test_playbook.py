@@ -36,7 +36,7 @@ def rows(*episodes):
 
 
 def playbook(*episodes):
-    return build_playbook("app", rows(*episodes)).playbook
+    return build_playbook("app", rows(*episodes))
 
 
 def command(*uses):
@@ -119,7 +119,7 @@ def test_a_sentence_is_no_tool(tool):
 
 
 def test_the_name_of_a_project_is_redacted():
-    assert build_playbook("/home/alice/app", rows()).playbook.project == "/home/<user:1>/app"
+    assert build_playbook("/home/alice/app", rows()).project == "/home/<user:1>/app"
 
 
 def test_forms():
@@ -165,7 +165,7 @@ def test_the_order_of_the_episodes_does_not_matter(seed):
     ordered = rows(*told)
     mixed = ordered[:]
     random.Random(seed).shuffle(mixed)
-    one, other = (build_playbook("app", some).playbook for some in (ordered, mixed))
+    one, other = (build_playbook("app", some) for some in (ordered, mixed))
     assert [(x.name, x.form, x.sessions) for x in one.commands] == [
         (x.name, x.form, x.sessions) for x in other.commands
     ]
@@ -181,9 +181,7 @@ def test_equal_ones_come_by_name():
     ]
 
 
-def test_the_rows_of_the_last_uses_are_kept():
-    found = build_playbook(
-        "app", rows(*(("s" + str(n), CommandUse("make", "make", 1)) for n in range(5)))
-    )
-    assert found.command_rows == ((2, 3, 4),)
-    assert found.file_rows == ()
+def test_the_last_requests_are_named():
+    seen = rows(*(("s" + str(n), CommandUse("make", "make", 1)) for n in range(5)))
+    found = build_playbook("app", seen, {0: "a", 2: "b", 3: "b", 4: "c"})
+    assert found.commands[0].requests == ("b", "c")

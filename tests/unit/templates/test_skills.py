@@ -5,7 +5,7 @@ import json
 from tests.tables import table
 from tests.turns import agent, call, patterns, user
 
-from journeyman.templates.skills import skill_of, skills_of
+from journeyman.templates.commands import skill_of, skills_of
 
 
 @table(
@@ -13,12 +13,12 @@ from journeyman.templates.skills import skill_of, skills_of
     [
         ("bash", "cd /x && pytest -q | tail", "bash pytest"),
         ("Bash", "git commit -m x", "Bash git commit"),
-        ("terminal", "FOO=1 python3 -m unittest x", "terminal python -m unittest"),
+        ("terminal", "FOO=1 python3 -m unittest x", "terminal python3 -m unittest"),
         ("shell", ["bash", "-lc", "ls -R"], "shell ls"),
-        ("exec_command", "sudo sed -i s/a/b/ f", "exec_command sed"),
+        ("exec_command", "time sed -i s/a/b/ f", "exec_command sed"),
         ("Bash", "cat <<'EOF' > x\nfoo\nEOF", "Bash cat"),
-        ("bash", "  cd a\n./run.sh", "bash run.sh"),
-        ("bash", "cd a", "bash cd"),
+        ("bash", "  cd a\n./run.sh", "bash ./run.sh"),
+        ("bash", "cd a", "bash"),
         ("bash", "", "bash"),
         ("execute_code", "import os", "execute_code"),
         ("publish", "x", "publish"),

@@ -4,7 +4,9 @@ import pytest
 from tests.tables import table
 
 from journeyman.records import Pattern, PatternId, PatternKind, Step
-from journeyman.templates.small_models import RankedPattern, nearest_requests
+from journeyman.templates.selection import nearest_requests
+
+Ranked = tuple[Pattern, float, float]
 
 
 def ranked(
@@ -13,14 +15,10 @@ def ranked(
     relevance: float = 0.5,
     affinity: float = 0.0,
     kind: PatternKind = "first_try",
-) -> RankedPattern:
+) -> Ranked:
     steps = tuple(Step(tool=tool) for tool in tools)
     name = PatternId(f"{intent} {' '.join(tools)} {kind}")
-    return RankedPattern(
-        pattern=Pattern(id=name, kind=kind, intent=intent, steps=steps),
-        relevance=relevance,
-        affinity=affinity,
-    )
+    return Pattern(id=name, kind=kind, intent=intent, steps=steps), relevance, affinity
 
 
 @table(
@@ -75,5 +73,9 @@ def ranked(
         ),
     ],
 )
-def test_nearest_requests(patterns: list[RankedPattern], places: list[int]) -> None:
-    assert nearest_requests(patterns) == places
+def test_nearest_requests(patterns: list[Ranked], places: list[int]) -> None:
+    affinity = {one.steps[0].tool: near for one, _, near in patterns}
+    found = nearest_requests(
+        [one for one, *_ in patterns], [relevance for _, relevance, _ in patterns], affinity
+    )
+    assert found == places

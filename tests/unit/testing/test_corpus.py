@@ -66,17 +66,17 @@ class TestBuild:
 class TestContents:
     def test_sessions_of_every_kind(self, corpus: Corpus) -> None:
         sessions = corpus.sessions
-        assert [len(corpus.of(source)) for source in SOURCES] == [16, 9, 11, 5]
+        assert [len(corpus.of(source)) for source in SOURCES] == [12, 7, 9, 3]
         assert len({s.id for s in sessions}) == len(sessions)
         marathons = {s.source for s in sessions if s.messages >= 100}
         assert marathons == {"claude_code", "codex", "hermes"}
-        assert [s.reward for s in corpus.of("chat")] == [1.0, 1.0, 1.0, 0.0, 0.0]
+        (chat,) = corpus.logs("chat")
+        assert [line["reward"] for line in lines(chat)] == [1.0, 1.0, 0.0]
 
     def test_everything_that_can_become_of_a_call(self, corpus: Corpus) -> None:
         sessions = corpus.sessions
-        assert 0.06 < sum(s.failed for s in sessions) / sum(s.calls for s in sessions) < 0.10
+        assert 0.08 < sum(s.failed for s in sessions) / sum(s.calls for s in sessions) < 0.10
         assert sum(s.refused for s in sessions) >= 5
-        assert sum(s.recovered for s in sessions) >= 30
         assert sum(s.cancelled for s in sessions) >= 1
         assert sum(s.calls - s.answered for s in sessions) >= 3
         assert sum(s.failed == 0 for s in sessions) >= 10
@@ -107,13 +107,11 @@ class TestClaudeCode:
             assert parents <= known
 
     def test_subagents(self, corpus: Corpus) -> None:
-        subagents = [s for s in corpus.sessions if s.subagent]
-        assert len(subagents) == 2
-        for session in subagents:
-            read = lines(session.log)
-            assert session.log.parent.parent.name == session.parent
-            assert all(line["isSidechain"] and line["agentId"] == session.id for line in read)
-            assert {line["sessionId"] for line in read} == {session.parent}
+        (session,) = [s for s in corpus.sessions if s.subagent]
+        read = lines(session.log)
+        assert session.log.parent.parent.name == session.parent
+        assert all(line["isSidechain"] and line["agentId"] == session.id for line in read)
+        assert {line["sessionId"] for line in read} == {session.parent}
 
     def test_parallel_calls_share_a_message(self, corpus: Corpus) -> None:
         asked: dict[str, int] = {}

@@ -3,6 +3,7 @@ beginning and the end of what it prints. However much it prints, no more than th
 """
 
 import codecs
+import marshal
 import os
 import select
 import subprocess
@@ -15,26 +16,46 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.agent.tools.confinement import Policy
+from journeyman.agent.tools.tool import Resources
 
-_LAUNCHER = Path(__file__).with_name("confined_run.py")
+_PACKAGES = {
+    ".".join(("journeyman", *names)): str(Path(__file__).parents[2].joinpath(*names))
+    for names in ((), ("agent",), ("agent", "tools"))
+}
+_LAUNCH = (
+    # The packages around it are stood in for: to load them would take longer than all the rest.
+    f"import sys\nfor name, path in {_PACKAGES!r}.items():\n"
+    "    sys.modules[name] = type(sys)(name); sys.modules[name].__path__ = [path]\n"
+    "from journeyman.agent.tools import confined_run; confined_run.run()"
+)
 _CHUNK = 65_536
 _LOOK_S = 0.05
 """How often it is asked whether the result is still wanted."""
 _GRACE_S = 5.0
 """How long the processes of a command may take to be gone after they were killed."""
 
-Ending = Literal["exited", "timeout", "cancelled"]
+_LIMITS = ("memory", "processes", "written", "cpu")
+_FILE_TOO_LARGE = 128 + 25
+_TOLD_BYTES = 4096
+
+Ending = Literal["exited", "timeout", "cancelled", "limit"]
+_EXITED: Ending = "exited"
 
 
 class Ended(Struct, frozen=True, kw_only=True):
     """What became of a process. `exit_code` is that of a shell: 128 and the signal for a process
-    that was killed, 124 at the time limit, 130 when it was no longer wanted.
+    that was killed, 124 at the time limit, 130 when it was no longer wanted. `passed` says which of
+    the `Resources` it used too much of; `asked_network` that it was denied the network;
+    `in_namespaces` that all but its own folders was read-only for it.
     """
 
     ending: Ending
     exit_code: int
     output: str
     seconds: float
+    passed: str = ""
+    asked_network: bool = False
+    in_namespaces: bool = False
 
 
 class KeptText:
@@ -75,58 +96,76 @@ def run_process(
     policy: Policy | None,
     timeout_s: float,
     characters: int,
+    network: bool = False,
+    resources: Resources | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Ended:
-    """Run a command, given by its program's path and arguments, confined where there is a policy.
-    It has nothing on its standard input. Raises OSError when it cannot be started.
+    """Run a command, given by its program's path and arguments, confined where there is a policy,
+    and then with the network or without. It has nothing on its standard input. Raises OSError when
+    it cannot be started.
     """
     begun = time.monotonic()
     if cancelled():
         return Ended(ending="cancelled", exit_code=130, output="", seconds=0.0)
-    options = policy.options if policy is not None else []
-    process = subprocess.Popen(  # noqa: S603 - running what is asked for is its purpose
-        [sys.executable, "-I", "-S", str(_LAUNCHER), *options, "--", *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=folder,
-        env=dict(environment),
-        start_new_session=True,  # Ctrl-C is for the agent, which then ends the command itself
-    )
-    kept = KeptText(characters)
+    told, telling = os.pipe()
+    options = {
+        "told": telling,
+        "limits": {} if resources is None else resources.limits,
+        **({} if policy is None else policy.options(network=network)),
+    }
     try:
-        ending = _follow(process, kept, begun + timeout_s, cancelled)
+        process = subprocess.Popen(  # noqa: S603 - running what is asked for is its purpose
+            [sys.executable, "-I", "-S", "-c", _LAUNCH, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=dict(environment),
+            pass_fds=(telling,),
+            start_new_session=True,  # Ctrl-C is for the agent, which then ends the command itself
+        )
+    except OSError:
+        os.close(told)
+        raise
+    finally:
+        os.close(telling)
+    kept, ending = KeptText(characters), _EXITED
+    assert process.stdin is not None
+    try:
+        os.write(process.stdin.fileno(), marshal.dumps(options))
+        while ending == "exited" and not _read_on(process, kept):
+            if time.monotonic() >= begun + timeout_s:
+                ending = "timeout"
+            elif cancelled():
+                ending = "cancelled"
     finally:
         # On any way out, an interruption too: nothing that was started stays.
         code = _finish(process, kept)
-    exit_code = {"timeout": 124, "cancelled": 130}.get(ending, code)
-    seconds = time.monotonic() - begun
-    return Ended(ending=ending, exit_code=exit_code, output=kept.text, seconds=seconds)
+        os.set_blocking(told, False)
+        with open(told, "rb", buffering=0) as pipe:  # noqa: PTH123
+            words = (pipe.read(_TOLD_BYTES) or b"").decode().split()
+    passed = next((word for word in words if word in _LIMITS), "")
+    if ending == "exited" and passed:
+        ending = "limit"
+    elif ending == "exited" and code == _FILE_TOO_LARGE and resources is not None:
+        passed = "file"
+    return Ended(
+        ending=ending,
+        exit_code={"timeout": 124, "cancelled": 130}.get(ending, code),
+        output=kept.text,
+        seconds=time.monotonic() - begun,
+        passed=passed,
+        asked_network="network" in words,
+        in_namespaces="namespaces" in words,
+    )
 
 
-def _follow(
-    process: subprocess.Popen[bytes],
-    kept: KeptText,
-    deadline: float,
-    cancelled: Callable[[], bool],
-) -> Ending:
-    """Read what comes until it ends or has to be ended."""
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return "timeout"
-        if cancelled():
-            return "cancelled"
-        if _read_on(process, kept, min(left, _LOOK_S)):
-            return "exited"
-
-
-def _read_on(process: subprocess.Popen[bytes], kept: KeptText, wait_s: float) -> bool:
+def _read_on(process: subprocess.Popen[bytes], kept: KeptText) -> bool:
     """Read what is there or comes soon; whether that was the end of it."""
     assert process.stdout is not None
     waiting = select.poll()
     waiting.register(process.stdout, select.POLLIN)
-    if not waiting.poll(wait_s * 1000):
+    if not waiting.poll(_LOOK_S * 1000):
         return False
     piece = os.read(process.stdout.fileno(), _CHUNK)
     kept.add(piece, last=not piece)
@@ -139,9 +178,8 @@ def _finish(process: subprocess.Popen[bytes], kept: KeptText) -> int:
     assert process.stdout is not None
     process.stdin.close()
     deadline = time.monotonic() + _GRACE_S
-    while not _read_on(process, kept, _LOOK_S):
-        if time.monotonic() > deadline:
-            break
+    while not _read_on(process, kept) and time.monotonic() < deadline:
+        pass
     process.stdout.close()
     try:
         code = process.wait(max(0.1, deadline - time.monotonic()))

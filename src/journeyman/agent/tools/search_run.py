@@ -60,37 +60,33 @@ def matching_lines(root: str, path: str, pattern: "re.Pattern[str]") -> Iterator
             yield number, line.removesuffix("\r")[:_LONGEST_LINE]
 
 
+def find_all(asked: dict[str, str], pattern: "re.Pattern[str] | None") -> Iterator[object]:
+    """The files whose names are meant, or with a pattern the lines in them that match it."""
+    root, glob = asked["root"], asked["file_glob"] if pattern else asked["pattern"]
+    for path in sorted(one for one in files_below(root, asked["start"]) if is_meant(one, glob)):
+        shown = os.fsencode(path).decode(errors="replace")
+        if pattern is None:
+            yield shown
+            continue
+        for number, line in matching_lines(root, path, pattern):
+            yield {"path": shown, "line": number, "content": line}
+
+
 def search(asked: dict[str, str], limit: int) -> dict[str, object]:
     """What was found, as the tool answers it."""
-    root, paths = asked["root"], files_below(asked["root"], asked["start"])
-    if asked["target"] == "files":
-        files = sorted(path for path in paths if is_meant(path, asked["pattern"]))
-        return _counted(len(files), "files", [_shown(path) for path in files[:limit]])
+    is_for_names = asked["target"] == "files"
     try:
-        pattern = re.compile(asked["pattern"])
+        pattern = None if is_for_names else re.compile(asked["pattern"])
     except (re.error, RecursionError, OverflowError) as error:
         return {"total_count": 0, "invalid": str(error)}
-    matches: list[object] = []
-    total = 0
-    for path in sorted(path for path in paths if is_meant(path, asked["file_glob"])):
-        for number, line in matching_lines(root, path, pattern):
-            total += 1
-            if total <= limit:
-                matches.append({"path": _shown(path), "line": number, "content": line})
-    return _counted(total, "matches", matches)
-
-
-def _shown(path: str) -> str:
-    return os.fsencode(path).decode(errors="replace")
-
-
-def _counted(total: int, name: str, found: list[object] | list[str]) -> dict[str, object]:
+    total, kept = 0, list[object]()
+    for total, found in enumerate(find_all(asked, pattern), 1):
+        if total <= limit:
+            kept.append(found)
     answer: dict[str, object] = {"total_count": total}
-    if found:
-        answer[name] = found
-    if total > len(found):
-        answer["truncated"] = True
-    return answer
+    if kept:
+        answer["files" if is_for_names else "matches"] = kept
+    return {**answer, "truncated": True} if total > len(kept) else answer
 
 
 if __name__ == "__main__":

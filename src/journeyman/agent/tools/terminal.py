@@ -1,19 +1,52 @@
-"""The terminal tool: one shell command, with a limit on its time and on what it prints."""
+"""The tools that run something in the workspace: terminal, one shell command, and execute_code, one
+Python script. Both have limits on time, on what they print and on what they use.
+"""
 
+import re
 import shutil
+import sys
+import tempfile
+from pathlib import Path
 
-from journeyman.agent.tools.limits import ToolLimits
+import msgspec
+
 from journeyman.agent.tools.processes import Ended
-from journeyman.agent.tools.tool import Invocation, Result, Tool, failed
-from journeyman.agent.tools.workspace import Workspace, inside_only
+from journeyman.agent.tools.tool import (
+    Failed,
+    Invocation,
+    Result,
+    Tool,
+    ToolLimits,
+    failed,
+    interrupted,
+    parameters,
+    text,
+    worked,
+)
+from journeyman.agent.tools.workspace import Workspace, answering
 from journeyman.records import Recorded
 
 _LONGEST_COMMAND = 100_000
 """In bytes. A kernel takes no argument that is much longer."""
-_NOTES = {
-    "timeout": "[Command timed out after {seconds:g}s]",
-    "cancelled": "[Command interrupted]",
-}
+_SCRIPT = "script.py"
+_EXCEPTION = re.compile(r"[\w.]{1,100}(?:Error|Exception|Interrupt|Warning)(?:: |$)")
+_LONGEST_LINE = 200
+_NO_NETWORK = (
+    "[It asked for the network, which is off for commands. The user can allow it: journeyman run "
+    "--network, or agent.network in the settings.]"
+)
+_FAILED_FOR_IT = re.compile(
+    r"\A\s*\Z|name resolution|resolv\w* (?:the )?(?:host|name|address|'|\")|getaddrinfo"
+    r"|EAI_AGAIN|ENOTFOUND|Temporary failure|unknown ?host|translate host|no such host"
+    r"|no address associated|EACCES|\[Errno 13\] Permission denied(?!:)|SocketException"
+    r"|(?:socket|connect|listen|dial|bind)[^\n]{0,80}(?:denied|not permitted)"
+    r"|(?:not|n't|failed to|unable to|cannot|error) (?:connect|establish|fetch|download|transfer"
+    r"|open TCP|reach)|(?:fetch|download|connection) failed|network (?:is |error)"
+    r"|No matching distribution|NoPluginFound",
+    re.IGNORECASE,
+)
+"""What programs say that fail for want of the network, if they say anything. Many only try for it,
+and fail, if they do, for another reason."""
 
 
 def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
@@ -24,20 +57,24 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
         workdir = call.arguments.get("workdir", "")
         folder = workspace.find_path(workdir)
         if not folder.is_dir():
-            return failed(f"The folder {workdir!r} does not exist.", output="", exit_code=-1)
+            raise Failed(f"The folder {workdir!r} does not exist.")
         allowed_s = limits.allowed_s(call.arguments.get("timeout"))
-        try:
-            ended = workspace.run(
-                [_shell(), "-c", command],
-                folder=folder,
-                timeout_s=allowed_s,
-                characters=limits.output_characters,
-                cancelled=call.cancelled,
-            )
-        except OSError as error:
-            reason = f"The command could not be started: {error.strerror}."
-            return failed(reason, output="", exit_code=-1)
-        return _answer(ended, allowed_s)
+        ended = workspace.run(
+            [shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh", "-c", command],
+            folder=folder,
+            timeout_s=allowed_s,
+            characters=limits.output_characters,
+            network=call.network,
+            cancelled=call.cancelled,
+        )
+        notes = _notes("Command", ended, workspace, allowed_s)
+        output = _with_notes(ended.output, notes)
+        return Result(
+            content={"output": output, "exit_code": ended.exit_code, "error": None},
+            # What an exit code means depends on the command: the judge reads both from the content.
+            recorded=Recorded(interrupted=True) if ended.ending == "cancelled" else Recorded(),
+            lacks_network=_NO_NETWORK in notes and workspace.network == "ask",
+        )
 
     return Tool(
         name="terminal",
@@ -45,17 +82,49 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "Run a shell command in the workspace; returns its output and exit code. It gets no "
             "input, and background processes end with it."
         ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "The command line."},
-                "timeout": limits.timeout_parameter,
-                "workdir": {"type": "string", "description": "Folder to run in."},
-            },
-            "required": ["command"],
-            "additionalProperties": False,
-        },
-        run=inside_only(run, output="", exit_code=-1),
+        parameters=parameters(
+            "command",
+            command=text("The command line."),
+            timeout=limits.timeout_parameter,
+            workdir=text("Folder to run in."),
+        ),
+        run=answering(run, output="", exit_code=-1),
+    )
+
+
+def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
+    def run(call: Invocation) -> Result:
+        allowed_s = limits.allowed_s(call.arguments.get("timeout"))
+        with tempfile.TemporaryDirectory(dir=workspace.private) as folder:
+            script = Path(folder, _SCRIPT)
+            script.write_bytes(call.arguments["code"].encode(errors="replace"))
+            ended = workspace.run(
+                # The interpreter that runs the agent; modules of the workspace can be imported.
+                [sys.executable, "-s", "-P", "-u", str(script)],
+                timeout_s=allowed_s,
+                characters=limits.output_characters,
+                variables={"PYTHONPATH": str(workspace.root)},
+                network=call.network,
+                cancelled=call.cancelled,
+            )
+        notes = _notes("Script", ended, workspace, allowed_s)
+        # Where the script lay is no concern of the model, and another place each time.
+        output = ended.output.replace(str(script), _SCRIPT)
+        return msgspec.structs.replace(
+            _script_result(ended, output, notes),
+            lacks_network=_NO_NETWORK in notes and workspace.network == "ask",
+        )
+
+    return Tool(
+        name="execute_code",
+        description=(
+            "Run a Python script in the workspace; returns what it prints. Print what you want "
+            "to see."
+        ),
+        parameters=parameters(
+            "code", code=text("The Python source."), timeout=limits.timeout_parameter
+        ),
+        run=answering(run, status="error"),
     )
 
 
@@ -72,15 +141,37 @@ def _problem(command: str) -> str:
     return ""
 
 
-def _shell() -> str:
-    return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+def _notes(what: str, ended: Ended, workspace: Workspace, allowed_s: float) -> list[str]:
+    """What to say of an ending besides what was printed."""
+    if ended.ending == "cancelled":
+        return [f"[{what} interrupted]"]
+    if ended.passed:
+        return [f"[{what} ended: it {workspace.resources.sentence(ended.passed)}]"]
+    notes = [f"[{what} timed out after {allowed_s:g}s]"] if ended.ending == "timeout" else []
+    if ended.exit_code and ended.asked_network and _FAILED_FOR_IT.search(ended.output):
+        notes.append(_NO_NETWORK)
+    return notes
 
 
-def _answer(ended: Ended, allowed_s: float) -> Result:
-    note = _NOTES.get(ended.ending, "").format(seconds=allowed_s)
-    output = f"{ended.output.rstrip()}\n{note}".lstrip("\n") if note else ended.output
-    return Result(
-        content={"output": output, "exit_code": ended.exit_code, "error": None},
-        # What an exit code means depends on the command: the judge reads both from the content.
-        recorded=Recorded(interrupted=True) if ended.ending == "cancelled" else Recorded(),
+def _with_notes(output: str, notes: list[str]) -> str:
+    return "\n".join((output.rstrip(), *notes)).lstrip("\n") if notes else output
+
+
+def _script_result(ended: Ended, output: str, notes: list[str]) -> Result:
+    seconds = round(ended.seconds, 2)
+    if ended.ending == "cancelled":
+        return interrupted(status="interrupted", output=output, duration_seconds=seconds)
+    if not ended.exit_code:
+        return worked(status="success", output=output, exit_code=0, duration_seconds=seconds)
+    last = output.rstrip().rpartition("\n")[2]
+    raised = f": {last[:_LONGEST_LINE]}" if _EXCEPTION.match(last) else ""
+    error = f"Script exited with code {ended.exit_code}{raised}"
+    if ended.ending in ("timeout", "limit"):
+        error, notes = notes[0].strip("[]"), notes[1:]
+    return failed(
+        error,
+        status="timeout" if ended.ending == "timeout" else "error",
+        output=_with_notes(output, notes),
+        exit_code=ended.exit_code,
+        duration_seconds=seconds,
     )

@@ -1,6 +1,5 @@
-"""One service outside, through apprise, by its URL. The URL is a secret: neither it nor what the
-library says of it leaves this module, only the service's name and a plain reason. What is sent is
-left to others; they are told how long it may be and whether it is drawn as Markdown.
+"""Services outside, through apprise, by their URLs. A URL is a secret: neither it nor what the
+library says of it leaves this module, only the service's name and a plain reason.
 """
 
 import logging
@@ -9,13 +8,14 @@ import warnings
 from collections.abc import Callable
 from typing import Final, Literal
 
-from journeyman.confirm.notices.channel import NotTold
+from journeyman.confirm.notices.text import NoticeChannel, NoticeText, NotTold
+from journeyman.records.confirmation import Confirmation
 from journeyman.records.errors import BadSetting, MissingPart
 
 try:
     from apprise import Apprise, AppriseAsset, AppriseAttachment, NotifyBase
     from apprise.common import NotifyFormat, NotifyType
-    from apprise.result import AppriseResult, AppriseResultStatus
+    from apprise.result import AppriseResultStatus, NotifyAttempt
 except ImportError as missing:
     raise MissingPart(
         "Notices need the extra \"confirm\": pip install 'journeyman[confirm]'."
@@ -54,7 +54,9 @@ class AppriseService:
         if attempts > 1:
             self.service.retry = attempts - 1
             self.service.wait = pause_s
-        self._format = _format_for(self.service)
+        is_markdown = self.service.resolve_format(NotifyFormat.TEXT) is NotifyFormat.MARKDOWN
+        is_markdown = is_markdown or self.name in _DRAWS_TEXT_AS_MARKDOWN
+        self._format = NotifyFormat.MARKDOWN if is_markdown else NotifyFormat.TEXT
         self._sender = Apprise(asset=self.service.asset)
         self._sender.add(self.service)
 
@@ -73,18 +75,35 @@ class AppriseService:
             notify_type=NotifyType(kind),
             interpret_escapes=False,
         )
-        if not _was_sent(result):
-            raise NotTold(_reason(result))
+        # Not the result's own word: with ?optional=yes in the address it calls every failure a
+        # success.
+        attempts = [attempt for service in result.results for attempt in service.attempts]
+        if not attempts or attempts[-1].status != AppriseResultStatus.SUCCESS:
+            raise NotTold(_reason(attempts[-1] if attempts else None))
 
 
-def _scheme_of(url: str) -> str:
-    """The service a URL begins with, as in `ntfy`; nothing where it has none."""
-    found = _SCHEME.match(url)
-    return found[1].lower() if found else ""
+class AppriseChannel(NoticeChannel):
+    """One service of apprise, by its URL. Raises BadSetting where apprise cannot use it, naming no
+    more of it than the service and its place in the list.
+    """
+
+    def __init__(self, url: str, position: int = 1) -> None:
+        called = f"The notification address number {position}"
+        self._to = AppriseService(url, called=called, about="Journeyman confirmations")
+        self.name = self._to.name
+
+    def send(self, text: NoticeText, confirmation: Confirmation) -> None:  # noqa: ARG002 - as every channel
+        """Send a notice. Raises NotTold."""
+        self._to.send(
+            text.title,
+            lambda limit, is_markdown: (text.markdown if is_markdown else text.plain)(limit),
+            "warning",
+        )
 
 
 def _service_of(url: str, called: str, about: str) -> NotifyBase:
-    scheme = _scheme_of(url)
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found else ""
     shown = f"{scheme}://…" if scheme else "without a service, as in ntfy://…"
     asset = AppriseAsset(
         app_id="Journeyman",
@@ -92,7 +111,7 @@ def _service_of(url: str, called: str, about: str) -> NotifyBase:
         app_url="",
         image_url_mask="",  # no pictures from elsewhere beside the text
         image_url_logo="",
-        async_mode=False,  # in our own thread, which has its own time limit
+        async_mode=False,  # in our own thread, which the end of the program does not wait for
         service_timeout=0,
         interpret_emojis=False,
         secure_logging=True,
@@ -117,25 +136,9 @@ def _service_of(url: str, called: str, about: str) -> NotifyBase:
     return service
 
 
-def _format_for(service: NotifyBase) -> NotifyFormat:
-    is_markdown = service.resolve_format(NotifyFormat.TEXT) is NotifyFormat.MARKDOWN
-    if is_markdown or str(service.service_name) in _DRAWS_TEXT_AS_MARKDOWN:
-        return NotifyFormat.MARKDOWN
-    return NotifyFormat.TEXT
-
-
-def _was_sent(result: AppriseResult) -> bool:
-    # Not the result's own word: with ?optional=yes in the address it calls every failure a success.
-    attempts = [attempt for service in result.results for attempt in service.attempts]
-    return bool(attempts) and attempts[-1].status == AppriseResultStatus.SUCCESS
-
-
-def _reason(result: AppriseResult) -> str:
+def _reason(last: NotifyAttempt | None) -> str:
     """Why it failed, in our words: the library's may hold hosts and topics."""
-    last = [
-        entry for service in result.results for one in service.attempts[-1:] for entry in one.logs
-    ]
-    logged = " ".join(entry.message for entry in last)
+    logged = "" if last is None else " ".join(entry.message for entry in last.logs)
     if status := _STATUS.search(logged):
         return f"the service answered {status[1]}"
     if _UNREACHED.search(logged):

@@ -1,10 +1,11 @@
 """What a notice says: whose request, which details with secrets hidden, the agent's words marked as
-its own, until when, and where to decide. Pure; how it is sent is left to the channels.
+its own, until when, and where to decide; and what a channel is that sends it.
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from journeyman.confirm.masking import masked_beside, masked_text
 from journeyman.confirm.shown_text import visible
-from journeyman.records.confirmation import Confirmation
+from journeyman.records.confirmation import Confirmation, ConfirmationStatus
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[._:/-][A-Za-z0-9]+)*")
 _LONGEST_NAME: Final = 60
@@ -31,8 +32,24 @@ _LIVE: Final = re.compile(
 )
 _MARKDOWN: Final = frozenset("\\`*_{}[]()<>#+-.!|~=&")
 
+_OUTCOMES: Final[dict[ConfirmationStatus, str]] = {
+    "pending": "Waiting: {of.approvals} of {of.quorum} said yes",
+    "approved": "APPROVED by {by}",
+    "redeemed": "APPROVED by {by}",
+    "auto_approved": "APPROVED by the whitelist",
+    "denied": "DENIED by {by}",
+    "expired": "EXPIRED: nobody decided in time, so it is not done",
+    "cancelled": "CANCELLED by {by}",
+}
 DETAILS: Final = "Details (secrets are hidden):"
 WORDS: Final = "The agent's own words, checked by nobody:"
+
+About = Literal["new", "again"]
+"""Whether a notice was perhaps sent before."""
+
+
+class NotTold(Exception):
+    """A way did not work. The reason is for people and for the log: no address, no secret."""
 
 
 class NoticeText(Struct, frozen=True, kw_only=True):
@@ -61,30 +78,48 @@ class NoticeText(Struct, frozen=True, kw_only=True):
 
     def markdown(self, limit: int | None = None) -> str:
         """As Markdown that shows the same characters as the plain text does."""
-        return self._laid_out(limit, escape=_escaped, link=f"<{self.link}>", line_end="  \n")
+
+        def escape(character: str) -> str:
+            return f"\\{character}" if character in _MARKDOWN else character
+
+        return self._laid_out(limit, escape=escape, link=f"<{self.link}>", line_end="  \n")
 
     def _laid_out(
         self, limit: int | None, *, escape: Callable[[str], str], link: str, line_end: str
     ) -> str:
         facts = (f"{label}: {''.join(map(escape, value))}" for label, value in self.facts)
         above = "".join(f"{line}{line_end}" for line in (*facts, f"Open: {link}"))
-        room = None if limit is None else limit - _size(above) - _size(self.foot)
-        return above + _fitted(self._sent_by_agent(escape, line_end), room) + self.foot
-
-    def _sent_by_agent(self, escape: Callable[[str], str], line_end: str) -> "Iterator[_Piece]":
-        """What is shown of the agent's, in pieces that are shown whole or not at all."""
+        # What is shown of the agent's, in pieces that are shown whole or not at all, each with how
+        # many of its characters it stands for. Every line is marked, so that none can pass for a
+        # line of the service's.
+        pieces: list[tuple[str, int]] = []
         for heading, lines in ((DETAILS, self.details), (WORDS, self.words)):
-            if lines:
-                yield f"{heading}{line_end}", 0
+            pieces += [(f"{heading}{line_end}", 0)] if lines else []
             for line in lines:
-                # Every line is marked, so that none can pass for a line of the service's.
-                yield "> ", 0
-                yield from ((escape(character), 1) for character in line)
-                yield line_end, 0
+                pieces += [("> ", 0), *((escape(one), 1) for one in line), (line_end, 0)]
+        room = math.inf if limit is None else limit - _size(above) - _size(self.foot)
+        return above + _fitted(pieces, room) + self.foot
 
 
-_Piece = tuple[str, int]
-"""What is shown, and how many of the agent's characters it stands for."""
+class NoticeChannel:
+    """One way to tell people. `name` is the service's, never the address."""
+
+    name: str
+    follows_up = False
+    """Whether it also shows what became of a confirmation."""
+
+    def send(self, text: NoticeText, confirmation: Confirmation) -> None:
+        """Send a notice. Raises NotTold when nobody was told."""
+        raise NotImplementedError
+
+    def settled(self, confirmation: Confirmation) -> None:
+        """Show where the notice was sent that it is settled. Raises NotTold."""
+
+    def start(self) -> None:
+        """Begin to take answers, if people can answer here."""
+
+    def stop(self) -> None:
+        """Take no more answers."""
 
 
 def notice_of(
@@ -92,7 +127,7 @@ def notice_of(
     *,
     page_link: str,
     audit_head: str,
-    about: Literal["new", "again"] = "new",
+    about: About = "new",
 ) -> NoticeText:
     """The notice of a confirmation that waits. `audit_head` is the audit's newest entry as
     `seq:digest`; `again` marks a notice that was perhaps sent before.
@@ -104,15 +139,30 @@ def notice_of(
     texts = (confirmation.action, confirmation.claimed, confirmation.description)
     shown, (action, claimed, words) = masked_beside(beside, texts)
     action, claimed = inert(action), inert(claimed)
+    calls_itself = f', calls itself "{_shortened(claimed)}"' if claimed else ""
+    expires = datetime.fromtimestamp(confirmation.expires_at, UTC)
+    facts = {
+        "Id": confirmation.short_id,
+        "Action": _shortened(action),
+        "Tier": confirmation.tier,
+        "Asked for by": f"{_shortened(inert(confirmation.requester))}{calls_itself}",
+        "Needs": f"{confirmation.quorum} people, has {confirmation.approvals}",
+        "Expires": f"{expires:%Y-%m-%d %H:%M:%S} UTC; then it is not done",
+    }
+    if confirmation.quorum == 1:
+        del facts["Needs"]
+    seq, _, digest = audit_head.partition(":")
+    head = digest.removeprefix("sha256:")[:_AUDIT_DIGITS]
     return NoticeText(
         title=title_of(confirmation, action, about),
-        facts=tuple(_facts(confirmation, action, claimed)),
+        facts=tuple(facts.items()),
         link=page_link,
         details=tuple(
-            inert(f"{name}: {_as_json(value)}") for name, value in shown.get("now", shown).items()
+            inert(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+            for name, value in shown.get("now", shown).items()
         ),
         words=tuple(inert(line) for line in words.split("\n")),
-        foot=_audit_line(audit_head),
+        foot=f"audit {seq}:{head}…" if head else "",
         hides=shown != beside,
     )
 
@@ -124,24 +174,14 @@ def inert(text: str) -> str:
 
 def outcome_of(confirmation: Confirmation) -> str:
     """One line on where a confirmation stands."""
-    by = inert(confirmation.settled_by)
-    match confirmation.status:
-        case "pending":
-            return f"Waiting: {confirmation.approvals} of {confirmation.quorum} said yes"
-        case "denied":
-            reason = _shortened(inert(masked_text(confirmation.reason)))
-            return f"DENIED by {by}" + (f": {reason}" if reason else "")
-        case "expired":
-            return "EXPIRED: nobody decided in time, so it is not done"
-        case "cancelled":
-            return f"CANCELLED by {by}"
-        case "auto_approved":
-            return "APPROVED by the whitelist"
-        case "approved" | "redeemed":
-            return f"APPROVED by {by}"
+    reason = ""
+    if confirmation.status == "denied" and confirmation.reason:
+        reason = f": {_shortened(inert(masked_text(confirmation.reason)))}"
+    by = f"{inert(confirmation.settled_by)}{reason}"
+    return _OUTCOMES[confirmation.status].format(by=by, of=confirmation)
 
 
-def title_of(confirmation: Confirmation, action: str, about: Literal["new", "again"]) -> str:
+def title_of(confirmation: Confirmation, action: str, about: About) -> str:
     """A line that says what waits; `action` is its name with nothing live or secret in it."""
     # Services take the title for words of ours and escape little in it: only a plain name goes in.
     is_plain = len(action) <= _LONGEST_NAME and _PLAIN_NAME.fullmatch(action)
@@ -150,35 +190,9 @@ def title_of(confirmation: Confirmation, action: str, about: Literal["new", "aga
     return f"{confirmation.short_id}: {what} waits for your decision{again}"
 
 
-def _facts(confirmation: Confirmation, action: str, claimed: str) -> Iterator[tuple[str, str]]:
-    yield "Id", confirmation.short_id
-    yield "Action", _shortened(action)
-    yield "Tier", confirmation.tier
-    calls_itself = f', calls itself "{_shortened(claimed)}"' if claimed else ""
-    yield "Asked for by", f"{_shortened(inert(confirmation.requester))}{calls_itself}"
-    if confirmation.quorum > 1:
-        yield "Needs", f"{confirmation.quorum} people, has {confirmation.approvals}"
-    expires = datetime.fromtimestamp(confirmation.expires_at, UTC)
-    yield "Expires", f"{expires:%Y-%m-%d %H:%M:%S} UTC; then it is not done"
-
-
-def _audit_line(head: str) -> str:
-    seq, _, digest = head.partition(":")
-    short = digest.removeprefix("sha256:")[:_AUDIT_DIGITS]
-    return f"audit {seq}:{short}…" if short else ""
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-
-
 def _shortened(text: str) -> str:
     over = len(text) - _LONGEST_FACT
     return text if over <= 0 else f"{text[:_LONGEST_FACT]}… ({over} more characters)"
-
-
-def _escaped(character: str) -> str:
-    return f"\\{character}" if character in _MARKDOWN else character
 
 
 def _size(text: str) -> int:
@@ -186,23 +200,18 @@ def _size(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def _fitted(pieces: Iterator[_Piece], room: int | None) -> str:
+def _fitted(pieces: list[tuple[str, int]], room: float) -> str:
     """The pieces, as many as fit, and how much of the agent's text is not among them."""
-    everything = list(pieces)
-    if room is None or sum(_size(piece) for piece, _ in everything) <= room:
-        return "".join(piece for piece, _ in everything)
-    all_of_it = sum(characters for _, characters in everything)
-    room -= _size(_more(all_of_it))
-    shown: list[str] = []
-    left = all_of_it
-    for piece, characters in everything:
+    if sum(_size(piece) for piece, _ in pieces) <= room:
+        return "".join(piece for piece, _ in pieces)
+    more = "\n{} more characters: open the page\n"
+    left = sum(characters for _, characters in pieces)
+    room -= _size(more.format(left))
+    shown = []
+    for piece, characters in pieces:
         room -= _size(piece)
         if room < 0:
             break
         shown.append(piece)
         left -= characters
-    return "".join(shown) + _more(left)
-
-
-def _more(characters: int) -> str:
-    return f"\n{characters} more characters: open the page\n"
+    return "".join(shown) + more.format(left)

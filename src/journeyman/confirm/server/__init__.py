@@ -1,3 +1,1 @@
-"""The HTTP server over the confirmations' service: what agents call, what people call, and the
-page. It checks who asks and from where, and leaves every decision to the service.
-"""
+"""The HTTP server over the confirmations' service: for agents, for people, and the page."""

@@ -4,9 +4,10 @@ and files that it used, and the mistakes that it made with what mended them.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Literal
 
 from msgspec import Struct
 
@@ -25,12 +26,26 @@ from journeyman.redaction.instructions import find_suspicion
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.templates.cleaning import clean_pattern, redacted_line, suspicion_of
 from journeyman.templates.commands import commands_of
-from journeyman.templates.mining.artefacts import without_reminders
-from journeyman.templates.mining.kept_out import KeptOutList
-from journeyman.templates.mining.requests import Request
-from journeyman.templates.mining.safety import is_safe_form
+from journeyman.templates.mining.requests import Request, without_reminders
+from journeyman.templates.mining.safety import KeptOutList, is_safe_form
 from journeyman.templates.tool_translation import file_path, operation_of, shell_command
 from journeyman.templates.translation.argument_fields import as_object
+
+SUCCESS = 0.99
+"""A reward from which on a session counts as a success: a part of the work is not the work."""
+
+MOST_ERRORS = 0.5
+
+Reason = Literal["", "no calls", "failed", "nothing ended well"]
+"""Why a session teaches nothing; empty when it may."""
+
+WHY_NOT = {
+    "no calls": "it has no calls",
+    "failed": "its outcome is known, and was not a success",
+    "nothing ended well": "nothing in it ended well: calls failed, or the person rejected the work",
+    "forgotten": "you had it forgotten (`journeyman forget --list`)",
+}
+"""Why a session teaches nothing, in words."""
 
 _MOST_STEPS = 6
 _RESULT_IN_EPISODE = 120
@@ -44,13 +59,37 @@ _FAILED = re.compile(
     r"|error(?:\[\w+\])?: |Error: |.{0,40}command not found|make: \*\*\*|npm ERR!)",
     re.MULTILINE,
 )
-_SIGNS_OF_FAILURE = ("FAIL", "rror", "ERR", "Traceback", "command not found", "make: ***")
-"""One of these is in every text that the pattern finds; looking for them first is much faster."""
-
 _LONGEST_PURPOSE = 80
 _WORD, _IN_A_NAME = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[-_./+]+")
 _FEWEST_WORDS = 3
 """How many words it takes to instruct somebody."""
+
+
+def why_not(session: Session, calls: int, endings: Iterable[Ending]) -> Reason:
+    """Why nothing is learned from a session, or nothing if it may teach."""
+    if not calls:
+        return "no calls"
+    if session.outcome is not None and session.outcome < SUCCESS:
+        return "failed"
+    return "" if "well" in endings else "nothing ended well"
+
+
+def ending_of(
+    session: Session, verdicts: Sequence[Verdict], *, rejected: bool, interrupted: bool
+) -> Ending:
+    """How an episode with these verdicts on its calls, in order, ended."""
+    if rejected:
+        return "rejected"
+    if session.outcome is not None:
+        return "well" if session.outcome >= SUCCESS else "failed"
+    if interrupted:
+        return "interrupted"
+    counted = [verdict for verdict in verdicts if verdict.counts]
+    if not counted:
+        return "unknown"
+    errors = sum(verdict.is_error for verdict in counted)
+    is_bad = counted[-1].is_error or errors > MOST_ERRORS * len(counted)
+    return "failed" if is_bad else "well"
 
 
 class ServingCall(Struct, frozen=True, kw_only=True):
@@ -79,16 +118,16 @@ class Served(Struct, frozen=True, kw_only=True):
 
 
 def episode_of(session: Session, served: Served, kept_out: KeptOutList) -> Episode:
-    """The episode of one request, redacted. One that was rejected, or whose session is known to
-    have failed, keeps its mistakes only.
-    """
-    is_kept = served.ending != "rejected" and not (
-        session.outcome is not None and served.ending == "failed"
-    )
+    """The episode of one request, redacted; of failed or rejected work only its mistakes."""
+    has_failed = session.outcome is not None and served.ending == "failed"
+    is_kept = served.ending != "rejected" and not has_failed
     steps = decisive(served) if served.ending == "well" else []
-    limit = _RESULT_IN_EPISODE
-    intent, recorded = served.request.intent(), [as_step(one.call) for one in steps]
-    cleaned = clean_pattern("sequence", intent, recorded, result_limit=limit)
+    cleaned = clean_pattern(
+        "sequence",
+        served.request.intent(),
+        [as_step(one.call) for one in steps],
+        result_limit=_RESULT_IN_EPISODE,
+    )
     cleaned = kept_out.reviewed("episode", cleaned, served.request.number)
     times = [one.call.asked_at for one in served.calls if one.call.asked_at is not None]
     sound = [one for one in served.calls if suspicion_of(one.call.arguments) is None]
@@ -109,9 +148,7 @@ def episode_of(session: Session, served: Served, kept_out: KeptOutList) -> Episo
 
 
 def decisive(served: Served) -> list[ServingCall]:
-    """The few calls that served a request: of each skill the first that worked, and of many the
-    last ones, which brought it to its end.
-    """
+    """Of each skill the first call that worked, and of many the last ones."""
     if not served.request.wanted or served.request.ends:
         return []
     done = [one for one in served.calls if one.is_ok]
@@ -126,12 +163,8 @@ def decisive(served: Served) -> list[ServingCall]:
 
 def as_step(call: Call, *, worked: bool = True) -> Step:
     """A call as it was recorded, without what the harness added to its result."""
-    return Step(
-        tool=call.tool,
-        arguments=call.arguments,
-        result=without_reminders(call.result or ""),
-        worked=worked,
-    )
+    result = without_reminders(call.result or "")
+    return Step(tool=call.tool, arguments=call.arguments, result=result, worked=worked)
 
 
 def _commands(calls: Sequence[ServingCall]) -> Iterator[CommandUse]:
@@ -196,46 +229,37 @@ def _mistakes(calls: Sequence[ServingCall], *, are_mended: bool) -> Iterator[Mis
 
 
 def _remedy(calls: Sequence[ServingCall], failed: int) -> Iterator[str]:
-    """What came between a failed call and the same one when it worked, and that call last. Where a
-    command was run that a person would have to confirm, nothing is told.
-    """
+    """What came between a failed call and its success, unless that needs confirmation."""
     between: dict[str, None] = {}
     for later in calls[failed + 1 : failed + 1 + _REMEDY_WITHIN]:
         if not later.is_safe and shell_command(later.call.tool, later.call.arguments):
             return
-        if later.is_ok and _is_again(calls[failed].call, later.call):
-            yield from [*list(between)[-_LONGEST_REMEDY + 1 :], _label(later.call)]
+        if not later.is_ok:
+            continue
+        label = _label(later.call)
+        if _is_again(calls[failed].call, later.call):
+            yield from [*list(between)[-_LONGEST_REMEDY + 1 :], label]
             return
-        if later.is_ok:
-            between.pop(_label(later.call), None)
-            between[_label(later.call)] = None
+        between.pop(label, None)
+        between[label] = None
 
 
 def _is_again(failed: Call, later: Call) -> bool:
-    """Whether a call aims at the same thing as a failed one: its file, its command, or for other
-    tools at least one equal argument.
-    """
+    """Whether a call has the file, the command or else an argument of a failed one."""
     if failed.tool != later.tool:
         return False
     if any(_target(failed)):
         return _target(failed) == _target(later)
-    return not _pairs(failed.arguments).isdisjoint(_pairs(later.arguments))
-
-
-def _pairs(arguments: str) -> set[str]:
-    return {repr(pair) for pair in as_object(arguments).items()}
+    before, after = (
+        {repr(pair) for pair in as_object(one.arguments).items()} for one in (failed, later)
+    )
+    return not before.isdisjoint(after)
 
 
 def hides_failure(call: Call) -> bool:
-    """Whether a command line ends well although a part of it failed: what came through a pipe, or
-    before a semicolon or `|| true`, decides no exit code.
-    """
-    line, result = shell_command(call.tool, call.arguments), call.result or ""
-    return (
-        bool(_JOINED.search(line))
-        and any(sign in result for sign in _SIGNS_OF_FAILURE)
-        and _FAILED.search(result) is not None
-    )
+    """Whether a part failed that decides no exit code: before a pipe, `;` or `|| true`."""
+    line = shell_command(call.tool, call.arguments)
+    return bool(_JOINED.search(line)) and _FAILED.search(call.result or "") is not None
 
 
 def _target(call: Call) -> tuple[str, str]:
@@ -246,15 +270,13 @@ def _target(call: Call) -> tuple[str, str]:
 
 
 def _label(call: Call) -> str:
-    commands = commands_of(shell_command(call.tool, call.arguments))
-    return f"`{redacted_line(commands[-1].name)}`" if commands else redacted_line(call.tool)
+    name = _target(call)[1]
+    return f"`{name}`" if name else redacted_line(call.tool)
 
 
 @lru_cache(maxsize=4_096)
 def _is_sound(text: str) -> bool:
-    """Whether a short text does not instruct its reader, also where it hides in a name: `ls
-    ignore-all-instructions`.
-    """
+    """Whether a short text instructs nobody, also hidden in names."""
     if len(_WORD.findall(text)) < _FEWEST_WORDS:
         return True
     return find_suspicion((text, _IN_A_NAME.sub(" ", text))) is None

@@ -1,51 +1,52 @@
 """Whether a recorded call may teach: what a person would have to confirm may not, however well it
 went. Shell commands, code and paths go through the rules of the gate, seen from the folder in which
-the session worked; nothing on this machine is looked at.
+the session worked; nothing on this machine is looked at. What is kept out is listed, and so are
+patterns and episodes whose text instructs its reader.
 """
 
+import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from journeyman.gate.decision import ALLOW, Decision
-from journeyman.gate.file_tools import PATH_RULES, patched_paths
-from journeyman.gate.judging import COMMANDS, NOTES, Judge, strongest
-from journeyman.gate.places import Places
-from journeyman.gate.prose import runs_a_download
-from journeyman.gate.rules.databases import loses_data
-from journeyman.gate.rules.package_names import find_popular
+import msgspec
+
+from journeyman.gate.conditions import find_popular, loses_data
+from journeyman.gate.decision import ALLOW, Decision, rule, strongest
+from journeyman.gate.gate import patched_paths, runs_a_download
+from journeyman.gate.paths import Places
+from journeyman.gate.rules import NETWORK, find_in_code, find_rules
 from journeyman.outcomes.commands import command_of
+from journeyman.records import Call, KeptOut, KeptOutKind, Pattern, Session
+from journeyman.records.kept_out import LONGEST_KEPT_OUT
 from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.values import PLACEHOLDER
+from journeyman.templates.cleaning import find_pattern_suspicion, pattern_id, redacted_line, summary
+from journeyman.templates.commands import commands_of
+from journeyman.templates.tool_translation import shell_command
 from journeyman.templates.translation.argument_fields import Fields, as_object, find_call
 
 _NOWHERE, _NOBODY = "/work/project", "/home/nobody"
 """The folder and the home of a session that does not say where it worked."""
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|\Z)")
-_CHANGES_FOLDER = re.compile(
-    r"\s*cd\s+['\"]?(/(?!(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b)[^\s;&|'\"]+)['\"]?\s*&&"
-)
-"""Where a command goes first: there a session works that does not say where it does."""
+_CHANGES_FOLDER = re.compile(r"\s*cd\s+['\"]?([^\s;&|'\"]+)['\"]?\s*&&")
+"""Where a command goes first."""
 
-_NO_COMMAND = frozenset(("unparseable", "too_large", "too_deep", "unknown_program"))
+_SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
+
+_NO_COMMAND = frozenset(("unparseable", "too_large", "command.hidden"))
 """What says nothing where a text may be no command at all."""
 
-_NOT_YET_RUN = _NO_COMMAND | {
-    *("write.unknown", "delete.unknown", "run.elsewhere", "run.unseen", "write.outside"),
-    *("permissions.open", "invisible"),
-}
+_NOT_YET_RUN = _NO_COMMAND | {"invisible", "write.outside", "permissions.open"}
 """What says nothing of a piece of a script: what its variables stand for is elsewhere."""
-
-_NO_PROGRAM = _NO_COMMAND | {"tool.destroys"}
-"""What says nothing where a tool may be told in plain words: "remove the item"."""
 
 _RUNS = re.compile(r"(?i)command|cmd|shell|bash|script")
 _DEEPEST = 6
-_REMEMBERED = 8_192
 _COMMANDS = frozenset(("command", "cmd", "script", "code"))
 _SQL = re.compile(
     r"\s*(?:drop\s+(?:table|database|schema|view|index)|truncate\s+(?:table\s+)?[\w.\"]+\s*;?\s*\Z|"
@@ -63,7 +64,6 @@ _PERSONAL = frozenset(("email", "phone", "ssn", "iban", "card", "user", "nested"
 _LONGEST_WRITTEN = 8_000
 """A longer text is in no example, so nobody needs to know whether it holds a secret."""
 
-_PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):\d{1,9}>")
 _SCRIPT = re.compile(r".*\.(?:sh|bash|zsh)|.*(?:^|/)(?:Makefile|Dockerfile)")
 _DEPENDENCIES = re.compile(
     r"(?:.*/)?(?:(?P<pypi>[\w.-]*requirements[\w.-]*\.(?:txt|in)|pyproject\.toml|Pipfile|setup\.py)"
@@ -71,93 +71,85 @@ _DEPENDENCIES = re.compile(
 )
 _DEPENDENCY = re.compile(r"^[\s\"'+]*(?:gem\s+[\"'])?(@?[A-Za-z][\w.-]*)[\"']?\s*[\[=<>~!:,]", re.M)
 
-_BY_ID = {row.id: row.decision for row in (*COMMANDS.rows, *NOTES.values())} | {
-    row.id: row.decision for row in PATH_RULES
-}
 _SECRET = Decision(
-    answer="ask",
-    rule="write.secret",
-    reason="It writes a password, a key or a token into a file.",
+    answer="ask", rule="write.secret", reason="It writes a password, a key or a token into a file."
+)
+_UNCHECKED = "git.unchecked"
+_AFTER_UNCHECKED = Decision(
+    answer="ask", rule=_UNCHECKED, reason="It follows a step that skipped the project's checks."
 )
 
 
+@lru_cache(maxsize=512)
 def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
     """The decision by which a call may not teach, None if it may. `folder` is where the session
     worked. A tool of which nothing is known may teach, unless an argument of it is a command, code
-    or SQL that may not. Calls of usual length are remembered: mining asks several times.
+    or SQL that may not.
     """
-    ask = _why_unsafe if len(arguments) <= _REMEMBERED else _why_unsafe.__wrapped__
-    return ask(tool, arguments, folder)
-
-
-@lru_cache(maxsize=1_024)
-def _why_unsafe(tool: str, arguments: str, folder: str) -> Decision | None:
     call = find_call(tool, arguments, "")
     if call is None:
         decision = _unknown_tool(as_object(arguments), arguments, folder)
     elif call.operation == "run":
         decision = _script(call.fields.get("command", ""), folder, call.fields.get("folder", ""))
     elif call.operation == "run_code":
-        decision = _judge(folder).python(_without_placeholders(call.fields.get("code", "")))
+        decision = _code(call.fields.get("code", ""), folder)
     elif call.operation in ("edit", "write", "patch"):
         decision = _writing(call.fields, folder)
-    elif _names_secret(call.fields.get("path", ""), folder):
-        decision = _BY_ID["file.secret"]
     else:
-        decision = ALLOW
+        places, path = _places(folder), call.fields.get("path", "")
+        is_secret = path and places.is_secret(places.resolve(path))
+        decision = rule("file.secret").decision if is_secret else ALLOW
     return None if decision.answer == "allow" else decision
 
 
 @lru_cache(maxsize=4_096)
 def is_safe_form(form: str) -> bool:
-    """Whether a command may be shown in a form whose values are left out: `rm -r …` says more than
-    the `rm -r build` that was run.
-    """
-    decision = _judge("").script(form, leaving_out=_NO_COMMAND)
-    return decision.answer == "allow"
+    """Whether a form is safe: `rm -r …` says more than the `rm -r build` that was run."""
+    return _command(form, leaving_out=_NO_COMMAND) is ALLOW
 
 
 def _script(line: str, folder: str, run_in: str) -> Decision:
     line = _without_placeholders(line)
     begins = _CHANGES_FOLDER.match(line)
-    if not folder:
-        folder, run_in = run_in or (begins[1] if begins else ""), ""
-    elif begins and _is_beside(begins[1], folder):
-        folder, run_in = begins[1], ""
-    return _judge(folder).script(line, folder=run_in)
+    first = begins[1] if begins else ""
+    if folder:
+        moves = _is_beside(first, folder)
+    else:
+        first = run_in or first
+        moves = first.startswith("/") and not _SYSTEM.match(first)
+    return _command(line, first, "") if moves else _command(line, folder, first or run_in)
+
+
+def _command(
+    line: str, folder: str = "", run_in: str = "", *, leaving_out: frozenset[str] = frozenset()
+) -> Decision:
+    """What the rules say of a command line; needing the network is no reason not to teach."""
+    rows = find_rules(_without_placeholders(line), _places(folder, run_in))
+    return strongest(row.decision for row in rows if row.id not in leaving_out | {NETWORK})
+
+
+def _code(text: str, folder: str) -> Decision:
+    rows = find_in_code(_without_placeholders(text), _places(folder))
+    return strongest(row.decision for row in rows if row.id != NETWORK)
 
 
 def _is_beside(path: str, folder: str) -> bool:
-    """Whether a path is in the same home as a session's folder, where its other projects are, and
-    in none of the hidden folders, which steer programs.
-    """
+    """Whether a path is in the home of a session's folder, and in no hidden folder."""
     home = _HOME.match(folder)
     return home is not None and path.startswith(f"{home[0]}/") and "/." not in path
 
 
 def _without_placeholders(text: str) -> str:
-    """A text that was redacted, with names in the place of placeholders: to a shell, `<user:1>` is
-    two redirections.
-    """
-    return _PLACEHOLDER.sub(r"\1", text) if "<" in text else text
+    """The text with names for placeholders: to a shell, `<user:1>` is two redirections."""
+    return PLACEHOLDER.sub(r"\1", text) if "<" in text else text
 
 
 @lru_cache(maxsize=32)
-def _places(folder: str) -> Places:
+def _places(folder: str, run_in: str = "") -> Places:
     workspace = folder if folder.startswith("/") else _NOWHERE
     home = _HOME.match(workspace)
-    return Places(Path(workspace), Path(home[0] if home else _NOBODY), foreign=True)
-
-
-@lru_cache(maxsize=32)
-def _judge(folder: str) -> Judge:
-    return Judge(_places(folder), lambda _: None)
-
-
-def _names_secret(path: str, folder: str) -> bool:
-    places = _places(folder)
-    found = places.resolve(path, places.workspace) if path else None
-    return found is not None and places.is_secret(found)
+    top, own = Path(workspace), Path(home[0] if home else _NOBODY)
+    return Places(top, own, folder=run_in, foreign=True)
 
 
 def _writing(fields: Fields, folder: str) -> Decision:
@@ -176,47 +168,36 @@ def _writing(fields: Fields, folder: str) -> Decision:
 def _places_written(paths: Iterable[str], folder: str) -> Iterator[Decision]:
     places = _places(folder)
     for text in paths:
-        path = places.resolve(text, places.workspace)
-        if path is None:
-            continue
+        path = places.resolve(text)
         if places.is_steering(path):
-            yield _BY_ID["file.steering"]
+            yield rule("file.steering").decision
         elif folder and not (
             places.is_inside(path) or places.is_scratch(path) or _is_beside(str(path), folder)
         ):
-            yield _BY_ID["file.write_outside"]
+            yield rule("file.write_outside").decision
 
 
 def _text_written(paths: list[str], old: str, new: str, folder: str) -> Iterator[Decision]:
-    added = _added(old, new)
+    known = set(old.splitlines())
+    added = "\n".join(line for line in new.splitlines() if line not in known)
     if not added.strip():
         return
     if runs_a_download(added):
-        yield _BY_ID["run.download"]
+        yield rule("run.download").decision
     if any(_SCRIPT.fullmatch(path) for path in paths):
-        yield _judge(folder).script(added, leaving_out=_NOT_YET_RUN)
-    for registry in filter(None, map(_registry, paths)):
+        yield _command(added, folder, leaving_out=_NOT_YET_RUN)
+    for found in filter(None, map(_DEPENDENCIES.fullmatch, paths)):
+        registry = found.lastgroup or ""
         if any(find_popular(name, registry) for name in _DEPENDENCY.findall(added)):
-            yield _BY_ID["package.misspelt"]
-    if len(added) <= _LONGEST_WRITTEN and holds_credential(added):
+            yield rule("package.misspelt").decision
+    if len(added) <= _LONGEST_WRITTEN and _holds_credential(added):
         yield _SECRET
 
 
-def _added(old: str, new: str) -> str:
-    """The lines of a new text that the old one does not have."""
-    known = Counter(old.splitlines())
-    return "\n".join(line for line in new.splitlines() if line not in known)
-
-
-def _registry(path: str) -> str:
-    found = _DEPENDENCIES.fullmatch(path)
-    return (found.lastgroup or "") if found else ""
-
-
-def holds_credential(text: str) -> bool:
+def _holds_credential(text: str) -> bool:
     """Whether a text holds a secret that opens a door, as a literal."""
-    families = Counter(_PLACEHOLDER.findall(Redactor().text(text)))
-    families.subtract(_PLACEHOLDER.findall(text))
+    families = Counter(family for family, _ in PLACEHOLDER.findall(Redactor().text(text)))
+    families.subtract(family for family, _ in PLACEHOLDER.findall(text))
     return any(count > 0 for family, count in families.items() if family not in _PERSONAL)
 
 
@@ -224,18 +205,17 @@ def _unknown_tool(given: Mapping[str, Any], arguments: str, folder: str) -> Deci
     """What can be told of a tool that is not in the table by the names of its arguments."""
     found: list[Decision] = []
     if not _COMMANDS.isdisjoint(given):
-        text = _without_placeholders(command_of(arguments))
-        found.append(_judge(folder).script(text, leaving_out=_NO_PROGRAM))
-        found.append(_judge(folder).python(text))
+        text = command_of(arguments)
+        found.append(_command(text, folder, leaving_out=_NO_COMMAND))
+        found.append(_code(text, folder))
     for name, text in _strings(given):
         if _RUNS.search(name):
-            line = _without_placeholders(text)
-            found.append(_judge(folder).script(line, leaving_out=_NO_PROGRAM))
+            found.append(_command(text, folder, leaving_out=_NO_COMMAND))
         elif runs_a_download(text):
-            found.append(_BY_ID["run.download"])
+            found.append(rule("run.download").decision)
     sql = (given.get(name) for name in ("sql", "query", "statement"))
     if any(isinstance(one, str) and _SQL.match(one) and loses_data(one) for one in sql):
-        found.append(_BY_ID["database.loses"])
+        found.append(rule("database.loses").decision)
     edits = given.get("edits")
     for one in (given, *(edits if isinstance(edits, list) else ())):
         if isinstance(one, dict) and (new := _text(one, _NEW)):
@@ -260,3 +240,74 @@ def _text(given: Mapping[str, Any], names: Iterable[str]) -> str:
     """The first of some arguments that is a text."""
     found = next((given[name] for name in names if given.get(name)), "")
     return found if isinstance(found, str) else json.dumps(found)
+
+
+class KeptOutList:
+    """Grows while a session is mined. What a person has `released` is listed, and teaches."""
+
+    def __init__(self, session: Session, released: frozenset[str]) -> None:
+        self._session = session
+        self._released = released
+        self._found: dict[str, KeptOut] = {}
+        self._unchecked: set[int] = set()
+
+    @property
+    def entries(self) -> tuple[KeptOut, ...]:
+        return tuple(self._found.values())
+
+    def may_teach(self, call: Call, number: int, *, is_ok: bool) -> Literal["", "safe", "released"]:
+        """Whether a call for a request may teach, and whether only because a person released it.
+        One that would have taught is listed.
+        """
+        decision = why_unsafe(call.tool, call.arguments, self._session.cwd)
+        line = shell_command(call.tool, call.arguments)
+        if decision is None and number in self._unchecked:
+            runs_git = any(one.name.split()[0] in ("git", "gh") for one in commands_of(line))
+            decision = _AFTER_UNCHECKED if runs_git else None
+        if decision is None:
+            return "safe"
+        kind: KeptOutKind = "command" if line else "call"
+        text = redacted_line(line or f"{call.tool} {call.arguments}")
+        key = _key(kind, text)
+        is_released = key in self._released
+        if decision.rule == _UNCHECKED and not is_released:
+            self._unchecked.add(number)
+        if is_ok:
+            self._list(key, kind, number, decision.rule, reason=decision.reason, text=text)
+        return "released" if is_released else ""
+
+    def reviewed(self, kind: KeptOutKind, pattern: Pattern, number: int) -> Pattern:
+        """The pattern as it may be kept; one in quarantine is listed, unless it was released."""
+        if not pattern.quarantined:
+            return pattern
+        content = [pattern.intent]
+        for step in pattern.steps:
+            content += (step.tool, step.arguments, step.result)
+        # From what is redacted: an excerpt of the rest may cut a secret so that none is recognised.
+        suspicion = find_pattern_suspicion(pattern.intent, pattern.steps)
+        evidence = suspicion.evidence if suspicion else pattern.intent
+        reason = suspicion.reason if suspicion else "Its text instructs whoever reads it."
+        key = _key(kind, "\0".join(content))
+        self._list(key, kind, number, pattern.quarantined, reason=reason, text=evidence)
+        if key not in self._released:
+            return pattern
+        sound = pattern_id(pattern.kind, pattern.intent, pattern.steps)
+        return msgspec.structs.replace(pattern, id=sound, quarantined="")
+
+    def _list(
+        self, key: str, kind: KeptOutKind, number: int, rule: str, *, reason: str, text: str
+    ) -> None:
+        if key not in self._found:
+            self._found[key] = KeptOut(
+                key=key,
+                kind=kind,
+                rule=rule,
+                reason=reason,
+                text=summary(text, LONGEST_KEPT_OUT),
+                session=self._session.id,
+                number=number,
+            )
+
+
+def _key(kind: KeptOutKind, text: str) -> str:
+    return hashlib.sha256(f"{kind}\0{text}".encode()).hexdigest()[:16]

@@ -4,6 +4,7 @@ so that no line of it reads as an instruction.
 """
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -53,35 +54,30 @@ def briefing_text(briefing: Briefing) -> str:
     """The briefing for a model; empty for an empty one."""
     if briefing.is_empty:
         return ""
-    sessions = (
-        "1 earlier session" if briefing.sessions == 1 else f"{briefing.sessions} earlier sessions"
-    )
-    show = "shows" if briefing.sessions == 1 else "show"
+    sessions, show = f"{briefing.sessions} earlier sessions", "show"
+    if briefing.sessions == 1:
+        sessions, show = "1 earlier session", "shows"
     where = f"in {briefing.project} " if briefing.project else ""
     here = "" if briefing.project in ("", ELSEWHERE) else " here"
     parts = [f"Journeyman: what {sessions} {where}{show}."]
     if briefing.mistakes or briefing.episodes:
         parts[0] += f" {_ON_QUOTES}"
-    if briefing.commands:
-        lines = [f"- {command_line(one)}" for one in briefing.commands]
-        parts.append(
-            "\n".join([f"Commands that work{here}, likeliest for this task first:", *lines])
-        )
-    if briefing.mistakes:
-        lines = [f"- {mistake_line(one)}" for one in briefing.mistakes]
-        parts.append("\n".join([f"Mistakes that recur{here}:", *lines]))
+    title = f"Commands that work{here}, likeliest for this task first:"
+    parts += _section(title, map(command_line, briefing.commands))
+    parts += _section(f"Mistakes that recur{here}:", map(mistake_line, briefing.mistakes))
     if briefing.files:
         parts.append(f"Files that such requests used: {', '.join(briefing.files)}")
-    if briefing.episodes:
-        lines = [f"- {episode_line(one)}" for one in briefing.episodes]
-        parts.append("\n".join(["Earlier requests like this one:", *lines]))
+    parts += _section("Earlier requests like this one:", map(episode_line, briefing.episodes))
     return "\n\n".join(parts)
 
 
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    shown = [f"- {line}" for line in lines]
+    return ["\n".join([title, *shown])] if shown else []
+
+
 def command_line(command: PlaybookCommand) -> str:
-    """A command as it is mostly written, how its output is mostly cut, and a mark where only one
-    session shows it.
-    """
+    """A command as it is mostly written, marked where only one session shows it."""
     line = f"`{command.form}`, `{command.piped}`" if command.piped else f"`{command.form}`"
     return f"{line} (1 session)" if command.sessions == 1 else line
 

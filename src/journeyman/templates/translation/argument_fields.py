@@ -1,5 +1,6 @@
-"""Arguments of a call read into fields that mean the same for every agent, and written as another
-agent's arguments: seconds or milliseconds, a command as a line or as a list of words.
+"""The tools of each agent, from `tools.toml`, and calls read into fields that mean the same for
+every agent, or written as another agent's arguments: seconds or milliseconds, a command as a line
+or as a list of words.
 """
 
 import json
@@ -9,19 +10,107 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, get_args
 
-from journeyman.templates.translation.patch_text import patch_in_command
-from journeyman.templates.translation.tool_table import TOOLS, Operation, ToolRow
+import msgspec
+from msgspec import Struct
+
+Dialect = Literal["claude_code", "codex", "hermes", "opencode", "journeyman"]
+"""Agents, named as the sources of their sessions."""
+
+Operation = Literal[
+    "run",
+    "run_code",
+    "read",
+    "edit",
+    "patch",
+    "write",
+    "search_text",
+    "find_files",
+    "list_files",
+    "fetch",
+    "search_web",
+]
+"""`run` is a shell command and `run_code` a Python script. `edit` replaces one text in a file;
+`patch` applies a text that begins with `*** Begin Patch`."""
 
 Fields = dict[str, Any]
+
+_PATCH_HEREDOC = re.compile(
+    r"\A\s*(?:applypatch|apply_patch)\s+<<-?\s*(['\"]?)(\w+)\1\n(?P<patch>.*)\n\2\s*\Z", re.S
+)
+_IN_A_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -l?i?c '([^']*)'")
+_SHELL_OPTION = re.compile(r"-l?i?c")
+_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
+_FOLDER = re.compile(r"((?:[^*?\[{/]*/)*[^*?\[{/]*)/(.+)", re.S)
+"""A glob that begins with the name of a folder."""
+_EXTENSIONS = {"rust": "rs", "python": "py", "markdown": "md", "ruby": "rb", "kotlin": "kt"}
+"""Types of files whose name is not their extension."""
+
+_FLAGS = ("background", "domains", "everywhere", "ignore_case", "interactive", "multiline", "pages")
+_NO = ("false", "False")
+_COUNTS = ("context", "first_line", "line_count", "match_count", "result_count")
+
+BLOCKING: tuple[tuple[str, object, str], ...] = (
+    ("background", True, "It runs in the background, which every agent does in its own way."),
+    ("interactive", True, "It needs a terminal to type in."),
+    ("part_of_script", True, "It applies a patch in the middle of a script."),
+    ("own_functions", True, "Its code calls functions of the agent that ran it."),
+    ("multiline", True, "It searches across lines."),
+    ("listing", "counts", "It counts matches."),
+    ("pages", True, "It reads pages of a document."),
+    ("domains", True, "It searches some sites only."),
+)
+"""Fields with values that change what a call does and have no counterpart."""
+
+
+class ToolRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One tool of one agent: a row of `tools.toml`, which says what the fields mean."""
+
+    dialect: Dialect
+    operation: Operation
+    name: str
+    required: dict[str, str]
+    optional: dict[str, str] = {}
+    fixed: dict[str, str] = {}
+    defaults: dict[str, str] = {}
+
+
+class _Sign(Struct, frozen=True, forbid_unknown_fields=True):
+    dialect: Dialect
+    tools: frozenset[str]
+
+
+class ResultFormat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that the results of some agents' operations have around them."""
+
+    id: str
+    sources: tuple[str, ...]
+    operations: tuple[Operation, ...] = get_args(Operation)
+    added: str
+    example: str
+    shown: str
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    signs: tuple[_Sign, ...]
+    tool: tuple[ToolRow, ...]
+    result: tuple[ResultFormat, ...]
+
+
+_TABLE = msgspec.toml.decode(files(__package__).joinpath("tools.toml").read_bytes(), type=_Table)
+TOOLS, SIGNS, RESULT_FORMATS = _TABLE.tool, _TABLE.signs, _TABLE.result
+
+SHELLS = frozenset(row.name for row in TOOLS if row.operation == "run")
+"""The tools that run commands, as agents call them."""
 
 
 class OperationCall(NamedTuple):
     """A call in fields. `blocked` says why it means nothing to another agent, if so."""
 
-    tool: ToolRow
     operation: Operation
     fields: Fields
     blocked: str = ""
@@ -38,33 +127,13 @@ class ArgumentField(NamedTuple):
     write: Callable[[Any], Any] = lambda value: value
 
 
-_IN_A_SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -l?i?c '([^']*)'")
-_SHELL_OPTION = re.compile(r"-l?i?c")
-_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
-_FOLDER = re.compile(r"((?:[^*?\[{/]*/)*[^*?\[{/]*)/(.+)", re.S)
-"""A glob that begins with the name of a folder."""
-_EXTENSIONS = {"rust": "rs", "python": "py", "markdown": "md", "ruby": "rb", "kotlin": "kt"}
-"""Types of files that are named otherwise than their extension."""
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _flag(value: object) -> bool | None:
-    return True if value and value not in ("false", "False") else None
-
-
-def _whole_if_it_is(number: float) -> float | int:
-    """A number as people write it: 120 and not 120.0."""
-    return int(number) if float(number).is_integer() else number
-
-
 def _number(value: object) -> float | None:
-    if isinstance(value, bool):
-        return None
     try:
-        number = float(value)  # type: ignore[arg-type]  # what is no number raises
+        number = 0.0 if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 < number < math.inf else None
@@ -88,45 +157,41 @@ def _command_line(value: object) -> str | None:
     return shlex.join(words) or None
 
 
-def _only_one(value: object) -> str | None:
-    return value[0] if isinstance(value, list) and len(value) == 1 else _text(value)
-
-
-def _type_glob(value: object) -> str | None:
-    return f"*.{_EXTENSIONS.get(value, value)}" if isinstance(value, str) else None
-
-
 def _listing(names: Mapping[str, str], default: str) -> ArgumentField:
     written = {meaning: name for name, meaning in names.items() if name != default}
     return ArgumentField("listing", lambda value: names.get(str(value)), written.get)
 
 
-def _at_any_depth(value: object) -> str | None:
-    return f"**/{value}" if isinstance(value, str) and "/" not in value else _text(value)
-
-
-def _name_only(glob: str) -> str | None:
-    name = glob.removeprefix("**/")
-    return None if "/" in name else name
-
-
-_FLAGS = ("background", "domains", "everywhere", "ignore_case", "interactive", "multiline", "pages")
-_COUNTS = ("context", "first_line", "line_count", "match_count", "result_count")
-
 FIELDS: dict[str, ArgumentField] = {
-    **{name: ArgumentField(name, _flag) for name in _FLAGS},
+    **{
+        name: ArgumentField(name, lambda value: (bool(value) and value not in _NO) or None)
+        for name in _FLAGS
+    },
     **{name: ArgumentField(name, _whole) for name in _COUNTS},
     "command": ArgumentField("command", _command_line),
     "argv": ArgumentField("command", _command_line, lambda line: ["bash", "-lc", line]),
-    "timeout_s": ArgumentField("timeout_s", _number, _whole_if_it_is),
-    "timeout_whole_s": ArgumentField("timeout_s", _number, math.ceil),
+    "timeout_s": ArgumentField("timeout_s", _number, math.ceil),
     "timeout_ms": ArgumentField(
         "timeout_s", lambda value: (_number(value) or 0) / 1000 or None, lambda s: round(s * 1000)
     ),
-    "lines_to_2000": ArgumentField("line_count", _whole, lambda count: min(count, 2000)),
-    "urls": ArgumentField("url", _only_one, lambda url: [url]),
-    "file_type": ArgumentField("file_glob", _type_glob, lambda _: None),
-    "name_glob": ArgumentField("glob", _at_any_depth, _name_only),
+    "urls": ArgumentField(
+        "url",
+        lambda value: value[0] if isinstance(value, list) and len(value) == 1 else _text(value),
+        lambda url: [url],
+    ),
+    "file_type": ArgumentField(
+        "file_glob",
+        lambda value: f"*.{_EXTENSIONS.get(value, value)}" if isinstance(value, str) else None,
+        lambda _: None,
+    ),
+    # A name is found at any depth, and a glob with folders is no name.
+    "name_glob": ArgumentField(
+        "glob",
+        lambda value: (
+            f"**/{value}" if isinstance(value, str) and "/" not in value else _text(value)
+        ),
+        lambda glob: None if "/" in glob.removeprefix("**/") else glob.removeprefix("**/"),
+    ),
     "claude_listing": _listing(
         {"content": "lines", "files_with_matches": "files", "count": "counts"},
         default="files_with_matches",
@@ -137,17 +202,6 @@ FIELDS: dict[str, ArgumentField] = {
 }
 """How the fields of the table are read and written. What is not here is text."""
 
-BLOCKING: tuple[tuple[str, object, str], ...] = (
-    ("background", True, "It runs in the background, which every agent does in its own way."),
-    ("interactive", True, "It needs a terminal to type in."),
-    ("part_of_script", True, "It applies a patch in the middle of a script."),
-    ("own_functions", True, "Its code calls functions of the agent that ran it."),
-    ("multiline", True, "It searches across lines."),
-    ("listing", "counts", "It counts matches."),
-    ("pages", True, "It reads pages of a document."),
-    ("domains", True, "It searches some sites only."),
-)
-"""Fields with values that change what a call does and have no counterpart."""
 
 _BY_NAME: defaultdict[str, list[ToolRow]] = defaultdict(list)
 for _tool in TOOLS:
@@ -164,14 +218,17 @@ def find_call(tool: str, arguments: str, source: str) -> OperationCall | None:
     if not rows:
         return None
     given = as_object(arguments)
-    row = min(
-        rows, key=lambda one: (not _is_mode(one, given), one.dialect != source, _lacks(one, given))
-    )
-    return _completed(OperationCall(row, row.operation, _fields(row, given)))
+
+    def misfit(row: ToolRow) -> tuple[bool, bool, int]:
+        is_mode = all(given.get(name, value) == value for name, value in row.fixed.items())
+        return not is_mode, row.dialect != source, len(row.required.keys() - given.keys())
+
+    row = min(rows, key=misfit)
+    return _completed(row.operation, _fields(row, given))
 
 
-def written(fields: Fields, row: ToolRow) -> dict[str, Any] | str:
-    """The arguments of another tool, or the name of a required one for which there is no value."""
+def written(fields: Fields, row: ToolRow) -> dict[str, Any] | None:
+    """The arguments of another tool; None where there is no value for a required one."""
     arguments: dict[str, Any] = dict(row.fixed)
     done = set()
     for argument, field in (*row.required.items(), *row.optional.items()):
@@ -183,29 +240,26 @@ def written(fields: Fields, row: ToolRow) -> dict[str, Any] | str:
             arguments[argument] = value
             done.add(name)
         elif argument in row.required:
-            return argument
+            return None
     return arguments
+
+
+def find_object(arguments: str) -> dict[str, Any] | None:
+    """The arguments; None where the text holds no JSON object."""
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
 
 
 def as_object(arguments: str) -> dict[str, Any]:
     """The arguments, or none where the text holds no JSON object."""
-    try:
-        given = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return given if isinstance(given, dict) else {}
+    return find_object(arguments) or {}
 
 
 def _field(name: str) -> ArgumentField:
     return FIELDS.get(name) or ArgumentField(name, _text)
-
-
-def _is_mode(row: ToolRow, given: Mapping[str, Any]) -> bool:
-    return all(given.get(name, value) == value for name, value in row.fixed.items())
-
-
-def _lacks(row: ToolRow, given: Mapping[str, Any]) -> int:
-    return len(row.required.keys() - given.keys())
 
 
 def _fields(row: ToolRow, given: Mapping[str, Any]) -> Fields:
@@ -218,11 +272,10 @@ def _fields(row: ToolRow, given: Mapping[str, Any]) -> Fields:
     return fields
 
 
-def _completed(call: OperationCall) -> OperationCall:
+def _completed(operation: Operation, fields: Fields) -> OperationCall:
     """The call with what its fields imply: a patch inside a command, a folder inside a glob."""
-    row, operation, fields, _ = call
     if operation == "run" and "*** Begin Patch" in fields.get("command", ""):
-        if patch := patch_in_command(fields["command"]):
+        if patch := _patch_in(fields["command"]):
             operation, fields = "patch", {**fields, "patch": patch}
         else:
             fields["part_of_script"] = True
@@ -235,4 +288,14 @@ def _completed(call: OperationCall) -> OperationCall:
     elif operation == "find_files" and (found := _FOLDER.match(fields.get("glob", ""))):
         fields |= {"path": posixpath.join(fields.get("path", ""), found[1]), "glob": found[2]}
     blocked = next((why for field, value, why in BLOCKING if fields.get(field) == value), "")
-    return OperationCall(row, operation, fields, blocked)
+    return OperationCall(operation, fields, blocked)
+
+
+def _patch_in(command: str) -> str:
+    """The patch of a command that does nothing but apply one; empty otherwise."""
+    if found := _PATCH_HEREDOC.match(command):
+        return found["patch"].strip()
+    with suppress(ValueError):  # quotes are not closed, or there are more words
+        name, patch = shlex.split(command)
+        return patch.strip() if name in ("apply_patch", "applypatch") else ""
+    return ""

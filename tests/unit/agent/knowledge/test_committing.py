@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
-from tests.unit.agent.knowledge.changes import commit
+from tests.unit.agent.knowledge.changes import add, commit
 
-from journeyman.agent.knowledge.committing import locked
-from journeyman.agent.knowledge.memory import Memory
+from journeyman.agent.knowledge.files import locked
+from journeyman.agent.knowledge.knowledge import Memory
 from journeyman.records import FileChange, Write
 from journeyman.records.errors import NotWritten
 
@@ -36,7 +36,7 @@ def mode(path: Path) -> int:
 def test_files_and_folders_are_the_owners_alone(tmp_path: Path) -> None:
     home = tmp_path / "new" / "home"
     commit(home, a_write("skills/web/deploy/SKILL.md", None, "text"))
-    commit(home, Memory(home).add("memory", "text"))
+    commit(home, Memory(home).plan("memory", add("text")))
     assert files(home) == {"skills/web/deploy/SKILL.md": "text", "memories/MEMORY.md": "text"}
     for path in home.rglob("*"):
         assert mode(path) == (0o700 if path.is_dir() else 0o600), path
@@ -57,8 +57,8 @@ def test_a_script_stays_executable(tmp_path: Path) -> None:
 def test_what_changed_meanwhile_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
     home = tmp_path / str(found)
     path = home / "memories" / "USER.md"
-    commit(home, Memory(home).add("user", "first"))
-    plan = Memory(home).add("user", "second")
+    commit(home, Memory(home).plan("user", add("first")))
+    plan = Memory(home).plan("user", add("second"))
     if found is None:
         path.unlink()
     else:
@@ -69,8 +69,8 @@ def test_what_changed_meanwhile_is_not_overwritten(tmp_path: Path, found: str | 
 
 
 def test_a_file_that_was_made_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    plan = Memory(tmp_path).add("user", "mine")
-    commit(tmp_path, Memory(tmp_path).add("user", "theirs"))
+    plan = Memory(tmp_path).plan("user", add("mine"))
+    commit(tmp_path, Memory(tmp_path).plan("user", add("theirs")))
     with pytest.raises(NotWritten, match="changed meanwhile"):
         commit(tmp_path, plan)
     assert Memory(tmp_path).entries("user") == ("theirs",)
@@ -174,7 +174,7 @@ class TestStayingInside:
         home.mkdir()
         other.mkdir()
         (home / "memories").symlink_to(other)
-        commit(home, Memory(home).add("user", "tea"))
+        commit(home, Memory(home).plan("user", add("tea")))
         assert files(other) == {"USER.md": "tea"}
 
 
@@ -184,10 +184,10 @@ class TestLocks:
         with (tmp_path / "memories" / "USER.md.lock").open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             with pytest.raises(NotWritten, match="Another program holds"):
-                commit(tmp_path, Memory(tmp_path).add("user", "tea"), patience_s=0.05)
-            commit(tmp_path, Memory(tmp_path).add("memory", "tea"))
+                commit(tmp_path, Memory(tmp_path).plan("user", add("tea")), patience_s=0.05)
+            commit(tmp_path, Memory(tmp_path).plan("memory", add("tea")))
         assert Memory(tmp_path).entries("user") == ()
-        commit(tmp_path, Memory(tmp_path).add("user", "tea"))
+        commit(tmp_path, Memory(tmp_path).plan("user", add("tea")))
         assert Memory(tmp_path).entries("user") == ("tea",)
 
     def test_a_lock_is_let_go_after_an_error(self, tmp_path: Path) -> None:
@@ -212,15 +212,18 @@ class TestLocks:
 import sys
 from pathlib import Path
 from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.knowledge import Operation
 who, folder = sys.argv[1:]
 knowledge = Knowledge(Path(folder), limits={"memory": 100_000, "user": 100_000})
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(25):
-    knowledge.change("memory", lambda: knowledge.memory.add("memory", f"{who} {number}"))
+    old = f"{who} {number}"
+    changes = [Operation(action="add", content=old)]
     if number % 5 == 4:
-        old = f"{who} {number}"
-        knowledge.change("memory", lambda: knowledge.memory.replace("memory", old, old + " again"))
+        changes += [Operation(action="replace", old_text=old, content=old + " again")]
+    for change in changes:
+        knowledge.change("memory", lambda: knowledge.memory.plan("memory", change))
 """
         started = [
             subprocess.Popen(

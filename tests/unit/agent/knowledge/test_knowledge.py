@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.unit.agent.knowledge.changes import add
 
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.records import Write
@@ -72,7 +73,7 @@ def test_poison_and_length_stay_out_of_the_prompt(hermes: Path) -> None:
 def test_a_home_of_hermes_is_read_and_written_in_its_own_form(hermes: Path) -> None:
     knowledge = Knowledge(hermes)
     others = {path: path.read_bytes() for path in hermes.rglob("*") if path.is_file()}
-    knowledge.change("memory", lambda: knowledge.memory.add("memory", "Two\nlines"))
+    knowledge.change("memory", lambda: knowledge.memory.plan("memory", add("Two\nlines")))
     knowledge.change("skill", lambda: knowledge.skills.patch("scrape", "Ask.", "Ask first."))
     memory, skill = hermes / "memories/MEMORY.md", hermes / "skills/web/scrape/SKILL.md"
     assert memory.read_text() == "Shop runs on port 8080\n§\nUse uv, not pip\n§\nTwo\nlines"
@@ -91,5 +92,5 @@ def test_a_check_that_says_no_leaves_everything_as_it_was(hermes: Path) -> None:
         raise NotWritten(f"not {write.summary}")
 
     with pytest.raises(NotWritten, match="not user: added “New”"):
-        knowledge.change("user", lambda: knowledge.memory.add("user", "New"), forbid)
+        knowledge.change("user", lambda: knowledge.memory.plan("user", add("New")), forbid)
     assert knowledge.memory.entries("user") == ("Name: Ben", "Likes short answers")

@@ -3,7 +3,7 @@
 import pytest
 from tests.tables import table
 
-from journeyman.agent.knowledge.screening import find_fault, safe_to_show, secrets_in
+from journeyman.agent.knowledge.files import find_fault, safe_to_show, secrets_in
 
 KEPT = {
     "preference": "User prefers short answers. Always reply in German.",

@@ -8,8 +8,7 @@ import pytest
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import commit
 
-from journeyman.agent.knowledge.skill_form import read_front
-from journeyman.agent.knowledge.skills import Skills
+from journeyman.agent.knowledge.skills import Skills, read_front
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten, WrongInput
 
@@ -56,7 +55,7 @@ class TestFinding:
 
     def test_none(self, tmp_path: Path) -> None:
         assert Skills(tmp_path).list() == []
-        with pytest.raises(WrongInput, match=r"There is no skill 'x'. None is kept"):
+        with pytest.raises(WrongInput, match=r"There is no skill 'x'. There is: none"):
             Skills(tmp_path).view("x")
 
     def test_what_is_not_a_skill_is_passed_over(self, tmp_path: Path) -> None:
@@ -281,8 +280,8 @@ class TestRefusing:
             assert "There is no skill 'nope'. There is: deploy" in refusal(plan)
 
     def test_patches_that_do_not_fit(self, skills: Skills) -> None:
-        assert "does not stand in SKILL.md" in refusal(lambda: skills.patch("deploy", "nope", "x"))
-        assert "does not stand in" in refusal(lambda: skills.patch("deploy", "", "x"))
+        assert "stands 0 times in SKILL.md" in refusal(lambda: skills.patch("deploy", "nope", "x"))
+        assert "stands 0 times" in refusal(lambda: skills.patch("deploy", "", "x"))
         assert "stands 4 times" in refusal(lambda: skills.patch("deploy", "eploy", "x"))
         assert "already" in refusal(lambda: skills.patch("deploy", "Run", "Run"))
         assert "has no file" in refusal(lambda: skills.patch("deploy", "a", "b", "references/x"))

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent.knowledge.changes import commit
+from tests.unit.agent.knowledge.changes import add, commit, remove, replace
 
-from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.knowledge.memory import FILES, Operation, parse
+from journeyman.agent.knowledge.knowledge import FILES, Knowledge, Operation, parse
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
@@ -29,7 +28,7 @@ def did(knowledge: Knowledge, write: Write) -> Write:
 
 def fill(knowledge: Knowledge, *entries: str) -> None:
     for entry in entries:
-        did(knowledge, knowledge.memory.add("memory", entry))
+        did(knowledge, knowledge.memory.plan("memory", add(entry)))
 
 
 class TestMemory:
@@ -37,65 +36,65 @@ class TestMemory:
         path = knowledge.folder / FILES["memory"]
         path.parent.mkdir()
         path.write_text("\n by hand \n§\nother\n\n")
-        write = did(knowledge, knowledge.memory.add("memory", "new"))
-        back = knowledge.take_back(write)
+        write = did(knowledge, knowledge.memory.plan("memory", add("new")))
+        back = knowledge.undo(write)
         assert path.read_text() == "\n by hand \n§\nother\n\n"
         assert back.summary == "memory: undid: added “new”"
         assert back.action == "undo"
-        knowledge.take_back(back)
+        knowledge.undo(back)
         assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
 
     def test_the_first_entry_leaves_no_file(self, knowledge: Knowledge) -> None:
-        knowledge.take_back(did(knowledge, knowledge.memory.add("user", "tea")))
+        knowledge.undo(did(knowledge, knowledge.memory.plan("user", add("tea"))))
         assert not (knowledge.folder / FILES["user"]).exists()
 
     def test_an_added_entry_goes_from_among_later_ones(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a")
-        write = did(knowledge, knowledge.memory.add("memory", "b"))
+        write = did(knowledge, knowledge.memory.plan("memory", add("b")))
         fill(knowledge, "c")
-        did(knowledge, knowledge.memory.remove("memory", "a"))
-        knowledge.take_back(write)
+        did(knowledge, knowledge.memory.plan("memory", remove("a")))
+        knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("c",)
 
     def test_a_removed_entry_comes_back_to_its_place(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b", "c")
-        write = did(knowledge, knowledge.memory.remove("memory", "b"))
+        write = did(knowledge, knowledge.memory.plan("memory", remove("b")))
         fill(knowledge, "d")
-        knowledge.take_back(write)
+        knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
 
     def test_or_to_the_end_where_its_place_is_gone(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b", "c")
-        write = did(knowledge, knowledge.memory.remove("memory", "c"))
-        did(knowledge, knowledge.memory.remove("memory", "a"))
-        did(knowledge, knowledge.memory.remove("memory", "b"))
-        knowledge.take_back(write)
+        write = did(knowledge, knowledge.memory.plan("memory", remove("c")))
+        did(knowledge, knowledge.memory.plan("memory", remove("a")))
+        did(knowledge, knowledge.memory.plan("memory", remove("b")))
+        knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("c",)
 
     def test_a_replaced_entry_comes_back_where_the_new_one_is(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b", "c")
-        write = did(knowledge, knowledge.memory.replace("memory", "b", "B"))
-        did(knowledge, knowledge.memory.remove("memory", "a"))
-        knowledge.take_back(write)
+        write = did(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
+        did(knowledge, knowledge.memory.plan("memory", remove("a")))
+        knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("b", "c")
 
     def test_an_entry_that_was_changed_again(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a")
-        write = did(knowledge, knowledge.memory.add("memory", "b"))
-        did(knowledge, knowledge.memory.replace("memory", "b", "B"))
+        write = did(knowledge, knowledge.memory.plan("memory", add("b")))
+        did(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
         with pytest.raises(NotWritten, match="“b” is no longer in memory"):
             knowledge.undo(write)
 
     def test_an_entry_that_is_there_again(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b")
-        write = did(knowledge, knowledge.memory.remove("memory", "a"))
+        write = did(knowledge, knowledge.memory.plan("memory", remove("a")))
         fill(knowledge, "a")
         with pytest.raises(NotWritten, match="“a” again"):
             knowledge.undo(write)
 
     def test_an_entry_for_which_there_is_no_room_any_more(self, knowledge: Knowledge) -> None:
         fill(knowledge, "x" * 40)
-        write = did(knowledge, knowledge.memory.remove("memory", "x"))
+        write = did(knowledge, knowledge.memory.plan("memory", remove("x")))
         fill(knowledge, "y" * 40)
         with pytest.raises(NotWritten, match="83 of at most 60"):
             knowledge.undo(write)
@@ -104,9 +103,9 @@ class TestMemory:
         fill(knowledge, "a", "b")
         write = did(
             knowledge,
-            knowledge.memory.batch(
+            knowledge.memory.plan(
                 "memory",
-                [
+                *[
                     Operation(action="replace", old_text="a", content="A"),
                     Operation(action="remove", old_text="b"),
                     Operation(action="add", content="c"),
@@ -116,7 +115,7 @@ class TestMemory:
         )
         fill(knowledge, "d")
         assert knowledge.memory.entries("memory") == ("A", "C", "d")
-        knowledge.take_back(write)
+        knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("a", "b", "d")
 
 
@@ -144,9 +143,9 @@ class TestSkills:
             write = did(knowledge, plan())
             after = state()
             assert after != before
-            back = knowledge.take_back(write)
+            back = knowledge.undo(write)
             assert state() == before
-            knowledge.take_back(back)
+            knowledge.undo(back)
             assert state() == after
         assert state() == {}
 
@@ -194,7 +193,7 @@ def test_any_row_of_changes_keeps_the_form_and_can_be_undone(
             assert target in ("memory", "user")
             before = knowledge.memory.entries(target)  # type: ignore[arg-type]
             with suppress(NotWritten):
-                write = knowledge.memory.batch(target, operations)  # type: ignore[arg-type]
+                write = knowledge.memory.plan(target, *operations)  # type: ignore[arg-type]
                 commit(knowledge.folder, write)
                 done.append(write)
                 entries = knowledge.memory.entries(target)  # type: ignore[arg-type]
@@ -203,6 +202,6 @@ def test_any_row_of_changes_keeps_the_form_and_can_be_undone(
                 assert parse(text) == entries
                 assert len(text) <= max(limits[target], len("\n§\n".join(before)))
         for write in reversed(done):
-            knowledge.take_back(write)
+            knowledge.undo(write)
         assert (path.read_bytes().decode() if path.exists() else None) == first
         assert not (Path(folder) / FILES["user"]).exists()

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.agents import agent, tool
 from tests.tables import table
+from tests.unit.agent.knowledge.changes import replace
 
-from journeyman.agent.agent import Finished
+from journeyman.agent.dispatch import Question, request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.review.background import BackgroundReview
 from journeyman.agent.review.journal import Journal
-from journeyman.agent.review.reviewer import MOST_ITERATIONS, Reviewed, Reviewer
-from journeyman.agent.tools.confirmation import request_confirmation_tool
-from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.review.reviewer import MOST_ITERATIONS, BackgroundReview, Reviewed, Reviewer
+from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
+from journeyman.agent.turn import Finished
 from journeyman.embeddings.embedder import Embedder
 from journeyman.gate.decision import ALLOW
 from journeyman.models.model import Reply
@@ -74,7 +74,7 @@ class Place:
             self.traces.append("write_file")
             return worked(bytes_written=1)
 
-        def confirm(_action: str, _description: str, _details: object, _call: Invocation) -> bool:
+        def confirm(_question: Question) -> bool:
             self.traces.append("request_confirmation")
             return True
 
@@ -219,7 +219,7 @@ class TestFork:
 
 
 def _chat(finished: Finished) -> list[Any]:
-    from journeyman.records.chat import openai_messages
+    from journeyman.records.message import openai_messages
 
     return openai_messages(finished.messages)
 
@@ -483,7 +483,7 @@ class TestUndo:
         )
         memory = place.knowledge.memory
         place.knowledge.change(
-            "user", lambda: memory.replace("user", "German", "The user wants French now.")
+            "user", lambda: memory.plan("user", replace("German", "The user wants French now."))
         )
         undone = place.journal.undo(reviewed.review.id)
         assert undone.entries == ()

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from journeyman.agent.tools.limits import ToolLimits
-from journeyman.agent.tools.tool import Invocation, Result
+from journeyman.agent.tools.tool import Invocation, Result, ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 

@@ -4,8 +4,8 @@ import json
 
 from tests.tables import table
 
-from journeyman.agent.tools.arguments import read_arguments
 from journeyman.agent.tools.tool import Result, Tool, worked
+from journeyman.agent.tools.toolbox import read_arguments
 
 TOOL = Tool(
     name="book",

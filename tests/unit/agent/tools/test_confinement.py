@@ -1,10 +1,14 @@
 """What commands may touch, tried by commands."""
 
 import os
+import platform
+import pwd
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.tables import table
 
@@ -13,17 +17,41 @@ from journeyman.agent.tools.confinement import policy_for, toolchains
 from journeyman.agent.tools.workspace import Workspace
 
 needs_landlock = pytest.mark.skipif(
-    not confinement.available(), reason="the kernel has no Landlock"
+    confinement.why_unconfined() != "", reason="the kernel has no Landlock"
 )
 
 
 @pytest.fixture
-def outside(tmp_path):
-    """A folder beside the workspace with a file that nobody in it should see or change."""
-    folder = tmp_path / "outside"
+def elsewhere():
+    """A folder that is not below /tmp, of which commands have one of their own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def outside(elsewhere):
+    """A folder with a file that nobody in the workspace should see or change."""
+    folder = elsewhere / "outside"
     folder.mkdir()
     (folder / "secret").write_text("canary\n")
     return folder
+
+
+@pytest.fixture(scope="session")
+def has_namespaces(tmp_path_factory):
+    with Workspace(tmp_path_factory.mktemp("tried")) as workspace:
+        return run(workspace, "true").in_namespaces
+
+
+def held_workspace(root, *, namespaces=True):
+    """A workspace whose commands are held with or without namespaces."""
+    workspace = Workspace(root)
+    workspace.policy = msgspec.structs.replace(workspace.policy, namespaces=namespaces)
+    return workspace
+
+
+def run(workspace, command):
+    return workspace.run(["/bin/bash", "-c", command], timeout_s=20, characters=5_000)
 
 
 ATTEMPTS = {
@@ -34,8 +62,8 @@ ATTEMPTS = {
     "create": "echo x > {outside}/new",
     "remove": "rm -f {outside}/secret",
     "move": "mv {outside}/secret .",
-    "hard link": "ln {outside}/secret here && cat here",
-    "link": "ln -s {outside}/secret here; cat here",
+    "hard link": "ln -f {outside}/secret here && cat here",
+    "link": "ln -sf {outside}/secret here; cat here",
     "folder": "mkdir {outside}/new",
     "through a process": "cat /proc/{pid}/root{outside}/secret",
     "home": "ls {home}",
@@ -43,16 +71,113 @@ ATTEMPTS = {
 }
 
 
+HELD = ("denied", "cross-device", "Read-only", "No such file", "not permitted")
+
+
 @needs_landlock
+@table("namespaces", [True, False])
 @table("attempt", ATTEMPTS)
-def test_a_command_stays_inside(attempt, use, outside):
-    command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=Path.home())
-    result = use("terminal", command=command)
-    assert result.content["exit_code"] != 0
-    assert "denied" in result.content["output"] or "cross-device" in result.content["output"]
-    assert "canary" not in result.content["output"]
+def test_a_command_stays_inside(attempt, namespaces, root, outside):
+    home = pwd.getpwuid(os.getuid()).pw_dir  # HOME may be below /tmp
+    command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=home)
+    with held_workspace(root, namespaces=namespaces) as workspace:
+        ended = run(workspace, command)
+    assert ended.exit_code != 0
+    assert any(word in ended.output for word in HELD)
+    assert "canary" not in ended.output
     assert (outside / "secret").read_text() == "canary\n"
     assert list(outside.iterdir()) == [outside / "secret"]
+
+
+MOVES = (
+    "import os; os.rename('a/f', 'b/f'); os.link('b/f', 'a/g'); os.rename('b', 'a/b'); "
+    "print(sorted(os.listdir('a')))"
+)
+
+
+@needs_landlock
+@table("namespaces", [True, False])
+def test_files_and_folders_move_and_are_linked_inside(namespaces, root):
+    with held_workspace(root, namespaces=namespaces) as workspace:
+        ended = run(workspace, f'mkdir a b; echo x > a/f; python3 -c "{MOVES}"; rm -r a')
+    assert ended.output == "['b', 'g']\n"
+
+
+ON_METADATA = {
+    "mode": "chmod 777 {outside}/secret",
+    "owner": "chown 12345 {outside}/secret",
+    "times": "touch -d 2001-01-01 {outside}/secret",
+    "attributes": ('python3 -c \'import os; os.setxattr("{outside}/secret", "user.x", b"1")\''),
+}
+
+
+@needs_landlock
+@table("what", ON_METADATA)
+def test_modes_owners_and_times_outside_stay_as_they_are(what, root, outside, has_namespaces):
+    if not has_namespaces:
+        pytest.skip("no namespaces can be had here")
+    before = (outside / "secret").stat()
+    with held_workspace(root) as workspace:
+        ended = run(workspace, ON_METADATA[what].format(outside=outside))
+    assert "Read-only file system" in ended.output
+    assert (outside / "secret").stat() == before
+    assert os.listxattr(outside / "secret") == []
+
+
+@needs_landlock
+@table("what", ["owner", "attributes", "setuid"])
+def test_what_the_filter_alone_refuses(what, root, outside):
+    command = {**ON_METADATA, "setuid": "chmod u+s {outside}/secret"}[what]
+    before = (outside / "secret").stat()
+    with held_workspace(root, namespaces=False) as workspace:
+        ended = run(workspace, command.format(outside=outside))
+    assert ended.exit_code != 0
+    assert (outside / "secret").stat() == before
+
+
+WAYS_OUT = {
+    # number of the call on x86_64, arguments
+    "mount": (165, "b'none', b'/mnt', b'tmpfs', 0, 0"),
+    "umount": (166, "b'/proc', 2"),
+    "pivot_root": (155, "b'.', b'.'"),
+    "unshare": (272, "0x10000000"),
+    "setns": (308, "0, 0"),
+    "clone into a user namespace": (56, "0x10000011, 0, 0, 0, 0"),
+    "clone3": (435, "bytes(64), 64"),
+    "open_tree": (428, "-100, b'/', 1"),
+    "mount_setattr": (442, "-100, b'/', 0x8000, bytes(32), 32"),
+    "keyctl": (250, "0, -3, 1"),
+    "bpf": (321, "0, bytes(120), 120"),
+    "userfaultfd": (323, "1"),
+    "ptrace of the launcher": (101, "16, os.getppid(), 0, 0"),
+    "a descriptor of the launcher": (438, "os.pidfd_open(os.getppid()), 3, 0"),
+}
+
+
+@needs_landlock
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86_64")
+@table("namespaces", [True, False])
+@table("way", WAYS_OUT)
+def test_there_is_no_way_out(way, namespaces, root):
+    number, arguments = WAYS_OUT[way]
+    code = (
+        "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); "
+        f"print(libc.syscall({number}, {arguments}), os.strerror(ctypes.get_errno()))"
+    )
+    with held_workspace(root, namespaces=namespaces) as workspace:
+        ended = workspace.run([sys.executable, "-c", code], timeout_s=20, characters=500)
+    assert ended.output in (
+        "-1 Operation not permitted\n",
+        "-1 Function not implemented\n",
+    )
+
+
+@needs_landlock
+@table("file", ["shadow", "gshadow", "sudoers", "ssl/private", "ssh/ssh_host_rsa_key", "crontab"])
+def test_of_etc_secrets_are_out_of_reach(file, use, workspace):
+    output = use("terminal", command=f"cat /etc/{file}").content["output"]
+    assert "denied" in output or not Path("/etc", file).exists()
+    assert not any(Path("/etc", file).is_relative_to(path) for path in workspace.policy.readable)
 
 
 @needs_landlock
@@ -76,18 +201,45 @@ def test_code_stays_inside(use, outside):
 
 
 @needs_landlock
-def test_other_programs_are_out_of_reach(use):
+@table("namespaces", [True, False])
+def test_other_programs_are_out_of_reach(namespaces, root, has_namespaces):
     """Their environment may hold keys, and they are not to be ended."""
     other = subprocess.Popen(["/bin/sleep", "60"], env={"SOME_KEY": "canary"})
     try:
-        output = use("terminal", command=f"cat /proc/{other.pid}/environ").content["output"]
-        assert "canary" not in output
-        assert "denied" in output
-        use("terminal", command=f"kill -9 {other.pid}; kill -9 $PPID")
+        with held_workspace(root, namespaces=namespaces) as workspace:
+            told = run(workspace, f"cd /proc/{other.pid} && cat environ mem; ls -l fd; cat cmdline")
+            assert "canary" not in told.output
+            if namespaces and has_namespaces:
+                assert "sleep" not in told.output
+            run(workspace, f"kill -9 {other.pid}; kill -9 $PPID; kill -9 -1")
         assert other.poll() is None
     finally:
         other.kill()
         other.wait()
+
+
+@needs_landlock
+def test_shared_memory_is_its_own(root, has_namespaces):
+    if not has_namespaces:
+        pytest.skip("no namespaces can be had here")
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, held_workspace(root) as workspace:
+        ended = run(workspace, f"ls /dev/shm; echo x > /dev/shm/own && cat {file.name}")
+    assert "No such file" in ended.output
+    assert not Path("/dev/shm/own").exists()
+
+
+@needs_landlock
+def test_the_temporary_folder_is_its_own(root, has_namespaces):
+    if not has_namespaces:
+        pytest.skip("no namespaces can be had here")
+    with tempfile.NamedTemporaryFile(dir="/tmp") as file, held_workspace(root) as workspace:
+        written = run(workspace, "echo kept > /tmp/own && ls /tmp && echo x > here")
+        read = run(workspace, f"cat /tmp/own $TMPDIR/own; cat {file.name}")
+    assert Path(file.name).name not in written.output
+    assert (written.exit_code, (root / "here").read_text()) == (0, "x\n")
+    assert read.output.startswith("kept\nkept\n")
+    assert "No such file" in read.output
+    assert not Path("/tmp/own").exists()
 
 
 @needs_landlock
@@ -113,7 +265,7 @@ def test_what_commands_need_is_in_reach(use, workspace):
 
 def test_without_confinement_commands_run_all_the_same(root, outside):
     with Workspace(root, confine=False) as workspace:
-        assert not workspace.confined
+        assert workspace.unconfined
         ended = workspace.run(["/bin/cat", f"{outside}/secret"], timeout_s=5, characters=100)
     assert (ended.exit_code, ended.output) == (0, "canary\n")
 
@@ -159,8 +311,8 @@ def test_a_link_on_the_search_path_opens_no_home(tmp_path):
 
 
 @needs_landlock
-def test_what_lies_beside_programs_is_not_readable(root, tmp_path):
-    tools = tmp_path / "tools"
+def test_what_lies_beside_programs_is_not_readable(root, elsewhere):
+    tools = elsewhere / "tools"
     for name in ("bin/hello", "lib/part", "config.yml"):
         (tools / name).parent.mkdir(parents=True, exist_ok=True)
         (tools / name).write_text("echo canary\n")

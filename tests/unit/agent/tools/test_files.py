@@ -6,8 +6,8 @@ import stat
 import pytest
 from tests.tables import table
 
-from journeyman.agent.tools.contents import LARGEST_FILE, read_bytes, replace_file
-from journeyman.agent.tools.limits import ToolLimits
+from journeyman.agent.tools.tool import ToolLimits
+from journeyman.agent.tools.workspace import LARGEST_FILE, read_bytes, replace_file
 
 MISSING, CLOSEST = "old_string", "The closest line is 2: result = calc(x)"
 

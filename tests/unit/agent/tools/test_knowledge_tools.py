@@ -9,12 +9,13 @@ import pytest
 from tests.tables import table
 
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.tools.journaled import journal_entry
-from journeyman.agent.tools.knowledge import knowledge_tools
+from journeyman.agent.review.journal import journal_entry
+from journeyman.agent.review.rules import Forbidden
+from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Provenance, Write
-from journeyman.records.errors import NotWritten, StoreUnavailable
+from journeyman.records.errors import StoreUnavailable
 
 SKILL = "---\nname: deploy\ndescription: How to deploy\n---\nRun it.\n"
 
@@ -42,7 +43,7 @@ class Desk:
 
     def _check(self, write: Write, invocation: Invocation) -> None:
         if self.forbidden:
-            raise NotWritten(f"{self.forbidden} ({write.action})")
+            raise Forbidden(f"{self.forbidden} ({write.action})")
 
     def __call__(self, tool_name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool; the judge must read the answer as it says it is."""

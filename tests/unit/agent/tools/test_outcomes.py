@@ -4,12 +4,10 @@ import json
 
 from tests.tables import table
 
-from journeyman.agent.tools.arguments import read_arguments
-from journeyman.agent.tools.confirmation import request_confirmation_tool
-from journeyman.agent.tools.limits import ToolLimits
-from journeyman.agent.tools.session_search import session_search_tool
-from journeyman.agent.tools.tool import Invocation, Result
-from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
+from journeyman.agent.dispatch import request_confirmation_tool
+from journeyman.agent.tools.search_tools import session_search_tool
+from journeyman.agent.tools.tool import Invocation, Result, ToolLimits
+from journeyman.agent.tools.toolbox import Toolbox, read_arguments, workspace_tools
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, SearchHit, SessionId
 from journeyman.records.errors import StoreUnavailable
@@ -25,8 +23,8 @@ def find(query, limit, source):
     return [HIT] if query == "error" else []
 
 
-def answer(action, description, details, call):
-    return {"yes": True, "no": False}.get(action)
+def answer(question):
+    return {"yes": True, "no": False}.get(question.tool)
 
 
 CATASTROPHE = r"(a+)+$"

@@ -10,11 +10,11 @@ import pytest
 from tests.tables import table
 
 from journeyman.agent.tools import confinement
-from journeyman.agent.tools.syscall_filter import MACHINES, filter_program
+from journeyman.agent.tools.confinement import MACHINES, filter_program
 from journeyman.agent.tools.workspace import Workspace
 
 needs_filter = pytest.mark.skipif(
-    not confinement.available() or platform.machine() not in MACHINES,
+    confinement.why_unconfined() != "" or platform.machine() not in MACHINES,
     reason="the kernel has no Landlock, or there is no filter for the machine",
 )
 
@@ -39,36 +39,81 @@ def answer(program: bytes, *call: int) -> int:
                 value &= operand
             case 0x15:
                 at += yes if value == operand else no
+            case 0x45:
+                at += yes if value & operand else no
             case 0x35:
                 at += yes if value >= operand else no
             case 0x06:
                 return operand
 
 
-@table("name", MACHINES)
-def test_what_becomes_of_a_call(name):
+FORBIDDEN, UNSUPPORTED = 0x50000 | errno.EPERM, 0x50000 | errno.EOPNOTSUPP
+NOTIFIED = 0x7FC00000
+
+
+def answers(name, **given):
     machine = MACHINES[name]
-    program, mark = filter_program(machine), machine.mark
-    calls = {
-        (machine.socket, mark, socket.AF_UNIX, socket.SOCK_STREAM): DENIED,
-        (machine.socket, mark, socket.AF_UNIX, socket.SOCK_DGRAM | OPTIONS): DENIED,
+    program = filter_program(machine, **given)
+    return machine.calls, lambda call, *arguments: answer(program, call, machine.mark, *arguments)
+
+
+@table("network", [False, True])
+@table("name", MACHINES)
+def test_what_becomes_of_a_socket(name, network):
+    calls, answered = answers(name, network=network, namespaces=True)
+    internet, other = (ALLOWED, ALLOWED) if network else (NOTIFIED, DENIED)
+    sockets = {
+        (socket.AF_INET, socket.SOCK_STREAM): internet,
+        (socket.AF_INET6, socket.SOCK_DGRAM | OPTIONS): internet,
         # The kernel looks only at the lower half.
-        (machine.socket, mark, 1 << 32 | socket.AF_UNIX, socket.SOCK_STREAM): DENIED,
-        (machine.socket, mark, socket.AF_INET, socket.SOCK_STREAM): ALLOWED,
-        (machine.socket, mark, socket.AF_INET6, socket.SOCK_DGRAM): ALLOWED,
-        (machine.socketpair, mark, socket.AF_UNIX, socket.SOCK_STREAM | OPTIONS): ALLOWED,
-        (machine.socketpair, mark, socket.AF_UNIX, socket.SOCK_SEQPACKET): ALLOWED,
-        (machine.socketpair, mark, socket.AF_UNIX, socket.SOCK_DGRAM | OPTIONS): DENIED,
-        (machine.socketpair, mark, socket.AF_UNIX, socket.SOCK_RAW): DENIED,
-        (425, mark, 8): MISSING,
-        (0, mark): ALLOWED,
-        (machine.socketpair + 1, mark, socket.AF_UNIX): ALLOWED,
-        (machine.socket | 0x40000000, mark, socket.AF_UNIX): KILLED,
-        (-1, mark): KILLED,
-        (0, 0x40000003): KILLED,
-        (0, 0x40000028): KILLED,
+        (1 << 32 | socket.AF_INET, socket.SOCK_STREAM): internet,
+        (socket.AF_NETLINK, socket.SOCK_RAW): other,
+        (socket.AF_UNIX, socket.SOCK_STREAM): DENIED,
+        (socket.AF_UNIX, socket.SOCK_DGRAM | OPTIONS): DENIED,
+        (socket.AF_PACKET, socket.SOCK_RAW): DENIED,
+        (socket.AF_ALG, socket.SOCK_SEQPACKET): DENIED,
+        (socket.AF_VSOCK, socket.SOCK_STREAM): DENIED,
+        (0, 0): DENIED,
+        (99, 1): DENIED,
     }
-    assert {call: answer(program, *call) for call in calls} == calls
+    assert {given: answered(calls["socket"], *given) for given in sockets} == sockets
+    pairs = {
+        (socket.AF_UNIX, socket.SOCK_STREAM | OPTIONS): ALLOWED,
+        (socket.AF_UNIX, socket.SOCK_SEQPACKET): ALLOWED,
+        (socket.AF_UNIX, socket.SOCK_DGRAM | OPTIONS): DENIED,
+        (socket.AF_UNIX, socket.SOCK_RAW): DENIED,
+    }
+    assert {given: answered(calls["socketpair"], *given) for given in pairs} == pairs
+
+
+@table("namespaces", [True, False])
+@table("name", MACHINES)
+def test_what_becomes_of_other_calls(name, namespaces):
+    machine = MACHINES[name]
+    calls, answered = answers(name, network=False, namespaces=namespaces)
+    taken = ALLOWED if namespaces else FORBIDDEN
+    expected = {
+        (425, 8): MISSING,
+        (calls["clone3"],): MISSING,
+        (calls["keyctl"],): MISSING,
+        (calls["clone"], 17): ALLOWED,
+        (calls["clone"], 0x3D0F00): ALLOWED,  # a thread
+        (calls["clone"], 0x10000011): FORBIDDEN,
+        (calls["clone"], 0x00020011): FORBIDDEN,
+        (calls["unshare"], 0): FORBIDDEN,
+        (calls["mount"],): FORBIDDEN,
+        (calls["fchownat"],): taken,
+        (calls["fchmodat"], 0, 0, 0o755): ALLOWED,
+        (calls["fchmodat"], 0, 0, 0o4755): taken,
+        (calls["fchmod"], 0, 0o2755): taken,
+        (calls["fsetxattr"],): ALLOWED if namespaces else UNSUPPORTED,
+        (0,): ALLOWED,
+        (calls["socket"] | 0x40000000, socket.AF_UNIX): KILLED,
+        (-1,): KILLED,
+    }
+    assert {call: answered(*call) for call in expected} == expected
+    program = filter_program(machine, network=False, namespaces=namespaces)
+    assert [answer(program, 0, mark) for mark in (0x40000003, 0x40000028)] == [KILLED, KILLED]
 
 
 REACHING_OUT = {
@@ -79,8 +124,9 @@ REACHING_OUT = {
 
 
 @needs_filter
+@table("network", [False, True])
 @table("how", REACHING_OUT)
-def test_sockets_with_a_path_are_out_of_reach(how, use, tmp_path):
+def test_sockets_with_a_path_are_out_of_reach(how, network, workspace, tmp_path):
     path = str(tmp_path / "s")
     kind = socket.SOCK_STREAM if how == "stream" else socket.SOCK_DGRAM
     with socket.socket(socket.AF_UNIX, kind) as server:
@@ -88,10 +134,46 @@ def test_sockets_with_a_path_are_out_of_reach(how, use, tmp_path):
         if how == "stream":
             server.listen()
         code = f"import socket; {REACHING_OUT[how].format(path=path)}; print('reached')"
-        content = use("execute_code", code=code).content
+        ended = run_code(workspace, code, network=network)
     (tmp_path / "s").unlink()
-    assert "PermissionError" in content["output"]
-    assert content["status"] == "error"
+    assert "PermissionError" in ended.output
+    assert not ended.asked_network
+
+
+def run_code(workspace, code, **given):
+    return workspace.run([sys.executable, "-c", code], timeout_s=20, characters=5_000, **given)
+
+
+INTERNET = {
+    "loopback": "socket.create_connection(('127.0.0.1', {port})).sendall(b'x')",
+    "a name": "socket.create_connection(('localhost', {port})).sendall(b'x')",
+    "datagram": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "version 6": "socket.socket(socket.AF_INET6)",
+    "looking a name up": "socket.getaddrinfo('example.org', 80)",
+    "a shell": "subprocess.run(['bash', '-c', 'echo > /dev/tcp/127.0.0.1/{port}'], check=True)",
+}
+
+
+@needs_filter
+@table("how", INTERNET)
+def test_there_is_no_network(how, workspace):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code = INTERNET[how].format(port=server.getsockname()[1])
+        ended = run_code(workspace, f"import socket, subprocess; {code}")
+        server.settimeout(0.01)
+        with pytest.raises(TimeoutError):
+            server.accept()
+    assert (ended.exit_code, ended.asked_network) == (1, True)
+
+
+@needs_filter
+def test_who_is_given_the_network_has_it(workspace):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code = INTERNET["loopback"].format(port=server.getsockname()[1])
+        ended = run_code(workspace, f"import socket; {code}", network=True)
+        assert (ended.exit_code, ended.asked_network) == (0, False)
+        with server.accept()[0] as connection:
+            assert connection.recv(1) == b"x"
 
 
 @needs_filter
@@ -126,15 +208,6 @@ def test_code_that_still_works(use):
 import asyncio, multiprocessing, socket, subprocess
 
 async def serve():
-    async def answer(reader, writer):
-        writer.write((await reader.readline()).upper())
-        writer.close()
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    writer.write(b"tcp\\n")
-    print((await reader.read()).decode().strip())
-    writer.close()
-    server.close()
     child = await asyncio.create_subprocess_exec("echo", "child", stdout=subprocess.PIPE)
     print((await child.communicate())[0].decode().strip())
 
@@ -148,7 +221,7 @@ if __name__ == "__main__":
             print(sum(pool.map(abs, [-1, -2])))
 """
     content = use("execute_code", code=code).content
-    assert content["output"].split() == ["TCP", "child", "pair", "3", "3"]
+    assert content["output"].split() == ["child", "pair", "3", "3"]
 
 
 def test_without_confinement_there_is_no_filter(root):

@@ -1,23 +1,32 @@
 """The terminal: what comes back, what ends a command, and that nothing of it stays."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 from tests.tables import table
 
-from journeyman.agent.tools.limits import ToolLimits
+from journeyman.agent.tools.tool import Invocation, Resources, ToolLimits
+from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+def is_gone(mark: str) -> bool:
+    """Whether no process has this word among its arguments. Its number says nothing: commands may
+    have numbers of their own.
+    """
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                if mark.encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                    return False
+            except OSError:
+                continue
+    return True
 
 
 @table(
@@ -80,32 +89,36 @@ def test_a_command_that_is_no_longer_wanted_ends(use, root):
     assert result.recorded.interrupted
 
 
+BEGUN = "while ! test -s begun; do :; done"
 LINGERING = {
-    "background": "sleep 60 & echo $! > pid",
-    "ignoring signals": "(trap '' TERM HUP INT; sleep 60) & echo $! > pid",
-    "own session": "setsid sh -c 'echo $$ > pid; exec sleep 60' & while ! test -s pid; do :; done",
-    "orphan": "(setsid sh -c 'sleep 60 & echo $! > pid' &); while ! test -s pid; do :; done",
+    "background": "sleep {mark} & echo > begun",
+    "ignoring signals": "(trap '' TERM HUP INT; sleep {mark}) & echo > begun",
+    "own session": f"setsid sh -c 'echo > begun; exec sleep {{mark}}' & {BEGUN}",
+    "orphan": f"(setsid sh -c 'sleep {{mark}} & echo > begun' &); {BEGUN}",
 }
 
 
-@table("is_cancelled", [False, True])
+@table(("is_cancelled", "namespaces"), [(False, True), (False, False), (True, True), (True, False)])
 @table("how", LINGERING)
-def test_no_process_outlives_the_call(how, is_cancelled, use, root):
-    folder = root / f"{how} {is_cancelled}"
+def test_no_process_outlives_the_call(how, is_cancelled, namespaces, workspace, use):
+    workspace.policy = msgspec.structs.replace(workspace.policy, namespaces=namespaces)
+    folder = workspace.root / f"{how} {is_cancelled} {namespaces}"
     folder.mkdir()
-    lasting = "; touch begun; sleep 60" if is_cancelled else ""
-    cancelled = (folder / "begun").exists
-    result = use(
-        "terminal", command=LINGERING[how] + lasting, workdir=folder.name, cancelled=cancelled
-    )
+    mark = f"60.{os.getpid()}{len(list(workspace.root.iterdir()))}"
+    lasting = "; touch lasting; sleep 60" if is_cancelled else ""
+    cancelled = (folder / "lasting").exists
+    command = LINGERING[how].format(mark=mark) + lasting
+    result = use("terminal", command=command, workdir=folder.name, cancelled=cancelled)
     assert result.content["exit_code"] == (130 if is_cancelled else 0)
-    assert is_gone(int((folder / "pid").read_text()))
+    assert is_gone(mark)
 
 
-def test_no_process_outlives_the_time_limit(use, root):
-    result = use("terminal", command=LINGERING["own session"] + "; sleep 60", timeout=5)
+def test_no_process_outlives_the_time_limit(use):
+    mark = f"60.{os.getpid()}0"
+    command = LINGERING["own session"].format(mark=mark)
+    result = use("terminal", command=f"{command}; sleep 60", timeout=5)
     assert result.content["exit_code"] == 124
-    assert is_gone(int((root / "pid").read_text()))
+    assert is_gone(mark)
 
 
 CHAINS = """
@@ -131,7 +144,8 @@ def test_chains_of_forks_do_not_outlive_the_call(confine, chains, tmp_path):
     os.mkfifo(root / "alive")
     alive = os.open(root / "alive", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with Workspace(root, confine=confine) as workspace:
+        resources = Resources(processes=50_000)
+        with Workspace(root, confine=confine, resources=resources) as workspace:
             command = [sys.executable, "-I", "-S", "-c", CHAINS, str(chains)]
             ended = workspace.run(command, timeout_s=30, characters=100)
         assert (ended.ending, ended.exit_code) == ("exited", 0)
@@ -178,7 +192,82 @@ def test_the_environment_has_no_secrets(use, workspace, monkeypatch):
     assert variables["PATH"] == os.environ["PATH"]
 
 
-def test_a_file_that_grows_without_end_is_stopped(use, root):
-    result = use("terminal", command="truncate -s 2G sparse.bin; echo $?")
-    assert result.content["output"].rstrip().splitlines()[-1] != "0"
-    assert (root / "sparse.bin").stat().st_size == 0
+SMALL = Resources(memory_mb=300, processes=100, file_mb=20, written_mb=100, cpu_s=1)
+
+USING_MUCH = {
+    "processes": (
+        "bomb() { sleep 20 & sleep 0.002; bomb; }; bomb",
+        "[Command ended: it started more than 100 processes (agent.processes)]",
+    ),
+    "memory": (
+        f"{sys.executable} -c 'x = []\nwhile True: x.append(bytearray(10**6))'",
+        "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
+    ),
+    "memory of many": (
+        f"for i in 1 2 3 4 5; do {sys.executable} -c 'import time; x = bytearray(10**8); "
+        "time.sleep(20)' & done; wait",
+        "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
+    ),
+    "shared memory": (
+        "head -c 200M /dev/zero > /dev/shm/x; rm /dev/shm/x; "
+        f"{sys.executable} -c 'import mmap; x = mmap.mmap(-1, 10**9)\n"
+        "while True: x.write(bytes(10**6))'",
+        "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
+    ),
+    "a file": (
+        "exec yes > large",
+        "[Command ended: it wrote a file of more than 20 MB (agent.file_mb)]",
+    ),
+    "many files": (
+        "i=0; while :; do i=$((i+1)); head -c 10M /dev/zero > file$i; done",
+        "[Command ended: it wrote more than 100 MB (agent.written_mb)]",
+    ),
+    "deleted files": (
+        f'{sys.executable} -c \'import os\nkept = []\nwhile True:\n f = open("x", "wb")\n '
+        'os.unlink("x")\n f.write(bytes(10**7))\n kept.append(f)\'',
+        "[Command ended: it wrote more than 100 MB (agent.written_mb)]",
+    ),
+    "processor time": (
+        "while :; do :; done",
+        "[Command ended: it used more than 1 s of processor time (agent.cpu_s)]",
+    ),
+    "processor time of many": (
+        "while :; do /bin/true; done",
+        "[Command ended: it used more than 1 s of processor time (agent.cpu_s)]",
+    ),
+}
+
+
+@table(
+    ("what", "namespaces"),
+    [
+        *((what, True) for what in USING_MUCH),
+        *((what, False) for what in ("processes", "memory", "many files")),
+    ],
+)
+def test_a_command_that_uses_too_much_is_ended(what, namespaces, tmp_path):
+    command, sentence = USING_MUCH[what]
+    root = tmp_path / f"{what} {namespaces}"
+    root.mkdir()
+    # The other limits are out of the way: the same command may pass several.
+    own = {"processor": "cpu_s", "processes": "processes", "memory": "memory_mb"}
+    own |= {"shared": "memory_mb", "a": "file_mb", "many": "written_mb", "deleted": "written_mb"}
+    name = own[what.split()[0]]
+    resources = Resources(**{name: getattr(SMALL, name)})
+    with Workspace(root, resources=resources) as workspace:
+        workspace.policy = msgspec.structs.replace(workspace.policy, namespaces=namespaces)
+        tool = Toolbox(workspace_tools(workspace, ToolLimits())).find("terminal")
+        result = tool.run(Invocation(call_id="c", arguments={"command": command, "timeout": 50}))
+    shutil.rmtree(root)
+    assert result.content["output"].splitlines()[-1] == sentence, result.content
+    assert result.content["exit_code"] in (137, 153)
+
+
+def test_a_script_that_uses_too_much_is_ended(root):
+    with Workspace(root, resources=SMALL) as workspace:
+        tool = Toolbox(workspace_tools(workspace, ToolLimits())).find("execute_code")
+        result = tool.run(Invocation(call_id="c", arguments={"code": "while True: pass"}))
+    assert result.content["status"] == "error"
+    assert result.content["error"] == (
+        "Script ended: it used more than 1 s of processor time (agent.cpu_s)"
+    )

@@ -6,10 +6,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.tables import table
 
-from journeyman.agent.tools.confirmation import request_confirmation_tool
-from journeyman.agent.tools.limits import ToolLimits
-from journeyman.agent.tools.session_search import session_search_tool
-from journeyman.agent.tools.tool import Invocation
+from journeyman.agent.dispatch import request_confirmation_tool
+from journeyman.agent.tools.search_tools import session_search_tool
+from journeyman.agent.tools.tool import Invocation, ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.records import SearchHit, SessionId
@@ -21,7 +20,7 @@ def toolbox(workspace):
         (
             *workspace_tools(workspace, ToolLimits()),
             session_search_tool(lambda query, limit, source: ()),
-            request_confirmation_tool(lambda action, description, details, call: None),
+            request_confirmation_tool(lambda _question: None),
         )
     )
 
@@ -109,10 +108,10 @@ def test_a_search_of_sessions_passes_on_what_was_asked():
 @table(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
 def test_only_a_yes_is_a_yes(answer, is_approved):
     asked = []
-    tool = request_confirmation_tool(lambda *given: asked.append(given) or answer)
+    tool = request_confirmation_tool(lambda question: asked.append(question) or answer)
     given = {"action": "deploy", "description": "Deploy to live.", "details": {"to": "live"}}
-    call = Invocation(call_id="c", arguments=given)
-    result = tool.run(call)
-    assert asked == [("deploy", "Deploy to live.", {"to": "live"}, call)]
+    result = tool.run(Invocation(call_id="c", arguments=given))
+    told = [(one.tool, one.reason, one.arguments) for one in asked]
+    assert told == [("deploy", "Deploy to live.", {"to": "live"})]
     assert result.content["approved"] is is_approved
     assert ("error" in result.content) is not is_approved

@@ -2,9 +2,13 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from msgspec import structs
 from tests.tables import table
 from tests.unit.confirm.notices.outside import (
@@ -15,11 +19,11 @@ from tests.unit.confirm.notices.outside import (
     everybodys_log,
 )
 
-from journeyman.confirm.notices.channel import NoticeChannel, NotTold
-from journeyman.confirm.notices.making import Telegram, make_channels
-from journeyman.confirm.notices.telegram import Answering, TelegramChannel, button_data
-from journeyman.confirm.notices.text import notice_of
-from journeyman.records.confirmation import Choice, Confirmation, Refusal, Vote
+from journeyman.confirm.notices.dispatch import make_channels
+from journeyman.confirm.notices.telegram import TelegramChannel, button_data
+from journeyman.confirm.notices.text import NoticeChannel, NotTold, notice_of
+from journeyman.confirm.schemas import Ballot
+from journeyman.records.confirmation import Choice, Confirmation, Credential, Refusal, Vote
 from journeyman.records.errors import BadSetting
 
 KEY = b"k" * 32
@@ -28,32 +32,37 @@ TEXT = notice_of(CARD, page_link=LINK, audit_head="1:ab")
 ANN, BOB, STRANGER = 1001, 1002, 6666
 
 
-class Desk:
-    """The deciding side: one card, decided as the service would."""
+def person(name: str, number: int) -> Credential:
+    return Credential(id=name, kind="approver", name=name, telegram_id=number, created_at=0.0)
 
-    def __init__(self) -> None:
+
+class Desk:
+    """The service and its store: one card, decided as the service would."""
+
+    def __init__(self, *people: Credential) -> None:
+        self.people = people
         self.card: Confirmation | None = CARD
         self.decisions: list[tuple[str, str, str, str]] = []
         self.refusals: list[tuple[str, dict[str, Any], str]] = []
         self.refusal: Refusal | None = None
         self.breaks = False
-        self.approvable = True
+        self.channels = ("telegram",)
+        self.signing = SimpleNamespace(button_key=lambda: KEY)
+        self.policy = SimpleNamespace(rule_for=lambda _: self)
 
-    def answering(self) -> Answering:
-        return Answering(
-            key=KEY,
-            approver_of={ANN: "ann", BOB: "bob"}.get,
-            find=self.find,
-            decide=self.decide,
-            may_approve=lambda _: self.approvable,
-            refused=lambda *refusal: self.refusals.append(refusal),
-        )
+    def credentials(self, kind: str) -> tuple[Credential, ...]:
+        assert kind == "approver"
+        return self.people
 
     def find(self, id_: str) -> Confirmation | None:
         known = self.card is not None and id_ in (self.card.id, self.card.short_id)
         return self.card if known else None
 
-    def decide(self, id_: str, choice: Choice, digest: str, name: str) -> Confirmation | Refusal:
+    async def refused(self, *refusal: Any) -> None:
+        self.refusals.append(refusal)
+
+    async def decide(self, id_: str, ballot: Ballot, by: Credential) -> Confirmation | Refusal:
+        name, choice, digest = by.name, ballot.choice, ballot.digest
         self.decisions.append((id_, choice, digest, name))
         if self.breaks:
             raise RuntimeError("the database is gone")
@@ -80,22 +89,30 @@ def server() -> Iterator[BotServer]:
 
 @pytest.fixture
 def desk() -> Desk:
-    return Desk()
+    return Desk(person("ann", ANN), person("bob", BOB))
 
 
-def channel_of(server: BotServer, desk: Desk, address: str = f"tgram://{TOKEN}/{ANN}") -> Any:
-    telegram = Telegram(answering=desk.answering(), ids=(ANN, BOB), api_url=server.api_url)
+def channel_of(server: BotServer, desk: Any, address: str = f"tgram://{TOKEN}/{ANN}") -> Any:
+    telegram = partial(TelegramChannel, service=desk, confirmations=desk, api_url=server.api_url)
     (channel,) = make_channels([address], telegram=telegram)
     assert isinstance(channel, TelegramChannel)
     return channel
 
 
+@contextmanager
+def listening(channel: TelegramChannel) -> Iterator[None]:
+    """The channel takes answers, for a service on an event loop of its own."""
+    with start_blocking_portal() as portal:
+        portal.call(channel.start)
+        yield
+        channel.stop()
+
+
 @pytest.fixture
 def bot(server: BotServer, desk: Desk) -> Iterator[TelegramChannel]:
     channel = channel_of(server, desk)
-    channel.start()
-    yield channel
-    channel.stop()
+    with listening(channel):
+        yield channel
 
 
 def buttons(message: dict[str, Any]) -> dict[str, str]:
@@ -129,7 +146,7 @@ def test_a_long_notice_keeps_room_for_the_outcome(server: BotServer, bot: Notice
 def test_approve_is_only_offered_where_the_rule_allows_it(
     server: BotServer, bot: NoticeChannel, desk: Desk
 ) -> None:
-    desk.approvable = False
+    desk.channels = ()
     bot.send(TEXT, CARD)
     assert list(buttons(server.named("sendMessage")[0])) == ["Deny", "Open"]
 
@@ -293,7 +310,6 @@ def test_story_17_a_failure_is_said_without_the_token(
         channel.send(TEXT, CARD)
     channel.stop()
     assert str(failed.value) == reason
-    assert logged
     assert TOKEN not in "".join(logged)
 
 
@@ -301,7 +317,9 @@ def test_telegram_that_cannot_be_reached_is_said(desk: Desk) -> None:
     with BotServer() as gone:
         pass
     channel = channel_of(gone, desk)
-    with pytest.raises(NotTold, match=r"^Telegram could not be reached \(ConnectError\)$"):
+    with pytest.raises(
+        NotTold, match=r"^Telegram could not be reached \(ConnectionRefusedError\)$"
+    ):
         channel.send(TEXT, CARD)
     channel.stop()
 
@@ -312,10 +330,8 @@ def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
     too_many = {"ok": False, "parameters": {"retry_after": 0.1}}
     server.failing["getUpdates"] = [(429, too_many)]
     channel = channel_of(server, desk)
-    with everybodys_log() as logged:
-        channel.start()
+    with everybodys_log() as logged, listening(channel):
         assert server.press(data(), user=ANN)["text"] == "APPROVED by ann"
-        channel.stop()
     assert "answers on Telegram do not come in: Telegram answered 429" in logged
     assert TOKEN not in "".join(logged)
 
@@ -325,22 +341,28 @@ def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
     [
         ("tgram://canary/12", "it is written tgram://BOT_TOKEN/CHAT"),
         (f"tgram://{TOKEN}/@canary", "it is written tgram://BOT_TOKEN/CHAT"),
-        (f"tgram://{TOKEN}", "names no chat"),
+        (f"tgram://{TOKEN}", "an approver needs a Telegram number"),
     ],
     ids=["token", "name", "nobody"],
 )
-def test_an_address_that_cannot_be_used_is_refused(address: str, problem: str, desk: Desk) -> None:
+def test_an_address_that_cannot_be_used_is_refused(
+    server: BotServer, address: str, problem: str
+) -> None:
     with pytest.raises(BadSetting, match=problem) as refused:
-        make_channels([address], telegram=Telegram(answering=desk.answering()))
+        channel_of(server, Desk(), address)
     assert "canary" not in str(refused.value)
 
 
-def test_stopping_ends_the_wait_for_presses(server: BotServer, desk: Desk) -> None:
+def test_after_stopping_no_press_is_dealt_with(server: BotServer, desk: Desk) -> None:
     channel = channel_of(server, desk)
-    channel.start()
-    server.wait_for("getUpdates")
-    channel.stop()
-    assert "telegram" not in {thread.name for thread in threading.enumerate()}
+    with listening(channel):
+        server.wait_for("getUpdates")
+    server.hand_out({"callback_query": {"id": "q", "from": {"id": ANN}, "data": data()}})
+    for thread in threading.enumerate():
+        if thread.name == "telegram":
+            thread.join(timeout=20)
+    assert not desk.refusals
+    assert not server.named("answerCallbackQuery")
 
 
 def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:

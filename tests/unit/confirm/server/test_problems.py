@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
+from litestar import Request
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
 
-from journeyman.confirm.answers import Stats, Verified
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.server.problems import STATUS, refused
+from journeyman.confirm.schemas import Stats, Verified
+from journeyman.confirm.server.problems import STATUS, Refused, allowed, respond
 from journeyman.confirm.service import Service
 from journeyman.records.confirmation import Refusal, RefusalCode
 from journeyman.records.errors import StoreUnavailable, WrongInput
@@ -71,10 +73,14 @@ def test_every_refusal_has_its_status() -> None:
     codes = set(RefusalCode.__args__)  # type: ignore[attr-defined]
     assert codes <= STATUS.keys()
     for code in codes:
-        answer = refused(Refusal(code=code, message="No.", about={"settled_at": 0.0, "who": "ann"}))
-        assert answer.status == STATUS[code]
-        assert b'"settled_at":"1970-01-01T00:00:00Z"' in answer.content
-        assert b'"who":"ann"' in answer.content
+        about = {"settled_at": 0.0, "who": "ann"}
+        with pytest.raises(Refused) as refused:
+            allowed(Refusal(code=code, message="No.", about=about))
+        answer = respond(Request({"type": "http"}), refused.value)
+        assert answer.status_code == STATUS[code]
+        settled_at = datetime.fromtimestamp(0, UTC)
+        told = {"code": code, "message": "No.", "settled_at": settled_at, "who": "ann"}
+        assert answer.content == {"error": told}
 
 
 @table("page", [False, True], ids=["agents", "page"])

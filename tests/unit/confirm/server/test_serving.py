@@ -9,8 +9,7 @@ import pytest
 from tests.confirm_server import bearer, confirm_server, until
 from tests.tables import table
 
-from journeyman.confirm.server.apps import Ports
-from journeyman.confirm.server.binding import is_loopback
+from journeyman.confirm.server.http_protocol import is_loopback
 from journeyman.records.errors import BadSetting, ServiceUnavailable
 
 
@@ -18,8 +17,8 @@ from journeyman.records.errors import BadSetting, ServiceUnavailable
 def test_a_taken_port_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ports = Ports(agents=0, page=port) if name == "page" else Ports(agents=port, page=0)
-        with pytest.raises(ServiceUnavailable) as refused, confirm_server(tmp_path, ports=ports):
+        ports = {"page_port" if name == "page" else "port": port}
+        with pytest.raises(ServiceUnavailable) as refused, confirm_server(tmp_path, **ports):
             pass
     assert f"The {name} port {port} on 127.0.0.1" in str(refused.value)
     assert "another program has it" in str(refused.value)
@@ -27,10 +26,9 @@ def test_a_taken_port_is_named_with_what_to_do(tmp_path: Path, name: str) -> Non
 
 
 def test_a_host_that_is_not_here_is_named(tmp_path: Path) -> None:
-    ports = Ports(host="192.0.2.1", agents=0, page=0)
     with (
         pytest.raises(ServiceUnavailable, match=r"192\.0\.2\.1"),
-        confirm_server(tmp_path, ports=ports),
+        confirm_server(tmp_path, host="192.0.2.1"),
     ):
         pass
 
@@ -38,8 +36,7 @@ def test_a_host_that_is_not_here_is_named(tmp_path: Path) -> None:
 def test_a_host_that_others_reach_is_warned_about(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ports = Ports(host="0.0.0.0", agents=0, page=0)
-    with confirm_server(tmp_path, ports=ports) as server:
+    with confirm_server(tmp_path, host="0.0.0.0") as server:
         assert server.url.startswith("http://127.0.0.1:")
         assert server.get("/health").status_code == 200
     assert "other machines can reach the confirmations" in caplog.text
@@ -67,7 +64,7 @@ def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
         waiters = [threading.Thread(target=work) for work in (poll, poll, follow, follow)]
         for one in waiters:
             one.start()
-        until(lambda: len(server.serving.waiting) == 4)
+        until(lambda: len(server.serving.open_requests) == 4)
         until(lambda: heard.count("event: confirmation") == 2)
     for one in waiters:
         one.join(timeout=60)
@@ -76,7 +73,7 @@ def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
 
 def test_a_request_that_never_ends_does_not_hold_the_server(tmp_path: Path) -> None:
     with confirm_server(tmp_path) as server:
-        line = socket.create_connection(("127.0.0.1", server.serving.ports.agents))
+        line = socket.create_connection(("127.0.0.1", server.serving.options.port))
         line.sendall(b"POST /confirm HTTP/1.1\r\nHost: x\r\n")
     with line:
         line.settimeout(10)
@@ -100,19 +97,18 @@ def test_agents_without_a_token_only_when_told_so(tmp_path: Path) -> None:
 
 
 def test_agents_without_a_token_never_from_other_machines(tmp_path: Path) -> None:
-    ports = Ports(host="0.0.0.0", agents=0, page=0)
     with (
         pytest.raises(BadSetting, match="make tokens"),
-        confirm_server(tmp_path, ports=ports, anonymous=True),
+        confirm_server(tmp_path, host="0.0.0.0", anonymous=True),
     ):
         pass
 
 
 def test_the_page_behind_another_name(tmp_path: Path) -> None:
     with confirm_server(
-        tmp_path, page_hosts=["confirm.example"], page_url="https://confirm.example/"
+        tmp_path, page_hosts=("confirm.example",), page_url="https://confirm.example/"
     ) as server:
-        at = f"http://127.0.0.1:{server.serving.ports.page}"
+        at = f"http://127.0.0.1:{server.serving.options.page_port}"
         headers = {"Host": "confirm.example", "Origin": "https://confirm.example"}
         body = {"name": "ann", "key": server.approver()}
         opened = httpx2.post(f"{at}/login", json=body, headers=headers, trust_env=False)

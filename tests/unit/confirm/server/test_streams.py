@@ -103,10 +103,10 @@ def test_a_quiet_stream_says_that_it_is_there(server: ConfirmServer) -> None:
 
 def test_a_client_that_goes_away_frees_its_place(server: ConfirmServer) -> None:
     card = server.submit(details={"gone": 1})
-    until(lambda: len(server.serving.waiting) == 0)
+    until(lambda: len(server.serving.open_requests) == 0)
     with listening(server, f"/confirm/{card['id']}/events", server.agent()):
-        until(lambda: len(server.serving.waiting) == 1)
-    until(lambda: len(server.serving.waiting) == 0)
+        until(lambda: len(server.serving.open_requests) == 1)
+    until(lambda: len(server.serving.open_requests) == 0)
     with plain_client(timeout=httpx2.Timeout(60, read=0.3)) as client:
         url = f"{server.url}/confirm/{card['id']}?wait=60"
         try:
@@ -115,7 +115,7 @@ def test_a_client_that_goes_away_frees_its_place(server: ConfirmServer) -> None:
             pass
         else:
             raise AssertionError("it answered")
-    until(lambda: len(server.serving.waiting) == 0)
+    until(lambda: len(server.serving.open_requests) == 0)
     assert server.card(card["id"]).status == "pending"
 
 

@@ -3,7 +3,7 @@
 from tests.tables import table
 from tests.turns import Turn, agent, call, messages, user
 
-from journeyman.templates.intents import INTENT_LIMIT, clipped
+from journeyman.templates.cleaning import INTENT_LIMIT, clipped_intent
 from journeyman.templates.mining.requests import Request, requests
 
 BOOK = "Please book a flight from Rome to Oslo"
@@ -13,7 +13,7 @@ def intents(*turns: Turn) -> list[str]:
     said = messages(*turns)
     found = requests(said)
     return [
-        clipped(request.intent())
+        clipped_intent(request.intent())
         for message, request in zip(said, found.under, strict=True)
         if message.tool_calls
     ]
@@ -89,30 +89,17 @@ def test_a_simulated_users_end_mark_is_left_out():
 def test_an_intent_is_never_too_long(length):
     text = "word " * (length // 5)
     for request in (Request(wanted=text), Request(wanted=text, answer=text)):
-        assert 0 < len(clipped(request.intent())) <= INTENT_LIMIT
+        assert 0 < len(clipped_intent(request.intent())) <= INTENT_LIMIT
     assert Request(answer=text).intent() == ""
 
 
 def test_cutting():
     # A word without end is cut all the same.
-    assert len(clipped(Request(wanted="x" * 9_000).intent())) == INTENT_LIMIT
+    assert len(clipped_intent(Request(wanted="x" * 9_000).intent())) == INTENT_LIMIT
 
     # Tags and lead ins are left out.
     text = "<pr_description>\nConsider the following PR description:\nCards lose digits <email:1>"
     assert intents(user(text), call("read")) == ["Cards lose digits <email:1>"]
-
-
-@table(
-    "papers",
-    [
-        "My email address is <email:1>.",
-        "Sure, my user ID is mia_li_3668.",
-        "The order number is 17",
-    ],
-)
-def test_who_somebody_is_is_no_request(papers):
-    assert intents(user(papers), call("get", says="I look them up.")) == [""]
-    assert intents(user(BOOK), user(papers), call("get")) == [f"{BOOK} … {papers}"]
 
 
 def slash(name, arguments=""):

@@ -15,9 +15,8 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults, 
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.records.errors import WrongInput
-from journeyman.templates.shown.call_ids import call_ids, is_own_call_id
-from journeyman.templates.shown.forms import call_ids_in
-from journeyman.templates.shown.opening import Choice, LeftOut, Opening
+from journeyman.templates.shown.opening import Choice, LeftOut, Opening, call_ids_in
+from journeyman.templates.shown.wording import call_ids, is_own_call_id
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
 WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats", worked=False)
@@ -51,7 +50,7 @@ ASKED = {"role": "user", "content": "Book a seat"}
 
 
 def ids_in(messages: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(one for message in messages for one in call_ids_in(message)))
+    return list(dict.fromkeys(one for message in messages for one in sorted(call_ids_in(message))))
 
 
 def test_what_an_opening_says():

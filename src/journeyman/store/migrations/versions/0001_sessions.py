@@ -10,122 +10,40 @@ and triggers keep those rows in step.
 import sqlalchemy as sa
 from alembic import op
 
+from journeyman.store.migrations import create_tables
+from journeyman.store.tables import columns, row_id, text, texts
+
 revision = "0001"
 down_revision = None
 
 
 def upgrade() -> None:
-    row_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-    _sessions(row_id)
-    _messages(row_id)
-    _usage(row_id)
     op.create_table(
-        "logs",
-        sa.Column("log", sa.Text, primary_key=True),
-        sa.Column("reader", sa.Text, nullable=False),
-        sa.Column("size", sa.BigInteger, nullable=False),
-        sa.Column("mtime_ns", sa.BigInteger, nullable=False),
-        sa.Column("state", sa.Text, nullable=False),
+        "sessions",
+        row_id(),
+        text("id", unique=True),
+        text("source", index=True),
+        *texts("agent", "model", server_default=""),
+        sa.Column("started_at", sa.Double, index=True),
+        sa.Column("ended_at", sa.Double),
+        text("end_reason", server_default=""),
+        sa.Column("outcome", sa.Double),
+        text("outcome_origin", server_default=""),
+        sa.Column("parent_id", sa.Text, index=True),
+        sa.Column("lineage", sa.Text),
+        *texts("title", "cwd", "git_branch", server_default=""),
+        text("log", server_default="", index=True),
+        text("tags", server_default="[]"),
+        text("details", server_default="{}"),
+        *columns(sa.Integer, "messages", "calls", "answered", nullable=False, server_default="0"),
+        sa.Column("generations", sa.Integer, nullable=False, server_default="1"),
+        text("digest", server_default=""),
     )
-    op.create_table("deleted", sa.Column("id", sa.Text, primary_key=True))
+    create_tables("messages", "usage", "logs", "deleted")
     if op.get_bind().dialect.name == "sqlite":
         _search_in_sqlite()
     else:
         _search_in_postgresql()
-
-
-def _text(name: str, default: str = "") -> sa.Column[str]:
-    return sa.Column(name, sa.Text, nullable=False, server_default=default)
-
-
-def _count(name: str, default: int = 0) -> sa.Column[int]:
-    return sa.Column(name, sa.Integer, nullable=False, server_default=str(default))
-
-
-def _sessions(row_id: sa.types.TypeEngine[int]) -> None:
-    op.create_table(
-        "sessions",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column("id", sa.Text, nullable=False, unique=True),
-        sa.Column("source", sa.Text, nullable=False),
-        _text("agent"),
-        _text("model"),
-        sa.Column("started_at", sa.Double),
-        sa.Column("ended_at", sa.Double),
-        _text("end_reason"),
-        sa.Column("outcome", sa.Double),
-        _text("outcome_origin"),
-        sa.Column("parent_id", sa.Text),
-        sa.Column("lineage", sa.Text),
-        _text("title"),
-        _text("cwd"),
-        _text("git_branch"),
-        _text("log"),
-        _text("tags", "[]"),
-        _text("details", "{}"),
-        _count("messages"),
-        _count("calls"),
-        _count("answered"),
-        _count("generations", 1),
-        _text("digest"),
-    )
-    for column in ("source", "started_at", "parent_id", "log"):
-        op.create_index(f"ix_sessions_{column}", "sessions", [column])
-
-
-def _messages(row_id: sa.types.TypeEngine[int]) -> None:
-    op.create_table(
-        "messages",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column(
-            "session_row",
-            row_id,
-            sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
-            nullable=False,
-        ),
-        sa.Column("key", sa.Text, nullable=False),
-        sa.Column("position", sa.BigInteger, nullable=False),
-        sa.Column("generation", sa.Integer, nullable=False),
-        sa.Column("role", sa.Text, nullable=False),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("at", sa.Double),
-        sa.Column("digest", sa.LargeBinary, nullable=False),
-        sa.Column("model", sa.Text, nullable=False),
-        sa.Column("tool_call_id", sa.Text, nullable=False),
-        sa.Column("tool_name", sa.Text, nullable=False),
-        sa.Column("finish_reason", sa.Text, nullable=False),
-        sa.Column("recorded", sa.Text),
-        sa.Column("tool_calls", sa.Text),
-        sa.Column("text", sa.Text, nullable=False),
-        sa.Column("reasoning", sa.Text, nullable=False),
-        sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
-        sqlite_autoincrement=True,
-    )
-
-
-def _usage(row_id: sa.types.TypeEngine[int]) -> None:
-    op.create_table(
-        "usage",
-        sa.Column(
-            "session_row",
-            row_id,
-            sa.ForeignKey("sessions.row_id", ondelete="CASCADE"),
-            primary_key=True,
-        ),
-        sa.Column("key", sa.Text, primary_key=True),
-        sa.Column("model", sa.Text, nullable=False),
-        sa.Column("task", sa.Text, nullable=False),
-        sa.Column("at", sa.Double),
-        sa.Column("api_calls", sa.Integer, nullable=False),
-        sa.Column("input_tokens", sa.BigInteger),
-        sa.Column("output_tokens", sa.BigInteger),
-        sa.Column("cache_read_tokens", sa.BigInteger),
-        sa.Column("cache_write_tokens", sa.BigInteger),
-        sa.Column("reasoning_tokens", sa.BigInteger),
-        sa.Column("cost_usd", sa.Double),
-        sa.Column("cost_origin", sa.Text, nullable=False),
-        sqlite_with_rowid=False,
-    )
 
 
 def _searched(row: str) -> str:

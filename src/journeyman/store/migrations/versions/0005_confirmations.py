@@ -7,38 +7,33 @@ very text that its digest covers, so that a reader in any language can compute i
 import sqlalchemy as sa
 from alembic import op
 
+from journeyman.store.migrations import create_tables
+from journeyman.store.tables import columns, row_id, text, texts
+
 revision = "0005"
 down_revision = "0004"
 
 
 def upgrade() -> None:
-    row_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "confirmations",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column("id", sa.Text, nullable=False, unique=True),
-        sa.Column("fingerprint", sa.Text, nullable=False),
-        sa.Column("action", sa.Text, nullable=False),
-        sa.Column("requester", sa.Text, nullable=False),
-        sa.Column("status", sa.Text, nullable=False),
-        sa.Column("created_at", sa.Double, nullable=False),
-        sa.Column("expires_at", sa.Double, nullable=False),
-        sa.Column("body", sa.Text, nullable=False),
+        row_id(),
+        text("id", unique=True),
+        *texts("fingerprint", "action", "requester", "status"),
+        *columns(sa.Double, "created_at", "expires_at", nullable=False),
+        text("body"),
         sqlite_autoincrement=True,
     )
     op.create_index("confirmations_alike", "confirmations", ["fingerprint", "status"])
     op.create_index("confirmations_due", "confirmations", ["status", "expires_at"])
     op.create_table(
         "submissions",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column("requester", sa.Text, nullable=False),
-        sa.Column("action", sa.Text, nullable=False),
+        row_id(),
+        *texts("requester", "action"),
         sa.Column("at", sa.Double, nullable=False),
-        sa.Column("ordinal", sa.BigInteger, nullable=False),
-        sa.Column("cards", sa.BigInteger, nullable=False),
+        *columns(sa.BigInteger, "ordinal", "cards", nullable=False),
         sa.Column("idempotency_key", sa.Text),
-        sa.Column("fingerprint", sa.Text, nullable=False),
-        sa.Column("confirmation", sa.Text, nullable=False),
+        *texts("fingerprint", "confirmation"),
         sqlite_autoincrement=True,
     )
     op.create_index("submissions_of_action", "submissions", ["requester", "action", "at"])
@@ -46,39 +41,4 @@ def upgrade() -> None:
     op.create_index(
         "submissions_told_again", "submissions", ["requester", "idempotency_key"], unique=True
     )
-    op.create_table(
-        "whitelist",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column("id", sa.Text, nullable=False, unique=True),
-        sa.Column("action", sa.Text, nullable=False, index=True),
-        sa.Column("revoked", sa.Boolean, nullable=False),
-        sa.Column("body", sa.Text, nullable=False),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "credentials",
-        sa.Column("row_id", row_id, primary_key=True),
-        sa.Column("id", sa.Text, nullable=False, unique=True),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("secret_digest", sa.Text, nullable=False, unique=True),
-        sa.Column("revoked", sa.Boolean, nullable=False),
-        sa.Column("totp_secret", sa.Text, nullable=False),
-        sa.Column("totp_step", sa.BigInteger, nullable=False),
-        sa.Column("body", sa.Text, nullable=False),
-        sqlite_autoincrement=True,
-    )
-    op.create_index("credentials_by_name", "credentials", ["kind", "name"])
-    op.create_table(
-        "spent_links",
-        sa.Column("nonce", sa.Text, primary_key=True),
-        sa.Column("at", sa.Double, nullable=False),
-    )
-    op.create_table(
-        "audit",
-        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("confirmation", sa.Text, nullable=False, index=True),
-        sa.Column("entry", sa.Text, nullable=False),
-        sa.Column("digest", sa.Text, nullable=False),
-    )
+    create_tables("whitelist", "credentials", "spent_links", "audit")

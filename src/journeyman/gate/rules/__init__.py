@@ -1,1 +1,0 @@
-"""The rules on commands, a table for each family."""

@@ -1,0 +1,1 @@
+"""Agents on a schedule."""

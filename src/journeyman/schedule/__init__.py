@@ -1,1 +1,0 @@
-"""Jobs on time: schedules are read, runs come due, run once and are accounted for."""

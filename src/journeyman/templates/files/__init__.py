@@ -1,1 +1,0 @@
-"""Templates as files: ours, and those of older programs."""

@@ -1,1 +1,0 @@
-"""Tools as they are now, and whether a stored call still fits them."""

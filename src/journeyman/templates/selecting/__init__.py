@@ -1,1 +1,0 @@
-"""Selecting: which of many patterns fit a task."""

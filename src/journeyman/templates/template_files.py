@@ -1,0 +1,212 @@
+"""Templates as files: written in one form, read in that form and in three older shapes, which
+differ in nothing but the names of their fields. A file is not believed: ids and what this library
+counts itself are neither written nor read, and only successes teach, by the file's own flag or else
+by the judge. The library redacts what is read, and looks for instructions in it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, get_args
+
+import msgspec
+from msgspec import Meta
+
+from journeyman.logs.values import only_text, seconds
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call, Imported, Pattern, PatternId, PatternType, Step, Template
+from journeyman.records.errors import BadTemplate
+from journeyman.templates.names import checked_name, checked_tag, checked_tags
+from journeyman.templates.strict_json import BadJson, canonical, read_json
+
+FORMAT = "journeyman-template"
+FORMAT_VERSION = 1
+LARGEST_FILE = 20 * 1024 * 1024
+
+_NOT_IN_FILES = ("origin", "used", "last_used_at", "effect")
+_NOT_IN_PATTERNS = ("id", "tokens")
+
+_OLDER_LISTS = ("examples", "patterns")
+_OLDER_FIELDS = {
+    "tool": ("tool_name", "tool"),
+    "arguments": ("arguments", "args"),
+    "result": ("result_summary", "result"),
+    "success": ("result_success", "success"),
+    "intent": ("context_hint", "intent", "context"),
+    "time": ("timestamp", "created_at"),
+}
+
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
+Number = Annotated[int, Meta(ge=1, lt=2**31)]
+
+
+class _StepForm(Step, frozen=True, kw_only=True):
+    tool: Annotated[str, Meta(min_length=1)]
+    arguments: dict[str, Any] | str = msgspec.field(default_factory=dict)  # type: ignore[assignment]
+
+
+class _PatternForm(Pattern, frozen=True, kw_only=True):
+    id: PatternId = PatternId("")
+    steps: Annotated[tuple[_StepForm, ...], Meta(min_length=1)]
+    times: Number = 1
+    session_count: Number = 1
+
+
+class _TemplateForm(Template, frozen=True, kw_only=True):
+    name: str = ""
+    version: Number = 1
+    scanned: Count = 0
+    qualified: Count = 0
+    patterns: tuple[_PatternForm, ...] = ()
+
+
+def encode(template: Template) -> bytes:
+    """A template as a file: the same bytes for the same template."""
+    form = _without(msgspec.to_builtins(template), _NOT_IN_FILES)
+    form["patterns"] = [_without(one, _NOT_IN_PATTERNS) for one in form["patterns"]]
+    for step in (step for one in form["patterns"] for step in one["steps"]):
+        # As an object, which a person can read; as text where it is none.
+        text = _arguments(step["arguments"]) if step["arguments"] else None
+        step["arguments"] = step["arguments"] if text is None else json.loads(text)
+    whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **form}
+    # The standard library's, because arguments may hold numbers of any length.
+    return json.dumps(whole, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
+
+
+def decode(data: bytes, *, name: str | None = None) -> Imported:
+    """The template in a file, under the name it has or under another; its patterns have no ids.
+    Results are as long as the file has them: who redacts cuts them afterwards, because half a
+    secret is not recognised. Raises BadTemplate when the file is none, and has then read nothing.
+    """
+    if len(data) > LARGEST_FILE:
+        raise _refused(f"it has {len(data):,} bytes, and at most {LARGEST_FILE:,} are read")
+    try:
+        document = read_json(data)
+    except BadJson as error:
+        raise _refused(str(error)) from error
+    if not isinstance(document, dict) or not {"format", *_OLDER_LISTS} & document.keys():
+        raise _refused("it is no object with patterns or examples")
+    skipped: list[str] = []
+    if document.get("format") != FORMAT:
+        document, skipped = _from_older(document)
+    elif document.get("format_version") != FORMAT_VERSION:
+        raise BadTemplate(
+            f"The template has version {document.get('format_version')!r} of the form, and this "
+            f"program reads {FORMAT_VERSION}. Read it with a newer Journeyman."
+        )
+    try:
+        form = msgspec.convert(_without(document, _NOT_IN_FILES), _TemplateForm)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise _refused(f"it has not the expected shape ({error})") from error
+    name = form.name if name is None else name
+    if not name:
+        raise BadTemplate(
+            "The file does not say what the template is called. Give it a name (--name)."
+        )
+    fields = msgspec.structs.asdict(form) | {
+        "name": checked_name(name),
+        "origin": "imported",
+        "tags": checked_tags(form.tags),
+        "patterns": tuple(_pattern(one, at) for at, one in enumerate(form.patterns, start=1)),
+    }
+    return Imported(template=Template(**fields), skipped=tuple(skipped))
+
+
+def _pattern(form: _PatternForm, number: int) -> Pattern:
+    failed = [index for index, step in enumerate(form.steps) if not step.worked]
+    if failed != ([0] if form.kind == "recovery" else []) or failed == [len(form.steps) - 1]:
+        raise _refused(
+            f"pattern {number} teaches a call that did not work; only the first of a recovery may "
+            "fail"
+        )
+    steps = []
+    for step in form.steps:
+        given: dict[str, Any] | str = step.arguments
+        text = None if given == "" else _arguments(given)
+        # What failed may have failed because its arguments were no object.
+        if text is None and step.worked:
+            raise _refused(f"the arguments of pattern {number} are not a JSON object")
+        kept = str(given) if text is None else text
+        steps.append(Step(tool=step.tool, arguments=kept, result=step.result, worked=step.worked))
+    intent = form.intent.strip() or f"Use {steps[-1].tool}."
+    own = {"id": PatternId(""), "intent": intent, "steps": tuple(steps), "tokens": 0}
+    return Pattern(**{**msgspec.structs.asdict(form), **own})
+
+
+def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A template of an older shape in our form, and a sentence for each entry or tag left out."""
+    kind = only_text(document.get("task_type")).strip()
+    task_type = kind.lower() if kind.lower() in get_args(PatternType) else "mixed"
+    patterns, skipped = [], []
+    for key in _OLDER_LISTS:
+        entries = document.get(key) or []
+        if not isinstance(entries, list):
+            raise _refused(f"its {key!r} is not a list")
+        for number, entry in enumerate(entries, start=1):
+            taken = _taken(entry)
+            if isinstance(taken, str):
+                skipped.append(f"{key.removesuffix('s')} {number}: {taken}")
+            else:
+                patterns.append({**taken, "task_type": task_type})
+    given = document.get("tags")
+    listed = given.split(",") if isinstance(given, str) else given
+    unknown_type = [kind] if kind and kind.lower() != task_type else []
+    tags = []
+    for number, tag in enumerate([*(listed if isinstance(listed, list) else ()), *unknown_type], 1):
+        try:
+            tags.append(checked_tag(only_text(tag)))
+        except BadTemplate as error:
+            skipped.append(f"tag {number}: {error}")
+    names = (only_text(document.get(key)).strip() for key in ("name", "template_id"))
+    return {
+        "name": next(filter(None, names), ""),
+        "task_type": task_type,
+        "tags": tags,
+        "description": only_text(document.get("description")).strip(),
+        "created_at": seconds(document.get("created_at")),
+        "patterns": patterns,
+    }, skipped
+
+
+def _taken(entry: object) -> dict[str, Any] | str:
+    """The pattern in an entry, or why there is none."""
+    if not isinstance(entry, dict):
+        return "it is not an object"
+    found = {
+        field: next((entry[key] for key in keys if entry.get(key) is not None), None)
+        for field, keys in _OLDER_FIELDS.items()
+    }
+    tool, arguments = only_text(found["tool"]).strip(), _arguments(found["arguments"])
+    if not tool or arguments is None:
+        return "it names no tool, or its arguments are not a JSON object"
+    result, flag = found["result"], found["success"]
+    result = result if result is None or isinstance(result, str) else canonical(result)
+    call = Call(id="", tool=tool, arguments=arguments, result=result)
+    if flag != 1 and not (flag is None and judge(call).status == "ok"):
+        return "it did not succeed, or it is not known whether it did"
+    return {
+        "kind": "first_try",
+        "intent": only_text(found["intent"]),
+        "steps": [{"tool": tool, "arguments": arguments, "result": result or ""}],
+        "first_seen": seconds(found["time"]),
+        "last_seen": seconds(found["time"]),
+    }
+
+
+def _arguments(value: object) -> str | None:
+    """Arguments in the form in which they are kept; None when they are no object."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "{}"
+    try:
+        given = read_json(value) if isinstance(value, str) else value
+        return canonical(given) if isinstance(given, dict) else None
+    except BadJson:
+        return None
+
+
+def _refused(clause: str) -> BadTemplate:
+    advice = "Give a file that `journeyman templates export` wrote."
+    return BadTemplate(f"The file is no template: {clause}. {advice}")
+
+
+def _without(form: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: value for key, value in form.items() if key not in keys}

@@ -1,0 +1,511 @@
+"""Undo: what a session changed in its workspace is put back, and nothing else."""
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.databases import database
+from tests.program import Command
+from tests.tables import table
+
+from journeyman import Journeyman
+from journeyman.agent.compression import continued
+from journeyman.agent.conversation import Conversation
+from journeyman.agent.snapshots import IGNORED_BYTES, IGNORED_FILES, LARGEST_IGNORED, Snapshots
+from journeyman.agent.undo import Undo, undo
+from journeyman.records import Session, SessionId
+from journeyman.records.errors import OutsideProblem, WrongInput
+from journeyman.testing import ScriptedModel, calls, says
+
+GIT = shutil.which("git")
+pytestmark = pytest.mark.skipif(GIT is None, reason="git is not installed")
+SESSION = Session(id=SessionId("s1"), source="journeyman")
+
+
+def git(folder: Path, *words: str) -> str:
+    assert GIT is not None
+    named = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "gc.auto=0")
+    done = subprocess.run(
+        [GIT, *named, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def tree(folder: Path) -> dict[str, tuple[str, int, str]]:
+    """All that can be seen of a folder, but for times."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        if path.is_symlink():
+            content = str(path.readlink())
+        else:
+            content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        name = os.fsencode(path.relative_to(folder)).decode(errors="backslashreplace")
+        found[name] = (oct(status.st_mode), status.st_uid, content)
+    return found
+
+
+def without_objects(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in found.items() if ".git/objects" not in name}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.py").write_text("print(1)\n")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    (folder / ".env").write_text("KEY=1\n")
+    (folder / ".env").chmod(0o600)
+    (folder / "empty").mkdir()
+    (folder / "link").symlink_to("src/main.py")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.fixture
+def kept(workspace: Path, tmp_path: Path) -> Snapshots:
+    return Snapshots(tmp_path / "home" / "undo", workspace)
+
+
+def turn(kept: Snapshots, change: Callable[[], object], number: int = 1) -> None:
+    """A turn of the session that changes something."""
+    name = f"turns/{hashlib.sha256(SESSION.id.encode()).hexdigest()[:24]}/{number:06}"
+    kept.take(f"{name}/before", f"task {number}")
+    change()
+    kept.take(f"{name}/after", whole=False)
+
+
+def shell(workspace: Path, command: str) -> Callable[[], object]:
+    return lambda: subprocess.run(["/bin/sh", "-c", command], cwd=workspace, check=True)
+
+
+COMMANDS = {
+    "changed": "echo 2 > src/main.py",
+    "deleted": "rm -rf src run.sh link empty",
+    "all": "rm -rf ./* .env",
+    "created": "mkdir -p new/deep && echo 1 > new/deep/file && echo 1 > other",
+    "mode": "chmod 644 run.sh && chmod 777 .env && chmod 700 src",
+    "link changed": "rm link && ln -s /etc/passwd link",
+    "file to folder": "rm run.sh && mkdir run.sh && echo 1 > run.sh/x",
+    "folder to link": "mv src elsewhere && ln -s elsewhere src && echo 2 > src/main.py",
+    "pipes": "rm src/main.py && mkfifo src/main.py src/new && rm pipe",
+    "link to file": "rm link && echo text > link",
+    "same size, same times": "touch -r src/main.py t && echo 'print(7)' > src/main.py "
+    "&& touch -r t src/main.py && rm t",
+    "moved": "mv src/main.py src/moved.py",
+    "unreadable": "chmod 000 src/main.py src",
+    "newline in a name": "touch 'a\nb' && rm -r src",
+    "emptied": ": > src/main.py",
+    "ignored first": "echo '*' > .gitignore && head -c 20000000 /dev/zero > src/main.py",
+}
+
+
+@table("command", COMMANDS.values(), ids=COMMANDS)
+def test_everything_is_as_it_was(tmp_path: Path, command: str) -> None:
+    folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
+    folder.mkdir()
+    place = workspace.__wrapped__(folder)  # type: ignore[attr-defined]
+    kept = Snapshots(folder / "undo", place)
+    before = tree(place)
+    turn(kept, shell(place, command))
+    after = tree(place)
+    assert after != before
+    seen = undo(kept, SESSION, dry_run=True)
+    assert not seen.done
+    assert tree(place) == after
+    done = undo(kept, SESSION)
+    assert done.changes == seen.changes
+    assert done.done
+    assert not any(one.failed for one in done.changes)
+    assert tree(place) == before
+    assert not undo(kept, SESSION).changes
+    if command != COMMANDS["unreadable"] or os.geteuid() == 0:
+        undo(kept, SESSION, redo=True)  # the undo that had nothing to do
+        undo(kept, SESSION, redo=True)
+
+
+def test_an_undo_can_be_taken_back(kept: Snapshots, workspace: Path) -> None:
+    turn(kept, shell(workspace, "rm -rf src; echo 1 > new; chmod 600 run.sh"))
+    after = tree(workspace)
+    undo(kept, SESSION)
+    assert tree(workspace) != after
+    assert undo(kept, SESSION, redo=True).done
+    assert tree(workspace) == after
+    undo(kept, SESSION, redo=True)
+    assert tree(workspace) != after
+
+
+def test_what_will_change_is_told(kept: Snapshots, workspace: Path) -> None:
+    turn(kept, shell(workspace, "rm src/main.py; echo 2 > run.sh; mkdir made; echo 1 > made/x"))
+    found = {one.path: one.action for one in undo(kept, SESSION, dry_run=True).changes}
+    assert found == {
+        "src/main.py": "restore",
+        "run.sh": "change",
+        "made/": "delete",
+        "made/x": "delete",
+    }
+
+
+def test_odd_names_are_restored(kept: Snapshots, workspace: Path) -> None:
+    names = [b"\xff\xfe", b'quo"te', b"back\\slash", b"  blank ", b"-rf", b".GIT", b"line\nend"]
+    for name in names:
+        Path(os.fsdecode(os.fsencode(workspace) + b"/" + name)).write_bytes(name)
+    before = tree(workspace)
+    turn(kept, lambda: [path.unlink() for path in workspace.iterdir() if path.is_file()])
+    undo(kept, SESSION)
+    assert tree(workspace) == before
+
+
+class TestWhatOthersChanged:
+    def test_what_the_session_did_not_touch_stays(self, kept: Snapshots, workspace: Path) -> None:
+        turn(kept, shell(workspace, "echo 2 > src/main.py"))
+        (workspace / "run.sh").write_text("mine")
+        (workspace / "mine.txt").write_text("mine")
+        done = undo(kept, SESSION)
+        assert [one.path for one in done.changes] == ["src/main.py"]
+        assert not done.changed_since
+        assert (workspace / "run.sh").read_text() == "mine"
+        assert (workspace / "mine.txt").exists()
+
+    def test_what_both_changed_is_named(self, kept: Snapshots, workspace: Path) -> None:
+        turn(kept, shell(workspace, "echo 2 > src/main.py; echo 2 > run.sh; mkdir made"))
+        (workspace / "src" / "main.py").write_text("mine")
+        (workspace / "made" / "mine").write_text("mine")
+        assert undo(kept, SESSION, dry_run=True).changed_since == ("src/main.py",)
+        undo(kept, SESSION)
+        assert (workspace / "src" / "main.py").read_text() == "print(1)\n"
+        assert (workspace / "made" / "mine").exists()
+
+    def test_what_was_changed_between_turns_is_named(
+        self, kept: Snapshots, workspace: Path
+    ) -> None:
+        turn(kept, shell(workspace, "echo 2 > run.sh"), 1)
+        (workspace / "run.sh").write_text("mine")
+        turn(kept, shell(workspace, "echo 3 >> run.sh"), 2)
+        assert undo(kept, SESSION, dry_run=True).changed_since == ("run.sh",)
+        undo(kept, SESSION, turn=2)
+        assert (workspace / "run.sh").read_text() == "mine"
+
+    def test_after_a_kill_everything_counts(self, kept: Snapshots, workspace: Path) -> None:
+        turn(kept, shell(workspace, "echo 2 > src/main.py"))
+        kept.drop([one.name for one in kept.taken("turns") if one.name.endswith("after")])
+        (workspace / "run.sh").write_text("mine")
+        done = undo(kept, SESSION)
+        assert not done.turns[0].ended
+        assert {one.path for one in done.changes} == {"src/main.py", "run.sh"}
+
+
+class TestTurns:
+    def test_one_turn_and_those_after_it(self, kept: Snapshots, workspace: Path) -> None:
+        turn(kept, shell(workspace, "echo 1 > a"), 1)
+        between = tree(workspace)
+        turn(kept, shell(workspace, "echo 2 > a; echo 2 > b"), 2)
+        turn(kept, shell(workspace, "rm a run.sh"), 3)
+        done = undo(kept, SESSION, turn=2)
+        assert [(one.number, one.task) for one in done.turns] == [(2, "task 2"), (3, "task 3")]
+        assert tree(workspace) == between
+
+    def test_what_there_is_none_of(self, kept: Snapshots, workspace: Path) -> None:
+        with pytest.raises(WrongInput, match="Nothing is kept"):
+            undo(kept, SESSION)
+        turn(kept, shell(workspace, "echo 1 > a"))
+        with pytest.raises(WrongInput, match="no turn 3 to undo"):
+            undo(kept, SESSION, turn=3)
+        with pytest.raises(WrongInput, match="nothing to redo"):
+            undo(kept, SESSION, redo=True)
+
+    def test_a_compressed_conversation_is_one_session(
+        self, kept: Snapshots, workspace: Path
+    ) -> None:
+        before = tree(workspace)
+        turn(kept, shell(workspace, "rm run.sh"))
+        child = continued(Conversation(SESSION), "", SessionId("s2"), 1.0, None)
+        last = continued(child, "", SessionId("s3"), 2.0, None)
+        assert undo(kept, last.session).done
+        assert tree(workspace) == before
+
+
+class TestGit:
+    def test_the_repository_of_the_project(self, kept: Snapshots, workspace: Path) -> None:
+        """Commits, branches, hooks and configuration go back; no object is ever removed."""
+        git(workspace, "init", "-q", "-b", "main")
+        git(workspace, "add", ".")
+        git(workspace, "commit", "-qm", "one")
+        before, head = without_objects(tree(workspace)), git(workspace, "rev-parse", "HEAD")
+
+        def work() -> None:
+            (workspace / "src" / "main.py").write_text("print(2)\n")
+            git(workspace, "commit", "-qam", "two")
+            git(workspace, "branch", "other")
+            git(workspace, "config", "core.editor", "x")
+            (workspace / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
+            git(workspace, "tag", "v1")
+
+        turn(kept, work)
+        later = git(workspace, "rev-parse", "HEAD")
+        undo(kept, SESSION)
+        assert without_objects(tree(workspace)) == before
+        assert git(workspace, "rev-parse", "HEAD") == head
+        assert git(workspace, "status", "--porcelain") == ""
+        assert git(workspace, "cat-file", "-t", later) == "commit"
+        git(workspace, "fsck", "--strict")
+
+    @table(
+        "command",
+        ["rm -rf .git", "git gc -q --prune=now", "rm -rf .git/objects/*", "git reset -q HEAD~1"],
+    )
+    def test_lost_history_comes_back(self, tmp_path: Path, command: str) -> None:
+        folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
+        folder.mkdir()
+        git(folder, "init", "-q", "-b", "main")
+        for name in ("a", "b"):
+            (folder / name).write_text(name)
+            git(folder, "add", ".")
+            git(folder, "commit", "-qm", name)
+        before = tree(folder)
+        kept = Snapshots(tmp_path / "undo", folder)
+        turn(kept, shell(folder, command))
+        undo(kept, SESSION)
+        assert before.items() <= tree(folder).items()
+        assert git(folder, "log", "--format=%s") == "b\na"
+        git(folder, "fsck", "--strict")
+
+    def test_submodules_worktrees_and_repositories_inside(
+        self, kept: Snapshots, workspace: Path, tmp_path: Path
+    ) -> None:
+        other = tmp_path / "other"
+        for folder in (other, workspace, workspace / "nested"):
+            folder.mkdir(exist_ok=True)
+            git(folder, "init", "-q")
+            (folder / "file").write_text("text")
+            git(folder, "add", "file")
+            git(folder, "commit", "-qm", "one")
+        allow = ("-c", "protocol.file.allow=always")
+        git(workspace, *allow, "submodule", "add", "-q", str(other), "sub")
+        git(workspace, "worktree", "add", "-q", str(workspace / "tree"))
+        before = tree(workspace)
+        turn(kept, shell(workspace, "rm -rf nested sub tree .git/modules; echo 1 > file"))
+        undo(kept, SESSION)
+        assert tree(workspace) == before
+
+    def test_nothing_of_the_project_runs(self, kept: Snapshots, workspace: Path) -> None:
+        """Neither its configuration nor its attributes have a say."""
+        git(workspace, "init", "-q")
+        touched = workspace.parent / "touched"
+        git(workspace, "config", "filter.x.clean", f"touch {touched}")
+        git(workspace, "config", "core.fsmonitor", f"touch {touched}")
+        (workspace / ".gitattributes").write_text("* text=auto filter=x ident eol=crlf\n")
+        (workspace / "crlf").write_bytes(b"a\r\n$Id$\n")
+        before = tree(workspace)
+        turn(kept, shell(workspace, "rm crlf; echo 1 > run.sh"))
+        undo(kept, SESSION)
+        assert tree(workspace) == before
+        assert not touched.exists()
+
+
+class TestLimits:
+    def test_ignored_is_kept_when_it_is_small(self, kept: Snapshots, workspace: Path) -> None:
+        (workspace / ".gitignore").write_text("*.db\nnode_modules/\ncache/\n.env\n")
+        (workspace / "app.db").write_bytes(b"x" * 1_000_000)
+        (workspace / "big.db").write_bytes(b"x" * (LARGEST_IGNORED + 1))
+        for name, number in (("node_modules", IGNORED_FILES + 1), ("cache", 3)):
+            (workspace / name).mkdir()
+            for file in range(number):
+                (workspace / name / str(file)).write_text("x")
+        before = tree(workspace)
+        turn(kept, shell(workspace, "rm -rf app.db big.db node_modules cache .env"))
+        undo(kept, SESSION)
+        gone = before.keys() - tree(workspace).keys()
+        assert {name.partition("/")[0] for name in gone} == {"big.db", "node_modules"}
+
+    def test_what_was_left_out_is_not_removed(self, kept: Snapshots, workspace: Path) -> None:
+        (workspace / ".gitignore").write_text("big.db\nvendor/\n")
+        (workspace / "big.db").write_bytes(b"x" * (LARGEST_IGNORED + 1))
+        (workspace / "vendor").mkdir()
+        for file in range(IGNORED_FILES + 1):
+            (workspace / "vendor" / str(file)).write_text("x")
+        turn(kept, shell(workspace, "echo small > big.db; rm .gitignore vendor/?; echo 1 > new"))
+        undo(kept, SESSION)
+        assert (workspace / "big.db").read_text() == "small\n"
+        assert (workspace / "vendor" / "10").exists()
+        assert not (workspace / "new").exists()
+
+    def test_the_whole_project_says_what_is_ignored(self, workspace: Path, tmp_path: Path) -> None:
+        git(workspace, "init", "-q")
+        (workspace / ".gitignore").write_text("/src/data\nlib\n")
+        for name in ("data", "lib"):
+            (workspace / "src" / name).mkdir()
+            (workspace / "src" / name / "x").write_bytes(b"x" * (IGNORED_BYTES + 1))
+        kept = Snapshots(tmp_path / "undo", workspace / "src")
+        assert kept.take("x/1").left_out == {b"data", b"lib"}
+
+    def test_a_workspace_that_is_too_large(self, workspace: Path, tmp_path: Path) -> None:
+        (workspace / "data").write_bytes(b"x" * 3_000_000)
+        small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
+        with pytest.raises(OutsideProblem, match="3 MB, and the limit"):
+            small.take("turns/x/1/before")
+
+    def test_what_grows_beyond_the_limit_is_undone(self, workspace: Path, tmp_path: Path) -> None:
+        small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
+        before = tree(workspace)
+        grow = "for n in 1 2 3 4; do head -c 1000000 /dev/urandom > $n; done; cp 1 src/main.py"
+        turn(small, shell(workspace, grow))
+        undo(small, SESSION)
+        assert tree(workspace) == before
+
+    def test_a_long_history_is_left_out(self, workspace: Path, tmp_path: Path) -> None:
+        git(workspace, "init", "-q")
+        (workspace / "data").write_bytes(random.Random(1).randbytes(3_000_000))
+        git(workspace, "add", ".")
+        git(workspace, "commit", "-qm", "one")
+        (workspace / "data").unlink()
+        small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
+        assert b".git/objects" in small.take("turns/x/1/before").left_out
+
+    def test_old_snapshots_go(self, workspace: Path, tmp_path: Path) -> None:
+        now = time.time()
+        kept = Snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now)
+        kept.take("turns/x/1/before")
+        (workspace / "run.sh").write_bytes(random.Random(1).randbytes(100_000))
+        later = Snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now + 4 * 86_400)
+        later.take("turns/x/2/before")
+        later.tidy()
+        assert [one.name for one in later.taken("turns")] == ["turns/x/2/before"]
+        found = later.get("turns/x/2/before")
+        assert found is not None
+        oid = found.entries[b"run.sh"].oid
+        with later.contents([oid]) as folder:
+            assert (folder / oid).read_bytes() == (workspace / "run.sh").read_bytes()
+
+    def test_without_git(self, workspace: Path, tmp_path: Path) -> None:
+        with pytest.raises(OutsideProblem, match="git cannot be run"):
+            Snapshots(tmp_path / "undo", workspace, git="/no-git").take("x/1")
+
+
+def test_a_link_in_the_way_is_not_followed(kept: Snapshots, workspace: Path) -> None:
+    """Not even one that somebody put there after the session."""
+    outside = workspace.parent / "outside"
+    outside.mkdir()
+    turn(kept, shell(workspace, "echo 2 > src/main.py"))
+    shutil.rmtree(workspace / "src")
+    (workspace / "src").symlink_to(outside)
+    done = undo(kept, SESSION)
+    assert [bool(one.failed) for one in done.changes] == [True]
+    assert list(outside.iterdir()) == []
+
+
+def test_a_snapshot_is_for_the_owner_alone(kept: Snapshots) -> None:
+    kept.take("x/1")
+    folder = next(kept._folder.iterdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+_LOOP = """
+import sys
+from pathlib import Path
+from journeyman.agent.snapshots import Snapshots
+from journeyman.agent.undo import undo
+from journeyman.records import Session
+kept = Snapshots(Path(sys.argv[1]), Path(sys.argv[2]))
+print("go", flush=True)
+while True:
+    undo(kept, Session(id="s1", source="journeyman"))
+    undo(kept, Session(id="s1", source="journeyman"), redo=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_nothing(kept: Snapshots, workspace: Path) -> None:
+    for number in range(60):
+        (workspace / "src" / f"{number}.py").write_text("x" * number * 100)
+    before = tree(workspace)
+    turn(kept, shell(workspace, "rm -r src; echo 2 > run.sh; mkdir new; echo 1 > new/x"))
+    chance = random.Random(7)
+    for _ in range(6):
+        arguments = [sys.executable, "-c", _LOOP, str(kept._folder), str(workspace)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(chance.random() * 0.4)
+            process.send_signal(signal.SIGKILL)
+        undo(kept, SESSION)
+        assert tree(workspace) == before
+
+
+class TestAgent:
+    @staticmethod
+    def run(home: Path, workspace: Path, *commands: str, **options: Any) -> str:
+        database(home)
+        with Journeyman(home=home) as jm:
+            lines = [calls(("terminal", {"command": one})) for one in commands]
+            model = ScriptedModel([*lines, says("Done.")])
+            options.setdefault("ask", lambda _question: True)
+            with jm.agent(model=model, workspace=workspace, **options) as agent:
+                return agent.run_conversation("Tidy up.").session
+
+    def test_a_session_is_undone(self, tmp_path: Path, workspace: Path) -> None:
+        home, before = tmp_path / "home", tree(workspace)
+        session = self.run(home, workspace, "rm -r src", "echo 1 > new")
+        with Journeyman(home=home) as jm:
+            found = jm.undo(session, dry_run=True)
+            assert isinstance(found, Undo)
+            assert (len(found.turns), found.turns[0].task) == (1, "Tidy up.")
+            assert found.turns[0].ended
+            jm.undo(session)
+        assert tree(workspace) == before
+
+    def test_a_turn_that_only_reads_keeps_nothing(self, tmp_path: Path, workspace: Path) -> None:
+        home = tmp_path / "home"
+        database(home)
+        with Journeyman(home=home) as jm:
+            model = ScriptedModel([calls(("read_file", {"path": "run.sh"})), says("Read.")])
+            with jm.agent(model=model, workspace=workspace) as agent:
+                agent.run_conversation("Look.")
+        assert not (home / "undo").exists()
+
+    def test_where_undo_is_not_available_the_work_goes_on(
+        self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JOURNEYMAN_AGENT_UNDO_MB", "1")
+        (workspace / "data").write_bytes(b"x" * 2_000_000)
+        told: list[str] = []
+        self.run(tmp_path / "home", workspace, "rm -r src", "ls", tell=told.append)
+        assert not (workspace / "src").exists()
+        assert len(told) == 1
+        assert told[0].startswith("Undo is not available: ")
+
+    def test_it_can_be_switched_off(
+        self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JOURNEYMAN_AGENT_UNDO", "off")
+        self.run(tmp_path / "home", workspace, "rm -r src")
+        assert not (tmp_path / "home" / "undo").exists()
+
+    def test_the_command(self, tmp_path: Path, workspace: Path) -> None:
+        home, before = tmp_path / "home", tree(workspace)
+        session = self.run(home, workspace, "rm -r src", "echo 1 > new")
+        after = tree(workspace)
+        command = Command(tmp_path)
+        words = ("--home", str(home), "undo", session)
+        shown = command(*words, "--dry-run").stdout
+        assert "restore     src/main.py" in shown
+        assert "delete      new" in shown
+        assert "2 to restore, 1 to delete" in shown
+        assert "Nobody can be asked here" in command(*words, code=2).stderr
+        assert tree(workspace) == after
+        assert command(*words, "--yes").stdout.rstrip().endswith(f"undo {session} --redo")
+        assert tree(workspace) == before
+        assert "Nothing to change" in command(*words, "--yes").stdout
+        assert command.json(*words, "--redo", "--yes")["done"]
+        assert tree(workspace) == after

@@ -1,0 +1,246 @@
+"""What every request must be: story 6, cross-site requests and names that lead to this machine."""
+
+import itertools
+import json
+from collections.abc import Iterator
+
+from tests.confirm_server import ConfirmServer, bearer, spoken
+from tests.tables import table
+
+from journeyman.confirm.server.middleware import BODY_LIMIT, CSP, hosts_of, origins_of
+
+JSON = "application/json"
+ASKED = json.dumps({"action": "send_mail", "description": "Tell Bob."})
+
+
+def heads(**given: str) -> str:
+    return "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in given.items())
+
+
+def ask(server: ConfirmServer, head: str, *, page: bool = False, body: str = ASKED) -> int:
+    """The status of a submission whose headers are exactly these."""
+    options = server.serving.options
+    text = f"POST /confirm HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}"
+    return spoken(options.page_port if page else options.port, text.encode()).status
+
+
+HOSTS = {
+    "ours": ("127.0.0.1:{port}", True),
+    "localhost": ("localhost:{port}", True),
+    "capitals": ("LOCALHOST:{port}", True),
+    "ipv6": ("[::1]:{port}", True),
+    "none": (None, False),
+    "empty": ("", False),
+    "rebound": ("evil.example:{port}", False),
+    "rebound_bare": ("evil.example", False),
+    "begins_alike": ("127.0.0.1.evil.example:{port}", False),
+    "another_loopback": ("127.0.0.2:{port}", False),
+    "without_port": ("127.0.0.1", False),
+    "other_port": ("127.0.0.1:1", False),
+    "port_and_more": ("127.0.0.1:{port}0", False),
+    "with_user": ("a@127.0.0.1:{port}", False),
+    "dotted": ("localhost.:{port}", False),
+}
+ORIGINS = {
+    "none": (None, True),
+    "foreign": ("http://evil.example", False),
+    "null": ("null", False),
+    "empty": ("", False),
+    "same_host_other_port": ("http://127.0.0.1:3000", False),
+    "begins_alike": ("http://127.0.0.1:{port}.evil.example", False),
+    "other_scheme": ("https://127.0.0.1:{port}", False),
+}
+KINDS = {
+    "json": (JSON, True),
+    "json_utf8": (f"{JSON}; charset=utf-8", True),
+    "text": ("text/plain", False),
+    "form": ("application/x-www-form-urlencoded", False),
+    "multipart": ("multipart/form-data; boundary=x", False),
+    "text_that_says_json": (f"text/plain; {JSON}", False),
+    "json_like": ("application/json-seq", False),
+    "none": (None, False),
+}
+
+
+@table("page", [False, True], ids=["agents", "page"])
+def test_story_6_only_the_right_host_origin_and_kind_of_body_come_in(
+    server: ConfirmServer, page: bool
+) -> None:
+    """Every combination, over a plain socket. The page's own origin is right at its port only."""
+    port = server.serving.options.page_port if page else server.serving.options.port
+    origins = {**ORIGINS, "own": ("http://127.0.0.1:{port}", page)}
+    wrong = []
+    cases = itertools.product(HOSTS.items(), origins.items(), KINDS.items())
+    for (host, (name, host_ok)), (origin, (from_, origin_ok)), (kind, (type_, kind_ok)) in cases:
+        given = {"Host": name, "Origin": from_, "Content-Type": type_}
+        filled = {key: value.format(port=port) for key, value in given.items() if value is not None}
+        status = ask(server, heads(**filled, **bearer(server.agent())), page=page)
+        if host_ok and origin_ok and kind_ok:
+            expected = {202}
+        elif name is None:
+            expected = {400}
+        else:
+            expected = {403} if not (host_ok and origin_ok) else {415}
+        if status not in expected:
+            wrong.append((host, origin, kind, status))
+    assert wrong == []
+
+
+@table(
+    ("site", "status"),
+    [("cross-site", 403), ("same-site", 403), ("same-origin", 202), ("none", 202)],
+)
+def test_what_the_browser_says_of_the_site_counts(
+    server: ConfirmServer, site: str, status: int
+) -> None:
+    headers = {"Sec-Fetch-Site": site}
+    body = {"action": "send_mail", "description": "Tell Bob."}
+    assert server.post("/confirm", server.agent(), body, headers=headers).status_code == status
+    other = server.post("/confirm", server.agent(), body, headers=headers, page=True)
+    assert other.status_code == status
+
+
+def test_the_page_without_a_bearer_needs_its_own_origin(server: ConfirmServer) -> None:
+    body = {"name": "ann", "key": server.approver()}
+    assert server.post("/login", body=body, page=True).status_code == 403
+    headers = {"Origin": server.page_url}
+    assert server.post("/login", body=body, page=True, headers=headers).status_code == 200
+
+
+FOLLOWED = {
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+
+
+def test_a_link_in_a_mail_leads_to_the_page_and_nowhere_else(server: ConfirmServer) -> None:
+    for path in ("/", "/open"):
+        assert server.get(path, page=True, headers=FOLLOWED).status_code == 200
+        framed = {**FOLLOWED, "Sec-Fetch-Dest": "iframe"}
+        assert server.get(path, page=True, headers=framed).status_code == 403
+    for path in ("/confirmations", "/me", "/static/app.js"):
+        assert server.get(path, page=True, headers=FOLLOWED).status_code == 403
+
+
+def test_a_header_that_decides_may_not_be_there_twice(server: ConfirmServer) -> None:
+    host = heads(Host=f"127.0.0.1:{server.serving.options.port}", Content_Type=JSON)
+    good = host + heads(**bearer(server.agent()))
+    assert ask(server, good) == 202
+    for name in ("Host", "Authorization", "Content-Type", "Idempotency-Key", "Cookie"):
+        assert ask(server, good + f"{name}: a\r\n{name}: b\r\n") == 400
+
+
+@table("page", [False, True], ids=["agents", "page"])
+@table(
+    ("method", "path", "status"),
+    [
+        ("GET", "/health", 200),
+        ("GET", "/confirmations", 401),
+        ("GET", "/nothing", 404),
+        ("POST", "/audit", 405),
+        ("PUT", "/confirm", 405),
+        ("OPTIONS", "/confirm", 405),
+        ("TRACE", "/confirm", 405),
+    ],
+)
+def test_every_answer_protects_the_browser(
+    server: ConfirmServer, method: str, path: str, status: int, page: bool
+) -> None:
+    headers = {"Content-Type": JSON, **bearer("x" if method != "GET" else "")}
+    answer = server.send(method, path, headers=headers, page=page)
+    assert answer.status_code == status
+    told = answer.headers
+    assert told["x-content-type-options"] == "nosniff"
+    assert told["cache-control"] == "no-store"
+    assert not {"server", "access-control-allow-origin"} & set(told)
+    if not page:  # where nothing is a page and every browser is turned away
+        return
+    assert told["content-security-policy"] == CSP
+    assert told["x-frame-options"] == "DENY"
+    assert told["referrer-policy"] == "no-referrer"
+    assert told["cross-origin-opener-policy"] == "same-origin"
+    assert told["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in told["permissions-policy"]
+
+
+def test_a_broken_request_gets_the_same_headers(server: ConfirmServer) -> None:
+    answer = spoken(server.serving.options.page_port, b"GET / HTTP/9\r\nno header\r\n\r\n")
+    assert answer.status == 400
+    assert answer.headers["content-security-policy"] == CSP
+    assert server.get("/health").status_code == 200
+
+
+def test_bodies_up_to_the_limit_are_taken(server: ConfirmServer) -> None:
+    pad = {"note": "x" * (BODY_LIMIT - 200)}
+    body = {"action": "send_mail", "description": "Tell Bob.", "details": pad}
+    assert len(json.dumps(body)) < BODY_LIMIT
+    assert server.post("/confirm", server.agent(), body).status_code == 202
+
+
+@table(
+    ("size", "chunked"),
+    [
+        (BODY_LIMIT + 1, False),
+        (2_000_000, False),
+        (20_000_000, False),
+        (BODY_LIMIT + 1, True),
+        (2_000_000, True),
+    ],
+)
+def test_larger_bodies_are_refused(server: ConfirmServer, size: int, chunked: bool) -> None:
+    def pieces() -> Iterator[bytes]:
+        for begin in range(0, size, 65_536):
+            yield b" " * min(65_536, size - begin)
+
+    content = pieces() if chunked else b" " * size
+    answer = server.send(
+        "POST", "/confirm", server.agent(), content=content, headers={"Content-Type": JSON}
+    )
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"] == "too_large"
+
+
+def test_a_body_without_end_is_cut(server: ConfirmServer) -> None:
+    head = heads(
+        Host=f"127.0.0.1:{server.serving.options.port}",
+        Content_Type=JSON,
+        Transfer_Encoding="chunked",
+        **bearer(server.agent()),
+    )
+    begun = f"POST /confirm HTTP/1.1\r\n{head}\r\n".encode()
+    piece = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    answer = spoken(server.serving.options.port, begun, endless=piece)
+    assert answer.status in (0, 413)  # closed while it was still sending, or told why
+    assert server.get("/health").status_code == 200
+
+
+def test_a_slow_body_is_cut(server: ConfirmServer) -> None:
+    head = heads(
+        Host=f"127.0.0.1:{server.serving.options.port}",
+        Content_Type=JSON,
+        Content_Length="100",
+        **bearer(server.agent()),
+    )
+    answer = spoken(server.serving.options.port, f"POST /confirm HTTP/1.1\r\n{head}\r\n{{".encode())
+    assert answer.status == 408
+    assert answer.headers["connection"] == "close"
+    assert json.loads(answer.body)["error"]["code"] == "too_slow"
+
+
+def test_names_of_a_port() -> None:
+    names = hosts_of("127.0.0.1", 6080, ["Confirm.Example", "other.example:8443"])
+    assert names == {
+        *(b"127.0.0.1:6080", b"localhost:6080", b"[::1]:6080"),
+        *(b"confirm.example", b"confirm.example:6080"),
+        *(b"other.example:8443", b"other.example:8443:6080"),
+    }
+    assert b"192.168.1.5:6080" in hosts_of("192.168.1.5", 6080)
+    assert b"[fd00::1]:6080" in hosts_of("fd00::1", 6080)
+    assert b"localhost" in hosts_of("127.0.0.1", 80)
+    assert b"localhost" not in hosts_of("127.0.0.1", 6080)
+
+
+def test_the_page_s_own_origins() -> None:
+    found = origins_of(frozenset((b"localhost:6080",)), "https://Confirm.example")
+    assert found == {b"http://localhost:6080", b"https://confirm.example"}

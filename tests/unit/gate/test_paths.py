@@ -1,0 +1,24 @@
+"""Places of this machine and of another one."""
+
+from pathlib import Path
+
+from journeyman.gate.paths import Places
+
+
+def test_foreign_places_do_not_look_at_this_machine(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    here = Places(tmp_path, Path("/home/dev"))
+    there = Places(tmp_path, Path("/home/dev"), foreign=True)
+    assert here.resolve("link/../a") == tmp_path / "a"
+    assert here.resolve("link/a") == tmp_path / "real" / "a"
+    assert there.resolve("link/a") == tmp_path / "link" / "a"
+    assert there.resolve("./x//../a") == tmp_path / "a"
+
+
+def test_a_folder_beside_the_workspace_is_outside():
+    places = Places(Path("/srv/app"), Path("/home/dev"), foreign=True)
+    assert places.is_inside(Path("/srv/app"))
+    assert places.is_inside(Path("/srv/app/src"))
+    assert not places.is_inside(Path("/srv/app2"))
+    assert Places(Path("/"), Path("/root"), foreign=True).is_inside(Path("/etc"))

@@ -1,0 +1,291 @@
+"""Where answers go: the terminal, real files, and services played by a real server."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tables import table
+from tests.unit.confirm.notices.outside import PostBox, everybodys_log
+
+from journeyman.confirm.notices.apprise_service import AppriseService
+from journeyman.jobs.delivery import Delivered, Message, check_places, deliver, shown_place
+from journeyman.records.errors import WrongInput
+
+AT = 1_800_000_000.0
+GOOD = Message(title="news: ok", body="Nothing broke.\nAll of it: /out/1.md", is_good=True)
+MATTERMOST = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Recovering(PostBox):
+    """Answers 500 so many times, then well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bad_answers = 0
+
+    def answer(self, path: str, body: Any) -> tuple[int, Any] | None:
+        status = super().answer(path, body)
+        if self.bad_answers:
+            self.bad_answers -= 1
+            return 500, b"not now"
+        return status
+
+
+@pytest.fixture
+def box() -> Iterator[Recovering]:
+    with Recovering() as one:
+        yield one
+
+
+def delivered(
+    *places: str, message: Message = GOOD, shown: list[str] | None = None, **how: Any
+) -> Delivered:
+    terminal = ([] if shown is None else shown).append
+    options = {"pause_s": 0.0, **how}
+    return deliver(message, places, terminal=terminal, job="news", at=AT, **options)
+
+
+def closed_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_a_service_gets_it(box: Recovering) -> None:
+    assert delivered(box.url("ok")) == Delivered(delivered=("json (…)",), undelivered=())
+    arrived = box.received[0][1]
+    assert (arrived["title"], arrived["message"]) == (GOOD.title, GOOD.body)
+    assert arrived["type"] == "success"
+    failed = Message(title="news: failed", body="exit code 3", is_good=False)
+    delivered(box.url("ok"), message=failed)
+    assert box.received[1][1]["type"] == "failure"
+
+
+def test_a_secret_stays_on_this_machine(box: Recovering, tmp_path: Path) -> None:
+    key = "ghp_" + "A1b2" * 9
+    told = Message(title="news: ok", body=f"bob@corp.example has {key}.", is_good=True)
+    file = tmp_path / "answers.md"
+    delivered(box.url("ok"), f"file:{file}", message=told)
+    arrived = box.received[0][1]["message"]
+    assert key not in arrived
+    assert "bob@corp.example has [hidden: 40 characters]." in arrived
+    assert key in file.read_text()
+
+
+def test_it_is_tried_again(box: Recovering) -> None:
+    box.bad_answers = 2
+    assert delivered(box.url("ok")).delivered == ("json (…)",)
+    assert len(box.received) == 3
+
+
+def test_it_is_not_tried_for_ever(box: Recovering) -> None:
+    box.bad_answers = 9
+    outcome = delivered(box.url("ok"), attempts=2)
+    assert outcome == Delivered(delivered=(), undelivered=("json (…): the service answered 500",))
+    assert len(box.received) == 2
+
+
+def test_a_service_that_hangs_holds_up_for_a_bounded_time_only(box: Recovering) -> None:
+    outcome = delivered(box.url("hangs"), "terminal", limit_s=2)
+    assert outcome == Delivered(
+        delivered=("terminal",), undelivered=("json (…): no answer within 2 s",)
+    )
+
+
+def test_one_place_that_fails_takes_none_of_the_others(box: Recovering, tmp_path: Path) -> None:
+    shown: list[str] = []
+    answers = tmp_path / "answers.md"
+    outcome = delivered(
+        f"json://127.0.0.1:{closed_port()}/",
+        f"file:{tmp_path}/gone/a.md",
+        "nosuch://canary",
+        "terminal",
+        f"file:{answers}",
+        box.url("ok"),
+        shown=shown,
+    )
+    assert outcome.delivered == ("terminal", f"file:{answers}", "json (…)")
+    failed = outcome.undelivered
+    assert failed[0] == "json (…): the service could not be reached"
+    assert failed[1] == f"file:{tmp_path}/gone/a.md: No such file or directory"
+    assert failed[2].startswith("nosuch (…): The place to deliver to number 3 (nosuch://…)")
+    assert len(failed) == 3
+    assert "Nothing broke." in shown[0]
+
+
+def test_of_a_long_answer_the_beginning_and_the_last_line_arrive(box: Recovering) -> None:
+    body = f"Begins here. {'wörd😀 ' * 3000}\nAll of it: /out/1.md\n"
+    message = Message(title="news", body=body, is_good=True)
+    delivered(f"mmost://127.0.0.1:{box.port}/{MATTERMOST}", message=message)
+    text = box.received[0][1]["text"]
+    assert "Begins here. wörd😀" in text
+    assert "characters are too long for this service" in text
+    assert text.endswith("\nAll of it: /out/1.md")
+    assert 3500 < len(text.encode("utf-16-le")) // 2 <= 4000
+
+
+def test_an_answer_that_just_fits_is_whole(box: Recovering) -> None:
+    body = "x" * (4000 - len("# news\n"))
+    delivered(
+        f"mmost://127.0.0.1:{box.port}/{MATTERMOST}?format=markdown",
+        message=Message(title="news", body=body, is_good=True),
+    )
+    assert box.received[0][1]["text"] == f"# news\n{body}"
+
+
+def test_where_the_title_counts_the_body_leaves_room_for_it(box: Recovering) -> None:
+    service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", called="x", about="y")
+    service.service.notify_url = box.url("ok", "http")
+    service.send("A title", lambda limit, is_markdown: "x" * limit, "success")
+    assert 1990 <= len(box.received[0][1]["content"]) <= 2000
+
+
+@table(
+    ("written", "sent"),
+    [
+        ("@everyone look", "@ everyone look"),
+        ("x@here", "x@ here"),
+        ("@Channel, @all @**all**", "@ Channel, @ all @ **all**"),
+        ("<!channel> <!here|here> <!subteam^S1>", "< !channel> < !here|here> < !subteam^S1>"),
+        ("<@&42> <users/all>", "< @&42> < users/all>"),
+        ('<at user_id="all">', '< at user_id="all">'),
+        ("see https://example.com/@team?a=b#c", "see https://example.com/@team?a=b#c"),
+        ("ann@team.example, **x** [a](https://b.c)", "ann@team.example, **x** [a](https://b.c)"),
+        ("a\x1b[2Jb\u202ec\0", "a␛[2Jb�c␀"),
+        ("<!-- note --> @alliance ⚠️", "<!-- note --> @alliance ⚠️"),
+    ],
+    ids=[
+        *("everyone", "within a word", "channel", "slack", "roles", "lark", "a link"),
+        *("mail and Markdown", "control", "harmless"),
+    ],
+)
+def test_an_answer_calls_no_room_and_its_links_work(
+    box: Recovering, written: str, sent: str
+) -> None:
+    delivered(box.url("ok"), message=Message(title=written, body=written, is_good=True))
+    arrived = box.received[-1][1]
+    assert (arrived["title"], arrived["message"]) == (sent, sent)
+
+
+def test_the_address_stays_secret(
+    box: Recovering, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    urls = [
+        f"json://user:canary@127.0.0.1:{box.port}/404/canary",
+        f"json://127.0.0.1:{closed_port()}/canary",
+        "slack://canary",
+        "canary",
+    ]
+    with everybodys_log() as logged:
+        outcome = delivered(*urls, attempts=1)
+        for url in urls[2:]:
+            with pytest.raises(WrongInput) as refused:
+                check_places([url])
+            logged.append(str(refused.value))
+    assert len(outcome.undelivered) == 4
+    out = capfd.readouterr()
+    assert "canary" not in f"{outcome}{logged}{out.out}{out.err}{[*map(shown_place, urls)]}"
+
+
+def test_the_terminal_gets_it_with_a_heading_and_no_tricks() -> None:
+    shown: list[str] = []
+    message = Message(title="news:\nok", body="a\x1b]0;x\x07b @everyone", is_good=True)
+    assert delivered("terminal", message=message, shown=shown).delivered == ("terminal",)
+    assert shown == ["## news: ok\n2027-01-15 08:00:00 UTC, job news\n\na␛]0;x␇b @everyone\n\n"]
+
+
+def test_a_file_is_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "answers.md"
+    for body in ("one", "two\ud800"):
+        message = Message(title="news: ok", body=body, is_good=True)
+        assert delivered(f"file:{path}", message=message).delivered == (f"file:{path}",)
+    head = "## news: ok\n2027-01-15 08:00:00 UTC, job news\n\n"
+    assert path.read_text() == f"{head}one\n\n{head}two�\n\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@table(
+    ("name", "said"),
+    [
+        ("file:answers.md", "whole path"),
+        ("file:~/answers.md", "whole path"),
+        ("file:", "whole path"),
+        ("file://host/answers.md", "whole path"),
+        ("file:{}/folder/", "whole path"),
+        ("file:{}/folder", "plain file"),
+        ("file:{}/link", "no link"),
+        ("file:{}/dangling", "no link"),
+        ("file:{}/pipe", "plain file"),
+        ("Terminal", "number 1 is none"),
+        ("", "number 1 is none"),
+    ],
+    ids=[
+        *("relative", "tilde", "nothing", "host", "ends in a stroke", "folder", "link"),
+        *("dangling", "pipe", "no place", "empty"),
+    ],
+)
+def test_a_place_that_cannot_be_one_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, said: str
+) -> None:
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "folder").mkdir()
+    (folder / "file").touch()
+    (folder / "link").symlink_to("file")
+    (folder / "dangling").symlink_to("nothing")
+    os.mkfifo(folder / "pipe")
+    place = name.format(folder)
+    with pytest.raises(WrongInput, match=said):
+        check_places([place])
+    assert not delivered(place).delivered
+    assert (folder / "file").read_text() == ""
+
+
+def test_places_that_can_be_used_are(tmp_path: Path) -> None:
+    check_places(["terminal", f"file:{tmp_path}/not/there/yet.md", "file:///a/b", "ntfy://topic"])
+
+
+def test_places_in_lists() -> None:
+    places = ["terminal", "file:/a/b.md", " NTFY://topic", "secret"]
+    assert [*map(shown_place, places)] == [
+        *("terminal", "file:/a/b.md", "ntfy (…)", "an address (…)")
+    ]
+
+
+def test_only_services_need_apprise() -> None:
+    program = f"""
+import sys
+sys.modules["apprise"] = None
+from journeyman.records.errors import MissingPart
+from journeyman.jobs.delivery import Message, check_places, deliver
+check_places(["terminal"])
+message = Message(title="t", body="b", is_good=True)
+places = ["terminal", "ntfy://topic"]
+outcome = deliver(message, places, terminal=lambda text: None, job="j", at={AT})
+print(*outcome.delivered, *outcome.undelivered)
+try:
+    check_places(places)
+except MissingPart as missing:
+    print(missing)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("terminal ntfy (…): ")
+    assert done.stdout.count("pip install 'journeyman[jobs]'") == 2
+
+
+def test_a_terminal_that_breaks_keeps_the_others_from_nothing(tmp_path: Path) -> None:
+    def broken(_text: str) -> None:
+        raise RuntimeError
+
+    file = tmp_path / "answers.md"
+    message = Message(title="news", body="All is well.", is_good=True)
+    places = ("terminal", f"file:{file}")
+    found = deliver(message, places, terminal=broken, job="news", at=0.0)
+    assert found.undelivered == ("terminal: it broke off",)
+    assert "All is well." in file.read_text()

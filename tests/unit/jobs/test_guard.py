@@ -1,0 +1,153 @@
+"""Which model a job asks, whether it has room enough, and which tools its agent has."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.tables import table
+
+from journeyman import Journeyman
+from journeyman.jobs.guard import Route, check_window, chosen_tools, is_remote, is_simple
+from journeyman.models.model import Model
+from journeyman.records.errors import JobBlocked, WrongInput
+from journeyman.records.job import Job, JobId, Schedule
+from journeyman.settings import JobsSettings
+from journeyman.testing import ScriptedModel
+
+SCHEDULE = Schedule(text="every 1h", kind="every", timezone="UTC", seconds=3600)
+SIMPLE = Job(id=JobId("j1"), name="n", prompt="Tell me the weather in Graz.", schedule=SCHEDULE)
+MINIMUM = JobsSettings().min_context
+
+
+def routed(job: Job, home: Path, *, simple: str = "small") -> Route:
+    (home / "config.toml").write_text(
+        '[model]\nname = "usual"\n[providers.far]\nbase_url = "http://127.0.0.1:9"\n'
+        'name = "distant"\n[providers.near]\nbase_url = "http://127.0.0.1:9"\n'
+        f'[jobs]\nsimple_model = "{simple}"\nsimple_provider = "near"\nsimple_words = 8\n'
+    )
+    with Journeyman(home=home, environ={}) as journeyman:
+        return journeyman.jobs._runner.route(job)
+
+
+@table(
+    ("changes", "model", "provider"),
+    [
+        ({}, "small", "near"),
+        ({"prompt": "Refactor the parser."}, "small", "near"),
+        ({"prompt": "Say what day it is, and then all the others."}, "usual", ""),
+        ({"prompt": "x" * 400}, "usual", ""),
+        ({"skills": ("s",)}, "usual", ""),
+        ({"script": "a.py"}, "usual", ""),
+        ({"model": "mine", "provider": "far"}, "mine", "far"),
+        ({"model": "mine"}, "mine", ""),
+        ({"provider": "far"}, "distant", "far"),
+    ],
+)
+def test_a_job_declares_its_model_or_its_prompt_is_measured(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, object], model: str, provider: str
+) -> None:
+    found = routed(replace(SIMPLE, **changes), tmp_path_factory.mktemp("row"))
+    assert found == Route(model=model, provider=provider)
+
+
+def test_without_a_simple_model_it_is_the_usual_one(tmp_path: Path) -> None:
+    assert routed(SIMPLE, tmp_path, simple="") == Route(model="usual", provider="")
+
+
+def test_as_many_words_as_allowed_are_simple() -> None:
+    assert is_simple(replace(SIMPLE, prompt="one two three"), 3)
+    assert not is_simple(replace(SIMPLE, prompt="one two three"), 2)
+
+
+def check(window: int | None) -> tuple[str, ...]:
+    model: Model = ScriptedModel((), name="small-1b", context_tokens=window)
+    return check_window(model, minimum=MINIMUM, setting="model.context_length")
+
+
+@table("window", [MINIMUM, MINIMUM + 1, 1_000_000])
+def test_a_window_that_is_large_enough(window: int) -> None:
+    assert check(window) == ()
+
+
+@table("window", [0, 8_192, MINIMUM - 1])
+def test_a_window_below_the_minimum_stops_the_job(window: int) -> None:
+    with pytest.raises(JobBlocked) as caught:
+        check(window)
+    told = str(caught.value)
+    for part in ("small-1b (scripted)", f"{window:,} tokens", "64,000", "--model", "model.name"):
+        assert part in told
+    assert "set model.context_length in config.toml" in told
+
+
+def test_a_window_that_is_not_known_gives_a_warning() -> None:
+    (warning,) = check(None)
+    assert warning.startswith("The context window of small-1b (scripted) could not be found out")
+    assert "64,000" in warning
+    assert "runs all the same" in warning
+
+
+AVAILABLE = (
+    *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
+    *("session_search", "memory", "skills_list", "skill_view", "skill_manage"),
+    *("warm_session", "request_confirmation"),
+)
+
+
+def test_the_usual_tools_run_no_commands_for_a_model_elsewhere() -> None:
+    assert chosen_tools(AVAILABLE, None, remote=True) == AVAILABLE[2:]
+    assert chosen_tools(AVAILABLE, None, remote=False) == AVAILABLE
+    assert chosen_tools(AVAILABLE, (), remote=False) == ()
+
+
+@table("remote", [True, False], ids=["remote", "near"])
+def test_what_is_chosen_is_had_in_the_order_of_the_available(remote: bool) -> None:
+    wanted = ("patch", "terminal", "read_file", "patch")
+    assert chosen_tools(AVAILABLE, wanted, remote=remote) == ("terminal", "read_file", "patch")
+
+
+def test_usual_stands_for_the_usual_ones() -> None:
+    chosen = chosen_tools(AVAILABLE, ("usual", "terminal"), remote=True)
+    assert chosen == tuple(name for name in AVAILABLE if name != "execute_code")
+
+
+def test_an_unknown_tool_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(WrongInput, match=r"'terminl'\. There are only: terminal"):
+        chosen_tools(AVAILABLE, ("terminl",), remote=False)
+
+
+@table(
+    "address",
+    [
+        "http://localhost:8080/v1",
+        "http://LOCALHOST./v1",
+        "http://llm.localhost/v1",
+        "http://127.0.0.1:1234",
+        "http://127.9.9.9",
+        "http://[::1]:80/v1",
+        "http://[::ffff:127.0.0.1]/v1",
+    ],
+)
+def test_loopback_addresses_are_not_remote(address: str) -> None:
+    assert not is_remote(address, "127.0.0.1")
+    assert not is_remote("", "embedded")
+
+
+@table(
+    "address",
+    [
+        "",
+        "https://api.example.org/v1",
+        "http://localhost@example.org",
+        "http://localhost.example.org",
+        "http://127.0.0.1.example.org",
+        "http://example.org\\@127.0.0.1",
+        "http://192.168.1.5:8080",
+        "http://0.0.0.0:8080",
+        "http://[::2]/",
+        "http://[broken",
+        "localhost:8080",
+    ],
+    ids=ascii,
+)
+def test_everything_else_is_remote(address: str) -> None:
+    assert is_remote(address, "some")

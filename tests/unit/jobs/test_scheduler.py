@@ -1,0 +1,499 @@
+"""The scheduler on a fake clock: what it begins, when, how often, and what it does about
+schedulers, runs and databases that go away.
+"""
+
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from journeyman.jobs.scheduler import GRACE_S, LEASE_S, LOST, Scheduler, in_thread
+from journeyman.records.job import Job, JobId, Run, RunStatus, Schedule
+from journeyman.store.store import Store
+
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+HOURLY = Schedule(text="every 1h", kind="every", timezone="UTC", at=NOW, seconds=HOUR)
+
+
+class Office:
+    """A store with jobs, a clock that is set by hand, and the work, which is only written down."""
+
+    def __init__(self, path: Path) -> None:
+        self.store = Store(f"sqlite:///{path}", busy_timeout_s=0.05)
+        self.now = NOW
+        self.elapsed = 0.0
+        self.is_own: list[Callable[[], bool]] = []
+        self.outcome: RunStatus = "ok"
+        self.is_endless = False
+        self.begun: list[tuple[str, float, int, str]] = []
+        self.announced: list[tuple[str, RunStatus, str]] = []
+        self.said: list[str] = []
+        self.waiting: list[Callable[[], None]] = []
+        self.cancelled: list[Callable[[], bool]] = []
+
+    def work(
+        self, job: Job, run: Run, cancelled: Callable[[], bool], *, is_own: Callable[[], bool]
+    ) -> Run:
+        self.is_own.append(is_own)
+        hours = ((run.due_at or 0.0) - NOW) / HOUR
+        self.begun.append((job.name, hours, run.missed, run.trigger))
+        self.cancelled.append(cancelled)
+        while self.is_endless and not cancelled():
+            time.sleep(0.001)
+        return replace(run, status=self.outcome, ended_at=self.now)
+
+    def announce(self, job: Job, run: Run) -> Run:
+        self.announced.append((job.name, run.status, run.reason))
+        return replace(run, delivered=("file",))
+
+    def scheduler(self, holder: str = "a", **facts: Any) -> Scheduler:
+        given = {"start": lambda work: work(), "tell": self.said.append, **facts}
+        return Scheduler(
+            self.store.jobs,
+            self,
+            holder=holder,
+            clock=lambda: self.now,
+            timer=lambda: self.elapsed,
+            **given,
+        )
+
+    def slow(self, holder: str = "a", **facts: Any) -> Scheduler:
+        """One whose work only goes on with `go_on`."""
+        return self.scheduler(holder, start=self.waiting.append, **facts)
+
+    def go_on(self) -> None:
+        while self.waiting:
+            self.waiting.pop(0)()
+
+    def add(self, name: str = "job", **facts: Any) -> JobId:
+        given = {"prompt": "p", "schedule": HOURLY, "next_run_at": NOW + HOUR, **facts}
+        job = Job(id=JobId(f"id-{name}"), name=name, **given)
+        self.store.jobs.add(job)
+        return job.id
+
+    def at(self, hours: float, seconds: float = 0.0) -> None:
+        """Let time pass until then."""
+        before = self.now
+        self.now = NOW + hours * HOUR + seconds
+        self.elapsed += self.now - before
+
+    def set(self, hours: float) -> None:
+        """Set the clock; no time passes."""
+        self.now = NOW + hours * HOUR
+
+    def job(self, name: str = "job") -> Job:
+        return self.store.jobs.get(name)
+
+    def runs(self, name: str = "job") -> list[Run]:
+        """Oldest first."""
+        return list(self.store.jobs.runs(JobId(f"id-{name}")))[::-1]
+
+
+@pytest.fixture
+def office(tables: Path, tmp_path: Path) -> Iterator[Office]:
+    shutil.copyfile(tables, tmp_path / "jobs.db")
+    office = Office(tmp_path / "jobs.db")
+    yield office
+    office.store.close()
+
+
+class TestTimes:
+    def test_a_job_begins_at_its_time_and_not_before(self, office: Office) -> None:
+        office.add()
+        scheduler = office.scheduler()
+        for hours, seconds, begun in ((1, -1, 0), (1, 0, 1), (1, 1, 0), (2, -1, 0), (2, 7, 1)):
+            office.at(hours, seconds)
+            assert scheduler.tick() == begun
+        assert office.begun == [("job", 1, 0, "schedule"), ("job", 2, 0, "schedule")]
+        assert [run.status for run in office.runs()] == ["ok", "ok"]
+        assert (office.job().runs, office.job().next_run_at) == (2, NOW + 3 * HOUR)
+
+    def test_missed_times_are_caught_up_once(self, office: Office) -> None:
+        office.add()
+        office.at(5, 120)
+        scheduler = office.scheduler()
+        assert [scheduler.tick(), scheduler.tick()] == [1, 0]
+        office.at(6)
+        assert scheduler.tick() == 1
+        assert office.begun == [("job", 5, 4, "late"), ("job", 6, 0, "schedule")]
+
+    def test_a_run_says_that_it_is_late(self, office: Office) -> None:
+        office.add("late", next_run_at=NOW + HOUR - 1)
+        office.add("in-time", next_run_at=NOW + HOUR)
+        office.at(1, 60)
+        office.scheduler().tick()
+        assert [(name, trigger) for name, _, _, trigger in office.begun] == [
+            ("late", "late"),
+            ("in-time", "schedule"),
+        ]
+
+    def test_a_job_that_still_runs_is_begun_once_when_it_has_ended(self, office: Office) -> None:
+        office.add(seconds=None)
+        scheduler = office.slow()
+        for hours, begun in ((1, 1), (2, 0), (3, 0)):
+            office.at(hours)
+            office.store.jobs.keep_alive([run.id for run in office.runs()], until=office.now + 60)
+            assert scheduler.tick() == begun
+        office.go_on()
+        assert [scheduler.tick(), scheduler.tick()] == [1, 0]
+        office.go_on()
+        assert office.begun == [("job", 1, 0, "schedule"), ("job", 3, 1, "late")]
+        assert office.job().next_run_at == NOW + 4 * HOUR
+
+    def test_it_runs_as_often_as_it_was_to(self, office: Office) -> None:
+        office.add(repeat=2)
+        scheduler = office.scheduler()
+        for hours in (1, 2, 3):
+            office.at(hours)
+            scheduler.tick()
+        assert [hours for _, hours, _, _ in office.begun] == [1, 2]
+        assert (office.job().state, office.job().next_run_at) == ("done", None)
+
+    def test_what_is_due_once_is_done_then(self, office: Office) -> None:
+        office.add(schedule=Schedule(text="in 1h", kind="once", timezone="UTC", at=NOW + HOUR))
+        scheduler = office.scheduler()
+        office.at(30)
+        assert [scheduler.tick(), scheduler.tick()] == [1, 0]
+        assert office.begun == [("job", 1, 0, "late")]
+        assert (office.job().state, office.job().next_run_at) == ("done", None)
+
+    def test_no_more_than_the_most_go_on_at_a_time(self, office: Office) -> None:
+        for number in range(5):
+            office.add(f"job{number}", next_run_at=NOW + HOUR - number)
+        office.at(1)
+        scheduler = office.slow(most=2)
+        ticks = []
+        for _ in range(4):
+            ticks += [scheduler.tick(), scheduler.tick()]
+            office.go_on()
+        assert ticks == [2, 0, 2, 0, 1, 0, 0, 0]
+        assert [name for name, *_ in office.begun] == ["job4", "job3", "job2", "job1", "job0"]
+
+    def test_a_zone_that_is_not_known_here_blocks_its_job_only(self, office: Office) -> None:
+        nowhere = Schedule(text="", kind="cron", timezone="Nowhere/Nothing", cron="0 9 * * *")
+        office.add("odd", schedule=nowhere, next_run_at=NOW)
+        office.add()
+        office.at(1)
+        scheduler = office.scheduler()
+        scheduler.tick()
+        assert [name for name, *_ in office.begun] == ["job"]
+        (told,) = office.announced
+        assert told[:2] == ("odd", "blocked")
+        assert "Nowhere/Nothing" in told[2]
+        assert (office.job("odd").state, office.job("odd").failures) == ("scheduled", 1)
+        assert office.job("odd").next_run_at == office.now + 600
+
+    def test_what_goes_on_failing_is_held_back(self, office: Office) -> None:
+        minutely = replace(HOURLY, text="every 1m", seconds=60.0)
+        office.add(schedule=minutely, next_run_at=NOW + 60)
+        office.outcome = "failed"
+        scheduler = office.scheduler()
+        for minutes in range(1, 9):
+            office.at(0, 60 * minutes)
+            scheduler.tick()
+        assert len(office.begun) == 3
+        assert office.job().next_run_at == NOW + 180 + 600
+        office.outcome = "ok"
+        office.at(0, 781)
+        assert scheduler.tick() == 1
+        assert (office.job().failures, office.job().next_run_at) == (0, NOW + 840)
+
+
+class TestLosses:
+    def test_a_crash_in_mid_run_is_seen_and_told(self, office: Office) -> None:
+        office.add()
+        office.at(1)
+        assert office.slow("dead").tick() == 1
+        scheduler = office.scheduler("b")
+        for seconds in (0, 29, 30, 60):
+            office.at(1, seconds)
+            assert scheduler.tick() == 0
+        assert office.runs()[0].status == "running"
+        office.at(1, 61)
+        assert scheduler.tick() == 0
+        run = office.runs()[0]
+        assert (run.status, run.reason, run.ended_at) == ("crashed", LOST, office.now)
+        assert run.delivered == ("file",)
+        assert office.announced == [("job", "crashed", LOST)]
+        assert office.job().failures == 1
+        office.at(2)
+        assert scheduler.tick() == 1
+        assert [run.status for run in office.runs()] == ["crashed", "ok"]
+
+    def test_a_run_that_does_not_stop_is_given_up(self, office: Office) -> None:
+        office.add(seconds=100.0)
+        office.add("other", next_run_at=NOW + HOUR + 1)
+        office.at(1)
+        scheduler = office.slow(most=1)
+        scheduler.tick()
+        for seconds, status in ((101, "running"), (129, "running"), (131, "timed_out")):
+            office.at(1, seconds + GRACE_S)
+            scheduler.tick()
+            assert office.runs()[0].status == status
+        stuck, announce, _other = office.waiting  # the place is free again
+        announce()
+        assert [(name, status) for name, status, _ in office.announced] == [("job", "timed_out")]
+        stuck()
+        assert office.cancelled[0]()
+        assert [run.status for run in office.runs()] == ["timed_out"]
+
+
+class TestLease:
+    def test_another_takes_over_when_the_lease_is_over(self, office: Office) -> None:
+        office.add()
+        first, second = office.scheduler("a"), office.scheduler("b")
+        office.at(0)
+        first.tick()
+        second.tick()
+        office.at(1, -1)
+        first.tick()
+        office.at(1, LEASE_S - 2)
+        assert second.tick() == 0
+        office.at(1, LEASE_S - 1)
+        assert second.tick() == 1
+        assert first.tick() == 0
+        assert office.store.jobs.lease() == ("b", office.now + LEASE_S)
+        assert [line.split(" (")[0] for line in office.said if "scheduler" in line] == [
+            "This scheduler is at work.",
+            "Another scheduler is at work",
+            "This scheduler is at work.",
+            "Another scheduler is at work",
+        ]
+
+    def test_the_lease_is_held_as_long_as_it_ticks(self, office: Office) -> None:
+        first, second = office.scheduler("a"), office.scheduler("b")
+        for seconds in range(0, 100, 5):
+            office.at(0, seconds)
+            first.tick()
+            second.tick()
+            lease = office.store.jobs.lease()
+            assert lease is not None
+            assert lease[0] == "a"
+            assert lease[1] > office.now + LEASE_S / 2 - 5
+
+    def test_stop_ends_what_runs_and_lets_go(self, office: Office) -> None:
+        office.add()
+        office.is_endless = True
+        office.at(1)
+        scheduler = office.scheduler(start=in_thread)
+        assert scheduler.tick() == 1
+        scheduler.stop()
+        assert [run.status for run in office.runs()] == ["ok"]
+        assert office.store.jobs.lease() is None
+        assert office.scheduler("b").tick() == 0
+        assert office.store.jobs.lease() == ("b", office.now + LEASE_S)
+
+
+class Steps(threading.Event):
+    """Tells a scheduler to stop when all steps are done: one whenever it would wait."""
+
+    def __init__(self, *steps: Callable[[], object]) -> None:
+        super().__init__()
+        self._steps = list(steps)
+        self.waited: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout)
+        self._steps.pop(0)()
+        if not self._steps:
+            self.set()
+        return self.is_set()
+
+
+class TestServing:
+    def test_a_database_that_is_away_for_a_while_is_waited_for(
+        self, office: Office, tmp_path: Path
+    ) -> None:
+        office.add()
+        with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
+
+            def lock() -> None:
+                other.execute("BEGIN IMMEDIATE")
+                office.at(1)
+
+            steps = Steps(lock, lambda: other.execute("ROLLBACK"), *[lambda: None] * 2)
+            office.scheduler().serve(steps)
+        assert steps.waited[1] == 5.0
+        assert any("locked" in line and "Trying again" in line for line in office.said)
+        assert office.begun == [("job", 1, 0, "schedule")]
+        assert office.store.jobs.lease() is None
+
+    def test_a_database_that_is_away_at_the_end_does_not_keep_it(
+        self, office: Office, tmp_path: Path
+    ) -> None:
+        with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
+            office.scheduler().serve(Steps(lambda: other.execute("BEGIN IMMEDIATE")))
+        assert "letting go" in office.said[-1]
+
+
+class TestClockChanges:
+    def test_times_that_a_wrong_clock_moved_away_come_back(self, office: Office) -> None:
+        office.add()
+        office.add("weekly", schedule=replace(HOURLY, seconds=168 * HOUR), next_run_at=NOW + HOUR)
+        scheduler = office.scheduler()
+        office.set(10_000.5)
+        assert scheduler.tick() == 2
+        office.set(0.5)
+        assert scheduler.tick() == 0
+        assert office.job().next_run_at == NOW + HOUR
+        assert office.job("weekly").next_run_at == NOW + 168 * HOUR
+        office.at(1)
+        assert scheduler.tick() == 1
+
+    def test_a_start_finds_what_a_wrong_clock_moved_away(self, office: Office) -> None:
+        office.add(next_run_at=NOW + 10_000 * HOUR)
+        office.add("once", schedule=replace(HOURLY, kind="once", at=NOW + 9 * HOUR))
+        office.scheduler().tick()
+        assert office.job().next_run_at == NOW + HOUR
+        assert office.job("once").next_run_at == NOW + HOUR
+
+    def test_a_clock_set_back_repeats_and_drops_nothing(self, office: Office) -> None:
+        names = {"always": None, "four-times": 4}
+        for name, repeat in names.items():
+            office.add(name, repeat=repeat)
+        scheduler = office.scheduler()
+        for hours in (1, 2, 3, 0.5, 1, 2, 3, 4):
+            office.set(hours)
+            scheduler.tick()
+        for name in names:
+            assert [hours for job, hours, _, _ in office.begun if job == name] == [1, 2, 3, 4]
+            assert office.job(name).runs == 4
+
+    def test_what_a_wrong_clock_left_does_not_hold_up_the_next(self, office: Office) -> None:
+        """A crash while the clock was far ahead: lease and sign of life seem to last for years."""
+        office.add()
+        office.set(10_000)
+        assert office.slow("dead").tick() == 1
+        office.set(0.5)
+        scheduler = office.scheduler("b")
+        for hours in (1, 2, 3):
+            for seconds in (0, 31, 62):
+                office.at(hours, seconds)
+                scheduler.tick()
+        assert {run.status for run in office.runs()} == {"crashed", "ok"}
+        assert office.begun[-1] == ("job", 3, 0, "schedule")
+
+    def test_a_clock_that_jumps_makes_nobody_dead(self, office: Office) -> None:
+        """Two minutes ahead, the other's run and lease look as if nothing was heard of them."""
+        office.add()
+        office.at(1)
+        other, mine = office.slow("other"), office.scheduler("mine")
+        assert other.tick() == 1
+        assert mine.tick() == 0
+        office.set(1 + 2 / 60)
+        assert mine.tick() == 0
+        assert [run.status for run in office.runs()] == ["running"]
+        assert other.tick() == 0  # renews its lease
+        office.go_on()
+        office.at(2)
+        assert other.tick() == 1
+        assert [run.status for run in office.runs()] == ["ok", "running"]
+
+    def test_limits_on_time_go_by_the_timer(self, office: Office) -> None:
+        office.add(seconds=100.0)
+        office.at(1)
+        scheduler = office.slow("a")
+        scheduler.tick()
+        office.set(30)
+        scheduler.tick()
+        assert not office.waiting[1:]
+        assert [run.status for run in office.runs()] == ["running"]
+
+
+class TestTrouble:
+    def test_a_terminal_that_is_gone_stops_nothing(self, office: Office) -> None:
+        def broken(_line: str) -> None:
+            raise BrokenPipeError
+
+        office.add()
+        office.at(1)
+        assert office.scheduler(tell=broken).tick() == 1
+        assert [run.status for run in office.runs()] == ["ok"]
+
+    def test_no_thread_can_be_had(self, office: Office) -> None:
+        def none_left(_work: Callable[[], None]) -> None:
+            raise RuntimeError("can't start new thread")
+
+        office.add()
+        office.at(1)
+        assert office.scheduler(start=none_left).tick() == 0
+        assert [run.status for run in office.runs()] == ["failed"]
+        assert office.announced[0][:2] == ("job", "failed")
+
+    def test_a_row_that_cannot_be_read_costs_that_job_only(
+        self, office: Office, tmp_path: Path
+    ) -> None:
+        office.add("bad")
+        office.add()
+        with closing(sqlite3.connect(tmp_path / "jobs.db")) as other, other:
+            other.execute("UPDATE jobs SET body = substr(body, 1, 50) WHERE name = 'bad'")
+        office.at(1)
+        scheduler = office.scheduler()
+        assert scheduler.tick() == 1
+        assert office.begun == [("job", 1, 0, "schedule")]
+        assert [job.name for job in office.store.jobs.list()] == ["job"]
+        assert any("id-bad cannot be read" in line for line in office.said)
+        office.at(2)
+        office.said.clear()
+        assert scheduler.tick() == 1
+        assert not any("id-bad" in line for line in office.said)
+
+    def test_what_was_taken_away_is_known_to_be(self, office: Office) -> None:
+        office.add()
+        office.at(1)
+        mine = office.slow("mine")
+        mine.tick()
+        office.at(1, 61)
+        office.scheduler("other").tick()
+        office.go_on()
+        assert not office.is_own[0]()
+        assert office.begun == [("job", 1, 0, "schedule")]
+        assert [run.status for run in office.runs()] == ["crashed"]
+        assert office.job().failures == 1
+
+    def test_a_stuck_run_is_given_up_by_one_that_waits_too(self, office: Office) -> None:
+        office.add(seconds=100.0)
+        office.at(1)
+        mine = office.slow("mine")
+        mine.tick()
+        office.store.jobs.release_lease("mine")
+        office.at(1, 131 + GRACE_S)
+        assert office.store.jobs.take_lease("other", now=office.now, until=office.now + 30)
+        run = office.runs()[0]
+        office.store.jobs.keep_alive((run.id,), until=office.now + 60)
+        assert mine.tick() == 0
+        assert [run.status for run in office.runs()] == ["timed_out"]
+
+    def test_once_runs_what_is_due_and_no_more(self, office: Office) -> None:
+        office.add()
+        office.add("later", next_run_at=NOW + HOUR + 1)
+        office.at(1)
+
+        def start(work: Callable[[], None]) -> None:
+            office.at(1, 5)  # by when the other one is due, too
+            in_thread(work)
+
+        assert office.scheduler(start=start).serve_once(threading.Event()) == 1
+        assert office.begun == [("job", 1, 0, "schedule")]
+        assert office.store.jobs.lease() is None
+        assert office.scheduler("next").serve_once(threading.Event()) == 1
+
+    def test_what_does_not_stop_in_time_is_not_called_a_crash(self, office: Office) -> None:
+        office.add()
+        office.at(1)
+        scheduler = office.slow()
+        scheduler.tick()
+        scheduler.stop(within_s=0.0)
+        (run,) = office.runs()
+        assert run.status == "interrupted"
+        assert office.job().failures == 0
+        office.go_on()
+        assert [run.status for run in office.runs()] == ["interrupted"]

@@ -1,0 +1,280 @@
+"""Scripts of jobs, as real files and real processes: which are run, and what is told of them."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.tables import table
+
+from journeyman.jobs.scripts import LONGEST_OUTPUT, ScriptRun, find_script, run_script
+from journeyman.records.errors import WrongInput
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "scripts"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def put(folder: Path, name: str, text: str | bytes, mode: int = 0o600) -> Path:
+    path = folder / name
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.chmod(mode)
+    return path
+
+
+def ran(
+    folder: Path,
+    name: str,
+    *,
+    timeout_s: float = 20.0,
+    environment: dict[str, str] | None = None,
+    cancelled: bool = False,
+    job: str = "daily",
+) -> ScriptRun:
+    return run_script(
+        folder,
+        name,
+        workdir=folder.parent,
+        job=job,
+        timeout_s=timeout_s,
+        environment={"PATH": os.environ["PATH"], **(environment or {})},
+        cancelled=lambda: cancelled,
+    )
+
+
+@table(
+    ("name", "text", "mode"),
+    [
+        ("a.py", "import sys; print('hello'); print(sys.executable)", 0o600),
+        ("a.sh", f"echo hello\necho {sys.executable}", 0o600),
+        ("a.sh", f"#!/bin/sh\necho hello\necho {sys.executable}", 0o700),
+        ("a", f"#!/bin/sh\necho hello\necho {sys.executable}", 0o700),
+        ("a.sh", f"echo hello\necho {sys.executable}", 0o700),
+        ("more/a.sh", f"echo hello\necho {sys.executable}", 0o600),
+    ],
+    ids=["python", "shell", "itself", "itself without an ending", "no first line", "deeper"],
+)
+def test_what_a_script_prints_is_taken(folder: Path, name: str, text: str, mode: int) -> None:
+    put(folder, name, text, mode)
+    run = ran(folder, name)
+    assert (run.status, run.reason, run.remarks) == ("ok", "", ())
+    assert run.output == f"hello\n{sys.executable}\n"
+
+
+def test_a_script_that_fails_says_why(folder: Path) -> None:
+    put(folder, "a.sh", "echo one; echo two; echo three; echo; echo 'no such host' >&2; exit 3")
+    run = ran(folder, "a.sh")
+    assert run.status == "failed"
+    assert run.reason == "failed: exit code 3: two / three / no such host"
+    assert run.output.startswith("one\n")
+    put(folder, "a.sh", """echo '{"wakeAgent": false}'; exit 1""")
+    assert ran(folder, "a.sh").status == "failed"
+    put(folder, "a.sh", "exit 1")
+    assert ran(folder, "a.sh").reason == "failed: exit code 1: it printed nothing"
+
+
+def test_a_script_that_hangs_and_minds_no_signal_ends_at_its_limit(folder: Path) -> None:
+    put(folder, "a.sh", "trap '' TERM INT HUP\nwhile :; do sleep 60; done")
+    run = ran(folder, "a.sh", timeout_s=0.3)
+    assert (run.status, run.output) == ("timed_out", "")
+    assert run.reason == "failed: it ran longer than its limit of 0.3 s"
+
+
+def test_a_script_that_nobody_wants_any_more_ends(folder: Path) -> None:
+    put(folder, "a.sh", "sleep 60")
+    assert ran(folder, "a.sh", cancelled=True).status == "interrupted"
+
+
+def test_a_child_that_is_left_behind_holds_nothing_up_and_is_ended(folder: Path) -> None:
+    put(
+        folder,
+        "a.py",
+        "import os, time\n"
+        "told, tell = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    print(os.getpid(), flush=True)\n"
+        "    os.write(tell, b'.')\n"
+        "    time.sleep(60)\n"
+        "os.read(told, 1)\n",
+    )
+    run = ran(folder, "a.py", timeout_s=20.0)
+    assert run.status == "ok"
+    child = int(run.output)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_of_very_much_the_beginning_and_the_end_are_kept(folder: Path) -> None:
+    put(folder, "a.py", "print('first'); print('x' * 3_000_000); print('last')")
+    run = ran(folder, "a.py")
+    assert run.status == "ok"
+    assert run.output.startswith("first\nxxx")
+    assert run.output.endswith("xxx\nlast\n")
+    assert LONGEST_OUTPUT < len(run.output) < LONGEST_OUTPUT + 60
+    left_out = 3_000_012 - LONGEST_OUTPUT
+    assert f"{left_out:,} characters left out" in run.output
+
+
+def test_invalid_utf_8_is_taken_and_said(folder: Path) -> None:
+    put(folder, "a.sh", r"printf 'a\377\376b\n'")
+    run = ran(folder, "a.sh")
+    assert (run.status, run.output) == ("ok", "a��b\n")
+    assert "not all valid UTF-8" in run.remarks[0]
+
+
+def test_no_control_character_comes_through(folder: Path) -> None:
+    put(folder, "a.py", r"print('a\0b\x1b[2J\r\nc\td\x7f\u202e' + 'é⚠️')")
+    run = ran(folder, "a.py", environment={"PYTHONUTF8": "1"})
+    assert run.output == "a␀b␛[2J\nc\td␡�é⚠️\n"
+    assert run.remarks == ()
+
+
+@table(
+    ("printed", "wakes"),
+    [
+        ('\n{"wakeAgent": false}\n\n', False),
+        ('FATAL: backup failed\n{"wakeAgent": false}\n', True),
+        ('{"wakeAgent":false, "why": "nothing new"}', False),
+        ('{"wakeAgent": true}', True),
+        ('{"wakeAgent": false}\nbut then', True),
+        ('{"wakeAgent": 0}', True),
+        ("[" * 50_000, True),
+        ("false", True),
+    ],
+    ids=["false", "after others", "with more", "true", "not last", "zero", "nested", "no object"],
+)
+def test_a_script_can_say_that_there_is_nothing_to_do(
+    folder: Path, printed: str, wakes: bool
+) -> None:
+    (folder.parent / "printed").write_text(printed)
+    put(folder, "a.sh", "cat printed")
+    assert (ran(folder, "a.sh").status == "ok") is wakes
+
+
+def test_secrets_stay_here(folder: Path) -> None:
+    put(folder, "a.sh", "env")
+    given = {"JOURNEYMAN_MODEL_KEY": "canary", "OPENAI_API_KEY": "canary", "CITY": "Ulm"}
+    output = ran(folder, "a.sh", environment=given, job="daily\0 news\ud800").output
+    assert "canary" not in output
+    assert "CITY=Ulm\n" in output
+    assert "JOURNEYMAN_JOB=daily␀ news�\n" in output
+    assert f"PWD={folder.parent}\n" in output
+
+
+@table(
+    ("text", "said"),
+    [
+        ("echo hello", "Exec format error"),
+        ("#!/no/such/program\n", "No such file or directory"),
+    ],
+    ids=["no first line", "unknown program"],
+)
+def test_a_program_that_cannot_be_started(folder: Path, text: str, said: str) -> None:
+    put(folder, "a", text, 0o700)
+    run = ran(folder, "a")
+    assert run.status == "failed"
+    assert said in run.reason
+
+
+def test_a_working_folder_that_is_gone(folder: Path) -> None:
+    put(folder, "a.sh", "echo hello")
+    run = run_script(
+        folder,
+        "a.sh",
+        workdir=folder / "gone",
+        job="daily",
+        timeout_s=20.0,
+        environment={},
+        cancelled=lambda: False,
+    )
+    assert run.status == "failed"
+    assert "No such file or directory" in run.reason
+
+
+def test_a_link_that_stays_in_the_folder_is_followed(folder: Path) -> None:
+    put(folder, "v2.sh", "echo two")
+    (folder / "now.sh").symlink_to("v2.sh")
+    assert ran(folder, "now.sh").output == "two\n"
+
+
+def test_a_link_that_was_changed_since_is_seen(folder: Path) -> None:
+    put(folder, "v1.sh", "echo one")
+    outside = put(folder.parent, "outside.sh", "echo outside")
+    link = folder / "now.sh"
+    link.symlink_to("v1.sh")
+    find_script(folder, "now.sh")
+    link.unlink()
+    link.symlink_to(outside)
+    run = run_script(
+        folder,
+        "now.sh",
+        workdir=folder,
+        job="daily",
+        timeout_s=20.0,
+        environment={},
+        cancelled=lambda: False,
+    )
+    assert (run.status, run.output) == ("failed", "")
+    assert "leads out of" in run.reason
+
+
+def refused(folder: Path, name: str) -> str:
+    with pytest.raises(WrongInput) as caught:
+        find_script(folder, name)
+    return str(caught.value)
+
+
+@table(
+    "name",
+    ["/bin/ls", "../a.sh", "x/../../a.sh", "", " ", "a\0.sh"],
+    ids=["absolute", "up", "down and up", "nothing", "blank", "nul"],
+)
+def test_only_names_in_the_folder_will_do(folder: Path, name: str) -> None:
+    put(folder.parent, "a.sh", "echo outside")
+    assert "without a path to other folders" in refused(folder, name)
+
+
+def test_links_that_lead_out_are_refused(folder: Path) -> None:
+    outside = folder.parent / "outside"
+    put(outside, "a.sh", "echo outside")
+    (folder / "file.sh").symlink_to(outside / "a.sh")
+    (folder / "deeper").symlink_to(outside)
+    (folder / "circle.sh").symlink_to("circle.sh")
+    assert "leads out of" in refused(folder, "file.sh")
+    assert "leads out of" in refused(folder, "deeper/a.sh")
+    assert "is not in" in refused(folder, "circle.sh")
+
+
+def test_what_is_no_file_is_refused(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    os.mkfifo(folder / "pipe.sh", 0o600)
+    assert "is no plain file" in refused(folder, "sub")
+    assert "is no plain file" in refused(folder, "pipe.sh")
+
+
+@table("bit", [0o020, 0o002], ids=["group", "everybody"])
+@table("where", [".", "sub", "sub/a.sh"], ids=["folder", "deeper", "file"])
+def test_what_others_can_write_is_refused(folder: Path, where: str, bit: int) -> None:
+    put(folder, "sub/a.sh", "echo hello")
+    find_script(folder, "sub/a.sh")
+    place = folder / where
+    before = place.stat().st_mode
+    place.chmod(before | bit)
+    assert f"chmod go-w {place}" in refused(folder, "sub/a.sh")
+    place.chmod(before)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can read everything")
+def test_what_cannot_be_read_is_refused(folder: Path) -> None:
+    put(folder, "a.sh", "echo hello", 0o200)
+    assert "cannot be read" in refused(folder, "a.sh")
+
+
+def test_what_cannot_be_run_is_refused(folder: Path) -> None:
+    put(folder, "notes.txt", "hello")
+    assert "not known how to run" in refused(folder, "notes.txt")

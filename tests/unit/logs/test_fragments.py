@@ -1,0 +1,77 @@
+import msgspec
+
+from journeyman.logs.fragments import JourneymanExportReader
+from journeyman.logs.lines import FRAGMENT_MESSAGES
+from journeyman.logs.logfile import LogFile
+from journeyman.records import Lineage, Message, Recorded, Session, ToolCall, Usage
+from journeyman.records.fragment import ExportedSession
+
+READER = JourneymanExportReader()
+
+
+def exported(session_id="s1", count=2):
+    return ExportedSession(
+        session=Session(
+            id=session_id,
+            source="codex",
+            title="Parser",
+            lineage=Lineage(parent="p", kind="branch"),
+            outcome=1.0,
+            tags=("a", "b"),
+            details={"channel": "cli"},
+            log="/elsewhere/log.jsonl",
+        ),
+        messages=[
+            Message(
+                key=f"k{n}",
+                position=n,
+                role="assistant",
+                text="x",
+                tool_calls=(ToolCall(id="c", name="t"),),
+                recorded=Recorded(exit_code=1, details={"a": 1.5}),
+                generation=1,
+            )
+            for n in range(count)
+        ],
+        usage=[Usage(key="u", input_tokens=5, cost_usd=0.1)],
+    )
+
+
+def text(*sessions):
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in sessions)
+
+
+def test_nothing_is_lost_but_the_log_is_this_one(write, read):
+    path = write("export.jsonl", text(exported("s1"), exported("s2")))
+    assert READER.recognises(LogFile(path))
+    reading = read(READER, path)
+    for session_id in ("s1", "s2"):
+        expected = exported(session_id)
+        session = msgspec.structs.replace(expected.session, log=str(path))
+        assert reading.sessions[session_id] == session
+        assert reading.by_session[session_id] == expected.messages
+    assert reading.usage == exported().usage * 2
+    assert reading.skips == []
+
+
+def test_long_and_broken(write, read):
+    # Long sessions come in fragments.
+    reading = read(READER, write("export.jsonl", text(exported(count=3 * FRAGMENT_MESSAGES))))
+    assert max(len(fragment.messages) for fragment in reading.fragments) <= FRAGMENT_MESSAGES
+    assert [fragment.replaces for fragment in reading.fragments] == [True, False, False, False]
+
+    # Broken lines are reported.
+    broken = '{"journeyman":1,"session":{"id":"x"},"messages":[]}\n'
+    path = write("export.jsonl", text(exported("s1")) + broken + "[1]\n{\n" + text(exported("s2")))
+    reading = read(READER, path)
+    assert list(reading.sessions) == ["s1", "s2"]
+    assert [skip.line for skip in reading.skips] == [2, 3, 4]
+    assert "source" in reading.skips[0].reason
+
+
+def test_read_on(write, read):
+    path = write("export.jsonl", text(exported("s1")))
+    state = read(READER, path).state
+    with path.open("a") as file:
+        file.write(text(exported("s2")))
+    assert list(read(READER, path, state).sessions) == ["s2"]

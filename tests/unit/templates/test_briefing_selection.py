@@ -1,0 +1,77 @@
+"""What a briefing tells of a project's experience."""
+
+from tests.experience import episode, experience
+from tests.tables import table
+
+from journeyman.records import CommandUse, FileUse, Mistake
+from journeyman.records.playbook import PlaybookCommand
+from journeyman.templates.experience import LEAST_SCORE, MOST_COMMANDS, LikelyCommand, brief
+from journeyman.templates.shown.briefing import briefing_text
+
+
+def count(text):
+    return len(text.split())
+
+
+LIBRARY = experience(
+    *(
+        episode(
+            f"s{number}",
+            "Fix the parser test",
+            CommandUse("make test", "make test", 1),
+            FileUse("src/parser.py", 1, 1),
+            FileUse(f"only/{number}.py", 1, 0),
+            Mistake("Edit", "File has not been read yet", "", ("Read", "Edit")),
+            Mistake("Bash", "missing module", "npm test", ("`npm install`", "`npm test`")),
+            Mistake("Bash", "timed out", f"npm run {number}"),
+        )
+        for number in range(4)
+    )
+)
+NEAREST = LIBRARY.nearest("Fix the parser")
+LIKELY = LIBRARY.likely_commands("Fix the parser", NEAREST)
+
+
+def briefing(budget=1_000, likely=LIKELY, **other):
+    return brief(LIBRARY, NEAREST, likely, budget, count, **other)
+
+
+def likely_commands(number, score=0.0):
+    return [
+        LikelyCommand(command=PlaybookCommand(name=f"make {at}", form=f"make {at}"), score=score)
+        for at in range(number)
+    ]
+
+
+def test_what_is_told():
+    found = briefing()
+    assert (found.project, found.sessions) == ("app", 4)
+    assert [one.name for one in found.commands] == ["make test"]
+    assert [one.tool for one in found.mistakes] == ["Edit", "shell", "shell"]
+    assert found.files == ("src/parser.py",)  # the others were used once each
+    assert not found.is_empty
+
+
+def test_without_a_shell_nothing_is_told_of_commands():
+    found = briefing(tools=["Edit", "Read"])
+    assert found.commands == ()
+    assert [one.tool for one in found.mistakes] == ["Edit"]
+
+
+def test_only_likely_commands_are_told_and_not_too_many():
+    assert briefing(likely=likely_commands(3, LEAST_SCORE - 0.1)).commands == ()
+    assert len(briefing(9_000, likely_commands(90)).commands) == MOST_COMMANDS
+
+
+@table("budget", [0, 20, 60, 100, 200, 400, 1_000])
+def test_the_budget_is_kept(budget):
+    found = briefing(budget, likely_commands(90))
+    text = briefing_text(found)
+    headings = 40
+    assert count(text) <= budget * 0.75 + (headings if text else 0)
+    assert budget or found.is_empty
+
+
+def test_more_room_never_tells_less():
+    told = [len(briefing(budget, likely_commands(90)).commands) for budget in range(0, 300, 10)]
+    assert told == sorted(told)

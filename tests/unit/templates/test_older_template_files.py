@@ -1,0 +1,184 @@
+"""Template files of older programs."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.tables import table
+
+from journeyman.records import Imported, Step
+from journeyman.records.errors import BadTemplate
+from journeyman.templates.template_files import decode
+
+
+def read(document: object, name: str | None = "old") -> Imported:
+    return decode(json.dumps(document).encode(), name=name)
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    return {
+        "tool_name": "get_user_details",
+        "arguments": {"user_id": "mia"},
+        "result_summary": "found",
+        "result_success": True,
+        "context_hint": "Look up who is asking.",
+    } | changes
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "examples with hints": {"version": 1, "examples": [entry()]},
+    "patterns with metrics": {
+        "version": 2,
+        "metrics": {"success_rate": 0.9},
+        "patterns": [
+            {
+                "tool": "get_user_details",
+                "args": {"user_id": "mia"},
+                "result": "found",
+                "success": True,
+                "intent": "Look up who is asking.",
+            }
+        ],
+    },
+    "examples by turn": {
+        "task_type": "mixed",
+        "usage_count": 12,
+        "examples": [
+            {
+                "tool_name": "get_user_details",
+                "arguments": '{"user_id": "mia"}',
+                "result": "found",
+                "success": True,
+                "turn_number": 3,
+                "context": "Look up who is asking.",
+            }
+        ],
+    },
+}
+
+
+@table("shape", SHAPES)
+def test_every_shape_gives_the_same_pattern(shape: str) -> None:
+    decoded = read(SHAPES[shape])
+    (pattern,) = decoded.template.patterns
+    assert pattern.intent == "Look up who is asking."
+    assert pattern.steps == (
+        Step(tool="get_user_details", arguments='{"user_id": "mia"}', result="found"),
+    )
+    assert pattern.kind == "first_try"
+    assert (decoded.template.origin, decoded.template.used) == ("imported", 0)
+    assert decoded.skipped == ()
+
+
+def test_what_a_file_says_of_itself() -> None:
+    decoded = read(
+        {
+            "template_id": "t-1",
+            "name": " Flights ",
+            "task_type": "Research",
+            "description": "For flights.",
+            "tags": ["air", " air ", "travel"],
+            "created_at": "2024-05-01T00:00:00Z",
+            "source_session_id": "s1",
+            "version": 2,
+            "examples": [entry(timestamp=1714521600)],
+        },
+        name=None,
+    )
+    template = decoded.template
+    assert (template.name, template.version, template.task_type) == ("Flights", 1, "research")
+    assert (template.tags, template.description) == (("air", "travel"), "For flights.")
+    assert template.created_at == 1714521600
+    (pattern,) = template.patterns
+    assert pattern.task_type == "research"
+    assert (pattern.first_seen, pattern.last_seen) == (1714521600, 1714521600)
+
+
+def test_names_and_tags() -> None:
+    # An id is a name where there is no other.
+    assert read({"template_id": "t-1", "examples": [entry()]}, name=None).template.name == "t-1"
+
+    # A type that is not known becomes a tag.
+    template = read({"task_type": "debugging", "tags": "a, b", "examples": [entry()]}).template
+    assert (template.task_type, template.tags) == ("mixed", ("a", "b", "debugging"))
+
+    # A tag that cannot be used costs only itself.
+    decoded = read({"tags": ["good", "x" * 60, 5], "examples": [entry()]})
+    assert decoded.template.tags == ("good",)
+    assert [sentence[:6] for sentence in decoded.skipped] == ["tag 2:", "tag 3:"]
+
+
+FAILED = "it did not succeed, or it is not known whether it did"
+NO_CALL = "it names no tool, or its arguments are not a JSON object"
+LEFT_OUT = [
+    (entry(result_success=False), FAILED),
+    (entry(result_success=0), FAILED),
+    (entry(result_success="yes"), FAILED),
+    (entry(result_success=None, result_summary=None), FAILED),
+    (
+        entry(result_success=None, result_summary="Error: user not found"),
+        FAILED,
+    ),
+    (entry(tool_name=None), NO_CALL),
+    (entry(tool_name=["x"]), NO_CALL),
+    (entry(arguments=[1]), NO_CALL),
+    (entry(arguments="{broken"), NO_CALL),
+    ("just text", "it is not an object"),
+]
+
+
+@table(("left_out", "reason"), LEFT_OUT)
+def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
+    decoded = read({"examples": [entry(tool_name="good"), left_out]})
+    assert [pattern.steps[-1].tool for pattern in decoded.template.patterns] == ["good"]
+    assert decoded.skipped == (f"example 2: {reason}",)
+
+
+def test_results_and_flags() -> None:
+    # Without a flag the result decides.
+    unflagged = entry(result_summary='{"user": "mia"}')
+    del unflagged["result_success"]
+    assert read({"examples": [unflagged]}).skipped == ()
+
+    # A flag of a database.
+    assert read({"examples": [entry(result_success=1)]}).skipped == ()
+
+    # An empty summary does not hide a result.
+    (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
+    assert pattern.steps[0].result == "full"
+
+
+@table("hint", [None, "", "  ", {"a": 1}], ids=str)
+def test_without_a_hint_the_tool_is_the_intent(hint: object) -> None:
+    (pattern,) = read({"examples": [entry(context_hint=hint)]}).template.patterns
+    assert pattern.intent == "Use get_user_details."
+
+
+@table(
+    ("result", "expected"),
+    [({"a": [1, None]}, '{"a": [1, null]}'), (3, "3"), (False, "false"), ("", "")],
+    ids=str,
+)
+def test_a_result_may_be_any_value(result: object, expected: str) -> None:
+    (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
+    assert pattern.steps[0].result == expected
+
+
+@table("arguments", [None, "", {}, "{}"], ids=str)
+def test_a_call_without_arguments(arguments: object) -> None:
+    (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
+    assert pattern.steps[0].arguments == "{}"
+
+
+@table(
+    ("document", "clause"),
+    [
+        ({"examples": {"a": 1}}, "its 'examples' is not a list"),
+        ({"patterns": "x"}, "its 'patterns' is not a list"),
+    ],
+    ids=["an object", "text"],
+)
+def test_a_file_from_which_nothing_can_be_learned(document: object, clause: str) -> None:
+    with pytest.raises(BadTemplate) as refused:
+        read(document)
+    assert clause in str(refused.value)
