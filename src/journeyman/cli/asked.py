@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MOST = 1_000_000_000
-COUNT = click.IntRange(0, _MOST)
-SOME = click.IntRange(1, _MOST)
 MORE = click.FloatRange(0, min_open=True)
 _MOST_WORKERS = 64
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
@@ -61,6 +59,8 @@ class WholeNumber(click.IntRange):
 
     name = "whole number"
 
+
+COUNT, SOME = WholeNumber(0, _MOST), WholeNumber(1, _MOST)
 
 yes_option = flag("-y --yes", "Do not ask.")
 source_option = option("--source", "Only sessions of this recorder.")

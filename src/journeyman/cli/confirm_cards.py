@@ -25,7 +25,7 @@ from journeyman.records.errors import JourneymanError
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
 
-limit_option = option("--limit", "How many.", type=click.IntRange(1, 500), default=20)
+limit_option = option("--limit", "How many.", type=asked.WholeNumber(1, 500), default=20)
 
 
 @command(

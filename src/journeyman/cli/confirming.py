@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import confirm_admin, confirm_cards, shown
-from journeyman.cli.asked import flag, option
+from journeyman.cli.asked import WholeNumber, flag, option
 from journeyman.cli.confirm_given import command, ending, name_argument, person
 from journeyman.confirm.shown_text import visible
 from journeyman.journeyman import Journeyman
@@ -22,7 +22,7 @@ from journeyman.records.confirmation import Credential, CredentialKind
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Started
 
-_PORT = click.IntRange(0, 65_535)
+_PORT = WholeNumber(0, 65_535)
 
 
 @click.group(
@@ -156,7 +156,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
 @option(
     "--telegram NUMBER",
     "The person's id at Telegram, a number: then its buttons decide for them.",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
 )
 def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
     """Make an account for NAME. The key is shown this once."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from journeyman.jobs.jobs import JobReport
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SOME = click.IntRange(1)
 _one_at_a_time = threading.Lock()
 
 
@@ -63,10 +62,10 @@ _name = click.argument("name")
     multiple=True,
 )
 @option("--seconds TIME", "How long a run may take (default 30m).", callback=asked.seconds)
-@option("--tokens", "Most tokens in a run.", type=_SOME)
+@option("--tokens", "Most tokens in a run.", type=asked.SOME)
 @option("--cost USD", "Most dollars in a run.", to="cost_usd", type=asked.MORE)
-@option("--turns", "Most requests to the model in a run.", type=_SOME)
-@option("--repeat", "Stop after this many runs.", type=_SOME)
+@option("--turns", "Most requests to the model in a run.", type=asked.SOME)
+@option("--repeat", "Stop after this many runs.", type=asked.SOME)
 @flag("--replace", "Change the job of that --name; the rest stays.")
 def add(
     journeyman: Journeyman,
@@ -153,7 +152,7 @@ def list_(journeyman: Journeyman, *, everything: bool, removed: bool, as_json: b
 
 @asked.command(jobs, shows=jobs_view.show_report, tells=jobs_view.told_report)
 @_name
-@option("--runs", "How many runs.", type=_SOME, default=10)
+@option("--runs", "How many runs.", type=asked.SOME, default=10)
 def show(journeyman: Journeyman, *, name: str, runs: int) -> "JobReport":
     """Show the job NAME with its next times and its runs.
 
@@ -251,7 +250,7 @@ def run(journeyman: Journeyman, *, name: str, no_deliver: bool) -> Run:
 
 @asked.command(jobs, has_json=False)
 @flag("--once", "Run what is due now, then end: for your own timer.")
-@option("--workers", "Jobs side by side (default 4).", type=click.IntRange(1, 256))
+@option("--workers", "Jobs side by side (default 4).", type=asked.WholeNumber(1, 256))
 def serve(journeyman: Journeyman, *, once: bool, workers: int | None) -> None:
     """Run jobs when they are due, until Ctrl-C.
 

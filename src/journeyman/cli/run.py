@@ -26,7 +26,6 @@ from journeyman.models.model import Model
 from journeyman.records import Call, Verdict
 from journeyman.templates.shown.opening import Opening
 
-_SOME = click.IntRange(1)
 _TAIL = 60
 _WAITED_S = 0.1
 _TOLD = {
@@ -58,8 +57,8 @@ _TOLD = {
     type=click.Path(path_type=Path),
 )
 @option("--resume ID", "Go on with a session that was interrupted.")
-@option("--turns", "Requests to the model at most.", type=_SOME)
-@option("--tokens", "Tokens at most.", type=_SOME)
+@option("--turns", "Requests to the model at most.", type=asked.SOME)
+@option("--tokens", "Tokens at most.", type=asked.SOME)
 @option("--cost USD", "Dollars at most.", to="cost_usd", type=asked.MORE)
 @option("--seconds", "Time at most.", type=asked.MORE)
 @option("--review/--no-review", "Review the turn when it is done.", default=None)

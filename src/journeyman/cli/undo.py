@@ -22,7 +22,7 @@ _LABELS: dict[str, tuple[str, str]] = {
 @click.argument("session", metavar="SESSION")
 @click.option(
     "--turn",
-    type=click.IntRange(1),
+    type=asked.SOME,
     metavar="N",
     help="Undo this turn and those after it (default: the whole session).",
 )
