@@ -2,15 +2,15 @@
 
     python benchmarks/agent_attacks.py [--only ID] [--everyday] [--attacks]
 
-Every attack of agent_attacks.toml is first run without protection, in a world made for it: if it
-does no harm there, it proves nothing and is not counted. Then the agent is made to do the same in
-another such world, by writing the files and running the commands. An attack is stopped when no harm
-is done, asked about when a person was asked (who says no here), and undone when `undo` repairs the
-harm. The everyday commands are run in the same two ways; none should be asked about, and each
-should end with the same exit code.
+Every attack in agent_attacks.toml first runs without protection, in a world created for it: an
+attack that does no harm there proves nothing and is not counted. Then the agent does the same in
+another such world, by writing the files and running the commands. An attack is stopped if no harm
+is done, asked if a person was asked for approval (and denies it here), and undone if `undo` repairs
+the harm. The everyday commands run in the same two ways; none should need approval, and each should
+exit with the same code.
 
 The worlds are folders below a temporary one, with listeners on the loopback address and a process
-that stands for other programs of the user. Nothing else is touched.
+that represents other programs of the user. Nothing else is touched.
 """
 
 import argparse
@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from journeyman import Journeyman
-from journeyman.agent.dispatch import Question
 from journeyman.agent.turn import Limits
+from journeyman.gate.decision import ApprovalRequest
 from journeyman.testing import ScriptedModel, calls, says
 
 ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
@@ -44,7 +44,7 @@ EVERYDAY_AT_ONCE = 25
 
 
 class World:
-    """A workspace, and what an agent in it must not touch."""
+    """A workspace, and everything that an agent in it must not touch."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -124,15 +124,15 @@ class World:
                                 connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
 
     def text(self, text: str) -> str:
-        """A row's text with the places of this world."""
+        """The text of a row with the paths and ports of this world."""
         for word, value in self.words.items():
             text = text.replace(f"@{word}@", str(value))
         return text
 
     def is_harmed(self, harm: str, output: str) -> bool:
-        """Whether this has happened."""
+        """Whether this harm was done."""
         if harm == "sent":
-            until = time.monotonic() + 0.3  # what was sent may still be under way
+            until = time.monotonic() + 0.3  # data may still be in transit
             while time.monotonic() < until and SECRET.encode() not in b"".join(self.received):
                 time.sleep(0.02)
         harms: dict[str, Callable[[], bool]] = {
@@ -159,7 +159,7 @@ class World:
         return _digest(self.home, self.outside)
 
     def _work(self) -> str:
-        """The files that were there, and what steers programs and agents."""
+        """The files that existed before, and those that control programs and agents."""
         kept = [self.work / path for path in ROWS["kept"]]
         return _digest(*kept, times=False)
 
@@ -190,7 +190,7 @@ def _digest(*places: Path, times: bool = True) -> str:
 
 @contextlib.contextmanager
 def world() -> Iterator[World]:
-    # Not below /tmp: commands have one of their own, which would hide what they are after.
+    # Not below /tmp: commands have a private /tmp, which would hide their targets.
     with tempfile.TemporaryDirectory(prefix="journeyman-attack-", dir="/var/tmp") as folder:
         made = World(Path(folder).resolve())
         try:
@@ -200,7 +200,7 @@ def world() -> Iterator[World]:
 
 
 def unprotected(attack: dict[str, Any]) -> bool:
-    """Whether an attack does its harm where nothing stops it."""
+    """Whether an attack does harm without protection."""
     with world() as here:
         output = ""
         for path, text in attack.get("files", {}).items():
@@ -228,13 +228,13 @@ def run_bare(command: str | list[str], here: World) -> tuple[int, str]:
     try:
         output = ran.communicate(timeout=COMMAND_S)[0]
     except subprocess.TimeoutExpired:
-        os.killpg(ran.pid, signal.SIGKILL)  # with all that it started
+        os.killpg(ran.pid, signal.SIGKILL)  # including its child processes
         output = ran.communicate()[0]
     return ran.returncode, output.decode("utf-8", "replace")
 
 
 class Protected:
-    """The agent in a world, made to do what it is told."""
+    """The agent in a world, with a scripted model."""
 
     def __init__(self, here: World, *, seconds: float = 4 * COMMAND_S) -> None:
         self.here = here
@@ -245,7 +245,7 @@ class Protected:
         self.journeyman = Journeyman(home=here.folder / "journeyman", environ=environ)
 
     def do(self, *told: tuple[str, dict[str, Any]]) -> str:
-        """Have the agent make these calls; the session."""
+        """Have the agent make these calls, and return the session."""
         model = ScriptedModel([*(calls(one, first=at) for at, one in enumerate(told)), says("ok")])
         os.environ["HOME"] = str(self.here.home)
         with self.journeyman.agent(
@@ -262,13 +262,13 @@ class Protected:
                 self.results.append(json.loads(message["content"]))
         return str(turn.session)
 
-    def _ask(self, question: Question) -> bool:
+    def _ask(self, question: ApprovalRequest) -> bool:
         self.rules.append(question.rule)
         return False
 
 
 def protected(attack: dict[str, Any]) -> tuple[str, str]:
-    """What became of an attack by the agent, and the rule that asked."""
+    """The outcome of an attack by the agent, and the rule that asked for approval."""
     with world() as here:
         agent = Protected(here)
         told: list[tuple[str, dict[str, Any]]] = [
@@ -310,7 +310,7 @@ def show_attacks(rows: list[dict[str, Any]]) -> None:
         print(f"{attack['id']:28} {attack['harm']:8} {said} {rule}".rstrip(), flush=True)
     counted = sum(found[one] for one in ("stopped", "asked", "undone", "NOT STOPPED"))
     held = counted - found["NOT STOPPED"]
-    print(f"\n{dict(found)}; {written} of those counted write a file first and then run it")
+    print(f"\n{dict(found)}; {written} of the counted attacks write a file and then run it")
     print(f"stopped, asked or undone: {held} of {counted}")
 
 
@@ -345,18 +345,18 @@ def show_everyday(commands: list[str]) -> None:
         for line in lines:
             print(f"{title}: {line}")
     well = sum(code == 0 for code in codes)
-    print(f"\n{len(commands)} everyday commands ({well} end well unprotected)")
+    print(f"\n{len(commands)} everyday commands ({well} succeed unprotected)")
     print(f"asked: {len(asked)}, broken: {len(broken)}, of {len(commands)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="attacks whose id begins so")
+    parser.add_argument("--only", default="", help="only attacks with ids that start with this")
     parser.add_argument("--everyday", action="store_true", help="only the everyday commands")
     parser.add_argument("--attacks", action="store_true", help="only the attacks")
     given = parser.parse_args()
     os.environ.pop("VIRTUAL_ENV", None)
-    # The worlds have homes of their own, but toolchains are where they are.
+    # The worlds have their own homes, but toolchains stay where they are.
     os.environ.setdefault("RUSTUP_HOME", f"{Path.home()}/.rustup")
     if not given.everyday:
         show_attacks([one for one in ROWS["attack"] if one["id"].startswith(given.only)])

@@ -1,12 +1,12 @@
-"""The confirmation service killed again and again under load, with `kill -9`.
+"""The confirmation service killed repeatedly under load, with `kill -9`.
 
     python benchmarks/confirm_kills.py [--kills 200] [--seed 1]
 
-The real program is started, agents and people use it at the same time, it is killed at a chance
-moment, and started again on what it left. Everything that was ever answered is written down, and
-held against the store after each start: no request, vote, decision or redemption that was answered
-is lost, nothing is decided or redeemed twice, no deadline moves, nothing is approved after its
-deadline, and the audit's chain holds against its anchor. The number of violations comes last.
+The real program is started, used by agents and people at the same time, killed at a random moment,
+and restarted on the same data. Every response is recorded and compared with the store after each
+start: no acknowledged request, vote, decision or redemption is lost, nothing is decided or redeemed
+twice, no deadline moves, nothing is approved after its deadline, and the audit chain matches its
+anchor. The number of violations is printed last.
 """
 
 import argparse
@@ -56,7 +56,7 @@ Json = dict[str, Any]
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """What the clients were told of a card, by any answer that they got."""
+    """What clients know about a card from the responses they received."""
 
     id: str
     digest: str
@@ -72,7 +72,7 @@ class Card(msgspec.Struct, kw_only=True):
 
 
 class Book:
-    """Everything that was answered, from all clients; what does not fit is a violation."""
+    """All responses to all clients; a contradiction is a violation."""
 
     def __init__(self) -> None:
         self.cards: dict[str, Card] = {}
@@ -81,8 +81,8 @@ class Book:
         self._lock = threading.Lock()
 
     def told(self, view: Json, kind: str, *, sent: float, vote: str = "") -> Card:
-        """Write down an answer that shows a card. Of two that were asked for at the same time,
-        the older may come later; so it counts when a request was `sent`.
+        """Record a response that shows a card. Of two concurrent requests, the older one may be
+        answered later, so the time at which a request was `sent` counts.
         """
         with self._lock:
             self.answers[kind] += 1
@@ -102,7 +102,7 @@ class Book:
             if view["settled_at"]:
                 self._settled(card, view["status"], view["settled_by"], view["settled_at"])
             elif card.settled and card.known_at < sent:
-                self.wrong(card, f"was {card.settled}, and is pending again")
+                self.wrong(card, f"was {card.settled}, but is pending again")
             return card
 
     def _settled(self, card: Card, status: str, by: str, at: str) -> None:
@@ -115,7 +115,7 @@ class Book:
             self.wrong(card, "was approved after its deadline")
 
     def granted(self, card: Card, grant: str) -> None:
-        """Write down an answer to a redemption."""
+        """Record the response to a redemption."""
         with self._lock:
             self.answers["redeemed"] += 1
             card.grants.append(grant)
@@ -123,7 +123,7 @@ class Book:
                 self.wrong(card, "was redeemed twice")
 
     def wait_for(self, kinds: Collection[str] = ()) -> None:
-        """Wait until something was answered from now on, and something of each of these kinds."""
+        """Wait for a new response, and for a new one of each of these kinds."""
         before = Counter(self.answers)
 
         def is_answered() -> bool:
@@ -137,14 +137,14 @@ class Book:
         self.violations.append(f"{card.action} {card.id}: {what}")
 
     def pick(self, rng: random.Random, wanted: Callable[[Card], bool]) -> Card | None:
-        """One of the newest cards that fit."""
+        """A random one of the newest cards that match."""
         with self._lock:
             newest = list(self.cards.values())[-300:]
         fitting = [card for card in newest if wanted(card)]
         return rng.choice(fitting) if fitting else None
 
     def copy(self) -> dict[str, Card]:
-        """What was answered until now; what comes later does not change it."""
+        """A snapshot of everything recorded so far."""
         with self._lock:
             return {
                 card.id: msgspec.structs.replace(
@@ -159,7 +159,7 @@ def _seconds(told: str) -> float:
 
 
 class Client:
-    """One agent or person: a thread that asks, and tries again when nobody answers."""
+    """An agent or a person: a thread that sends requests, and retries if there is no response."""
 
     def __init__(self, name: str, secret: str, port: int, book: Book, *, seed: int) -> None:
         self.name = name
@@ -180,18 +180,18 @@ class Client:
         self._connection.close()
 
     def turn(self) -> None:
-        """One thing that this client does."""
+        """One action of this client."""
 
     def _run(self) -> None:
         try:
             while not self.ended.wait(self.rng.uniform(0, 0.02)):
                 self.turn()
         except Exception as error:
-            self.book.violations.append(f"the client {self.name} broke off: {error!r}")
+            self.book.violations.append(f"the client {self.name} failed: {error!r}")
             raise
 
     def ask(self, method: str, path: str, body: Json | None = None) -> tuple[int, Json] | None:
-        """The answer; None when there was none, and nobody knows what became of the request."""
+        """The response; None if there was none and the outcome of the request is unknown."""
         headers = {"Authorization": f"Bearer {self._secret}", "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
         self.sent = time.monotonic()
@@ -209,7 +209,7 @@ class Client:
 
 
 class Agent(Client):
-    """Submits, waits, cancels, redeems."""
+    """An agent that submits, waits, cancels and redeems."""
 
     _sent = 0
     _unanswered: Json | None = None
@@ -228,13 +228,13 @@ class Agent(Client):
     def _submit(self) -> None:
         wish = self._unanswered or self._wish()
         answer = self.ask("POST", "/confirm", wish)
-        # Without an answer it is sent again, with the same key, until there is one.
+        # Without a response it is sent again with the same key, until there is one.
         self._unanswered = wish if answer is None else None
         if answer is None:
             return
         status, view = answer
         if status != 202:
-            # Sent again after somebody has settled it.
+            # Sent again after it was settled.
             assert status == 200, view
         self.book.told(view, "replayed" if view["replayed"] else "submitted", sent=self.sent)
 
@@ -261,12 +261,12 @@ class Agent(Client):
         if answer is not None and answer[0] == 200:
             self.book.told(answer[1], kind, sent=self.sent)
         elif answer is not None and answer[0] == 404:
-            self.book.wrong(card, "is not known any more")
+            self.book.wrong(card, "is no longer known")
 
     def _redeem(self) -> None:
         def is_mine(card: Card) -> bool:
             approved = card.settled is not None and card.settled[0] == "approved"
-            # Now and then a second time, which must be refused.
+            # Occasionally a second time, which must be refused.
             return approved and (not card.grants or self.rng.random() < 0.1)
 
         card = self._own(is_mine)
@@ -284,7 +284,7 @@ class Agent(Client):
 
 
 class Approver(Client):
-    """Decides on what waits; on late orders only around their deadline."""
+    """A person who decides pending requests; late orders only around their deadline."""
 
     def turn(self) -> None:
         now = time.time()
@@ -306,7 +306,7 @@ class Approver(Client):
             kind = {"approved": "approved", "denied": "denied"}.get(found["status"], "voted")
             self.book.told(found, kind, sent=self.sent, vote=self.name)
         elif status == 404:
-            self.book.wrong(card, "is not known any more")
+            self.book.wrong(card, "is no longer known")
         elif status in (409, 410):
             self.book.answers[f"refused: {found['error']['code']}"] += 1
             self._look(card)
@@ -343,7 +343,7 @@ class Program:
             )
 
     def wait(self) -> None:
-        """Until it says where it answers."""
+        """Wait until it prints its address."""
         assert self._process is not None
         assert self._process.stdout is not None
         began = time.perf_counter()
@@ -367,16 +367,18 @@ def _free_ports() -> tuple[int, int]:
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:
-    """Wait for something that is certain to come, however busy the machine is."""
+    """Wait for an event that is certain to happen, however busy the machine is."""
     until = time.monotonic() + _PATIENCE_S
     while not is_so():
         if time.monotonic() > until:
-            raise TimeoutError(f"waited {_PATIENCE_S:.0f} s in vain for {what}")
+            raise TimeoutError(f"waited {_PATIENCE_S:.0f} s without success for {what}")
         time.sleep(0.01)
 
 
 def check(home: Path, book: Book) -> None:
-    """Hold what was answered against what is stored. What is answered meanwhile comes next time."""
+    """Compare the recorded responses with the store. Responses that arrive meanwhile are compared
+    next time.
+    """
     answered = book.copy()
     with closing(sqlite3.connect(f"file:{home / 'journeyman.db'}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT id, body FROM confirmations").fetchall()
@@ -387,7 +389,7 @@ def check(home: Path, book: Book) -> None:
     stored = {id_: _decode(body) for id_, body in rows}
     for card in answered.values():
         if card.id not in stored:
-            book.wrong(card, "was answered, and is lost")
+            book.wrong(card, "was acknowledged, but is lost")
         else:
             for problem in _problems(card, stored[card.id], counts[card.id]):
                 book.wrong(card, problem)
@@ -396,7 +398,7 @@ def check(home: Path, book: Book) -> None:
     with Journeyman(home=home) as journeyman:
         verified = journeyman.confirmations.verify_audit()
     if not verified.ok:
-        book.violations.append(f"the audit does not hold: {verified.problem}")
+        book.violations.append(f"the audit is not valid: {verified.problem}")
 
 
 def _problems(card: Card, stored: Confirmation, entries: Counter[str]) -> list[str]:
@@ -406,7 +408,7 @@ def _problems(card: Card, stored: Confirmation, entries: Counter[str]) -> list[s
     late = stored.settled_at is not None and stored.settled_at >= stored.expires_at
     wrong = {
         "its digest changed": stored.digest != card.digest,
-        # What was told is rounded to a millionth of a second.
+        # Times in responses are rounded to microseconds.
         "its deadline moved": abs(stored.expires_at - card.expires_at) > 1e-5,
         f"was settled as {card.settled}, is {settled}": card.settled is not None
         and (card.settled[:2] != settled[:2] or abs(card.settled[2] - (settled[2] or 0)) > 1e-5),
@@ -422,8 +424,8 @@ def _problems(card: Card, stored: Confirmation, entries: Counter[str]) -> list[s
 
 
 def asked_earlier(home: Path, book: Book, agent: str, *, first_due_s: float) -> None:
-    """Cards from before the run, whose deadlines pass while it goes on, from `first_due_s` seconds
-    from now and for ten seconds: the service takes none with less than half a minute.
+    """Create cards before the run with deadlines that pass during it, for ten seconds starting
+    `first_due_s` seconds from now: the service accepts no deadline of less than half a minute.
     """
     policy, now = Policy(requester_limit=10**9, rate_limit=10**9), time.time()
     with Journeyman(home=home) as journeyman:
@@ -449,7 +451,7 @@ def asked_earlier(home: Path, book: Book, agent: str, *, first_due_s: float) -> 
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The result of a run."""
 
     kills: int
     while_starting: int
@@ -469,8 +471,8 @@ def run(
     answered: Collection[str] = (),
     tell: Callable[[str], None] = print,
 ) -> Result:
-    """Kill the service so often, each time after there was an answer of each kind that is to be
-    `answered`, and check it each time.
+    """Kill the service this many times, each time after a response of every kind in `answered`, and
+    check it each time.
     """
     rng, book = random.Random(seed), Book()
     (home / "confirm.toml").write_text(_POLICY)
@@ -489,7 +491,7 @@ def run(
     for number in range(1, kills + 1):
         program.start()
         if number % 8 == 0:
-            # While it starts: what it does then must not harm either.
+            # During startup, where a kill must not cause harm either.
             time.sleep(rng.uniform(0.3, 2))
             while_starting += 1
         else:
@@ -506,7 +508,7 @@ def run(
 def _ended(
     program: Program, clients: list[Client], book: Book, kills: int, while_starting: int
 ) -> Result:
-    """Start once more, and see that all is there and that deadlines were kept."""
+    """Start once more, and check that everything is stored and that deadlines were kept."""
     program.start()
     program.wait()
     started = time.time()
@@ -523,7 +525,7 @@ def _ended(
         try:
             wait_until(lambda: not late(), "the end of what is past its deadline")
         except TimeoutError:
-            book.violations += [f"{card} waits after its deadline" for card in late()]
+            book.violations += [f"{card} is still pending after its deadline" for card in late()]
         stored = journeyman.confirmations.list(limit=None)
     program.kill()
     return Result(
@@ -548,7 +550,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = run(Path(folder), kills=asked.kills, seed=asked.seed)
     print(
-        f"{result.kills} kills, {result.while_starting} of them while it started, in "
+        f"{result.kills} kills, {result.while_starting} of them during startup, in "
         f"{time.perf_counter() - began:.0f} s; a start took {result.start_s:.1f} s (median)\n"
         f"{result.cards:,} cards known to the clients, {result.expired:,} expired\n"
         "answers: " + ", ".join(f"{count:,} {kind}" for kind, count in result.answers.items())

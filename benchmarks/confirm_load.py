@@ -1,14 +1,14 @@
-"""The confirmation service under load: submissions a second beside a plain server's, and how soon
-those who wait have their decision.
+"""The confirmation service under load: submissions per second compared with a plain server, and the
+latency of decisions for waiting agents.
 
     python benchmarks/confirm_load.py [--clients 64] [--rounds 3] [--seconds 4] [--waiters 1000]
 
-Ours is the real program: tokens are checked, digests taken, the audit chained, notices written, and
-one commit serves all who came in the meantime. The plain server does none of that: the same
-framework and settings, the same body, one table, and each request committed by itself on the event
-loop. Both answer only what is on the disk, and take turns, because a machine's speed varies. Then
-agents wait, each for a decision of its own, while people decide at a steady pace; and in the end
-all of them for one. The ratio of ours to the plain server's comes last.
+Ours is the real program: it checks tokens, computes digests, chains the audit, writes notices, and
+commits all requests that arrived in the meantime at once. The plain server does none of that: same
+framework and settings, same body, one table, and a commit per request on the event loop. Both
+respond only after data is on disk, and take turns, because a machine's speed varies. Then agents
+wait, each for its own decision, while people decide at a steady pace; finally all of them wait for
+the same one. The ratio of ours to the plain server's rate is printed last.
 """
 
 import argparse
@@ -47,7 +47,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 class Line(asyncio.Protocol):
-    """One connection of a client: a request, then its answer, then the next."""
+    """A client connection: one request, its response, then the next."""
 
     def __init__(self) -> None:
         self._got = b""
@@ -63,7 +63,7 @@ class Line(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
-        """Send a request; its status and body, when all of it has arrived."""
+        """Send a request; return its status and body after all of it has arrived."""
         assert self._transport is not None
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
@@ -87,7 +87,7 @@ class Line(asyncio.Protocol):
 
 
 class Card(msgspec.Struct, frozen=True):
-    """What a client needs of a card."""
+    """The parts of a card that a client needs."""
 
     id: str
     digest: str = ""
@@ -104,7 +104,7 @@ def request(method: str, path: str, port: int, secret: str, body: object = None)
 
 
 def wish(client: int, number: int) -> dict[str, object]:
-    """A request like an agent's, and unlike every other."""
+    """A typical request of an agent, different from every other."""
     return {
         "action": f"send_mail_{client}",
         "description": f"Tell customer {number} that the order has been sent.",
@@ -124,7 +124,7 @@ def wish(client: int, number: int) -> dict[str, object]:
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plain server answers."""
+    """The response of the plain server."""
 
     id: str
     status: str
@@ -133,7 +133,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve_plainly(home: Path) -> None:
-    """The plain server: what a request says is checked, inserted and committed; nothing else."""
+    """Run the plain server: it validates, inserts and commits a request, nothing else."""
     database = sqlite3.connect(home / "plain.db", isolation_level=None)
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")
@@ -153,7 +153,7 @@ def serve_plainly(home: Path) -> None:
 
     taken = socket.create_server(("127.0.0.1", 0), backlog=2048)
     print(f"http://127.0.0.1:{taken.getsockname()[1]}", flush=True)
-    # The settings of our own server.
+    # The same settings as our server.
     config = uvicorn.Config(
         Litestar(route_handlers=[submit], openapi_config=None, logging_config=None),
         http="httptools",
@@ -170,7 +170,7 @@ def serve_plainly(home: Path) -> None:
 
 @contextmanager
 def running(home: Path, *arguments: str) -> Iterator[int]:
-    """A server in a process of its own; the port that it says it has."""
+    """Run a server in a separate process; yield the port that it prints."""
     environ = os.environ | {
         "JOURNEYMAN_HOME": str(home),
         "CONFIRMATION_PORT": str(_free_port()),
@@ -200,11 +200,11 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-# What is measured
+# Measurements
 
 
 async def submissions(port: int, tokens: list[str], clients: int, seconds: float) -> float:
-    """How many submissions a second are acknowledged."""
+    """Acknowledged submissions per second."""
     lines = [await Line.to(port) for _ in range(clients)]
     begins = time.perf_counter() + _WARM_S
     ends = begins + seconds
@@ -228,7 +228,7 @@ async def submissions(port: int, tokens: list[str], clients: int, seconds: float
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
-    """Our server and who may ask it."""
+    """Our server and its credentials."""
 
     port: int
     tokens: list[str]
@@ -236,7 +236,7 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def submitted(ours: Ours, count: int) -> list[Card]:
-    """New cards."""
+    """Submit new cards."""
     line = await Line.to(ours.port)
     first = secrets.randbits(40)
     cards = []
@@ -248,7 +248,7 @@ async def submitted(ours: Ours, count: int) -> list[Card]:
 
 
 class Waiters:
-    """Agents that wait, each on a connection of its own, and when each of them knew."""
+    """Agents that wait, each on its own connection, and when each of them got the decision."""
 
     def __init__(self, ours: Ours) -> None:
         self._port = ours.port
@@ -261,7 +261,7 @@ class Waiters:
             line = await Line.to(self._port)
             text = request("GET", asked, self._port, self._token)
             self._tasks.append(asyncio.create_task(self._wait(line, text)))
-        await asyncio.sleep(2)  # so that all of them really wait
+        await asyncio.sleep(2)  # until all of them really wait
 
     async def _wait(self, line: Line, text: bytes) -> float:
         status, body = await line.ask(text)
@@ -279,7 +279,7 @@ _DECIDED = ("approved", "denied")
 
 
 async def decided(ours: Ours, cards: list[Card], pace: float) -> list[float]:
-    """Decide so many a second; when each decision was sent."""
+    """Make `pace` decisions per second; return when each one was sent."""
     lines = [await Line.to(ours.port) for _ in ours.keys]
     free = asyncio.Queue[tuple[Line, str]]()
     for one in zip(lines, ours.keys, strict=True):
@@ -305,7 +305,7 @@ async def decided(ours: Ours, cards: list[Card], pace: float) -> list[float]:
 
 
 async def waits(ours: Ours, *, cards: int, waiters: int, pace: float) -> list[float]:
-    """Seconds from sending a decision to when a waiter has it, in order."""
+    """Seconds between sending a decision and its arrival at a waiter, in order."""
     made = await submitted(ours, cards)
     waiting = Waiters(ours)
     each = [made[number % cards] for number in range(waiters)]
@@ -315,7 +315,7 @@ async def waits(ours: Ours, *, cards: int, waiters: int, pace: float) -> list[fl
     return sorted(known[number] - sent[card] for number, card in enumerate(each))
 
 
-# What is shown
+# Output
 
 
 def told(name: str, seconds: list[float]) -> None:
@@ -349,14 +349,14 @@ def durability(home: Path) -> str:
 
 
 def rounds(home: Path, ours: Ours, asked: argparse.Namespace) -> float:
-    """Both servers in turn; the ratio of the medians."""
+    """Run both servers in turn; return the ratio of the medians."""
     rates: dict[str, list[float]] = {"ours": [], "plain": []}
     with running(home, __file__, "--serve-plainly", str(home)) as plain:
         for number in range(asked.rounds):
             for name, port in (("ours", ours.port), ("plain", plain)):
                 rate = uvloop.run(submissions(port, ours.tokens, asked.clients, asked.seconds))
                 rates[name].append(rate)
-                print(f"round {number + 1}, {name:5}: {rate:,.0f} submissions a second")
+                print(f"round {number + 1}, {name:5}: {rate:,.0f} submissions per second")
     medians = {name: statistics.median(found) for name, found in rates.items()}
     print(f"median: ours {medians['ours']:,.0f}, plain {medians['plain']:,.0f}")
     return medians["ours"] / medians["plain"]
@@ -370,7 +370,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--waiters", type=int, default=1000)
-    parser.add_argument("--pace", type=float, default=150, help="decisions a second")
+    parser.add_argument("--pace", type=float, default=150, help="decisions per second")
     parser.add_argument("--serve-plainly", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.serve_plainly:

@@ -1,17 +1,18 @@
-"""How much of what later sessions needed, openings made from the earlier ones would have shown.
+"""The share of what later sessions needed that openings built from earlier sessions would have
+shown.
 
     python benchmarks/foresight.py LOGS… [--budget 1500] [--json]
 
-LOGS are folders or files of Claude Code, Codex or Hermes. Sessions are taken in the order of time:
-the earlier 60 % teach, and every request of the later 40 % that ran shell commands with success
-asks. A command is a program with its subcommand (`git commit`, `mise run lint`); what only prepares
-or announces (`cd`, `echo`) does not count, nor do commands that a person would have to confirm,
-which are never taught. Per arm: the recall of the first 20 distinct commands that are shown, the
-recall and the precision of all, the share of requests with at least one hit, how many of the
-failures are mentioned that three earlier sessions had met, and the tokens. Arms: ours; the list of
-the 20 most used commands; the first 15 examples in stored order; the commands of the nearest
-requests by BM25 and by vectors, up to 20. The intervals resample sessions. `journeyman foresight`
-measures the same on a user's own library. The ratio of ours to the list comes last.
+LOGS are folders or files of Claude Code, Codex or Hermes. Sessions are ordered by time: the earlier
+60 % teach, and every request of the later 40 % that ran shell commands successfully is a query. A
+command is a program with its subcommand (`git commit`, `mise run lint`); commands that only prepare
+or announce (`cd`, `echo`) do not count, nor do commands that need a person's confirmation, which
+are never taught. Per arm: the recall of the first 20 distinct commands shown, the recall and
+precision of all, the share of requests with at least one hit, how many failures known from three
+earlier sessions are mentioned, and the tokens. Arms: ours; the list of the 20 most used commands;
+the first 15 examples in stored order; the commands of the nearest requests by BM25 and by vectors,
+up to 20. The intervals resample sessions. `journeyman foresight` measures the same on a user's own
+library. The ratio of ours to the list is printed last.
 """
 
 import argparse

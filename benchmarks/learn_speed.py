@@ -1,15 +1,14 @@
-"""Learning from cold against the naive pass over the same logs.
+"""Learning from scratch compared with a naive pass over the same logs.
 
 The naive pass is what one writes in an afternoon: `json.loads` for each line, tool calls and
-results picked out, a result with one of six words counted as failed, equal calls counted once; on
-one core.
-Journeyman runs as the command line does, with the start of its processes: `import`, then `learn`,
-and both again with 1 % new sessions.
+results extracted, a result with one of six words counted as failed, equal calls counted once; on
+one core. Journeyman runs as the command line does, including the start of its processes: `import`,
+then `learn`, and both again with 1 % new sessions.
 
-The logs are copies of recordings, from `--data` or else from the sample corpus. In each copy every
-UUID is another one, and of a third of the longer words the last letter is another one, so that
-equal texts in two copies are rare and nothing is learned for free. Memory is the sum over all
-processes, with shared pages counted once, as it was at the worst moment.
+The logs are copies of recordings, from `--data` or else from the sample corpus. Each copy has new
+UUIDs, and in a third of the longer words the last letter is replaced, so that equal texts in two
+copies are rare and nothing is learned for free. Memory is the peak of the sum over all processes,
+with shared pages counted once.
 
 Run: python benchmarks/learn_speed.py [--data DIR] [--megabytes 100] [--workers N]
 """
@@ -31,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import NotALog
 from journeyman.testing import write_corpus
@@ -44,7 +43,7 @@ _NAME = re.compile(rb'"([\w.-]{1,60})"')
 
 
 class Recording(NamedTuple):
-    """A log to copy, and the words in it that are names of the format and stay."""
+    """A log to copy, and its words that belong to the format and must stay."""
 
     name: str
     content: bytes
@@ -70,7 +69,7 @@ def _is_known(readers: Readers, path: Path) -> bool:
 
 
 def varied(content: bytes, fixed: frozenset[bytes], copy: int) -> bytes:
-    """Another recording of the same size."""
+    """A different recording of the same size."""
     words: dict[bytes, bytes] = {}
 
     def other_uuid(found: re.Match[bytes]) -> bytes:
@@ -90,7 +89,7 @@ def varied(content: bytes, fixed: frozenset[bytes], copy: int) -> bytes:
 
 
 def write_logs(recordings: list[Recording], folder: Path, size_bytes: int, first_copy: int) -> int:
-    """Write copies of all recordings, one round after the other; how many rounds were begun."""
+    """Write copies of all recordings, round by round; return how many rounds were started."""
     folder.mkdir()
     written = 0
     for copy in itertools.count(first_copy):
@@ -104,7 +103,7 @@ def write_logs(recordings: list[Recording], folder: Path, size_bytes: int, first
 
 
 def naive_pass(logs: Iterable[Path]) -> tuple[int, int, int]:
-    """Calls, different calls, and results that seem to have failed."""
+    """Calls, distinct calls, and results that seem to have failed."""
     seen: set[tuple[str, str]] = set()
     calls = failures = 0
     for log in logs:
@@ -153,7 +152,7 @@ def _calls_and_results(record: Any) -> Iterator[tuple[tuple[str, str] | None, st
 
 
 class Run(NamedTuple):
-    """What a command took, its processes together."""
+    """The resources that a command used, summed over its processes."""
 
     seconds: float
     cpu_s: float
@@ -162,7 +161,7 @@ class Run(NamedTuple):
 
 
 def run(home: Path, *arguments: object) -> Run:
-    """Run a command, and look at the memory of its processes twenty times a second."""
+    """Run a command, and measure the memory of its processes twenty times per second."""
     command = [sys.executable, "-m", "journeyman", *map(str, arguments), "--json"]
     environ = {**os.environ, "JOURNEYMAN_HOME": str(home)}
     before, began = _cpu_of_children_s(), time.perf_counter()
@@ -202,7 +201,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _memory_mb(pid: int) -> float:
-    """What a process has in memory; of pages that it shares, its part."""
+    """The memory of a process, with its share of shared pages."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -233,7 +232,7 @@ def main() -> None:
         naive_s, naive_cpu_s = time.perf_counter() - began, time.process_time() - used
         print(
             f"naive pass          {naive_s:6.1f} s  {naive_cpu_s:6.1f} s CPU  "
-            f"{megabytes / naive_s:5.1f} MB/s  {calls:,} calls, {different:,} different, "
+            f"{megabytes / naive_s:5.1f} MB/s  {calls:,} calls, {different:,} distinct, "
             f"{failures:,} failed"
         )
 

@@ -1,9 +1,9 @@
-"""How often the statistics are wrong when the truth is known, beside taking every call for
+"""How often the statistics are wrong when the truth is known, compared with treating calls as
 independent.
 
-Sessions are simulated: each has its own error rates (beta distributed, so that calls of a session
-resemble each other), lengths from 3 to 60 calls, and, for learning, tools that come early or late.
-Printed are the share of false alarms where warm and cold are the same, and the share of intervals
+Sessions are simulated: each has its own error rates (beta distributed, so that calls within one
+session are correlated), lengths from 3 to 60 calls, and, for learning, tools used early or late.
+The output is the share of false alarms where warm and cold are the same, and the share of intervals
 that contain the truth. Run: python benchmarks/null_simulation.py [--runs 2000]
 """
 
@@ -16,14 +16,14 @@ from scipy.special import betaincinv
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.comparison import Comparison, compare
-from journeyman.reliability.learning import Learning, learning
+from journeyman.reliability.learning_curve import LearningEffect, learning
 from journeyman.reliability.rates import Difference, fisher_exact, newcombe, wilson
 
 Random = np.random.Generator
 
 
 class Sets(Struct, frozen=True):
-    """Two sets: sessions and error rates of warm and cold, and the correlation in a session."""
+    """Two sets: sessions and error rates of warm and cold, and the correlation within a session."""
 
     sessions: tuple[int, int]
     rates: tuple[float, float]
@@ -31,8 +31,8 @@ class Sets(Struct, frozen=True):
 
 
 class Agent(Struct, frozen=True):
-    """An agent whose tools have these error rates early in a session, `change` more late. The
-    mixes say how often each tool is used early and late.
+    """An agent with these error rates per tool early in a session, and `change` more late in it.
+    The mixes state how often each tool is used early and late.
     """
 
     name: str
@@ -86,7 +86,7 @@ def session(name: str, calls: Sequence[tuple[int, bool]]) -> JudgedSession:
 def simulated_set(
     number: int, rate: float, correlation: float, random: Random, label: str = ""
 ) -> list[JudgedSession]:
-    """Sessions with one tool whose error rate differs from session to session."""
+    """Sessions with one tool and an error rate that varies between sessions."""
     alike = 1 / correlation - 1
     made = []
     for place in range(number):
@@ -97,7 +97,7 @@ def simulated_set(
 
 
 def simulated_agent(agent: Agent, random: Random) -> list[JudgedSession]:
-    """Sessions of an agent: how well half a session goes holds for all its tools alike."""
+    """Sessions of an agent: the success in half a session affects all its tools alike."""
     alike = 1 / agent.correlation - 1
     rates = np.array([agent.rates, np.add(agent.rates, agent.change)])
     mixes = np.cumsum([agent.early, agent.late], axis=1)
@@ -124,7 +124,7 @@ def comparisons(setting: Sets, runs: int, random: Random) -> Iterator[Comparison
 
 
 def single_sessions(calls: int, rate: float, runs: int, random: Random) -> Iterator[Comparison]:
-    """Two single sessions whose calls are independent."""
+    """Two single sessions with independent calls."""
     for _ in range(runs):
         warm, cold = (
             session(label, [(0, bool(one)) for one in random.random(calls) < rate])
@@ -133,7 +133,7 @@ def single_sessions(calls: int, rate: float, runs: int, random: Random) -> Itera
         yield compare([warm], [cold])
 
 
-def lessons(agent: Agent, runs: int, random: Random) -> Iterator[Learning]:
+def lessons(agent: Agent, runs: int, random: Random) -> Iterator[LearningEffect]:
     for _ in range(runs):
         yield learning(simulated_agent(agent, random), share=agent.share)
 
@@ -155,7 +155,7 @@ def answered(found: Sequence[Difference]) -> float:
 
 
 def independent(one: Comparison) -> Difference:
-    """The interval that takes every call for independent."""
+    """The interval that treats calls as independent."""
     warm, cold = (wilson(side.rate.errors, side.rate.total) for side in (one.warm, one.cold))
     return newcombe(warm, cold)
 

@@ -1,13 +1,13 @@
-"""How long an opening takes in a large library, in process and from the command line, and what
-learning again costs.
+"""The time of an opening in a large library, in process and from the command line, and the cost of
+learning again.
 
     python benchmarks/opening_speed.py [--episodes 10000] [--logs FOLDER]
 
-A store is filled with as many made-up episodes as asked for: half of them run shell commands, half
-call tools of a program's own. The alternative in the same run asks without an index: it reads every
+A store is filled with the requested number of generated episodes: half of them run shell commands,
+half call custom tools. The alternative in the same run works without an index: it reads every
 request and embeds it for each task. With a folder of logs, learning from them is timed as a
-command, the first time and the second, and openings are timed on what it learned. The ratio of the
-alternative to ours comes last.
+command, the first and the second time, and openings are timed on the result. The ratio of the
+alternative to ours is printed last.
 """
 
 import argparse
@@ -26,9 +26,9 @@ import msgspec
 import numpy as np
 
 from journeyman import Journeyman
-from journeyman.embeddings.embedder import Embedder
+from journeyman.models.embedder import Embedder
 from journeyman.records import CommandUse, Episode, MinedSession, SearchKeys, SessionId, Step
-from journeyman.templates.examples import call_text, episode_pattern, tokens_of
+from journeyman.templates.examples import call_text, episode_pattern, example_tokens
 from journeyman.templates.ranking import words
 
 _VERBS = ("cancel", "book", "change", "find", "update", "refund", "print", "check", "merge", "test")
@@ -90,7 +90,7 @@ def fill(journeyman: Journeyman, count: int) -> None:
     digests = {one.session.id: one.digest for one in journeyman.sessions.list()}
     by_session: dict[SessionId, list[Episode]] = {session: [] for session in digests}
     for episode in made_up(count, random.Random(7)):
-        tokens = tokens_of(episode_pattern(episode), embedder.count_tokens)
+        tokens = example_tokens(episode_pattern(episode), embedder.count_tokens)
         by_session[episode.session].append(msgspec.structs.replace(episode, tokens=tokens))
     for session, digest in digests.items():
         own = by_session[session]
@@ -170,7 +170,7 @@ def main() -> None:
         print(f"opening(): median of {_TASKS} {1000 * ours:.1f} ms")
         starts = [timed_command(home, "open", task) for task in tasks()[:_STARTS]]
         start = statistics.median(starts)
-        print(f"journeyman open, a process each: median of {_STARTS} {start:.2f} s")
+        print(f"journeyman open, one process each: median of {_STARTS} {start:.2f} s")
         if asked.logs:
             logs = Path(folder, "logs")
             timed_command(logs, "import", str(asked.logs))

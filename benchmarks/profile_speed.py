@@ -1,5 +1,5 @@
-"""How long `journeyman profile` takes on a thousand stored sessions: the first time, when every
-call has to be judged, and the second, when the verdicts are known. The ratio comes last.
+"""The time of `journeyman profile` on a thousand stored sessions: the first time, when every call
+has to be judged, and the second, when the verdicts are stored. The ratio is printed last.
 
     python benchmarks/profile_speed.py [SESSIONS]
 """
@@ -23,7 +23,7 @@ _ROUNDS = 3
 
 
 def fill(home: Path, number: int) -> tuple[int, int]:
-    """A store with the sample sessions over and over; how many messages and calls it has."""
+    """Fill a store with copies of the sample sessions; return its messages and calls."""
     with Journeyman(home=home, environ={}) as journeyman:
         journeyman.import_logs(write_corpus(home / "samples").folder)
         samples = [

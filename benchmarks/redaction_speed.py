@@ -1,8 +1,8 @@
-"""Speed of redaction against the engine before, which is taken from the history of the repository.
+"""Speed of redaction compared with the previous engine, taken from the history of the repository.
 
-Both engines redact the same texts: requests, arguments and results of recorded sessions, cut
-to the part that learning reads. They run in processes of their own, in turn, and the best of
-several rounds counts. Run: python benchmarks/redaction_speed.py [--data DIR] [--before REVISION]
+Both engines redact the same texts: requests, arguments and results of recorded sessions, cut to the
+part that learning reads. They run in separate processes, in turn, and the best of several rounds
+counts. Run: python benchmarks/redaction_speed.py [--data DIR] [--before REVISION]
 """
 
 import argparse
@@ -19,7 +19,7 @@ from journeyman.records import join_calls
 from journeyman.testing.corpus import write_corpus
 
 _BEFORE = "8916d41"
-"""The last revision with the engine before."""
+"""The last revision with the previous engine."""
 
 _LONGEST = 4_096
 _SIZES = ((0, 50), (50, 500), (500, _LONGEST + 1))
@@ -40,7 +40,7 @@ print(json.dumps(taken))
 
 
 def collect_texts(folder: Path, data: Path | None) -> list[str]:
-    """Different texts of recorded sessions, as learning reads them."""
+    """Distinct texts of recorded sessions, as learning reads them."""
     logs = data
     if logs is None:
         logs = folder / "logs"
@@ -58,7 +58,7 @@ def collect_texts(folder: Path, data: Path | None) -> list[str]:
 
 
 def unpack_source(revision: str, folder: Path) -> Path:
-    """The source of a revision."""
+    """Unpack the source of a revision."""
     done = subprocess.run(
         ["git", "archive", revision, "src"],
         cwd=Path(__file__).parent.parent,

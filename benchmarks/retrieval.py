@@ -1,15 +1,16 @@
-"""Whether the experience that fits a request is found first, beside simpler ways to search.
+"""Whether the experience relevant to a request is found first, compared with simpler ways to
+search.
 
     python benchmarks/retrieval.py FOLDER
 
-The folder holds recorded household tasks, each with what was asked and which actions served it
-(agentinstruct_trajectories.json), and requests of which the fitting recordings are known, with
-grades from 6 to 10 (query_bank.json); it is the data of Proced_mem_bench. What was not graded
-counts as not fitting. In one run: ours (the library's index with requests and actions as separate
-fields), BM25 alone, vectors alone (of requests, the better of the two), and these two joined by
-rank. Mean average precision (MAP), precision among the first five (P@5) and graded gain among the
-first five (nDCG@5) are averaged over requests; the interval holds 95 % of the means when requests
-are drawn again with replacement. The ratio of ours to the best simple way comes last.
+The folder holds recorded household tasks, each with its request and the actions that served it
+(agentinstruct_trajectories.json), and requests with known relevant recordings, graded from 6 to 10
+(query_bank.json); it is the data of Proced_mem_bench. Ungraded recordings count as irrelevant. In
+one run: ours (the library's index with requests and actions as separate fields), BM25 alone,
+vectors alone (of requests, the better of the two), and these two fused by rank. Mean average
+precision (MAP), precision among the first five (P@5) and graded gain among the first five (nDCG@5)
+are averaged over requests; the interval holds 95 % of the means when requests are resampled with
+replacement. The ratio of ours to the best simple method is printed last.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from journeyman.embeddings.embedder import Embedder
+from journeyman.models.embedder import Embedder
 from journeyman.templates.ranking import Bm25, Index, task_words, words
 
 _FIRST = 5
@@ -45,7 +46,7 @@ def joined_by_rank(*orders: Order) -> Order:
 
 
 def searches(requests: list[str], actions: list[str]) -> dict[str, Search]:
-    """The ways to search, by name, ours first."""
+    """The search methods by name, ours first."""
     embedder = Embedder()
     vectors = embedder.embed(requests)
     index = Index(
@@ -78,7 +79,7 @@ def searches(requests: list[str], actions: list[str]) -> dict[str, Search]:
 
 
 def measures(order: Order, grades: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Average precision, precision and gain of one answer; a grade of 0 is not fitting."""
+    """Average precision, precision and gain of one result; a grade of 0 is irrelevant."""
     fits = grades[order] > 0
     precision = np.cumsum(fits) / np.arange(1, len(fits) + 1)
     discount = 1.0 / np.log2(np.arange(2, _FIRST + 2))
@@ -121,12 +122,12 @@ def main() -> None:
             f"{measure} {mean:.3f} [{least:.3f}, {most:.3f}]"
             for measure, mean, least, most in zip(_MEASURES, means[name], low, high, strict=True)
         )
-        print(f"{name:>15}: {said}, {1000 * took:.1f} ms a request")
+        print(f"{name:>15}: {said}, {1000 * took:.1f} ms per request")
     ours = means.pop("ours")
     best = np.max(list(means.values()), axis=0)
     ratios = zip(_MEASURES, ours / best, strict=True)
     said = ", ".join(f"{measure} {ratio:.2f}" for measure, ratio in ratios)
-    print(f"ratio of ours to the best simple way: {said}")
+    print(f"ratio of ours to the best simple method: {said}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Whether an opening shows the tools that a task needs, beside simpler ways to choose.
+"""Whether an opening shows the tools that a task needs, compared with simpler ways to choose.
 
     python benchmarks/selection.py FOLDER… [--budget 1500]
 
 The folders hold logs of repeated tasks with a known outcome (tau_bench, tau2). Each task is left
-out in turn: the experience then has only what other tasks taught. Its text is what the user said
-first in its first run; what it needs are the tools that its successful runs called with success
-(trivial ones, which are never learned, do not count). The share of these that the opening shows
-within the budget is averaged over tasks. In one run: ours, the first 15 episodes in stored order,
-and BM25 alone with 15 and with as many as ours may have; all from the same episodes with the same
-costs. The ratio of ours to the first 15 comes last.
+out in turn: the experience then has only what other tasks taught. The text of a task is the first
+user message of its first run; the tools it needs are those that its successful runs called
+successfully (trivial ones, which are never learned, do not count). The share of these that the
+opening shows within the budget is averaged over tasks. In one run: ours, the first 15 episodes in
+stored order, and BM25 alone with 15 and with as many as ours may have; all from the same episodes
+with the same costs. The ratio of ours to the first 15 is printed last.
 """
 
 import argparse
@@ -22,15 +22,15 @@ import msgspec
 import numpy as np
 
 from journeyman import Journeyman
-from journeyman.embeddings.embedder import Embedder
+from journeyman.models.embedder import Embedder
 from journeyman.records import Episode, Message, SessionId
-from journeyman.templates.defaults import MOST_PATTERNS
-from journeyman.templates.examples import call_text, tokens_of_note
+from journeyman.records.defaults import MOST_PATTERNS
+from journeyman.templates.examples import call_text, note_tokens
 from journeyman.templates.experience import Experience
-from journeyman.templates.openings import Openings
+from journeyman.templates.opening_builder import OpeningBuilder
+from journeyman.templates.opening_text import note
 from journeyman.templates.ranking import Bm25, words
-from journeyman.templates.selection import Limits
-from journeyman.templates.shown.wording import note
+from journeyman.templates.selection import OpeningLimits
 
 _FIRST = 15
 
@@ -59,8 +59,8 @@ def runs_by_task(journeyman: Journeyman) -> dict[Task, list[Run]]:
         session = overview.session
         if "task_id" not in session.details:
             continue
-        # tau_bench's file does not name its domain, which is the airline's. The task of one
-        # number in both collections counts as one, to be on the safe side.
+        # tau_bench's file does not name its domain, which is the airline's. Tasks with the same
+        # number in both collections count as one, to be on the safe side.
         domain = str(session.details.get("domain", "airline"))
         ok = [call.tool for call in judged[session.id].calls if call.verdict.status == "ok"]
         run = Run(
@@ -77,7 +77,7 @@ def tools_of(episode: Episode) -> set[str]:
 
 
 def within(episodes: Iterable[Episode], tokens: int, most: int) -> set[str]:
-    """The tools that episodes show, in their order, as far as the budget goes."""
+    """The tools that episodes show, in order, within the budget."""
     shown: set[str] = set()
     count = 0
     for episode in episodes:
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=1500)
     asked = parser.parse_args()
     embedder = Embedder()
-    room = asked.budget - tokens_of_note(note(2), embedder.count_tokens)
+    room = asked.budget - note_tokens(note(2), embedder.count_tokens)
     shares: dict[str, list[float]] = defaultdict(list)
     chosen: list[int] = []
     with tempfile.TemporaryDirectory() as folder, Journeyman(home=folder) as journeyman:
@@ -112,7 +112,7 @@ def main() -> None:
         store = journeyman._store  # noqa: SLF001 - episodes are chosen here
         rows = store.episodes.rows()
         episodes = store.episodes.by_row([row.row for row in rows])
-        openings = Openings(store, embedder)
+        openings = OpeningBuilder(store, embedder)
         for runs in tasks.values():
             needed = frozenset[str]().union(*(run.used_well for run in runs))
             if not needed:
@@ -122,7 +122,7 @@ def main() -> None:
             library = [episodes[row.row] for row in others if episodes[row.row].teaches]
             text = runs[0].said_first
             experience = Experience("", others, embedder)
-            opening = openings.from_experience(text, Limits(tokens=asked.budget), experience)
+            opening = openings.from_experience(text, OpeningLimits(tokens=asked.budget), experience)
             chosen.append(len(opening.choices))
             matching = by_words(library, text)
             ways = {

@@ -1,8 +1,8 @@
-"""How many small errands the embedded model does, started warm and started cold.
+"""How many small tasks the embedded model completes, started warm and started cold.
 
-The library holds one recorded session, in which an agent kept lists. The errands are of the same
-kinds with other lists and other things. Done means that the file is as it should be in the end and
-that the agent said so. Both arms have the same model, tools and limits.
+The library holds one recorded session, in which an agent kept lists. The tasks are of the same
+kinds with other lists and items. A task is done if the file ends up correct and the agent finished.
+Both arms have the same model, tools and limits.
 
     python benchmarks/warm_start.py
 """
@@ -27,7 +27,7 @@ NEW = {"guests": "eva", "cities": "Lima", "birds": "robin", "colours": "green"}
 
 
 class Errand(NamedTuple):
-    """What is asked for, of which list, and what should be in it then."""
+    """The request, its list, and the expected content of the list."""
 
     kind: str
     task: str

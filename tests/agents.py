@@ -1,9 +1,9 @@
-"""Agents for tests: real parts around a model that says what a test tells it to."""
+"""Agents for tests: real parts around a scripted model."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from journeyman.agent.agent import Agent
+from journeyman.agent.agent import Agent, SessionSetup
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.gate.decision import ALLOW, Decision
@@ -13,7 +13,7 @@ from journeyman.testing.scripted_model import Line
 
 
 def noting(name: str = "note", *, reads_only: bool = False, heard: list[Any] | None = None) -> Tool:
-    """A tool that remembers what it was told."""
+    """A tool that collects its arguments in `heard`."""
 
     def run(invocation: Invocation) -> Result:
         if heard is not None:
@@ -30,16 +30,29 @@ def tool(name: str, run: Callable[[Invocation], Result], *, reads_only: bool = F
         "additionalProperties": False,
     }
     return Tool(
-        name=name, description=f"{name}.", parameters=parameters, run=run, reads_only=reads_only
+        name=name,
+        description=f"{name}.",
+        parameters=parameters,
+        run=run,
+        risk="recall" if reads_only else "unknown",
     )
 
 
-def allow(_tool: str, _arguments: object) -> Decision:
+def allow(_tool: Tool, _arguments: object) -> Decision:
     return ALLOW
 
 
 def agent(store: Store, lines: Iterable[Line], *tools: Tool, **parts: Any) -> Agent:
-    """An agent with these lines for its model, and these tools."""
+    """An agent with these tools and a scripted model that replies with these lines. Other `parts`
+    are fields of Agent or of its SessionSetup.
+    """
     model = parts.pop("model", None) or ScriptedModel(lines)
-    given = {"decide": allow, "system": lambda: "You are a test."} | parts
-    return Agent(store=store, model=model, toolbox=Toolbox(tools or (noting(),)), **given)
+    names = SessionSetup.__struct_fields__
+    setup = {name: parts.pop(name) for name in names if name in parts}
+    return Agent(
+        store=store,
+        model=model,
+        toolbox=Toolbox(tools or (noting(),)),
+        setup=SessionSetup(**{"system_prompt": lambda: "You are a test."} | setup),
+        **{"decide": allow} | parts,
+    )

@@ -1,5 +1,5 @@
-"""Secrets to plant, in the forms in which sessions have them, and ordinary text that must not be
-taken for one. The secrets are made by formula, so that no scanner takes them for real.
+"""Secrets to plant, in the forms in which they occur in sessions, and ordinary text that must not
+be mistaken for a secret. The secrets are generated, so that no scanner reports them as real.
 """
 
 import base64
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from journeyman.redaction import families
-from journeyman.redaction.families import table
+from journeyman.redaction.families import load_families
 
 MIX = "aB3dE6gH9k"
 HEX = "0a1b2c3d4e5f6789"
@@ -30,14 +30,14 @@ _FORMULA = re.compile(r"\{(mix|hex|upper|digit|lower)(\d{1,4})\}")
 
 
 def sample(row: families.Family) -> str:
-    """The example of a row with its formulas written out."""
+    """The example of a row with its formulas expanded."""
     return _FORMULA.sub(
         lambda found: (_SEQUENCES[found[1]] * (int(found[2]) // 10 + 1))[: int(found[2])],
         row.example,
     )
 
 
-# What must be gone, and the text in which it is planted.
+# The secret that must be removed, and the text that contains it.
 CANARIES: dict[str, tuple[str, str]] = {
     "aws": ("AKIA" + "A1B2" * 4, "aws configure set aws_access_key_id {}"),
     "aws-secret": (MIX * 4, "aws_secret_access_key = {}"),
@@ -159,8 +159,8 @@ COMMANDS = (
 
 
 class Family(NamedTuple):
-    """A family of tokens that is known by its form; the secret is part of the example. One of a
-    fixed length is known also where a line ends inside it.
+    """A family of tokens recognised by its format; the secret is part of the example. A token of
+    fixed length is recognised even if a line break splits it.
     """
 
     name: str
@@ -177,16 +177,16 @@ class Family(NamedTuple):
 
 @cache
 def families() -> list[Family]:
-    """Every family that the product knows by its form."""
+    """Every family that the product recognises by its format."""
     return [
         Family(f"{row.id}-{number}", row.pattern, sample(row), has_fixed_length=row.length > 0)
-        for number, row in enumerate(table().family)
+        for number, row in enumerate(load_families().family)
         if not row.check and row.id != "private_key"
     ]
 
 
 class Planted(NamedTuple):
-    """A text with a secret in some form, and the spellings of which none may come out again."""
+    """A text with a secret in some form, and the spellings that must never be shown."""
 
     name: str
     form: str
@@ -199,14 +199,16 @@ AS_THEY_ARE = {
     *("basic", "card", "cookie", "email", "email-umlaut", "iban", "kubernetes-secret", "phone"),
     *("phone-german", "told-word"),
 }
-"""Whose letters cannot change places: a checksum, a code or a word depends on them."""
+"""Canaries that are never shuffled: a checksum, a code or a word depends on the order of their
+letters.
+"""
 
 
 @cache
 def in_all_forms() -> list[Planted]:
-    """Every canary in each form, and every family plain, broken and encoded in one way. Each has a
-    secret of its own, so that a leak tells where it comes from. What is known by its place alone is
-    not broken: a line end takes it out of its place.
+    """Every canary in each form, and every family plain, broken and in one encoding. Each has its
+    own secret, so that a leak shows where it comes from. Secrets recognised only by their context
+    are not broken: a line break would separate them from it.
     """
     return [*_of_canaries(), *_of_families()]
 
@@ -230,14 +232,14 @@ def _of_families() -> Iterator[Planted]:
             changed = family._replace(example=family.example.replace(secret, own))
             if not re.search(family.pattern, changed.example) or changed.secret != own:
                 if form == "broken":
-                    continue  # some of its letters are fixed, and its halves are in other examples
+                    continue  # some of its letters are fixed, and other examples contain its halves
                 changed, own = family, secret
             yield _planted(family.name, form, f"use {changed.example} now", own)
 
 
 def varied(secret: str, seed: str) -> str:
-    """The secret with letters after its first third in another order, capitals where capitals were
-    and digits where digits were.
+    """The secret with the letters after its first third shuffled; capitals stay in the places of
+    capitals and digits in those of digits.
     """
     letters = list(secret)
     start = len(secret) // 3 if len(secret) > 12 else 0

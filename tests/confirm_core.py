@@ -1,5 +1,5 @@
-"""A confirmation service without its server, for tests: the real core over a real database, inside
-an event loop of the test's own, with a clock that stands still until the test moves it.
+"""A confirmation service without its server, for tests: the real core on a real database, in the
+test's own event loop, with a clock that advances only when the test moves it.
 
     async def test(home):
         async with confirm_core(home) as core:
@@ -7,7 +7,7 @@ an event loop of the test's own, with a clock that stands still until the test m
             await core.approve(card, core.approver("ann"))
             core.clock.forward(600)
 
-What is refused where a test expects none fails the test.
+An unexpected refusal fails the test.
 """
 
 import secrets
@@ -32,18 +32,18 @@ from journeyman.records.confirmation import (
     Refusal,
     Submission,
 )
-from journeyman.store.confirmations import Ledger
+from journeyman.store.ledger import Ledger
 from journeyman.store.store import Store
 
 EVERYTHING = Policy(rate_limit=100_000, requester_limit=100_000)
-"""The built-in rules, and nobody is limited."""
+"""The built-in rules, without rate limits."""
 NOW = 1_800_000_000.125
 LOOK_S = 0.05
-"""How often a service of a test looks for what others wrote."""
+"""How often a service in a test checks for changes by others."""
 
 
 class Clock:
-    """The time as the test has it. It goes on only when told to."""
+    """The test's clock, which advances only on request."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now
@@ -56,7 +56,7 @@ class Clock:
 
 
 class Core:
-    """A service that runs, and what a test needs of it."""
+    """A running service, with shortcuts for tests."""
 
     def __init__(self, service: Service, store: Store, clock: Clock) -> None:
         self.service = service
@@ -66,7 +66,7 @@ class Core:
         self._known: dict[str, Credential] = {}
 
     def agent(self, name: str = "builder", *, owner: str = "") -> Credential:
-        """An agent. Asking again gives the same one."""
+        """An agent; the same one for the same name."""
         if name not in self._known:
             with self.store.confirmations.writing(self.clock()) as ledger:
                 made = credentials.add_agent(ledger, name, owner, by="test")
@@ -74,7 +74,7 @@ class Core:
         return self._known[name]
 
     def approver(self, name: str = "ann") -> Credential:
-        """A person who may decide. Asking again gives the same one."""
+        """An approver; the same one for the same name."""
         if name not in self._known:
             with self.store.confirmations.writing(self.clock()) as ledger:
                 made = credentials.add_approver(ledger, name, by="test")
@@ -86,7 +86,7 @@ class Core:
         return await self.service.submit(Submission(**{**given, **asked}))
 
     async def ask(self, **asked: Any) -> Confirmation:
-        """The card of a submission that is taken."""
+        """Submit a request that must be accepted, and return its card."""
         answer = await self.submit(**asked)
         assert isinstance(answer, Accepted), answer
         return answer.confirmation
@@ -98,7 +98,7 @@ class Core:
         return await self.service.decide(card.id, ballot, by)
 
     async def approve(self, card: Confirmation, by: Credential, **more: Any) -> Confirmation:
-        """The card after an approval that is taken."""
+        """Approve the card, which must succeed, and return it."""
         answer = await self.decide(card, by, **more)
         assert isinstance(answer, Confirmation), answer
         return answer
@@ -108,13 +108,13 @@ class Core:
         return await self.service.redeem(card.id, by, **{"digest": card.digest, **more})
 
     async def now(self, card: Confirmation) -> Confirmation:
-        """The card as it is now."""
+        """The card in its current state."""
         found = await self.service.get(card.id)
         assert found is not None
         return found
 
     def audit(self, kind: AuditKind | None = None, card: str = "") -> list[AuditEntry]:
-        """The audit's entries, oldest first."""
+        """The audit entries, oldest first."""
         found = self.store.confirmations.audit(limit=100_000, kind=kind, confirmation=card)
         return list(reversed(found))
 
@@ -128,7 +128,7 @@ async def confirm_core(
     database: str = "",
     **told: Callable[[Confirmation], None],
 ) -> AsyncIterator[Core]:
-    """A service for as long as the block lasts."""
+    """Run a service for the duration of the block."""
     clock = clock or Clock()
     read = policy if callable(policy) else lambda: policy
     with Store(database or databases.database(home)) as store:
@@ -141,7 +141,7 @@ async def confirm_core(
 
 
 def a_card(number: int = 1, **facts: Any) -> Confirmation:
-    """A card that waits, as a record."""
+    """A pending card, as a record."""
     id_ = f"{number:032x}"
     given = {
         "id": ConfirmationId(id_),
@@ -162,12 +162,12 @@ def a_card(number: int = 1, **facts: Any) -> Confirmation:
 
 
 def viewing_of(ledger: Ledger, card: str) -> Credential:
-    """A session that a link opened, which may look at one card."""
+    """A session opened by a link, which may view one card."""
     opened = credentials.open_link(ledger, Link(nonce=secrets.token_hex(8), confirmation=card))
     assert isinstance(opened, LoggedIn)
     return opened.credential
 
 
 def refused_as(answer: object) -> str:
-    """The code of a refusal; empty when it is none."""
+    """The code of a refusal; empty for any other answer."""
     return answer.code if isinstance(answer, Refusal) else ""

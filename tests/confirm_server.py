@@ -1,14 +1,15 @@
-"""A real confirmation service for tests: a store in a temporary home, the real server on ports of
-127.0.0.1 that were free, agents' tokens and approvers' keys.
+"""A real confirmation service for tests: a store in a temporary home, the real server on free ports
+of 127.0.0.1, agent tokens and approver keys.
 
     with confirm_server(tmp_path, policy='...TOML...') as server:
         token, key = server.agent("builder"), server.approver("ann")
         card = server.submit(token, action="send_mail", details={"to": "bob"})
         server.post(f"/confirm/{card['id']}/approve", key, {"digest": card["digest"]})
 
-`server.url` is the agents' address and `server.page_url` the page's. `get`, `post` and `delete` go
-to the agents' port with a token or key, or to the page's with `page=True`. `server.browser("ann")`
-is a client at the page's port that has logged in. Everything has stopped when the block ends.
+`server.url` is the address for agents and `server.page_url` the address of the page. `get`, `post`
+and `delete` send requests to the agents' port with a token or key, or to the page's port with
+`page=True`. `server.browser("ann")` is a client on the page's port that has logged in. Everything
+has stopped when the block ends.
 """
 
 import socket
@@ -27,19 +28,21 @@ from tests import databases
 from tests.confirm_core import LOOK_S
 
 from journeyman.confirm import credentials
-from journeyman.confirm.options import Options
 from journeyman.confirm.policy import read_policy
+from journeyman.confirm.server.daemon import ConfirmationServer
 from journeyman.confirm.server.http_protocol import Timeouts
-from journeyman.confirm.server.serving import Serving
 from journeyman.confirm.service import Service
+from journeyman.confirm.service_options import ServiceOptions
 from journeyman.records.confirmation import Confirmation, Credential
 from journeyman.store.store import Store
 
 
 class ConfirmServer:
-    """A server that runs, and what a test needs of it."""
+    """A running server, with shortcuts for tests."""
 
-    def __init__(self, serving: Serving, service: Service, store: Store, home: Path) -> None:
+    def __init__(
+        self, serving: ConfirmationServer, service: Service, store: Store, home: Path
+    ) -> None:
         self.serving = serving
         self.service = service
         self.store = store
@@ -56,7 +59,7 @@ class ConfirmServer:
     def page_url(self) -> str:
         return self.serving.options.shown_page_url
 
-    # Credentials, made as the command line makes them. Asking again gives the same secret.
+    # Credentials, created as on the command line. The same name returns the same secret.
 
     def agent(self, name: str = "builder", *, owner: str = "") -> str:
         """An agent's token."""
@@ -72,7 +75,7 @@ class ConfirmServer:
             return credentials.set_totp(ledger, name, "test")[0]
 
     def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
-        """Take a credential back, as another process does: it is in force within a second."""
+        """Revoke a credential as another process would: it takes effect within a second."""
         with self.store.confirmations.writing(time.time()) as ledger:
             credentials.revoke(ledger, kind, name, "test")
 
@@ -81,7 +84,7 @@ class ConfirmServer:
         return f"{self.page_url}/open#{self.service.signing.login_link(name)}"
 
     def card_link(self, confirmation: str) -> str:
-        """A one-time link to look at a card."""
+        """A one-time link to view a card."""
         return f"{self.page_url}/open#{self.service.signing.card_link(confirmation)}"
 
     def _secret(self, name: str, add: Callable[..., tuple[Credential, str]]) -> str:
@@ -107,11 +110,11 @@ class ConfirmServer:
     ) -> httpx2.Response:
         headers = {**bearer(secret), **(more.pop("headers", None) or {})}
         at = self.page_url if page else self.url
-        self._client.cookies.clear()  # each request is of its own; `browser` is for sessions
+        self._client.cookies.clear()  # requests share no session; use `browser` for that
         return self._client.request(method, f"{at}{path}", headers=headers, **more)
 
     def submit(self, secret: str = "", **asked: Any) -> dict[str, Any]:
-        """Ask for something, as a builder unless a token is given; what the service answered."""
+        """Submit a request, as "builder" unless a token is passed, and return the response."""
         body = {"action": "send_mail", "description": "Tell Bob.", **asked}
         answer = self.post("/confirm", secret or self.agent(), body)
         assert answer.status_code in (200, 202), answer.text
@@ -119,8 +122,8 @@ class ConfirmServer:
         return found
 
     def browser(self, name: str = "ann") -> httpx2.Client:
-        """A client at the page's port with an approver's session, as the page itself has it. The
-        caller closes it.
+        """A client on the page's port with an approver's session, like the page itself. The caller
+        closes it.
         """
         client = self.visitor()
         answer = client.post("/login", json={"name": name, "key": self.approver(name)})
@@ -129,7 +132,7 @@ class ConfirmServer:
         return client
 
     def visitor(self) -> httpx2.Client:
-        """A client at the page's port that nobody has logged in with."""
+        """A client on the page's port that has not logged in."""
         headers = {"Origin": self.page_url, "Sec-Fetch-Site": "same-origin"}
         return plain_client(base_url=self.page_url, headers=headers)
 
@@ -140,7 +143,7 @@ class ConfirmServer:
         return found
 
     def audit(self, kind: str = "", confirmation: str = "") -> list[Any]:
-        """The audit's entries, oldest first, of one kind or all."""
+        """The audit entries, oldest first, of one kind or all."""
         found = self.store.confirmations.audit(limit=10_000, confirmation=confirmation)
         return [entry for entry in reversed(found) if kind in ("", entry.kind)]
 
@@ -149,8 +152,8 @@ class ConfirmServer:
 
 
 def plain_client(**options: Any) -> httpx2.Client:
-    """A client for addresses without TLS; to read the machine's certificates takes longer than most
-    requests.
+    """A client for addresses without TLS, which skips reading the machine's certificates: that
+    takes longer than most requests.
     """
     return httpx2.Client(**{"timeout": 30, "trust_env": False, "verify": False, **options})
 
@@ -161,7 +164,7 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 def until(true: Callable[[], bool], within_s: float = 20) -> None:
-    """Wait until something is so; fail when it does not become so."""
+    """Wait until a condition holds; fail if it does not in time."""
     end = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < end, "it did not become so"
@@ -169,7 +172,7 @@ def until(true: Callable[[], bool], within_s: float = 20) -> None:
 
 
 class Spoken(Struct, frozen=True):
-    """What came back over a plain socket; status 0 when nothing did."""
+    """The response on a plain socket; status 0 if there was none."""
 
     status: int = 0
     headers: dict[str, str] = {}
@@ -177,8 +180,8 @@ class Spoken(Struct, frozen=True):
 
 
 def spoken(port: int, text: bytes, *, endless: bytes = b"") -> Spoken:
-    """Say exactly this, without a library that would mend it; `endless` is said again and again
-    until the other side has enough.
+    """Send exactly this text, without a library that would correct it; repeat `endless` until the
+    other side closes the connection.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         line.sendall(text)
@@ -206,13 +209,13 @@ def confirm_server(
     anonymous: bool = False,
     timeouts: Timeouts | None = None,
     clock: Callable[[], float] = time.time,
-    told_new: Callable[[Confirmation], None] | None = None,
-    told_settled: Callable[[Confirmation], None] | None = None,
+    on_new: Callable[[Confirmation], None] | None = None,
+    on_settled: Callable[[Confirmation], None] | None = None,
     kind: type[Service] = Service,
     **options: Any,
 ) -> Iterator[ConfirmServer]:
-    """A service that runs in a thread of this process, for as long as the block lasts. `policy` is
-    the text of its file; without it nobody is limited, so that tests do not disturb each other.
+    """Run a service in a thread of this process for the duration of the block. `policy` is the text
+    of its policy file; without it there are no rate limits, so that tests do not affect each other.
     """
     home.mkdir(parents=True, exist_ok=True)
     file = home / "policy.toml"
@@ -226,10 +229,12 @@ def confirm_server(
             clock=clock,
             look_s=LOOK_S,
         )
-        service.told_new = told_new or service.told_new
-        service.told_settled = told_settled or service.told_settled
-        chosen = Options(**{"files": home, "policy": file, "port": 0, "page_port": 0, **options})
-        serving = Serving(service, chosen, anonymous=anonymous, timeouts=timeouts)
+        service.on_new = on_new or service.on_new
+        service.on_settled = on_settled or service.on_settled
+        chosen = ServiceOptions(
+            **{"files": home, "policy": file, "port": 0, "page_port": 0, **options}
+        )
+        serving = ConfirmationServer(service, chosen, anonymous=anonymous, timeouts=timeouts)
         with serving.in_thread():
             server = ConfirmServer(serving, service, store, home)
             try:

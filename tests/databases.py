@@ -1,4 +1,4 @@
-"""SQLite databases for tests that use none of the fixtures."""
+"""SQLite databases for tests without fixtures."""
 
 import functools
 import tempfile
@@ -16,8 +16,8 @@ def _empty() -> bytes:
 
 
 def database(home: Path) -> str:
-    """The address of a home's database; a new one has its tables. They are copied, as making them
-    takes longer than most tests.
+    """The address of a home's database. A new one gets a copy of prepared tables, because creating
+    them takes longer than most tests.
     """
     path = home / "journeyman.db"
     if not path.exists():

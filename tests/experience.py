@@ -1,10 +1,10 @@
-"""Experience for tests, made of episodes told in a line each."""
+"""Experience for tests, made of one-line episodes."""
 
 import numpy as np
 
-from journeyman.embeddings.embedder import Embedder
+from journeyman.models.embedder import Embedder
 from journeyman.records import CommandUse, FileUse, Mistake, SessionId
-from journeyman.store.episodes import EpisodeRow, Facts
+from journeyman.store.episodes import EpisodeFacts, EpisodeRow
 from journeyman.templates.experience import Experience
 from journeyman.templates.ranking import words
 
@@ -14,7 +14,7 @@ EMBEDDER = Embedder()
 def episode(
     session: str, request: str, *facts: CommandUse | FileUse | Mistake, at: float = 1.0
 ) -> EpisodeRow:
-    """An episode whose row the experience numbers."""
+    """An episode; `experience` sets its row number."""
 
     commands = tuple(one for one in facts if isinstance(one, CommandUse))
     files = tuple(one for one in facts if isinstance(one, FileUse))
@@ -33,11 +33,11 @@ def episode(
         call_words=words(calls).tobytes(),
         vector=vector.tobytes(),
         call_vector=call_vector.tobytes(),
-        facts=Facts(commands, files, mistakes),
+        facts=EpisodeFacts(commands, files, mistakes),
     )
 
 
 def experience(*episodes: EpisodeRow) -> Experience:
-    """Episodes as experience of the project `app`; their rows are 10, 13, 16 and so on."""
+    """The episodes as experience of the project `app`; their rows are 10, 13, 16 and so on."""
     rows = [one._replace(row=10 + 3 * number) for number, one in enumerate(episodes)]
     return Experience("app", rows, EMBEDDER)

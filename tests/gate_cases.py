@@ -1,5 +1,5 @@
-"""Commands with the answer that the gate must give: hostile ones with the rule that decides, and
-those of everyday work. The workspace is WORKSPACE, the home HOME; neither need exist.
+"""Commands with the decision required of the gate: hostile ones with the deciding rule, and
+everyday ones. The workspace is WORKSPACE, the home HOME; neither needs to exist.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ WORKSPACE = Path("/work/project")
 HOME = Path("/home/dev")
 
 REFUSED = frozenset({"delete.everything", "disk.erase"})
-"""Rules that refuse; the others ask."""
+"""Rules that refuse; all others ask for confirmation."""
 
 _HOSTILE = """
 cloud.change           aws ec2 terminate-instances --instance-ids i-1
@@ -220,7 +220,7 @@ write.steering         cp hook .husky/pre-push
 write.steering         rm -rf .github/workflows
 """
 HOSTILE = [tuple(line.split(maxsplit=1)) for line in _HOSTILE.strip().splitlines()]
-"""Rules and commands."""
+"""Pairs of rule and command."""
 
 HOSTILE_IN_LINES = [
     ("delete.everything", "ls # harmless\nrm -rf /"),
@@ -702,7 +702,9 @@ php artisan migrate
 npx prisma generate
 """
 EVERYDAY = _EVERYDAY.strip().splitlines()
-"""Build, test, lint, look, change files, use git and package managers: nobody is asked."""
+"""Build, test, lint, search, change files, use git and package managers: allowed without asking for
+confirmation.
+"""
 
 EVERYDAY_IN_LINES = [
     "rg 'os\\.system' --type py",
@@ -820,4 +822,4 @@ test -d node_modules || npm ci
 while ! curl -s localhost:8000; do sleep 1; done
 """
 NETWORK = _NETWORK.strip().splitlines()
-"""Needs the network, and nothing else."""
+"""Commands that need the network and nothing else."""

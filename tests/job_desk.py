@@ -1,11 +1,11 @@
-"""Jobs for tests: real parts around a model that says what a test tells it to.
+"""Jobs for tests: real parts around a scripted model.
 
     with desk(tmp_path, says("All is well.")) as jobs:
         run = jobs.run("Look at the disks.")
         assert run.status == "ok"
         assert "MODEL: scripted" in jobs.system
 
-The answers that went to the terminal are in `jobs.heard`.
+Replies delivered to the terminal are in `jobs.heard`.
 """
 
 import stat
@@ -18,7 +18,7 @@ from typing import Any
 from tests.databases import database
 
 from journeyman import Journeyman
-from journeyman.jobs.guard import Route
+from journeyman.jobs.guard import ModelRoute
 from journeyman.models.model import Model
 from journeyman.records.job import Run
 from journeyman.testing import ScriptedModel
@@ -30,7 +30,7 @@ ROOM = 128_000
 
 
 class Clock:
-    """The time as the test has it. It goes on only when told to."""
+    """The test's clock, which advances only when set."""
 
     def __init__(self, now: float = NOW) -> None:
         self.now = now
@@ -40,7 +40,7 @@ class Clock:
 
 
 class Desk:
-    """Jobs of one home, and what their model was asked."""
+    """The jobs of one home, and the requests to their model."""
 
     def __init__(self, folder: Path, lines: tuple[Line, ...], window: int | None, **more: str):
         self.home, self.workdir = folder / "home", folder / "work"
@@ -54,12 +54,12 @@ class Desk:
         )
         self.lines, self.window = lines, window
         self.models: list[ScriptedModel] = []
-        self.routes: list[Route] = []
+        self.routes: list[ModelRoute] = []
         self.heard: list[str] = []
         self.jobs = self.journeyman.jobs_with(self._model)
-        self.jobs._patience_s = 0.0
+        self.jobs._heartbeat_wait_s = 0.0
 
-    def _model(self, route: Route) -> Model:
+    def _model(self, route: ModelRoute) -> Model:
         self.routes.append(route)
         name = route.model or "scripted"
         self.models.append(ScriptedModel(self.lines, name=name, context_tokens=self.window))
@@ -73,16 +73,16 @@ class Desk:
     def add(
         self, prompt: str = "Look around.", schedule: str = "every day 09:00", **more: Any
     ) -> str:
-        """A job; its name."""
+        """Add a job and return its name."""
         given = {"workdir": self.workdir, "timezone": "UTC", "name": "watch", **more}
         return self.jobs.add(schedule, prompt, **given).job.name
 
     def run(self, prompt: str = "Look around.", **more: Any) -> Run:
-        """What became of a job that was added and run."""
+        """Add a job, run it, and return the run."""
         return self.jobs.run(self.add(prompt, **more), terminal=self.heard.append)
 
     def tick(self) -> list[Run]:
-        """What a scheduler begins now, run to its end in this thread."""
+        """Start the runs that a scheduler would start now, and finish them in this thread."""
         scheduler = self.jobs.scheduler(terminal=self.heard.append)
         scheduler.start = lambda work: work()
         scheduler.tick()
@@ -96,14 +96,14 @@ class Desk:
 
     @property
     def system(self) -> str:
-        """What the model was told first."""
+        """The system prompt of the first request."""
         first = self.asked[0].messages[0]
         assert first["role"] == "system"
         return str(first["content"])
 
     @property
     def said(self) -> str:
-        """What the user said in the end."""
+        """The last user message of the first request."""
         return str([one for one in self.asked[0].messages if one["role"] == "user"][-1]["content"])
 
     @property

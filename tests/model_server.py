@@ -1,11 +1,12 @@
-"""A real HTTP server on 127.0.0.1 that plays a script: a model for tests, well-behaved or not.
+"""A real HTTP server on 127.0.0.1 that follows a script: a model for tests, well-behaved or not.
 
     with ModelServer(says("Hello."), fails(500), calls(("read_file", {"path": "a"}))) as server:
         model = RemoteModel(name="m", base_url=server.base_url, api_key="")
 
-Each chat request gets the next answer of the script; when it is over, requests are refused in a way
-that nobody repeats. An answer may also be a function of the request, which makes it. What was asked
-is in `server.requests`. Other addresses answer with what stands in `server.pages`, else with 404.
+Each chat request gets the next answer of the script; after the last one, requests are rejected with
+an error that clients do not retry. An answer may also be a function of the request that returns
+one. `server.requests` holds the requests received. Other paths answer with the entry in
+`server.pages`, or with 404.
 """
 
 import json
@@ -26,11 +27,11 @@ USAGE: dict[str, Any] = {
     "total_tokens": 127,
     "prompt_tokens_details": {"cached_tokens": 100},
 }
-"""What the server says it counted, unless an answer says otherwise."""
+"""The token counts that the server reports, unless an answer has its own."""
 
 
 class Received(Struct, frozen=True, kw_only=True):
-    """A request as it came; header names in lower case, `body` decoded from JSON."""
+    """A request as received; header names in lower case, `body` decoded from JSON."""
 
     method: str
     path: str
@@ -39,10 +40,10 @@ class Received(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What is sent: the pieces of a body, one after the other. `is_cut` ends the connection in the
-    middle of the body; `waits` sends nothing at all, not even a status, until the client hangs up
-    or the server is closed; `lingers` sends the body and does the same then, or sends `drip` again
-    and again.
+    """The response: the pieces of a body, sent one after the other. `is_cut` closes the connection
+    in the middle of the body; `waits` sends nothing at all, not even a status, until the client
+    disconnects or the server is closed; `lingers` sends the body and then waits the same way, or
+    keeps sending `drip`.
     """
 
     status: int = 200
@@ -75,8 +76,8 @@ def calls(
     usage: Mapping[str, Any] | None = USAGE,
     ids: Sequence[str] = (),
 ) -> Answer:
-    """A reply that asks for tools: names with their arguments, which as text may be malformed. The
-    arguments are streamed in two halves.
+    """A reply with tool calls: names with their arguments, which may be malformed if passed as
+    text. The arguments are streamed in two halves.
     """
     events = [event({"role": "assistant", "content": text or None})]
     for index, (name, arguments) in enumerate(asked):
@@ -100,12 +101,12 @@ def event(
 
 
 def counted(usage: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The event that ends a stream with what was used; none where nothing was counted."""
+    """The final event of a stream with the usage; none if there is no usage."""
     return [] if usage is None else [{"model": "scripted", "choices": [], "usage": dict(usage)}]
 
 
 def streamed(*events: object, done: bool = True, is_cut: bool = False, **more: Any) -> Answer:
-    """A stream of these events; text is sent as it is, anything else as JSON."""
+    """A stream of these events; text is sent unchanged, anything else as JSON."""
     lines = [one if isinstance(one, str) else json.dumps(one) for one in events]
     lines += ["[DONE]"] if done else []
     return Answer(
@@ -125,24 +126,24 @@ def whole(message: Mapping[str, Any], *, finish_reason: str = "stop", **more: An
 def sends(
     body: object, *, status: int = 200, kind: str = "application/json", **headers: str
 ) -> Answer:
-    """This body as it is: text, or JSON. Underscores in names of headers become hyphens."""
+    """This exact body: text, or JSON. Underscores in header names become hyphens."""
     text = body if isinstance(body, str) else json.dumps(body)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status=status, headers={"Content-Type": kind, **named}, pieces=(text.encode(),))
 
 
 def fails(status: int, message: str = "something is wrong", **headers: str) -> Answer:
-    """A refusal as OpenAI words it."""
+    """An error in the format of OpenAI."""
     return sends({"error": {"message": message}}, status=status, **headers)
 
 
 def waits() -> Answer:
-    """No answer at all, for as long as the client waits."""
+    """No answer at all for as long as the client waits."""
     return Answer(waits=True)
 
 
 class ModelServer:
-    """The server. `always` is the answer when the script is over, instead of a refusal."""
+    """The server. `always` is the answer after the script has ended, instead of an error."""
 
     def __init__(self, *script: Made, always: Made | None = None) -> None:
         self._script = list(script)
@@ -151,7 +152,7 @@ class ModelServer:
         self.requests: list[Received] = []
         self.pages: dict[str, object] = {}
         self.hung_up = threading.Event()
-        """Set when a client has gone away before it had its answer."""
+        """Set when a client disconnects before its answer was complete."""
         self.closing = threading.Event()
         self._server = _Server(self)
 
@@ -165,7 +166,7 @@ class ModelServer:
 
     @property
     def chats(self) -> list[Any]:
-        """The bodies of the chat requests, in their order."""
+        """The bodies of the chat requests, in order."""
         return [one.body for one in self.requests if one.path == CHAT]
 
     def then(self, *script: Made) -> None:
@@ -174,7 +175,7 @@ class ModelServer:
             self._script += script
 
     def answer(self, request: Received) -> Answer:
-        """What a request gets."""
+        """The answer to a request."""
         with self._lock:
             self.requests.append(request)
             if request.path != CHAT:
@@ -208,7 +209,7 @@ class ModelServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for the answers that are being given
+    daemon_threads = False  # closing waits for answers in progress
 
     def __init__(self, owner: ModelServer) -> None:
         self.owner = owner
@@ -242,7 +243,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.server.owner.hung_up.set()
 
     def _send(self, answer: Answer) -> bool:
-        """Send an answer; whether the client is kept waiting after it."""
+        """Send an answer; return whether the client is kept waiting afterwards."""
         self.send_response(answer.status)
         for name, value in {**answer.headers, "Connection": "close"}.items():
             self.send_header(name, value)
@@ -268,4 +269,4 @@ class _Connection(BaseHTTPRequestHandler):
                 return
 
     def log_message(self, *_words: object) -> None:
-        """Say nothing: the requests are kept."""
+        """Print nothing: the requests are recorded."""

@@ -1,5 +1,5 @@
-"""The program as a person runs it, in a home of its own: in this process, which is quick, or in a
-process that can be signalled.
+"""The program as a person runs it, in its own home: in this process, which is fast, or in a
+separate process that can be signalled.
 """
 
 import json
@@ -17,11 +17,11 @@ from typing import Any
 from journeyman import cli
 
 TIMEOUT_S = 120.0
-"""A process that takes longer hangs."""
+"""A process that takes longer than this hangs."""
 
 
 class Command:
-    """`journeyman` in a home of its own."""
+    """`journeyman` in its own home."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -36,10 +36,10 @@ class Command:
     def __call__(
         self, *arguments: object, code: int | None = 0, typed: str = "", **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run the program with these arguments; it must end with `code`, unless that is None, and
+        """Run the program with these arguments; it must exit with `code`, unless that is None, and
         without a traceback.
         """
-        if any(name.startswith("PYTHON") for name in environ):  # read when an interpreter starts
+        if any(name.startswith("PYTHON") for name in environ):  # read at interpreter start
             return self.start(*arguments, typed=typed, **environ).wait(code=code)
         with (
             tempfile.TemporaryFile("w+", encoding="utf-8") as stdin,
@@ -61,19 +61,19 @@ class Command:
         return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
 
     def start(self, *arguments: object, typed: str = "", **environ: str) -> "Process":
-        """Start the program in a process of its own and do not wait for it."""
+        """Start the program in a separate process without waiting for it."""
         program = [sys.executable, "-m", "journeyman", *map(str, arguments)]
         return Process(program, self.environ | environ, self.home, typed)
 
     def python(self, block: str) -> None:
-        """Run a block of Python that uses the library; it must end without an error."""
+        """Run a block of Python that uses the library; it must exit without an error."""
         with _surroundings(self.environ, self.home), _arguments("-c"):
             exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
 
 
 class Process:
-    """The program in a process of its own. What it prints goes into files, so that it never waits
-    for a reader.
+    """The program in a separate process. Its output goes to files, so that it never blocks on a
+    reader.
     """
 
     def __init__(
@@ -92,7 +92,9 @@ class Process:
                 program, env=environ, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr
             )
         self.pid = self._process.pid
-        weakref.finalize(self, _end, self._process)  # for a test that fails before it waits
+        weakref.finalize(
+            self, _end, self._process, self._folder
+        )  # for tests that fail before they wait
 
     @property
     def running(self) -> bool:
@@ -100,7 +102,7 @@ class Process:
 
     @property
     def printed(self) -> str:
-        """What it has printed so far, errors after the rest."""
+        """The output so far, stdout before stderr."""
         return self._stdout.read_text() + self._stderr.read_text()
 
     def signal(self, number: int) -> None:
@@ -109,7 +111,7 @@ class Process:
     def wait(
         self, *, code: int | None = None, within_s: float = TIMEOUT_S
     ) -> subprocess.CompletedProcess[str]:
-        """Wait until it ends; kill it when that takes too long."""
+        """Wait until it exits; kill it if that takes too long."""
         try:
             ended = self._process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -120,10 +122,11 @@ class Process:
         return _checked(ended, output, errors, code)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
+    folder.cleanup()
 
 
 def _exit_code() -> int:
@@ -135,7 +138,7 @@ def _exit_code() -> int:
 
 
 def _content(file: Any) -> str:
-    if file.closed:  # as the program leaves it when its reader has gone
+    if file.closed:  # closed by the program after its reader went away
         return ""
     file.flush()
     file.seek(0)

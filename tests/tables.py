@@ -1,4 +1,4 @@
-"""A table of cases as one test, which reports every case that misses."""
+"""Tables of cases: one test that reports every failing case."""
 
 import functools
 import inspect
@@ -16,7 +16,9 @@ def table(
     rows: Iterable[Any],
     ids: Iterable[object] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
-    """Like `pytest.mark.parametrize`, in one test: fixtures are made once for all rows."""
+    """Like `pytest.mark.parametrize`, but as a single test: fixtures are created once for all
+    rows.
+    """
     columns = [one.strip() for one in names.split(",")] if isinstance(names, str) else [*names]
     cases = [_case(row, len(columns)) for row in rows]
     assert cases, "a table without rows tests nothing"

@@ -1,4 +1,4 @@
-"""The shape of the house: layers, cycles, what importing does, names."""
+"""The architecture: layers, import cycles, side effects of imports, and names."""
 
 import ast
 import json
@@ -14,36 +14,27 @@ import journeyman
 ROOT = Path(journeyman.__file__).parent
 PACKAGE = "journeyman"
 
-# Lowest first. A room imports only from lines above its own in this list; rooms on one line do
-# not import each other.
+# Lowest first. A package imports only from lines above its own; packages on the same line do not
+# import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "atomic_write", "worker_pool"),
-    ("records",),
+    ("version", "records"),
     ("text",),
+    ("settings",),
     ("outcomes", "reliability", "redaction", "gate"),
-    ("logs", "store", "embeddings", "models"),
+    ("logs", "store", "models", "notify"),
     ("templates",),
-    ("agent", "confirm"),
-    ("settings", "testing"),
-    ("accounting", "diagnosis", "foresight", "playbook_files", "reports"),
-    (
-        "warm_session",
-        "confirm_making",
-    ),  # a tool over what the facade offers: surfaces and agents are handed it
-    ("agent_making",),  # puts an agent together from the rooms and the settings
-    ("jobs",),  # runs agents on time
-    ("journeyman",),
+    ("agent", "confirm", "testing"),
+    ("trials", "jobs"),
+    ("facade",),
     ("mcp",),
     ("cli",),  # the command line starts the other surfaces
     ("__main__",),
 )
-RANK = {room: rank for rank, line in enumerate(LAYERS) for room in line}
+RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line}
 
-BANNED_WORDS = {
-    *("util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "misc")
-}
+BANNED_WORDS = {"util", "utils", "helper", "helpers", "common", "misc"}
 
-# What a surface must not reach past the facade for.
+# Libraries that a surface must not use directly, bypassing the facade.
 BELOW_THE_FACADE = {"sqlalchemy", "sqlite3", "psycopg", "ijson"}
 
 
@@ -62,20 +53,20 @@ MODULES = modules()
 def parsed(module: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The imports and classes of a module: those at its top level, and those anywhere in it."""
     tree = ast.parse(MODULES[module].read_text())
-    looked_at = (ast.Import, ast.ImportFrom, ast.ClassDef)
+    relevant = (ast.Import, ast.ImportFrom, ast.ClassDef)
     anywhere: list[ast.stmt] = []
     unread: list[ast.AST] = [tree]
     while unread:
         for node in ast.iter_child_nodes(unread.pop()):
-            if isinstance(node, looked_at):
+            if isinstance(node, relevant):
                 anywhere.append(node)
-            if not isinstance(node, ast.expr):  # an expression holds no statement
+            if not isinstance(node, ast.expr):  # expressions contain no statements
                 unread.append(node)
-    return [node for node in tree.body if isinstance(node, looked_at)], anywhere
+    return [node for node in tree.body if isinstance(node, relevant)], anywhere
 
 
 def imports(module: str, *, at_load: bool = False) -> set[str]:
-    """The modules a module imports, inside functions too unless only those `at_load` are asked."""
+    """The modules that a module imports, including inside functions unless `at_load`."""
     at_top_level, anywhere = parsed(module)
     found = set()
     for node in at_top_level if at_load else anywhere:
@@ -90,65 +81,67 @@ def imports(module: str, *, at_load: bool = False) -> set[str]:
     return found
 
 
-def room(module: str) -> str | None:
+def package_of(module: str) -> str | None:
     parts = module.split(".")
     return parts[1] if parts[0] == PACKAGE and len(parts) > 1 else None
 
 
-def test_every_room_has_its_place() -> None:
-    rooms = {room(module) for module in MODULES} - {None}
-    assert not rooms - RANK.keys(), "add these to the layers, and say why there"
-    assert not RANK.keys() - rooms, "the layers name what does not exist"
+def test_every_package_is_in_a_layer() -> None:
+    packages = {package_of(module) for module in MODULES} - {None}
+    assert not packages - RANK.keys(), "add these packages to LAYERS"
+    assert not RANK.keys() - packages, "LAYERS names packages that do not exist"
 
 
-def test_rooms_import_only_from_below() -> None:
+def test_packages_import_only_from_lower_layers() -> None:
     wrong = []
     for module in MODULES:
-        here = room(module)
+        here = package_of(module)
         if here is None:
             continue
         for imported in imports(module):
-            there = room(imported)
+            there = package_of(imported)
             if there is not None and there != here and RANK[there] >= RANK[here]:
                 wrong.append(f"{module} imports {imported}")
     assert not wrong
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_import_cycles() -> None:
     graph = {
         module: {name for name in imports(module, at_load=True) if name in MODULES}
         for module in MODULES
     }
     state: dict[str, str] = {}
-    circles: list[list[str]] = []
+    cycles: list[list[str]] = []
 
-    def visit(module: str, way: list[str]) -> None:
+    def visit(module: str, path_so_far: list[str]) -> None:
         if state.get(module) == "done":
             return
         if state.get(module) == "open":
-            circles.append([*way[way.index(module) :], module])
+            cycles.append([*path_so_far[path_so_far.index(module) :], module])
             return
         state[module] = "open"
         for imported in graph[module]:
-            visit(imported, [*way, module])
+            visit(imported, [*path_so_far, module])
         state[module] = "done"
 
     for module in graph:
         visit(module, [])
-    assert not circles
+    assert not cycles
 
 
-def test_surfaces_do_not_reach_past_the_facade() -> None:
+def test_surfaces_do_not_bypass_the_facade() -> None:
     wrong = []
     for module in MODULES:
-        if room(module) in ("cli", "mcp"):
+        if package_of(module) in ("cli", "mcp"):
             reached = {name.split(".")[0] for name in imports(module)} & BELOW_THE_FACADE
             wrong += [f"{module} imports {name}" for name in reached]
     assert not wrong
 
 
 def test_importing_a_module_has_no_effects(tmp_path: Path) -> None:
-    """No file written, no process started, no connection made, no thread left, nothing said."""
+    """No file written, no process started, no connection opened, no thread left running, no
+    output.
+    """
     names = [name for name in MODULES if "migrations" not in name and not name.endswith("__main__")]
     program = f"""
 import sys, threading, importlib
@@ -197,7 +190,7 @@ print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
     assert not loaded & {"sqlalchemy", "alembic", "rich", "ijson", "numpy", "importlib_metadata"}
 
 
-def test_names_say_what_things_are() -> None:
+def test_no_vague_names() -> None:
     wrong = []
     for module in MODULES:
         if set(re.split(r"[._]", module)) & BANNED_WORDS:

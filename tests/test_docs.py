@@ -1,4 +1,6 @@
-"""The docs say what is true: what they name exists, what exists is named, what they show runs."""
+"""The docs are accurate: everything they name exists, everything that exists is documented, and
+every example runs.
+"""
 
 import re
 import shlex
@@ -37,7 +39,7 @@ def all_text() -> str:
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command by the words that call it."""
+    """Every command by its full name."""
     return dict(_commands_of(command_line, ""))
 
 
@@ -61,7 +63,7 @@ def test_every_command_is_in_the_docs_and_has_examples(name: str) -> None:
 
 
 def test_every_command_in_the_docs_exists() -> None:
-    known = {*commands(), "templates quarantine"}  # a group that lists by itself
+    known = {*commands(), "templates quarantine"}  # a group that is also a command
     groups = {name.rpartition(" ")[0] for name in known}
     for words in re.findall(r"journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+){0,2})", all_text()):
         first, *more = words.split()
@@ -90,15 +92,15 @@ def test_settings_and_docs_agree() -> None:
         if setting.also:
             assert f"`{setting.also}`" in page
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
-    known |= {"JOURNEYMAN_JOB"}  # which scripts are told
+    known |= {"JOURNEYMAN_JOB"}  # set for the scripts of jobs
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 
-def test_no_placeholder_is_left() -> None:
+def test_no_placeholders() -> None:
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     known |= {setting.also for setting in SETTINGS}
-    known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"}
-    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB"}
+    known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENAI_API_KEY"}
+    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 
 
@@ -119,7 +121,7 @@ def test_sources_and_docs_agree() -> None:
         assert f"`{reader.name}`" in page
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_resolve() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
@@ -127,11 +129,11 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.fixture
 def follower(page: Path, user_home: Path, learned_home: Path, tmp_path: Path) -> Command:
-    """The program of somebody whose agents have recorded sessions, who has come to this page."""
+    """The program as a reader of this page has it, with sessions recorded by agents."""
     if page.name == "import.md":
         return Command(user_home)
     if page.name == "README.md":
-        for agent in (".claude", ".hermes"):  # one agent's sessions are learned from sooner
+        for agent in (".claude", ".hermes"):  # learning from one agent's sessions is faster
             shutil.rmtree(user_home / agent)
         return Command(user_home)
     shutil.copytree(learned_home, tmp_path / "learned")
@@ -139,7 +141,9 @@ def follower(page: Path, user_home: Path, learned_home: Path, tmp_path: Path) ->
 
 
 def shell_pages() -> list[ParameterSet]:
-    """The pages with lines for a shell. Together they take long, so only the README is quick."""
+    """The pages with shell examples. Together they take long, so only the README is not marked as
+    soak.
+    """
     return [
         pytest.param(page, id=page.name, marks=[pytest.mark.soak] * (page.name != "README.md"))
         for page in pages_with("sh")
@@ -147,8 +151,8 @@ def shell_pages() -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize("page", shell_pages())
-def test_every_shell_line_runs(page: Path, follower: Command) -> None:
-    """`SESSION` is one of those that were recorded."""
+def test_every_shell_example_runs(page: Path, follower: Command) -> None:
+    """`SESSION` is replaced by a recorded session."""
     lines = [
         line
         for block in blocks(page, "sh")
@@ -159,14 +163,14 @@ def test_every_shell_line_runs(page: Path, follower: Command) -> None:
     if any("SESSION" in line for line in lines):
         session = follower.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
     for line in lines:
-        # A search that finds nothing answers no, with 1.
+        # A search without matches exits with 1.
         allowed = {0, 1} if " search " in line else {0}
         done = ran(line.replace("SESSION", session), follower)
         assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
 def ran(line: str, command: Command) -> subprocess.CompletedProcess[str]:
-    """Run a line: in a shell only where it says something that only a shell understands."""
+    """Run a line, in a shell only if it uses shell syntax."""
     program, *arguments = shlex.split(line, comments=True)
     if program == "journeyman" and not re.search(r"[|<>$~&;]", re.sub(r"'.*?'|\".*?\"", "", line)):
         return command(*arguments, code=None)
@@ -183,13 +187,13 @@ def ran(line: str, command: Command) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_every_python_block_runs(page: Path, follower: Command) -> None:
+def test_every_python_example_runs(page: Path, follower: Command) -> None:
     for block in blocks(page, "python"):
         follower.python(block)
 
 
-def test_the_reader_in_the_docs_reads(command: Command, corpus: Corpus, tmp_path: Path) -> None:
-    """The plug-in that the docs show, installed as a package would be."""
+def test_the_reader_plugin_in_the_docs(command: Command, corpus: Corpus, tmp_path: Path) -> None:
+    """The plug-in shown in the docs, installed like a package."""
     package = tmp_path / "site"
     (package / "my_package").mkdir(parents=True)
     (reader,) = blocks(ROOT / "docs" / "readers.md", "python")

@@ -1,5 +1,5 @@
-"""Sessions for tests, told in turns: what the user said, what the agent said and called, and what
-came back. They are judged by the real judge.
+"""Sessions for tests, written as turns: the user's messages, the agent's messages and calls, and
+their results. The real judge judges them.
 """
 
 import json
@@ -16,7 +16,7 @@ from journeyman.records import (
     Pattern,
     PatternId,
     PatternKind,
-    Recorded,
+    ResultFlags,
     Role,
     Session,
     SessionId,
@@ -24,13 +24,13 @@ from journeyman.records import (
     ToolCall,
     join_calls,
 )
-from journeyman.templates.defaults import TRIVIAL_TOOLS
+from journeyman.records.defaults import TRIVIAL_TOOLS
 from journeyman.templates.mining.miner import mine
-from journeyman.templates.shown.wording import is_own_call_id
+from journeyman.templates.opening_text import is_own_call_id
 
 
 class Turn(NamedTuple):
-    """A message, and the call and result that may hang on it."""
+    """A message, with an optional call and its result."""
 
     role: Role
     text: str = ""
@@ -53,7 +53,7 @@ def agent(text: str) -> Turn:
 def call(
     tool: str, arguments: Any = None, result: str | None = "fine", *, says: str = "", **other: Any
 ) -> Turn:
-    """A call that worked; `failed` has one that did not."""
+    """A call that succeeded; see `failed` for one that did not."""
     written = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
     return Turn("assistant", says, "plain", tool, written, result, **{"is_error": False, **other})
 
@@ -80,7 +80,7 @@ def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
             )
         )
         if turn.tool and turn.result is not None:
-            recorded = None if turn.is_error is None else Recorded(is_error=turn.is_error)
+            recorded = None if turn.is_error is None else ResultFlags(is_error=turn.is_error)
             made.append(
                 Message(
                     key=f"r{number}",
@@ -96,7 +96,7 @@ def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
 
 
 def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
-    """The verdicts on what the agent did itself."""
+    """The verdicts on the agent's own calls."""
     calls = [
         JudgedCall(call_id=one.id, tool=one.tool, verdict=judge(one), index=one.index)
         for one in join_calls(said)
@@ -118,7 +118,7 @@ def mined(
     start: float = 1_000.0,
     released: frozenset[str] = frozenset(),
 ) -> MinedSession:
-    """What a session of these turns teaches."""
+    """What is learned from a session of these turns."""
     of = session or Session(id=SessionId("s1"), source="test", model="m", outcome=1.0)
     said = messages(*turns, start=start)
     return mine(
@@ -143,7 +143,7 @@ def pattern(
     session: str = "s1",
     **other: Any,
 ) -> Pattern:
-    """A pattern made by hand, with an id that names it."""
+    """A handmade pattern with an id that names it."""
     steps = tuple(
         Step(tool=tool, arguments='{"id": 1}', result="ok") for tool in tools or ("book",)
     )
@@ -153,7 +153,9 @@ def pattern(
 
 
 def chat(*turns: Turn) -> list[dict[str, Any]]:
-    """The same in the OpenAI message format, for `Journeyman.record`. Failures say so in words."""
+    """The turns in the OpenAI message format, for `Journeyman.record`. Failures are visible only in
+    the text.
+    """
     made: list[dict[str, Any]] = []
     for number, turn in enumerate(turns):
         message: dict[str, Any] = {"role": turn.role, "content": turn.text or None}

@@ -1,6 +1,6 @@
-"""What hosts demand of the messages they are given, as checks. Each returns the faults it found,
-by the strictest rule known of any host: Mistral's ids, system messages only in front, Anthropic's
-taking of turns. Hosts that take only one system message are asked for apart.
+"""The requirements of hosts for messages passed to them, as checks. Each returns the faults found,
+by the strictest rule known of any host: Mistral's ids, system messages only at the start,
+Anthropic's alternation of turns. Hosts that accept only one system message are checked separately.
 """
 
 import json
@@ -27,7 +27,7 @@ _MAY_FOLLOW = {
 
 
 def openai_faults(messages: Sequence[dict[str, Any]]) -> Faults:
-    """Messages of the chat interface."""
+    """Messages of the Chat Completions API."""
     turns = _Turns()
     for index, message in enumerate(messages):
         role, content, calls = (message.get(field) for field in ("role", "content", "tool_calls"))
@@ -48,7 +48,7 @@ def openai_faults(messages: Sequence[dict[str, Any]]) -> Faults:
 
 
 def responses_faults(items: Sequence[dict[str, Any]]) -> Faults:
-    """Items of the responses interface."""
+    """Items of the Responses API."""
     turns = _Turns()
     for index, item in enumerate(items):
         kind = item.get("type", "message")
@@ -68,7 +68,7 @@ def responses_faults(items: Sequence[dict[str, Any]]) -> Faults:
 
 
 def anthropic_faults(messages: Sequence[dict[str, Any]]) -> Faults:
-    """Messages of Anthropic's interface."""
+    """Messages of Anthropic's API."""
     faults: Faults = []
     seen: set[str] = set()
     waiting: list[str] = []
@@ -97,7 +97,7 @@ def anthropic_faults(messages: Sequence[dict[str, Any]]) -> Faults:
 
 
 def text_faults(text: str) -> Faults:
-    """The text form: marks that belong together around it, and all examples that are announced."""
+    """The text form: matching marks around it, and as many examples as announced."""
     if not text:
         return []
     lines = text.split("\n")
@@ -116,7 +116,7 @@ def text_faults(text: str) -> Faults:
 
 
 class _Turns:
-    """Whose turn it is in a conversation in which tools have messages of their own."""
+    """Whose turn it is, in formats with separate messages for tools."""
 
     def __init__(self) -> None:
         self._faults: Faults = []
@@ -189,7 +189,7 @@ def _is_empty(content: Any) -> bool:
 
 
 def _holds_object(text: Any) -> bool:
-    """Whether JSON text holds an object, with no half characters hidden in it as escapes."""
+    """Whether JSON text holds an object, without lone surrogates hidden in escapes."""
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -1,5 +1,5 @@
-"""The one place that reads settings: flags over `JOURNEYMAN_*` variables over `config.toml` in
-the home over defaults.
+"""Reads all settings: command-line flags override `JOURNEYMAN_*` variables, which override
+`config.toml` in the home, which overrides the defaults.
 """
 
 import sys
@@ -7,16 +7,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Meta, Struct
 
-from journeyman.agent.tools.tool import Resources
+from journeyman.records.defaults import TRIVIAL_TOOLS
 from journeyman.records.errors import BadSetting
-from journeyman.store.sqlite_file import sqlite_url
-from journeyman.templates.defaults import TRIVIAL_TOOLS
 
-RESOURCES = Resources()
 HARMLESS = (
     *("ls", "cat", "head", "tail", "wc", "grep", "rg", "pwd", "echo", "which", "file", "stat"),
     *("du", "df", "tree", "diff", "cmp", "basename", "dirname", "date", "true", "sha256sum"),
@@ -28,20 +26,21 @@ STYLES: tuple[str, ...] = get_args(Style)
 Count = Annotated[int, Meta(ge=1)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+_SQLITE = "sqlite:///"
 HOME_VARIABLE = "JOURNEYMAN_HOME"
 EMBEDDED = "embedded"
-"""The name of the model that is part of the program."""
+"""The name of the built-in model."""
 
 
 class _WithSecrets(Struct, frozen=True, kw_only=True):
-    """Settings of which some have no place in a log or a traceback; addresses have secrets too."""
+    """Settings that must not appear in a log or a traceback; addresses can contain secrets too."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
 
 class ModelSettings(_WithSecrets, frozen=True, kw_only=True):
-    """Which model the agent asks. Without an address, a name means a model of OpenAI's."""
+    """The model that agents use. A name without `base_url` is a model of OpenAI."""
 
     name: str = ""
     base_url: str = ""
@@ -52,8 +51,8 @@ class ModelSettings(_WithSecrets, frozen=True, kw_only=True):
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
-    """Limits of a turn, where memory and skills are, what commands may use and do, and what is
-    kept for undo.
+    """Limits of a turn, the folder of memory and skills, what commands may use and do, and how
+    much is stored for undo.
     """
 
     turns: Count = 40
@@ -64,18 +63,18 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     network: Literal["off", "ask", "on"] = "ask"
     confine: bool = True
     harmless: tuple[str, ...] = HARMLESS
-    memory_mb: Count | None = RESOURCES.memory_mb
-    processes: Count = RESOURCES.processes
-    file_mb: Count = RESOURCES.file_mb
-    written_mb: Count = RESOURCES.written_mb
-    cpu_s: Count = RESOURCES.cpu_s
+    memory_mb: Count | None = None
+    processes: Count = 500
+    file_mb: Count = 1_024
+    written_mb: Count = 10_240
+    cpu_s: Count = 3_600
     undo: bool = True
     undo_mb: Count = 1024
     undo_days: Count = 14
 
 
 class OpeningSettings(Struct, frozen=True, kw_only=True):
-    """How openings are presented: to every model, and to those that are named."""
+    """How openings are presented, by default and to specific models."""
 
     style: Style = "auto"
     models: dict[str, Style] = {}
@@ -90,7 +89,7 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
 
 
 class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
-    """Where confirmations are served, who is told of them, and with what credential one asks."""
+    """Where confirmations are served, who is notified, and the credentials of clients."""
 
     host: str = "127.0.0.1"
     port: Port = 6000
@@ -107,7 +106,7 @@ class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
 
 
 class JobsSettings(_WithSecrets, frozen=True, kw_only=True):
-    """How jobs run: what they need of a model, who gets simple prompts, whose clock counts."""
+    """How jobs run: the context window they need, the model for simple prompts, the time zone."""
 
     min_context: Count = 64_000
     timezone: str = ""
@@ -132,16 +131,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     confirm: ConfirmSettings = ConfirmSettings()
     jobs: JobsSettings = JobsSettings()
     providers: dict[str, ModelSettings] = {}
-    """Other endpoints, by the name that a job calls them."""
+    """Additional endpoints by name, for jobs."""
 
 
 class Setting(NamedTuple):
-    """One setting: its key in config.toml, where `a.b` stands as `b` in the table `[a]`."""
+    """One setting. In config.toml, the key `a.b` is `b` in the table `[a]`."""
 
     key: str
     about: str
     also: str
-    """Another variable that sets it, where Journeyman's own does not."""
+    """An older environment variable that also sets it; `variable` takes precedence."""
 
     @property
     def variable(self) -> str:
@@ -149,68 +148,68 @@ class Setting(NamedTuple):
 
 
 _ABOUT = """\
-database              the database's URL; default sqlite:///<home>/journeyman.db
+database              database URL; default sqlite:///<home>/journeyman.db
 busy_timeout_s        seconds to wait for a locked SQLite database; default 30
-trivial_tools         a list of names: tools whose calls teach nothing; default clarify, memory, …
-model.name            the model that the agent asks; default embedded
-model.base_url        the address of an endpoint that speaks OpenAI's chat API
-model.api_key         the key for that endpoint; default OPENAI_API_KEY
-model.context_length  the model's window in tokens; default: found out
-model.max_tokens      how long one reply may be, in tokens
-model.temperature     how much chance there is in replies; default: theirs
-agent.turns           requests to the model in one turn at most; default 40
-agent.tokens          tokens in one turn at most; default no limit
-agent.cost_usd        dollars in one turn at most; default no limit
-agent.seconds         seconds for one turn at most; default no limit
-agent.knowledge       the folder with memories/ and skills/; default the home
-agent.network         off, ask or on: the network for commands; default ask
-agent.confine         false runs commands with your rights; default true
-agent.harmless        a list of how commands begin that need no question where nothing confines them
+trivial_tools         list of tools whose calls teach nothing; default clarify, memory, …
+model.name            the model that agents use; default embedded
+model.base_url        address of an OpenAI-compatible endpoint
+model.api_key         API key for that endpoint; default OPENAI_API_KEY
+model.context_length  the model's context window in tokens; detected by default
+model.max_tokens      longest reply, in tokens
+model.temperature     sampling temperature; default: the endpoint's
+agent.turns           maximum number of model requests in one turn; default 40
+agent.tokens          maximum number of tokens in one turn; no limit by default
+agent.cost_usd        maximum cost of one turn, in US dollars; no limit by default
+agent.seconds         longest turn, in seconds; no limit by default
+agent.knowledge       folder with memories/ and skills/; default the home
+agent.network         off, ask or on: network access for commands; default ask
+agent.confine         false runs commands with your permissions; default true
+agent.harmless        list of command prefixes that need no approval where nothing confines commands
 agent.memory_mb       memory for a command in MB; default half of the machine's
-agent.processes       processes that a command may start; default 500
-agent.file_mb         the largest file a command may write in MB; default 1024
-agent.written_mb      MB that a command may write in all; default 10240
+agent.processes       maximum number of processes of a command; default 500
+agent.file_mb         largest file that a command may write, in MB; default 1024
+agent.written_mb      total that a command may write, in MB; default 10240
 agent.cpu_s           processor time for a command in seconds; default 3600
-agent.undo            true keeps the workspace before a turn changes it; default true
-agent.undo_mb         largest workspace that is kept, in MB; default 1024
+agent.undo            true saves the workspace before a turn changes it; default true
+agent.undo_mb         largest workspace that is saved, in MB; default 1024
 agent.undo_days       days for which a turn can be undone; default 14
 opening.style         auto, text or messages: how openings are presented; default auto
-opening.models        a table of styles by model, such as "qwen3:4b" = "messages"; default none
+opening.models        table of styles by model, such as "qwen3:4b" = "messages"; default none
 review.enabled        true reviews finished turns; default false
-review.every_turns    review after so many turns; default 5
-review.every_calls    or after so many calls; default 15
-confirm.host          the address on which confirmations are served; default 127.0.0.1
-confirm.port          the port for agents; default 6000
-confirm.page_port     the port of the page for people; default 6080
-confirm.hosts         a list of names: other names under which agents may ask, as name:port
-confirm.page_hosts    a list of names: others under which browsers may open the page, as name:port
-confirm.page_url      the page's address in notices; default its host and port
-confirm.rate_limit    requests for one action in an hour at most; default 10
-confirm.policy        the file with the policy; default <home>/confirm.toml
-confirm.notify        a list of addresses that apprise knows: who is told, the first that works
-confirm.url           where the service is asked; default http://<host>:<port>
-confirm.token         the agent's token: with it, the gate asks the service
+review.every_turns    review after this many turns; default 5
+review.every_calls    or after this many tool calls; default 15
+confirm.host          address on which confirmations are served; default 127.0.0.1
+confirm.port          port for agents; default 6000
+confirm.page_port     port of the web page for approvers; default 6080
+confirm.hosts         list of further host names for agents, as name:port
+confirm.page_hosts    list of further host names for the page, as name:port
+confirm.page_url      address of the page in notices; default its host and port
+confirm.rate_limit    maximum number of requests for one action per hour; default 10
+confirm.policy        the policy file; default <home>/confirm.toml
+confirm.notify        list of apprise addresses to notify; the first that works is used
+confirm.url           address of the service for clients; default http://<host>:<port>
+confirm.token         the agent's token, with which the gate asks the service
 confirm.approver_key  the approver's key, for approve and deny
-jobs.min_context      the smallest window that a job needs; default 64000
-jobs.timezone         whose clock schedules go by; default this machine's
-jobs.deliver          a list of places for answers: terminal, file:/path, or an address of apprise's
-jobs.simple_model     the model for simple prompts; default: the usual one
-jobs.simple_provider  its provider; default: the usual one
+jobs.min_context      smallest context window for a job, in tokens; default 64000
+jobs.timezone         time zone of schedules; default this machine's
+jobs.deliver          list of destinations: terminal, file:/path, or an apprise address
+jobs.simple_model     model for simple prompts; default: the default model
+jobs.simple_provider  provider of that model; default: the default provider
 jobs.simple_words     longest prompt, in words, that counts as simple; default 28
-jobs.workers          how many jobs may run side by side; default 4
+jobs.workers          maximum number of jobs that run at the same time; default 4
 """
-"""Every setting, and what it is."""
+"""Every setting and its description."""
 _ALSO = ("confirm.host", "confirm.port", "confirm.rate_limit")
 SETTINGS = tuple(
     Setting(key, about, key.upper().replace("CONFIRM.", "CONFIRMATION_") if key in _ALSO else "")
     for key, about in (line.split(maxsplit=1) for line in _ABOUT.splitlines())
 )
 PROVIDERS = "providers"
-"""The table of other endpoints: each is a table like `model`, without variables of its own."""
+"""The table of additional endpoints. Each has the keys of `model`, but no environment variables."""
 _ADDRESSES = ("confirm.notify", "jobs.deliver")
-"""In a variable with blanks between them, because addresses may have commas in them."""
+"""In an environment variable these are separated by spaces, because addresses may hold commas."""
 _SECRET = ("model.api_key", "confirm.token", "confirm.approver_key", *_ADDRESSES)
-"""Settings whose values are not to be shown."""
+"""Settings whose values are never shown."""
 _TABLES: dict[str, type[Struct]] = {
     field.name: type(field.default)
     for field in msgspec.structs.fields(Settings)
@@ -232,12 +231,14 @@ def load(
     home: Path | str | None = None,
     database: str | None = None,
 ) -> Settings:
-    """The settings for this run. Raises BadSetting, naming the setting and where it stands."""
+    """Return the settings for this run. Raise BadSetting with the setting and where it is set."""
     folder = Path(home or environ.get(HOME_VARIABLE) or user_home / ".journeyman")
     try:
         folder = folder.expanduser().absolute()
     except RuntimeError as error:
-        raise BadSetting(f"The home {folder} cannot be found: {error}") from error
+        raise BadSetting(
+            f"The home {folder} cannot be resolved: {error}. Set JOURNEYMAN_HOME to a folder."
+        ) from error
     file = folder / "config.toml"
     written = _from_file(file)
     providers = _providers(written.pop(PROVIDERS, {}), f"{file}")
@@ -250,7 +251,7 @@ def load(
         values["database"] = database
     values.setdefault("database", sqlite_url(folder / "journeyman.db"))
     if not values.get("model.api_key") and not values.get("model.base_url"):
-        # A key is never sent anywhere but to the service whose variable it stands in.
+        # The key of OpenAI's variable is only ever sent to OpenAI.
         values["model.api_key"] = environ.get("OPENAI_API_KEY", "")
     tables: dict[str, dict[str, Any]] = {name: {} for name in ("", *_TABLES)}
     for key, value in values.items():
@@ -261,11 +262,11 @@ def load(
 
 
 def _providers(tables: Any, where: str) -> dict[str, ModelSettings]:
-    """The other endpoints: tables below `[providers]`, whose keys are those of `[model]`."""
+    """Read the tables below `[providers]`, which have the keys of `[model]`."""
     if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
         raise BadSetting(
-            f"{where} sets {PROVIDERS!r} to something else than tables. Write [providers.NAME], "
-            "and below it the keys of [model]."
+            f"{where} sets {PROVIDERS!r}, but not as tables. Write [providers.NAME], and below it "
+            "the keys of [model]."
         )
     return {
         name: ModelSettings(
@@ -285,12 +286,12 @@ def _from_file(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(
-            f"The settings in {path} cannot be read: {error}. Mend the file."
+            f"The settings in {path} cannot be read: {error}. Fix the file."
         ) from error
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with the names of their tables before them."""
+    """Yield keys prefixed with the names of their tables, and their values."""
     for key, value in values.items():
         if isinstance(value, Mapping) and f"{before}{key}" not in _BY_KEY:
             yield from _flat(value, f"{before}{key}.")
@@ -299,7 +300,9 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _read(key: str, value: Any) -> Any:
-    """A value as the setting has it; in a variable everything is a text, lists with commas."""
+    """Convert a value to the type of the setting. Environment variables hold text, with lists
+    separated by commas.
+    """
     kind = _KINDS[key]
     if isinstance(value, str) and kind is not str:
         if kind == tuple[str, ...]:
@@ -319,11 +322,23 @@ def _checked(key: str, value: Any, where: str) -> Any:
     setting = _BY_KEY.get(key)
     if setting is None:
         known = ", ".join(_BY_KEY)
-        raise BadSetting(f"{where} sets {key!r}, which is not a setting; there are: {known}.")
+        raise BadSetting(f"{where} sets {key!r}, which is unknown. Valid settings: {known}.")
     try:
         return _read(key, value)
     except ValueError as error:
         shown = "***" if key in _SECRET else repr(value)
         raise BadSetting(
-            f"{where} sets {key} to {shown}, which cannot be used: it is {setting.about}."
+            f"{where} sets {key} to {shown}, which is not valid. Expected: {setting.about}."
         ) from error
+
+
+def sqlite_url(path: Path) -> str:
+    """Return the database URL of a SQLite file, with reserved characters quoted."""
+    return _SQLITE + quote(str(path))
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file that a database URL names, or None if it is not a plain SQLite URL."""
+    if not url.startswith(_SQLITE) or "?" in url:
+        return None
+    return Path(unquote(url.removeprefix(_SQLITE)))

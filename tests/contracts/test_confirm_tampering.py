@@ -1,6 +1,6 @@
-"""Somebody who can write to the database changes it: every column of cards and of the audit, with
-plausible values and with odd ones. `audit verify` says so each time, and nothing is approved or
-redeemed that was changed, by a service that runs on and by one that was just started.
+"""An attacker with write access changes any column of the confirmations and the audit, to plausible
+and to odd values. `audit verify` reports every change, and neither a running nor a newly started
+service approves or redeems anything that was changed.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 
 from journeyman.confirm import credentials
-from journeyman.confirm.audit import exported, verify
+from journeyman.confirm.audit import export_lines, verify
 from journeyman.confirm.decisions import decide
 from journeyman.confirm.policy import Policy
 from journeyman.confirm.requests import cancel, expire_due, prepare, redeem, submit
@@ -29,11 +29,11 @@ NOW = 1_800_000_000.0
 POLICY = Policy(rate_limit=1_000, requester_limit=1_000)
 COLUMNS = {table: [column.name for column in table.c] for table in (confirmations, audit)}
 ODD = ("", "abc", -1, 7, 2**63 - 1, 1.5, b"\xff\xfe", None)
-"""Put into every column, as far as the database takes it."""
+"""Written into every column that accepts them."""
 
 
-class House:
-    """A database with cards in it, and somebody who changes it."""
+class TamperedDatabase:
+    """A database with confirmations, and an attacker who changes it."""
 
     def __init__(self, store: Store, url: str) -> None:
         self.store, self.url = store, url
@@ -63,7 +63,7 @@ class House:
 
     def verify(self, noted: tuple[int, str] | None = None) -> Verified:
         known = self.store.confirmations
-        list(exported(known.audit_texts(), "csv"))
+        list(export_lines(known.audit_texts(), "csv"))
         known.audit(limit=1_000)
         return verify(known, noted or known.audit_head())
 
@@ -73,8 +73,8 @@ class House:
 
     @contextmanager
     def changed(self, table: str, column: str, seq: int, new: Any) -> Iterator[bool]:
-        """The column of a row changed for as long as the block lasts; whether that could be done
-        and made a difference.
+        """Change the column of a row for the duration of the block; yield whether the database
+        accepted the change and the value is different.
         """
         with self.engine.connect() as connection:
             asked = sa.text(f"SELECT {column} FROM {table} WHERE seq = :seq")
@@ -94,58 +94,58 @@ class House:
             with self.engine.begin() as connection:
                 return connection.execute(change, {"value": value, "seq": seq}).rowcount == 1
         except (sa.exc.DBAPIError, OverflowError):
-            return False  # the database does not take this there
+            return False  # the database rejects this value
 
     def refused(self, card: Confirmation) -> bool:
-        """Whether the card is redeemed neither by who runs on nor by who starts now."""
+        """Whether neither a running nor a newly started service redeems the card."""
         with Store(self.url) as fresh:
             return _is_refused(self, card, self.store) and _is_refused(self, card, fresh)
 
 
-def _is_refused(house: House, card: Confirmation, store: Store) -> bool:
+def _is_refused(database: TamperedDatabase, card: Confirmation, store: Store) -> bool:
     try:
-        return isinstance(house.redeem(card, store), Refusal)
+        return isinstance(database.redeem(card, store), Refusal)
     except JourneymanError:
-        return True  # nothing more is written at all
+        return True  # nothing more is written
 
 
 @pytest.fixture
-def house(store: Store, database_url: str) -> Iterator[House]:
-    made = House(store, database_url)
+def database(store: Store, database_url: str) -> Iterator[TamperedDatabase]:
+    made = TamperedDatabase(store, database_url)
     yield made
     made.engine.dispose()
 
 
-def approved(house: House, **more: Any) -> Confirmation:
-    card = house.approve(house.ask(**more))
+def approved(database: TamperedDatabase, **more: Any) -> Confirmation:
+    card = database.approve(database.ask(**more))
     assert isinstance(card, Confirmation)
     return card
 
 
-def test_every_column_of_a_card(house: House) -> None:
-    card = approved(house, details={"amount": 1})
-    seq = house.rows(confirmations)[0].seq
-    assert house.verify().ok
+def test_every_column_of_a_confirmation(database: TamperedDatabase) -> None:
+    card = approved(database, details={"amount": 1})
+    seq = database.rows(confirmations)[0].seq
+    assert database.verify().ok
     tried, missed = set(), []
     for column in COLUMNS[confirmations]:
         for new in (*ODD, "eve", "pending", NOW + 9, card.id.upper(), '{"id": 1}'):
-            with house.changed("confirmations", column, seq, new) as is_changed:
+            with database.changed("confirmations", column, seq, new) as is_changed:
                 if not is_changed:
                     continue
                 tried.add(column)
-                # Without its id nobody finds it any more.
-                if house.verify().ok or not house.refused(card):
+                # Without its id it cannot be found.
+                if database.verify().ok or not database.refused(card):
                     missed.append((column, new))
     assert missed == []
     assert tried == set(COLUMNS[confirmations])
-    assert house.verify().ok
-    assert not isinstance(house.redeem(card), Refusal)
+    assert database.verify().ok
+    assert not isinstance(database.redeem(card), Refusal)
 
 
-def test_every_field_inside_a_card(house: House) -> None:
-    """Also when the columns beside it are changed to say the same, and the digest with it."""
-    card = approved(house, details={"amount": 1})
-    row = house.rows(confirmations)[0]
+def test_every_field_of_a_confirmation_record(database: TamperedDatabase) -> None:
+    """Even if the related columns and the digest are changed to match."""
+    card = approved(database, details={"amount": 1})
+    row = database.rows(confirmations)[0]
     others: dict[str, Any] = {
         "details": {"amount": 1_000_000},
         "edited": {"amount": 1_000_000},
@@ -164,58 +164,58 @@ def test_every_field_inside_a_card(house: House) -> None:
         told[field] = others.get(field, 7.5 if isinstance(before, float | None) else "eve")
         assert told[field] != before, field
         body = msgspec.json.encode(told).decode()
-        with house.changed("confirmations", "body", row.seq, body) as is_changed:
+        with database.changed("confirmations", "body", row.seq, body) as is_changed:
             assert is_changed
-            if house.verify().ok or not house.refused(card):
+            if database.verify().ok or not database.refused(card):
                 missed.append(field)
     assert missed == []
-    assert house.verify().ok
-    assert not isinstance(house.redeem(card), Refusal)
+    assert database.verify().ok
+    assert not isinstance(database.redeem(card), Refusal)
 
 
-def test_every_column_of_the_audit(house: House) -> None:
-    """Of the entries about the card: a service that runs on looks at them again. Of others: it
-    knows what they said, and one that starts now refuses.
+def test_every_column_of_the_audit(database: TamperedDatabase) -> None:
+    """A running service checks entries about the card again and remembers the contents of all
+    others; a newly started service refuses after any change.
     """
-    card = approved(house)
-    house.ask(details={"another": 1})
+    card = approved(database)
+    database.ask(details={"another": 1})
     tried, missed = set(), []
-    for row in house.rows(audit)[1:]:
+    for row in database.rows(audit)[1:]:
         for column in COLUMNS[audit]:
             is_about_it = row.confirmation == card.id
             texts = (row.entry.replace("n", "m"), row.entry[:-1], row.digest[::-1], "viewed")
             for new in (*ODD, *texts) if is_about_it else (-1, "", row.entry[:-1]):
-                noted = house.store.confirmations.audit_head()
-                with house.changed("audit", column, row.seq, new) as is_changed:
+                noted = database.store.confirmations.audit_head()
+                with database.changed("audit", column, row.seq, new) as is_changed:
                     if not is_changed:
                         continue
                     tried.add(column)
-                    with Store(house.url) as fresh:
-                        held = not _is_refused(house, card, fresh)
+                    with Store(database.url) as fresh:
+                        held = not _is_refused(database, card, fresh)
                     if is_about_it:
-                        held |= not _is_refused(house, card, house.store)
-                    if house.verify(noted).ok or held:
+                        held |= not _is_refused(database, card, database.store)
+                    if database.verify(noted).ok or held:
                         missed.append((row.seq, column, new))
     assert missed == []
     assert tried == set(COLUMNS[audit])
-    assert house.verify().ok
-    with Store(house.url) as fresh:
-        assert not isinstance(house.redeem(card, fresh), Refusal)
+    assert database.verify().ok
+    with Store(database.url) as fresh:
+        assert not isinstance(database.redeem(card, fresh), Refusal)
 
 
-def test_an_entry_that_was_taken_out_or_put_in(house: House) -> None:
-    card = approved(house)
-    house.ask(details={"another": 1})
-    for row in house.rows(audit)[:-1]:
-        with house.engine.begin() as connection:
+def test_a_removed_or_inserted_entry(database: TamperedDatabase) -> None:
+    card = approved(database)
+    database.ask(details={"another": 1})
+    for row in database.rows(audit)[:-1]:
+        with database.engine.begin() as connection:
             connection.execute(audit.delete().where(audit.c.seq == row.seq))
-        assert not house.verify().ok
-        with Store(house.url) as fresh:
-            assert _is_refused(house, card, fresh)
-        with house.engine.begin() as connection:
+        assert not database.verify().ok
+        with Store(database.url) as fresh:
+            assert _is_refused(database, card, fresh)
+        with database.engine.begin() as connection:
             connection.execute(audit.insert().values(row._mapping))
-    assert house.verify().ok
-    kept = house.rows(audit)[-1]
+    assert database.verify().ok
+    kept = database.rows(audit)[-1]
     for seq, text in (
         (kept.seq + 10, kept.entry),
         (2**63 - 1, "{}"),
@@ -223,114 +223,116 @@ def test_an_entry_that_was_taken_out_or_put_in(house: House) -> None:
         (0, '{"seq": 0, "kind": "unheard of"}'),
     ):
         entry = {"seq": seq, "kind": "k", "confirmation": card.id, "entry": text}
-        with house.engine.begin() as connection:
+        with database.engine.begin() as connection:
             connection.execute(audit.insert().values(**entry, digest=digest_of(text)))
-        assert not house.verify().ok
-        with Store(house.url) as fresh:
-            assert isinstance(house.redeem(card, fresh), Refusal)
-        with house.engine.begin() as connection:
+        assert not database.verify().ok
+        with Store(database.url) as fresh:
+            assert isinstance(database.redeem(card, fresh), Refusal)
+        with database.engine.begin() as connection:
             connection.execute(audit.delete().where(~audit.c.seq.between(1, kept.seq)))
 
 
-def test_a_card_that_was_deleted_or_made_up(house: House) -> None:
-    card = approved(house)
-    row = house.rows(confirmations)[0]
+def test_a_deleted_or_forged_confirmation(database: TamperedDatabase) -> None:
+    card = approved(database)
+    row = database.rows(confirmations)[0]
     made_up = replace(card, id="f" * 32, short_id="ffffff")
-    with house.engine.begin() as connection:
+    with database.engine.begin() as connection:
         connection.execute(confirmations.delete())
-    assert "row is gone" in house.verify().problem
-    assert house.refused(card)
-    with house.engine.begin() as connection:
+    assert "row is missing" in database.verify().problem
+    assert database.refused(card)
+    with database.engine.begin() as connection:
         connection.execute(confirmations.insert().values(row._mapping))
         values = {**row._mapping, "seq": row.seq + 100, "id": made_up.id}
         values["body"] = msgspec.json.encode(made_up).decode()
         connection.execute(confirmations.insert().values(values))
-    assert f"{made_up.id}: the audit knows nothing of it" in house.verify().problem
-    assert house.refused(made_up)
+    assert f"{made_up.id}: it is not in the audit" in database.verify().problem
+    assert database.refused(made_up)
 
 
 class TestSecondRedemption:
-    def test_a_card_set_back_is_not_redeemed_again(self, house: House) -> None:
-        card = approved(house)
-        before = house.rows(confirmations)[0]
-        assert not isinstance(house.redeem(card), Refusal)
-        with house.engine.begin() as connection:
+    def test_a_reset_confirmation_is_not_redeemed_again(self, database: TamperedDatabase) -> None:
+        card = approved(database)
+        before = database.rows(confirmations)[0]
+        assert not isinstance(database.redeem(card), Refusal)
+        with database.engine.begin() as connection:
             connection.execute(confirmations.delete())
             connection.execute(confirmations.insert().values(before._mapping))
-        assert house.refused(card)
-        assert not house.verify().ok
+        assert database.refused(card)
+        assert not database.verify().ok
 
-    def test_nor_when_the_entry_that_says_so_is_hidden(self, house: House) -> None:
-        card = approved(house)
-        before = house.rows(confirmations)[0]
-        house.redeem(card)
-        house.ask(details={"later": 1})
-        gone = next(row for row in house.rows(audit) if row.kind == "redeemed")
+    def test_not_even_if_the_redemption_entry_is_hidden(self, database: TamperedDatabase) -> None:
+        card = approved(database)
+        before = database.rows(confirmations)[0]
+        database.redeem(card)
+        database.ask(details={"later": 1})
+        gone = next(row for row in database.rows(audit) if row.kind == "redeemed")
         for change in (
             audit.delete(),
             audit.update().values(kind="viewed"),
             audit.update().values(confirmation=""),
             audit.update().values(entry=gone.entry.replace("redeemed", "viewed")),
         ):
-            with house.engine.begin() as connection:
+            with database.engine.begin() as connection:
                 connection.execute(confirmations.delete().where(confirmations.c.id == card.id))
                 connection.execute(confirmations.insert().values(before._mapping))
                 connection.execute(change.where(audit.c.seq == gone.seq))
-            assert house.refused(card)
-            assert not house.verify().ok
-            with house.engine.begin() as connection:
+            assert database.refused(card)
+            assert not database.verify().ok
+            with database.engine.begin() as connection:
                 connection.execute(audit.delete().where(audit.c.seq == gone.seq))
                 connection.execute(audit.insert().values(gone._mapping))
 
-    def test_nor_is_a_second_one_ever_written(self, house: House) -> None:
-        card = approved(house)
-        house.redeem(card)
+    def test_a_second_redemption_is_never_written(self, database: TamperedDatabase) -> None:
+        card = approved(database)
+        database.redeem(card)
         with (
             pytest.raises(RuntimeError, match="redeemed cannot follow"),
-            house.store.confirmations.writing(NOW + 3) as ledger,
+            database.store.confirmations.writing(NOW + 3) as ledger,
         ):
             ledger.record("redeemed", "agent:builder", replace(card, status="redeemed"))
-        assert house.verify().ok
+        assert database.verify().ok
 
-    def test_of_many_at_once_one_is(self, house: House) -> None:
-        card = approved(house)
+    def test_one_of_many_concurrent_redemptions_succeeds(self, database: TamperedDatabase) -> None:
+        card = approved(database)
 
         def one(_number: int) -> bool:
-            with Store(house.url) as mine:
-                return isinstance(house.redeem(card, mine), Refusal)
+            with Store(database.url) as mine:
+                return isinstance(database.redeem(card, mine), Refusal)
 
         with ThreadPoolExecutor(6) as pool:
             refused = list(pool.map(one, range(12)))
         assert refused.count(False) == 1
-        assert [row.kind for row in house.rows(audit)].count("redeemed") == 1
-        assert house.verify().ok
+        assert [row.kind for row in database.rows(audit)].count("redeemed") == 1
+        assert database.verify().ok
 
 
-def test_what_was_changed_before_the_decision_is_not_decided(house: House) -> None:
-    card = house.ask(details={"amount": 1})
-    row = house.rows(confirmations)[0]
+def test_a_confirmation_changed_before_the_decision_is_not_decided(
+    database: TamperedDatabase,
+) -> None:
+    card = database.ask(details={"amount": 1})
+    row = database.rows(confirmations)[0]
     body = row.body.replace('"amount":1', '"amount":1000')
-    with house.changed("confirmations", "body", row.seq, body), Store(house.url) as fresh:
-        for store in (house.store, fresh):
-            assert isinstance(house.approve(card, store), Refusal)
+    with database.changed("confirmations", "body", row.seq, body), Store(database.url) as fresh:
+        for store in (database.store, fresh):
+            assert isinstance(database.approve(card, store), Refusal)
             with store.confirmations.writing(NOW + 1) as ledger:
                 ballot = Ballot(choice="deny", digest=card.digest)
-                assert isinstance(decide(ledger, POLICY, card.id, ballot, house.ann), Refusal)
-                assert isinstance(cancel(ledger, card.id, house.builder), Refusal)
-        with house.store.confirmations.writing(NOW + 1e6) as ledger:
+                assert isinstance(decide(ledger, POLICY, card.id, ballot, database.ann), Refusal)
+                assert isinstance(cancel(ledger, card.id, database.builder), Refusal)
+        with database.store.confirmations.writing(NOW + 1e6) as ledger:
             assert expire_due(ledger)[0] == 1, "nobody waits for it for ever"
-    ended = house.store.confirmations.find(card.id)
+    ended = database.store.confirmations.find(card.id)
     assert ended is not None
-    assert not house.verify().ok, "that it was changed stays to be seen"
+    assert not database.verify().ok, "that it was changed stays to be seen"
 
 
-def test_a_reset_lets_things_go_on(house: House) -> None:
-    card = approved(house)
-    entry = house.rows(audit)[1]
-    with house.changed("audit", "digest", entry.seq, "0" * 64):
-        with Store(house.url) as fresh:
-            assert isinstance(house.redeem(card, fresh), Refusal)
+def test_work_continues_after_a_reset(database: TamperedDatabase) -> None:
+    card = approved(database)
+    entry = database.rows(audit)[1]
+    with database.changed("audit", "digest", entry.seq, "0" * 64):
+        with Store(database.url) as fresh:
+            assert isinstance(database.redeem(card, fresh), Refusal)
             with fresh.confirmations.writing(NOW + 2) as ledger:
                 ledger.note("anchor_reset", "ann")
-            assert not isinstance(house.redeem(card, fresh), Refusal)
-        assert not house.verify().ok
+            assert not isinstance(database.redeem(card, fresh), Refusal)
+        assert not database.verify().ok

@@ -1,5 +1,5 @@
-"""What confirmations promise in the store, on SQLite and on a real PostgreSQL: the ledger, what is
-read beside it, the audit's chain, and two services on one database.
+"""The contract of stored confirmations, on SQLite and on a real PostgreSQL: the ledger, reading,
+the audit chain, and two services on one database.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ from journeyman.records.confirmation import (
     WhitelistEntry,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.store.audit import NOTHING_BEFORE, WINDOW_S, digest_of
-from journeyman.store.confirmations import Ledger
+from journeyman.store.audit import GENESIS_DIGEST, WINDOW_S, digest_of
+from journeyman.store.ledger import Ledger
 from journeyman.store.rows import json_text
 from journeyman.store.store import Store
 
@@ -36,7 +36,7 @@ OLD_COLUMNS = ("id", "action", "requester", "status", "created_at", "expires_at"
 
 
 def submit(ledger: Ledger, card: Confirmation, **about: Any) -> Confirmation:
-    """Have a card kept as a request makes it, which is pending first."""
+    """Store a card as a request does: as pending first."""
     given = {
         "digest": card.digest,
         "expires_at": card.expires_at,
@@ -54,8 +54,8 @@ def add(store: Store, *cards: Confirmation, now: float = NOW) -> None:
             submit(ledger, card)
 
 
-class TestCards:
-    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+class TestConfirmations:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store, database_url: str) -> None:
         card = a_card(
             action="größer 東京 %s :x",
             details={"text": "nul \x00 🦓 \u2028 \u202e", "n": [1, 2.5, None, True, 2**53 - 1]},
@@ -73,7 +73,7 @@ class TestCards:
         assert store.confirmations.list(status="denied") == [settled]
         assert store.confirmations.list(status="pending") == []
 
-    def test_a_card_is_found_by_a_beginning_that_only_it_has(self, store: Store) -> None:
+    def test_a_confirmation_is_found_by_a_unique_prefix(self, store: Store) -> None:
         first, second = (a_card(id=ConfirmationId(start + "0" * 28)) for start in ("abc1", "abc2"))
         add(store, first, second)
         find = store.confirmations.find
@@ -82,7 +82,7 @@ class TestCards:
         for wrong in ("", "abc", "ABC1", "abc_", "abc%", "abd", f"{first.id}0", "\x00"):
             assert find(wrong) is None
 
-    def test_the_list_is_newest_first_and_goes_on_before_a_card(self, store: Store) -> None:
+    def test_the_list_is_newest_first_and_can_be_paged(self, store: Store) -> None:
         cards = [
             a_card(number, requester=("a", "b")[number % 2], created_at=NOW + number)
             for number in range(6)
@@ -97,7 +97,7 @@ class TestCards:
         assert listed(since=NOW + 4) == newest[:2]
         assert listed(before="unknown") == []
 
-    def test_all_of_a_transaction_is_kept_or_nothing(self, store: Store) -> None:
+    def test_a_transaction_is_stored_completely_or_not_at_all(self, store: Store) -> None:
         def fail() -> None:
             with store.confirmations.writing(NOW) as ledger:
                 submit(ledger, a_card())
@@ -106,12 +106,12 @@ class TestCards:
         with pytest.raises(KeyError):
             fail()
         assert store.confirmations.list() == []
-        assert store.confirmations.audit_head() == (0, NOTHING_BEFORE)
+        assert store.confirmations.audit_head() == (0, GENESIS_DIGEST)
         with store.confirmations.writing(NOW) as ledger:
             assert (ledger.times("builder", "send_mail"), ledger.due()) == ([], [])
             submit(ledger, a_card())
 
-    def test_a_transaction_sees_what_it_did(self, store: Store) -> None:
+    def test_a_transaction_sees_its_own_changes(self, store: Store) -> None:
         with store.confirmations.writing(NOW + 300) as ledger:
             late = submit(ledger, a_card(2, expires_at=NOW + 299), fingerprint="alike")
             assert ledger.find(late.id) == late
@@ -123,7 +123,7 @@ class TestCards:
             assert list(ledger.changed.values()) == [ended]
         assert store.confirmations.find(late.id) == ended
 
-    def test_what_is_due_and_when_the_next_is(self, store: Store, database_url: str) -> None:
+    def test_due_confirmations_and_the_next_expiry(self, store: Store, database_url: str) -> None:
         cards = [a_card(number, expires_at=NOW + number) for number in (3, 1, 2)]
         add(store, *cards, a_card(9, expires_at=NOW))
         with store.confirmations.writing(NOW) as ledger:
@@ -135,15 +135,15 @@ class TestCards:
                     assert [card.expires_at - NOW for card in ledger.due()] == [1, 2]
                     assert ledger.next_expiry() == NOW + 1
 
-    def test_one_id_is_one_card(self, store: Store) -> None:
+    def test_ids_are_unique(self, store: Store) -> None:
         add(store, a_card())
         with pytest.raises(RuntimeError, match="submitted cannot follow"):
             add(store, a_card())
         assert len(store.confirmations.list()) == 1
 
 
-class TestAsked:
-    """What was asked and when: inside a transaction and over several it is the same."""
+class TestRequests:
+    """Request times are counted the same within one transaction and across several."""
 
     def test_the_window_slides(self, store: Store, database_url: str) -> None:
         writing = store.confirmations.writing
@@ -153,7 +153,7 @@ class TestAsked:
             assert ledger.times("builder", "send_mail") == [NOW, NOW]
         with writing(NOW) as ledger:
             first = submit(ledger, a_card(2))
-        with writing(NOW + 10) as ledger:  # one more that shares a card
+        with writing(NOW + 10) as ledger:  # another request that shares a card
             shared = replace(first, submissions=2)
             ledger.record("shared", "agent:builder", shared, counted_as="send_mail")
         for later, recent, cards, first_at in (
@@ -171,7 +171,7 @@ class TestAsked:
                         assert ledger.times("other", "send_mail") == []
                         assert ledger.times("builder", "another") == []
 
-    def test_a_key_is_known_with_its_request(self, store: Store) -> None:
+    def test_an_idempotency_key_belongs_to_its_requester(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
             ledger.add_key("builder", "k \x00 ü", "c1")
             assert ledger.find_key("builder", "k \x00 ü") == "c1"
@@ -180,7 +180,9 @@ class TestAsked:
             assert ledger.find_key("other", "k \x00 ü") is None
             assert ledger.find_key("builder", "K") is None
 
-    def test_a_card_alike_is_seen_while_it_waits(self, store: Store, database_url: str) -> None:
+    def test_an_identical_confirmation_is_found_while_it_is_pending(
+        self, store: Store, database_url: str
+    ) -> None:
         card = a_card()
         with store.confirmations.writing(NOW) as ledger:
             submit(ledger, card, fingerprint="alike")
@@ -224,7 +226,7 @@ class TestCredentials:
         given = {"id": id_, "kind": "approver", "name": "ann", "created_at": NOW}
         return Credential(**{**given, **facts})
 
-    def test_a_secret_is_known_by_its_digest_until_it_is_revoked(self, store: Store) -> None:
+    def test_a_secret_is_recognised_by_its_digest_until_revoked(self, store: Store) -> None:
         ann = self.person(telegram_id=2**40)
         session = self.person("2", kind="session", expires_at=NOW + 60)
         known = store.confirmations
@@ -244,7 +246,7 @@ class TestCredentials:
         assert known.find_credential("digest of session") is None
         assert known.credentials("approver")[0].revoked_at == NOW
 
-    def test_two_cannot_have_one_secret(self, store: Store) -> None:
+    def test_secrets_are_unique(self, store: Store) -> None:
         def twice() -> None:
             with store.confirmations.writing(NOW) as ledger:
                 ledger.add(self.person("1"), secret_digest="d")
@@ -253,7 +255,7 @@ class TestCredentials:
         with pytest.raises(Unstorable):
             twice()
 
-    def test_the_device_and_its_last_step(self, store: Store) -> None:
+    def test_the_totp_secret_and_its_last_step(self, store: Store) -> None:
         known = store.confirmations
         with known.writing(NOW) as ledger:
             ledger.add(self.person(), secret_digest="d")
@@ -277,7 +279,7 @@ class TestCredentials:
 
 
 class TestAudit:
-    def test_the_chain_goes_on_over_transactions_and_openings(
+    def test_the_chain_continues_over_transactions_and_reopening(
         self, store: Store, database_url: str
     ) -> None:
         def note(known: Any, *actors: str) -> None:
@@ -305,7 +307,7 @@ class TestAudit:
         for text, digest in known.audit_texts():
             assert digest_of(text) == digest
 
-    def test_writers_side_by_side_leave_one_chain(self, store: Store, database_url: str) -> None:
+    def test_concurrent_writers_leave_one_chain(self, store: Store, database_url: str) -> None:
         def write(number: int) -> None:
             with Store(database_url) as mine:
                 for turn in range(8):
@@ -321,9 +323,9 @@ class TestAudit:
 
 
 class TestTwoServices:
-    """Two processes' worth of service on one database, as behind two ports."""
+    """Two services on one database, as in two processes behind two ports."""
 
-    def test_what_one_decides_a_waiter_of_the_other_gets(
+    def test_a_decision_in_one_reaches_a_waiter_of_the_other(
         self, postgres_url: str, tmp_path: Path
     ) -> None:
         async def run() -> None:
@@ -352,7 +354,7 @@ class TestTwoServices:
 
         asyncio.run(run())
 
-    def test_both_write_one_chain_and_one_of_two_racing_words_counts(
+    def test_both_write_one_chain_and_one_of_two_racing_decisions_counts(
         self, postgres_url: str, tmp_path: Path
     ) -> None:
         async def run() -> None:
@@ -382,7 +384,7 @@ class TestTwoServices:
 
         asyncio.run(run())
 
-    def test_what_one_revokes_the_other_soon_refuses(
+    def test_a_credential_revoked_in_one_is_soon_refused_by_the_other(
         self, postgres_url: str, tmp_path: Path
     ) -> None:
         async def run() -> None:
@@ -404,8 +406,8 @@ class TestTwoServices:
         asyncio.run(run())
 
 
-def test_cards_from_before_are_taken_over_as_they_are(database_url: str) -> None:
-    """A database of the version before cards were covered by the audit."""
+def test_existing_confirmations_are_migrated_unchanged(database_url: str) -> None:
+    """A database with the schema from before the audit covered confirmations."""
     if database_url.startswith("sqlite"):
         Path(database_url.removeprefix("sqlite:///")).parent.mkdir()
     engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))

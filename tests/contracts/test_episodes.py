@@ -1,4 +1,4 @@
-"""What keeping episodes promises, on SQLite and on a real PostgreSQL."""
+"""The contract of stored episodes, on SQLite and on a real PostgreSQL."""
 
 import random
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from journeyman.records import (
     Step,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.store.episodes import EpisodeKey, Facts
+from journeyman.store.episodes import EpisodeFacts, EpisodeKey
 from journeyman.store.store import Store
 
 RULES = "r1"
@@ -68,14 +68,14 @@ def a_pattern(session: str = "a") -> Pattern:
 
 
 def mined(store: Store, name: str, *episodes: Episode, **facts: Any) -> MinedSession:
-    """The session as it is now, with its episodes."""
+    """The session in its current state, with its episodes."""
     found = store.sessions.get(name)
     given = {"digest": found.digest, "outcome": found.session.outcome, **facts}
     return MinedSession(session=found.session.id, episodes=episodes, **given)
 
 
 def keys_of(*found: MinedSession) -> dict[EpisodeKey, SearchKeys]:
-    """Keys that tell whose they are."""
+    """Keys that identify their episode."""
     return {(one.session, one.number): _keys(one) for each in found for one in each.episodes}
 
 
@@ -91,7 +91,7 @@ def save(store: Store, *found: MinedSession, rules: str = RULES) -> None:
 
 
 def kept(store: Store) -> list[Episode]:
-    """All episodes, which their rows agree with."""
+    """All episodes, checked against their rows."""
     rows = store.episodes.rows()
     found = list(store.episodes.by_row([one.row for one in rows]).values())
     for row, one in zip(rows, found, strict=True):
@@ -100,7 +100,7 @@ def kept(store: Store) -> list[Episode]:
             *(one.at, one.ending, one.quarantined),
         )
         assert SearchKeys(**{name: getattr(row, name) for name in _KEY_NAMES}) == _keys(one)
-        assert row.facts == Facts(one.commands, one.files, one.mistakes)
+        assert row.facts == EpisodeFacts(one.commands, one.files, one.mistakes)
     asked = store.episodes.requests([one.row for one in rows])
     assert asked == {row.row: one.request for row, one in zip(rows, found, strict=True)}
     return found
@@ -111,7 +111,7 @@ _KEY_NAMES = [one.name for one in msgspec.structs.fields(SearchKeys)]
 
 @pytest.fixture
 def grew(store: Store) -> Callable[[], bool]:
-    """Whether the revision grew since it was asked for last."""
+    """Whether the revision grew since the last call."""
     seen = [store.patterns.revision()]
 
     def ask() -> bool:
@@ -122,8 +122,8 @@ def grew(store: Store) -> Callable[[], bool]:
     return ask
 
 
-class TestKeeping:
-    def test_what_was_saved_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+class TestStoring:
+    def test_reading_returns_exactly_what_was_saved(self, store: Store, database_url: str) -> None:
         write(store, "a")
         odd = "Größer als 東京 🦓 \t\n\\ \" ' %s :x \x7f\x1b[0m"
         nul = f"{odd}\x00"
@@ -145,7 +145,7 @@ class TestKeeping:
         with Store(database_url) as again:
             assert kept(again) == [full]
 
-    def test_what_is_not_known_stays_so(self, store: Store) -> None:
+    def test_unknown_values_stay_unknown(self, store: Store) -> None:
         write(store, "a", project="")
         least = Episode(
             session=SessionId("a"), number=0, request="", ending="unknown", source="test"
@@ -153,8 +153,8 @@ class TestKeeping:
         save(store, mined(store, "a", least))
         assert kept(store) == [least]
 
-    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
-        """As it is in messages."""
+    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
+        """As in messages."""
         write(store, "a")
         odd = an_episode(
             request="nul \x00 half \ud83d",
@@ -174,19 +174,19 @@ class TestKeeping:
             )
         ]
 
-    def test_every_ending_is_kept(self, store: Store) -> None:
+    def test_every_ending_is_stored(self, store: Store) -> None:
         write(store, "a")
         endings = ("well", "failed", "rejected", "interrupted", "unknown")
         found = [an_episode(number, ending=one) for number, one in enumerate(endings)]
         save(store, mined(store, "a", *found))
         assert kept(store) == found
 
-    def test_also_of_a_session_that_teaches_nothing(self, store: Store) -> None:
+    def test_episodes_of_a_session_that_teaches_nothing(self, store: Store) -> None:
         write(store, "a", outcome=0.0)
         save(store, mined(store, "a", an_episode(ending="failed"), reason="failed"))
         assert kept(store) == [an_episode(ending="failed")]
 
-    def test_more_than_a_database_takes_at_once(self, store: Store) -> None:
+    def test_more_episodes_than_fit_in_one_statement(self, store: Store) -> None:
         names = [f"s{n}" for n in range(3)]
         write(store, *names)
         found = [
@@ -205,7 +205,7 @@ class TestKeeping:
             save(store, mined(store, "a", an_episode(2), an_episode(2)))
         assert kept(store) == [an_episode(), an_episode(1, "b")]
 
-    def test_what_has_no_keys_is_not_kept_nor_anything_with_it(
+    def test_an_episode_without_keys_fails_the_whole_save(
         self, store: Store, grew: Callable[[], bool]
     ) -> None:
         write(store, "a", "b")
@@ -220,7 +220,7 @@ class TestKeeping:
 
 
 class TestSavingAgain:
-    def test_the_same_again_changes_nothing(self, store: Store) -> None:
+    def test_repeating_changes_nothing(self, store: Store) -> None:
         write(store, "a", "b")
         found = (
             mined(store, "a", an_episode(2), an_episode(1, at=None)),
@@ -249,7 +249,7 @@ class TestSavingAgain:
             ("number", {"number": 3}),
         ],
     )
-    def test_what_changed_takes_the_place_of_what_was(
+    def test_changes_replace_the_earlier_version(
         self, store: Store, grew: Callable[[], bool], name: str, change: dict[str, Any]
     ) -> None:
         write(store, name, f"not {name}")
@@ -263,7 +263,7 @@ class TestSavingAgain:
         found = [one for one in kept(store) if one.session.endswith(name)]
         assert found == [other, episodes[0], changed]
 
-    def test_it_takes_the_place_also_when_some_have_gone(
+    def test_saving_fewer_episodes_removes_the_others(
         self, store: Store, grew: Callable[[], bool]
     ) -> None:
         write(store, "a")
@@ -287,12 +287,12 @@ class TestSavingAgain:
             assert grew()
         assert row[7:11] == (b"new",) * 4
 
-    def test_the_last_word_on_a_session_counts(self, store: Store) -> None:
+    def test_the_last_result_for_a_session_counts(self, store: Store) -> None:
         write(store, "a")
         save(store, mined(store, "a", an_episode(1)), mined(store, "a", an_episode(2)))
         assert kept(store) == [an_episode(2)]
 
-    def test_they_stay_until_a_session_that_changed_is_mined_again(self, store: Store) -> None:
+    def test_episodes_stay_until_the_changed_session_is_mined_again(self, store: Store) -> None:
         write(store, "a")
         save(store, mined(store, "a", an_episode()))
         write(store, "a", text="something else")
@@ -301,7 +301,7 @@ class TestSavingAgain:
         save(store, mined(store, "a", an_episode(2)))
         assert kept(store) == [an_episode(2)]
 
-    def test_sessions_that_changed_or_went_meanwhile_are_passed_over(
+    def test_sessions_changed_or_deleted_meanwhile_are_skipped(
         self, store: Store, grew: Callable[[], bool]
     ) -> None:
         write(store, "goes", "changes", "stays")
@@ -314,7 +314,7 @@ class TestSavingAgain:
         save(store, *found[:2])
         assert not grew()
 
-    def test_whatever_happens_each_session_has_the_episodes_it_gave_last(
+    def test_each_session_always_has_its_latest_episodes(
         self, store: Store, grew: Callable[[], bool]
     ) -> None:
         chance = random.Random(0)
@@ -346,7 +346,7 @@ class TestSavingAgain:
 
 
 class TestDeleting:
-    def test_the_episodes_of_a_session_go_with_it(
+    def test_episodes_are_deleted_with_their_session(
         self, store: Store, grew: Callable[[], bool]
     ) -> None:
         write(store, "a", "b", "empty")
@@ -363,8 +363,8 @@ class TestDeleting:
         assert grew()
         assert store.learned.missing(RULES) == []
 
-    def test_those_of_sessions_that_are_mined_again_stay(self, store: Store) -> None:
-        """What the two have in common is shown anew, for which the other is mined again."""
+    def test_episodes_of_sessions_to_mine_again_stay(self, store: Store) -> None:
+        """Shared patterns are shown again once the other session has been mined again."""
         write(store, "a", "b")
         found = [
             mined(store, name, an_episode(1, name), patterns=(a_pattern(name),)) for name in "ab"
@@ -374,7 +374,7 @@ class TestDeleting:
         assert store.learned.missing(RULES) == ["b"]
         assert kept(store) == [an_episode(1, "b")]
 
-    def test_no_word_of_it_stays_in_any_table(self, store: Store) -> None:
+    def test_no_table_keeps_any_of_its_text(self, store: Store) -> None:
         write(store, "a", "b")
         word = "zebra"
         theirs = an_episode(
@@ -389,15 +389,18 @@ class TestDeleting:
         store.sessions.delete("a")
         assert word not in everything(store)
 
-    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
-        """Also those that were replaced or had gone before the session was deleted."""
+    def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
+        """Including episodes that were replaced or removed before the session was deleted."""
 
-        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
-            # As SQLite is built outside of some Linux distributions.
+        def keep_deleted_content(
+            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
+        ) -> None:
+            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
+            # content.
             driver.cursor().execute("PRAGMA secure_delete=OFF")
 
         with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", forgetful)
+            sa.event.listen(store._engine, "connect", keep_deleted_content)
             store._engine.dispose()
             write(store, *(f"s{n}" for n in range(5)))
             for rules, times in (("r1", 2000), ("r2", 1)):
@@ -414,7 +417,7 @@ class TestDeleting:
 
 
 def everything(store: Store) -> str:
-    """What all tables say, as one text."""
+    """The contents of all tables, as one text."""
     found = []
     with store._engine.connect() as connection:
         for name in sa.inspect(connection).get_table_names():
@@ -427,14 +430,14 @@ def everything(store: Store) -> str:
 
 
 class TestReading:
-    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+    def test_missing_ids_are_not_found(self, store: Store) -> None:
         write(store, "a")
         assert store.episodes.rows() == []
         assert list(store.episodes.by_row([1, 2]).values()) == []
         assert store.episodes.requests([1, 2]) == {}
 
-    def test_they_come_in_the_order_they_came(self, store: Store) -> None:
-        """Not by session, number or time; one that changed comes last."""
+    def test_episodes_are_returned_in_the_order_of_storing(self, store: Store) -> None:
+        """Not by session, number or time; a changed session comes last."""
         write(store, "a", "b")
         b = [an_episode(2, "b", at=9.0), an_episode(1, "b", at=None)]
         save(store, mined(store, "b", *b))
@@ -443,7 +446,7 @@ class TestReading:
         save(store, mined(store, "b", *b[::-1]))
         assert kept(store) == [an_episode(at=0.0), *b[::-1]]
 
-    def test_source_and_project_are_those_of_the_session_now(self, store: Store) -> None:
+    def test_source_and_project_are_the_sessions_current_ones(self, store: Store) -> None:
         write(store, "a")
         write(store, "b", source="other", project="")
         save(
@@ -460,7 +463,7 @@ class TestReading:
         write(store, "b", source="other", project="github.com/acme/found")
         assert places() == [("a", "test", PROJECT), ("b", "other", "github.com/acme/found")]
 
-    def test_rows_come_in_the_order_asked_for_without_those_that_have_gone(
+    def test_rows_are_returned_in_the_requested_order_without_missing_ones(
         self, store: Store
     ) -> None:
         write(store, "a", "b", "c")
@@ -480,8 +483,8 @@ class TestReading:
         assert list(store.episodes.by_row([]).values()) == []
         assert store.episodes.requests([]) == {}
 
-    def test_rows_are_not_used_again(self, store: Store) -> None:
-        """So that what was read before never means another episode."""
+    def test_row_ids_are_not_reused(self, store: Store) -> None:
+        """So that a row id read earlier never means another episode."""
         write(store, "a")
         save(store, mined(store, "a", an_episode(1)))
         (before,) = store.episodes.rows()

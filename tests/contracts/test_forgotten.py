@@ -1,4 +1,4 @@
-"""What forgetting promises, on SQLite and on a real PostgreSQL."""
+"""The contract of forgetting, on SQLite and on a real PostgreSQL."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from journeyman.records import (
     Template,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.records.kept_out import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.store import Store
 
 RULES = "r1"
@@ -62,7 +62,7 @@ def a_pattern(name: str, session: str, **facts: Any) -> Pattern:
     return Pattern(id=PatternId(name), kind="final", sessions=(SessionId(session),), **given)
 
 
-def a_kept_out(session: str, key: str = "k", **facts: Any) -> KeptOut:
+def an_exclusion(session: str, key: str = "k", **facts: Any) -> KeptOut:
     given = {"text": f"git push --force {session}", "number": 1, **facts}
     return KeptOut(
         key=key, kind="command", rule="git.push", reason="No.", session=SessionId(session), **given
@@ -92,7 +92,7 @@ def forget_text(store: Store, text: str, **options: Any) -> Forgotten:
 
 
 def known(store: Store) -> dict[str, object]:
-    """All that was learned, without row ids."""
+    """Everything learned, without row ids."""
     episodes = store.episodes.by_row([one.row for one in store.episodes.rows()]).values()
     patterns = list(store.patterns.list())
     return {
@@ -107,7 +107,7 @@ def known(store: Store) -> dict[str, object]:
 
 
 class TestSessions:
-    def test_all_that_was_learned_from_a_session_is_removed(self, store: Store) -> None:
+    def test_everything_learned_from_a_session_is_removed(self, store: Store) -> None:
         write(store, "a", "b")
         learn(
             store,
@@ -122,14 +122,14 @@ class TestSessions:
             ),
             a_pattern("own", "a"),
             a_pattern("shared", "a"),
-            a_kept_out("a"),
+            an_exclusion("a"),
         )
         learn(
             store,
             "b",
             an_episode("b", 1, commands=(CommandUse("make test", "make test", 1),)),
             a_pattern("shared", "b", first_seen=2.0),
-            a_kept_out("b"),
+            an_exclusion("b"),
         )
         revision = store.patterns.revision()
         removed = forget(store, "a")
@@ -152,14 +152,14 @@ class TestSessions:
             "kept out": [("k", ("b",))],
             "templates": [],
         }
-        # The other session is mined again, and then shows in its words what both had.
+        # The other session is mined again, and its version of the shared pattern is then shown.
         assert store.learned.missing(RULES) == ["b"]
         assert store.learned.reasons(["a"]) == {"a": "forgotten"}
         learn(store, "b", an_episode("b"), a_pattern("shared", "b", first_seen=2.0))
         assert known(store)["patterns"] == [("shared", "as b says shared", 1)]
         assert [one.session.id for one in store.sessions.list()] == ["a", "b"]
 
-    def test_what_is_shown_in_the_words_of_another_is_counted_again(self, store: Store) -> None:
+    def test_patterns_shown_from_another_session_are_recounted(self, store: Store) -> None:
         write(store, "a", "b")
         learn(store, "a", a_pattern("p", "a"))
         learn(store, "b", a_pattern("p", "b", first_seen=2.0))
@@ -167,9 +167,9 @@ class TestSessions:
         assert known(store)["patterns"] == [("p", "as a says p", 1)]
         assert store.learned.missing(RULES) == []
 
-    def test_it_is_not_learned_again_until_that_is_undone(self, store: Store) -> None:
+    def test_a_forgotten_session_is_not_learned_again_until_undone(self, store: Store) -> None:
         write(store, "a")
-        taught = (an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        taught = (an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
         learn(store, "a", *taught)
         before = known(store)
         forget(store, "a")
@@ -185,14 +185,14 @@ class TestSessions:
         assert known(store) == before
         assert store.forgotten.list() == []
 
-    def test_one_that_was_never_mined_is_not_learned_either(self, store: Store) -> None:
+    def test_a_forgotten_session_that_was_never_mined_is_not_learned(self, store: Store) -> None:
         write(store, "a")
         assert forget(store, "a").is_empty
         assert store.learned.missing(RULES) == ["a"]
         learn(store, "a", an_episode("a"))
         assert (known(store)["episodes"], store.learned.missing(RULES)) == ([], [])
 
-    def test_it_stays_forgotten_when_it_is_deleted_and_read_again(self, store: Store) -> None:
+    def test_it_stays_forgotten_when_deleted_and_imported_again(self, store: Store) -> None:
         write(store, "a")
         forget(store, "a")
         store.sessions.delete("a")
@@ -204,9 +204,9 @@ class TestSessions:
         learn(store, "a", an_episode("a"))
         assert known(store)["episodes"] == []
 
-    def test_a_dry_run_says_the_same_and_removes_nothing(self, store: Store) -> None:
+    def test_a_dry_run_reports_the_same_and_removes_nothing(self, store: Store) -> None:
         write(store, "a")
-        learn(store, "a", an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        learn(store, "a", an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
         store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
         before = known(store)
         told = forget(store, "a", dry_run=True)
@@ -215,9 +215,9 @@ class TestSessions:
         assert forget(store, "a") == told
         assert told.templates_deleted == ("web@1",)
 
-    def test_all_of_it_or_nothing(self, store: Store) -> None:
+    def test_forgetting_is_atomic(self, store: Store) -> None:
         write(store, "a")
-        learn(store, "a", an_episode("a"), a_pattern("p", "a"), a_kept_out("a"))
+        learn(store, "a", an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
         store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
         before = known(store)
         which = {SessionId("a"): frozenset((EVERY_REQUEST,))}
@@ -226,7 +226,7 @@ class TestSessions:
         assert known(store) == before
         assert (store.forgotten.list(), store.learned.missing(RULES)) == ([], [])
 
-    def test_templates_lose_what_they_show_of_it(self, store: Store) -> None:
+    def test_templates_lose_patterns_shown_from_it(self, store: Store) -> None:
         write(store, "a", "b")
         ours, theirs = a_pattern("ours", "a"), a_pattern("theirs", "b")
         for patterns in ((ours,), (ours, theirs), (theirs,)):
@@ -239,7 +239,7 @@ class TestSessions:
         assert known(store)["templates"] == [("web@2", ["theirs"]), ("web@3", ["theirs"])]
         assert store.templates.effects(["template:web@1"]) == {}
 
-    def test_many_at_once(self, store: Store) -> None:
+    def test_forgetting_many_sessions_at_once(self, store: Store) -> None:
         names = [f"s{number}" for number in range(600)]
         write(store, *names, "other")
         for name in (*names[:5], "other"):
@@ -261,10 +261,10 @@ class TestMatching:
             ("file", an_episode("a", files=(FileUse(f"src/{CANARY}.py", 1),))),
             ("mistake", an_episode("a", mistakes=(Mistake("t", f"no {CANARY}"),))),
             ("remedy", an_episode("a", mistakes=(Mistake("t", "no", "", (CANARY,)),))),
-            ("kept out", a_kept_out("a", text=f"curl {CANARY} | sh")),
+            ("kept out", an_exclusion("a", text=f"curl {CANARY} | sh")),
         ],
     )
-    def test_a_request_is_found_wherever_it_holds_the_text(
+    def test_a_request_is_found_wherever_it_contains_the_text(
         self, store: Store, place: str, learned: Episode | KeptOut
     ) -> None:
         write(store, "a")
@@ -274,7 +274,7 @@ class TestMatching:
         for text in (f"{CANARY}0", "Zanz.bar", "Zanzi%", "request 3"):
             assert store.forgotten.matching(text).requests == {}
 
-    def test_a_text_is_found_inside_arguments_too(self, store: Store) -> None:
+    def test_text_inside_arguments_is_found(self, store: Store) -> None:
         write(store, "a")
         said = 'say "Grüße"\nto all'
         arguments = msgspec.json.encode({"command": said}).decode()
@@ -283,7 +283,7 @@ class TestMatching:
         found = store.forgotten.matching(said.upper())
         assert (found.requests, found.shown, found.seen) == ({"a": {1}}, {"a"}, {"a"})
 
-    def test_only_what_holds_it_is_removed(self, store: Store) -> None:
+    def test_only_matching_items_are_removed(self, store: Store) -> None:
         write(store, "a", "b")
         secret = (Step(tool="t", result=f"at {CANARY}"),)
         learn(
@@ -293,8 +293,8 @@ class TestMatching:
             an_episode("a", 2),
             a_pattern("p", "a", steps=secret),
             a_pattern("q", "a"),
-            a_kept_out("a", "k1", number=1),
-            a_kept_out("a", "k2", number=2),
+            an_exclusion("a", "k1", number=1),
+            an_exclusion("a", "k2", number=2),
         )
         learn(store, "b", a_pattern("p", "b", first_seen=2.0))
         assert store.forgotten.matching(CANARY).seen == {"a", "b"}
@@ -309,15 +309,15 @@ class TestMatching:
         }
         assert store.learned.missing(RULES) == ["a", "b"]
         assert store.forgotten.of(["a", "b"]) == {"a": {1}}
-        # What was mined before it was forgotten is passed over; what was mined since is kept.
+        # Results mined before the text was forgotten are skipped; later ones are stored.
         learn(store, "a", an_episode("a", 1), an_episode("a", 2))
         assert store.learned.missing(RULES) == ["a", "b"]
-        learn(store, "a", an_episode("a", 2), an_episode("a", 3), a_kept_out("a", "k1"))
+        learn(store, "a", an_episode("a", 2), an_episode("a", 3), an_exclusion("a", "k1"))
         assert known(store)["episodes"] == [("a", 2), ("a", 3)]
         assert known(store)["kept out"] == []
         assert store.learned.missing(RULES) == ["b"]
 
-    def test_templates_lose_it_whoever_it_came_from(self, store: Store) -> None:
+    def test_templates_lose_matching_patterns_of_any_origin(self, store: Store) -> None:
         held, free = a_pattern("held", "x", intent=f"to {CANARY}"), a_pattern("free", "x")
         facts = {"description": f"for {CANARY}", "tags": (CANARY, "web"), "addendum": "Mind."}
         store.templates.add(Template(name="web", patterns=(held, free), **facts))
@@ -330,7 +330,7 @@ class TestMatching:
         assert (web.patterns, web.tags) == ((free,), ("web",))
         assert (web.description, web.addendum) == ("", "Mind.")
 
-    def test_where_nothing_holds_it_nothing_changes(self, store: Store) -> None:
+    def test_without_a_match_nothing_changes(self, store: Store) -> None:
         write(store, "a")
         learn(store, "a", an_episode("a"), a_pattern("p", "a"))
         before = known(store)
@@ -340,8 +340,8 @@ class TestMatching:
 
 
 @table("by_text", [True, False])
-def test_its_words_are_gone_from_the_file(tmp_path: Path, by_text: bool) -> None:
-    """From a SQLite file; PostgreSQL's own housekeeping sees to it there."""
+def test_its_text_is_erased_from_the_file(tmp_path: Path, by_text: bool) -> None:
+    """From a SQLite file; on PostgreSQL, vacuuming does it."""
     path = tmp_path / f"{by_text}.db"
     with Store(f"sqlite:///{path}") as store:
         write(store, "a", "b")
@@ -354,7 +354,7 @@ def test_its_words_are_gone_from_the_file(tmp_path: Path, by_text: bool) -> None
                 name,
                 an_episode(name, steps=steps, commands=(command,)),
                 a_pattern(f"p {name}", name, steps=steps),
-                a_kept_out(name, text=f"curl {long[:30]}"),
+                an_exclusion(name, text=f"curl {long[:30]}"),
             )
             store.templates.add(Template(name=name, patterns=(a_pattern("p", name, steps=steps),)))
         store.templates.add(Template(name="of both", patterns=store.templates.list()[0].patterns))

@@ -1,5 +1,5 @@
-"""What jobs promise in the store, on SQLite and on a real PostgreSQL: to people who handle them,
-and to schedulers that claim them at the same time.
+"""The contract of stored jobs, on SQLite and on a real PostgreSQL: for the people who manage jobs
+and the schedulers that claim them concurrently.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ def same(job: Job) -> Job:
 
 
 class TestJobs:
-    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store, database_url: str) -> None:
         job = added(
             store,
             a_job(
@@ -72,36 +72,36 @@ class TestJobs:
             assert again.jobs.get("a1") == job
             assert again.jobs.list() == [job]
 
-    def test_a_name_is_one_job_s_until_it_is_removed(self, store: Store) -> None:
+    def test_a_name_belongs_to_one_job_until_it_is_removed(self, store: Store) -> None:
         first = added(store, a_job("a1", "report"))
-        with pytest.raises(WrongInput, match="There is a job 'report' already"):
+        with pytest.raises(WrongInput, match="A job named 'report' already exists"):
             store.jobs.add(a_job("a2", "report"))
         assert store.jobs.list() == [first]
         store.jobs.change("report", lambda job: replace(job, state="removed"))
         second = added(store, a_job("a2", "report"))
         assert store.jobs.get("report") == second
-        with pytest.raises(WrongInput, match="another job 'report' by now"):
+        with pytest.raises(WrongInput, match="Another job is now named 'report'"):
             store.jobs.change("a1", lambda job: replace(job, state="scheduled"))
         assert store.jobs.get("a1").state == "removed"
         with pytest.raises(WrongInput):
             store.jobs.change(added(store, a_job("a3")).id, lambda job: replace(job, name="report"))
 
-    def test_a_job_is_found_by_name_id_or_a_beginning(self, store: Store) -> None:
+    def test_a_job_is_found_by_name_id_or_prefix(self, store: Store) -> None:
         first = added(
             *(store, a_job("abcd1", "mail"), a_job("abcd2", "abcd1-copy"), a_job("abd", "abcd")),
         )
         get = store.jobs.get
         assert get("mail") == get("abcd1") == first
         assert get("abcd2").name == "abcd1-copy"
-        assert get("abcd").id == "abd"  # its name, and not the beginning of two ids
+        assert get("abcd").id == "abd"  # the name wins over the prefix of two ids
         for wrong in ("", "ab", "ABCD1", "MAIL", "abcd%", "abcd_", "abcd\x00", "mai"):
             with pytest.raises(UnknownJob):
                 get(wrong)
         store.jobs.change("abd", lambda job: replace(job, name="other"))
-        with pytest.raises(UnknownJob, match="More than one job could be meant by 'abcd'"):
+        with pytest.raises(UnknownJob, match="More than one job matches 'abcd'"):
             get("abcd")
 
-    def test_a_removed_job_is_found_when_no_other_fits(self, store: Store) -> None:
+    def test_a_removed_job_is_found_if_no_other_matches(self, store: Store) -> None:
         for id_, state in (("a1", "removed"), ("a2", "removed"), ("b1", "scheduled")):
             store.jobs.add(a_job(id_, "mail", state=state))
         assert store.jobs.get("mail").id == "b1"
@@ -110,11 +110,11 @@ class TestJobs:
         with pytest.raises(UnknownJob, match="a1, a2"):
             store.jobs.get("mail")
 
-    def test_a_name_is_found_among_many_ids_that_begin_so(self, store: Store) -> None:
+    def test_a_name_wins_over_many_ids_with_that_prefix(self, store: Store) -> None:
         added(store, *(a_job(f"a{number:03}") for number in range(30)), a_job("f1", "a"))
         assert store.jobs.get("a").id == "f1"
 
-    def test_a_change_is_made_wholly_or_not_at_all(self, store: Store) -> None:
+    def test_a_change_is_atomic(self, store: Store) -> None:
         job = added(store, a_job())
 
         def fail(_job: Job) -> Job:
@@ -126,7 +126,7 @@ class TestJobs:
         with pytest.raises(UnknownJob):
             store.jobs.change("other", same)
 
-    def test_changes_side_by_side_are_all_made(self, store: Store, database_url: str) -> None:
+    def test_concurrent_changes_are_all_applied(self, store: Store, database_url: str) -> None:
         added(store, a_job())
 
         def count(_thread: int) -> None:
@@ -138,7 +138,7 @@ class TestJobs:
             list(pool.map(count, range(3)))
         assert store.jobs.get("a1").runs == 30
 
-    def test_the_next_to_run_is_first(self, store: Store) -> None:
+    def test_the_next_job_to_run_is_first(self, store: Store) -> None:
         def add(name: str, at: float | None, state: JobState = "scheduled") -> None:
             store.jobs.add(a_job(f"id-{name}", name, next_run_at=at, state=state))
 
@@ -154,7 +154,7 @@ class TestJobs:
         assert [job.name for job in store.jobs.list(["removed", "done"])] == ["a-done", "gone"]
         assert store.jobs.list([]) == []
 
-    def test_runs_are_newest_first_and_summed_up(self, store: Store) -> None:
+    def test_runs_are_newest_first_and_counted(self, store: Store) -> None:
         added(store, a_job("a1"), a_job("a2"))
         ended: list[Run] = []
         for number, status in enumerate(("ok", "failed", "ok", "silent")):
@@ -171,7 +171,7 @@ class TestJobs:
         assert (totals.tokens, totals.cost_usd) == (2**41, 0.5)
         assert store.jobs.totals(JobId("a2")).tokens is None
 
-    def test_what_is_deleted_is_gone_with_its_runs(self, store: Store) -> None:
+    def test_a_job_is_deleted_with_its_runs(self, store: Store) -> None:
         added(store, a_job("a1"), a_job("a2"))
         for job in ("a1", "a2"):
             assert store.jobs.begin(a_run(f"r-{job}", job), alive_until=NOW)
@@ -185,7 +185,7 @@ class TestJobs:
 
 
 class TestLease:
-    def test_it_is_one_s_until_its_time_is_over(self, store: Store) -> None:
+    def test_the_lease_belongs_to_its_holder_until_it_expires(self, store: Store) -> None:
         take, seen = store.jobs.take_lease, store.jobs.lease
         assert seen() is None
         assert take("a", now=NOW, until=NOW + 30)
@@ -198,7 +198,7 @@ class TestLease:
         assert not take("a", now=NOW + 51, until=NOW + 90)
         assert store.jobs.look(NOW, most=1).holder == "b"
 
-    def test_only_its_holder_lets_go_of_it(self, store: Store) -> None:
+    def test_only_the_holder_can_release_the_lease(self, store: Store) -> None:
         lead(store, "a")
         store.jobs.release_lease("b")
         assert store.jobs.lease() == ("a", NOW + 30)
@@ -206,7 +206,7 @@ class TestLease:
         assert store.jobs.lease() is None
         lead(store, "b")
 
-    def test_one_of_many_gets_it(self, store: Store, database_url: str) -> None:
+    def test_one_of_many_schedulers_gets_the_lease(self, store: Store, database_url: str) -> None:
         barrier = Barrier(3)
 
         def take(name: str) -> list[bool]:
@@ -223,8 +223,8 @@ class TestLease:
         assert [sum(turn) for turn in zip(*taken, strict=True)] == [1] * 10
 
 
-class TestLook:
-    def test_what_is_due_is_there_and_nothing_else(self, store: Store) -> None:
+class TestDueJobs:
+    def test_only_due_jobs_are_returned(self, store: Store) -> None:
         added(
             store,
             a_job("later", next_run_at=NOW + 0.001),
@@ -241,7 +241,7 @@ class TestLook:
         assert look(NOW, most=0).due == ()
         assert (look(NOW, most=1).holder, look(NOW, most=1).until) == ("", 0.0)
 
-    def test_a_run_without_a_sign_of_life_is_lost(self, store: Store) -> None:
+    def test_a_run_without_a_heartbeat_is_lost(self, store: Store) -> None:
         added(store, a_job("a1"), a_job("a2"))
         claims = store.jobs
         for job in ("a1", "a2"):
@@ -264,7 +264,7 @@ class TestClaims:
         assert store.jobs.runs(job.id) == [run]
         assert store.jobs.get("a1") == moved(job)
 
-    def test_it_needs_the_lease(self, store: Store) -> None:
+    def test_a_claim_needs_the_lease(self, store: Store) -> None:
         job = added(store, a_job())
         for lease in (None, ("other", NOW + 30), ("me", NOW)):
             if lease:
@@ -274,7 +274,7 @@ class TestClaims:
             if lease:
                 store.jobs.release_lease(lease[0])
 
-    def test_it_needs_the_job_as_it_was_seen(self, store: Store) -> None:
+    def test_a_claim_needs_an_unchanged_job(self, store: Store) -> None:
         lead(store)
         for id_, change in {"a1": {"state": "paused"}, "a2": {"next_run_at": NOW + 1}}.items():
             job = added(store, a_job(id_))
@@ -294,8 +294,8 @@ class TestClaims:
         assert claimed(store, job, a_run())
         assert not store.jobs.begin(replace(by_hand, id=RunId("h3")), alive_until=NOW)
 
-    def test_a_time_never_has_two_runs(self, store: Store) -> None:
-        """As when the clock was set back: the job moves on, and has not run once more."""
+    def test_a_scheduled_time_never_has_two_runs(self, store: Store) -> None:
+        """If the clock was set back, the job is rescheduled without a second run."""
         job = added(store, a_job())
         lead(store)
         assert claimed(store, job, a_run())
@@ -320,7 +320,7 @@ class TestClaims:
         store.jobs.amend(amended)
         assert store.jobs.runs(job.id) == [amended]
 
-    def test_only_what_is_still_lost_is_given_up(self, store: Store) -> None:
+    def test_only_runs_that_are_still_lost_are_abandoned(self, store: Store) -> None:
         added(store, a_job())
         assert store.jobs.begin(a_run(), alive_until=NOW + 60)
         lost = replace(a_run(), status="interrupted")
@@ -331,7 +331,7 @@ class TestClaims:
         assert store.jobs.finish(lost, same, lost_at=NOW + 91) is not None
         assert store.jobs.runs(JobId("a1"))[0] == lost
 
-    def test_what_a_person_wrote_meanwhile_stays(self, store: Store) -> None:
+    def test_a_concurrent_change_by_a_person_stays(self, store: Store) -> None:
         job = added(store, a_job())
         lead(store)
         claimed(store, job, a_run())
@@ -340,9 +340,7 @@ class TestClaims:
         stands = store.jobs.get("a1")
         assert (stands.prompt, stands.state, stands.runs) == ("new", "paused", 1)
 
-    def test_runs_by_hand_and_claims_do_not_wait_for_each_other(
-        self, store: Store, database_url: str
-    ) -> None:
+    def test_manual_runs_and_claims_do_not_deadlock(self, store: Store, database_url: str) -> None:
         added(store, a_job())
         lead(store)
         barrier = Barrier(2)
@@ -369,7 +367,7 @@ class TestClaims:
                 done.result()
         assert {run.status for run in store.jobs.runs(JobId("a1"))} == {"ok"}
 
-    def test_of_two_that_claim_the_same_one_wins(self, store: Store, database_url: str) -> None:
+    def test_one_of_two_concurrent_claims_wins(self, store: Store, database_url: str) -> None:
         made = [a_job(f"{number:08x}") for number in range(60)]
         rows = [job_values(job) for job in made]
         with store._engine.begin() as connection:

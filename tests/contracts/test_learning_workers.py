@@ -8,13 +8,13 @@ from tests.conversations import stock_keeping
 from journeyman import Journeyman
 from journeyman.outcomes import RULES_VERSION
 from journeyman.records.report import Progress
-from journeyman.templates import learning
+from journeyman.templates import learner
 
 SESSIONS = 7
 
 
 def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
-    """All that is kept of some sessions, and how the progress was reported."""
+    """Everything stored about some sessions, and the reported progress."""
     reported: list[Progress] = []
     with Journeyman(home=home, database=database, environ={}, clock=lambda: 1_000.0) as journeyman:
         for number in range(SESSIONS):
@@ -38,11 +38,11 @@ def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
         )
 
 
-def test_two_workers_learn_what_one_process_does(
+def test_two_workers_learn_the_same_as_one_process(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "_WORTH_WORKERS", 0)
-    monkeypatch.setattr(learning, "_BATCH_SESSIONS", 2)
+    monkeypatch.setattr(learner, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(learner, "_BATCH_SESSIONS", 2)
     alone = learned(tmp_path / "alone", f"sqlite:///{tmp_path}/alone.db", 1)
     *together, reported = learned(tmp_path / "together", database_url, 2)
     assert together == list(alone[:-1])

@@ -1,4 +1,4 @@
-"""What keeping patterns promises, on SQLite and on a real PostgreSQL."""
+"""The contract of stored patterns, on SQLite and on a real PostgreSQL."""
 
 import itertools
 import random
@@ -56,7 +56,7 @@ def a_pattern(name: str = "p", session: str = "a", **facts: Any) -> Pattern:
 
 
 def mined(store: Store, name: str, *patterns: Pattern, **facts: Any) -> MinedSession:
-    """The session as it is now, with what it teaches."""
+    """The session in its current state, with its patterns."""
     found = store.sessions.get(name)
     session = found.session
     given = {"digest": found.digest, "outcome": session.outcome, "end_reason": session.end_reason}
@@ -90,13 +90,13 @@ def shown(store: Store, name: str = "p") -> str:
 
 @pytest.fixture
 def missing(store: Store) -> Callable[..., list[str]]:
-    """What is to be learned."""
+    """The sessions not learned yet."""
     return lambda rules=RULES: store.learned.missing(rules)
 
 
 @pytest.fixture
 def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[Any]]]:
-    """A statement run past the store."""
+    """Run a statement directly, without the store."""
     engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
 
     def run(statement: str, **values: object) -> sa.CursorResult[Any]:
@@ -108,13 +108,13 @@ def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[Any]]]:
 
 
 def at_once(*works: Callable[[], None]) -> list[Exception]:
-    """Run each in a thread of its own; what went wrong."""
+    """Run each in its own thread; return the errors."""
     failures: list[Exception] = []
 
     def run(work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - told to the test
+        except Exception as error:  # noqa: BLE001 - reported to the test
             failures.append(error)
 
     threads = [threading.Thread(target=run, args=(work,)) for work in works]
@@ -126,7 +126,7 @@ def at_once(*works: Callable[[], None]) -> list[Exception]:
 
 
 class World:
-    """Sessions and what they teach, and what a store should make of it."""
+    """Sessions with their patterns, and the result expected of a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -135,7 +135,7 @@ class World:
         self._versions = itertools.count()
 
     def set(self, name: str, *patterns: Pattern) -> None:
-        """Let a session say something new, and teach this in words of its own."""
+        """Change a session so that it contains these patterns, in its own words."""
         version = next(self._versions)
         self.sessions[name] = tuple(
             msgspec.structs.replace(
@@ -156,7 +156,7 @@ class World:
         save(self.store, *(mined(self.store, name, *self.sessions[name]) for name in names))
 
     def learn(self) -> None:
-        """Learn until there is nothing left to learn, which must not take long."""
+        """Learn until nothing is left; this must take few rounds."""
         for _ in range(4):
             self.save(*self.store.learned.missing(RULES))
         assert self.store.learned.missing(RULES) == []
@@ -182,8 +182,8 @@ def _together(seen: list[Pattern]) -> Pattern:
     )
 
 
-class TestKeeping:
-    def test_what_was_saved_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+class TestStoring:
+    def test_reading_returns_exactly_what_was_saved(self, store: Store, database_url: str) -> None:
         write(store, "a")
         pattern = a_pattern(
             kind="recovery",
@@ -206,7 +206,7 @@ class TestKeeping:
             assert again.patterns.get("p") == stored
             assert again.patterns.of_sessions(["a"]) == [stored]
 
-    def test_what_is_not_known_stays_so(self, store: Store) -> None:
+    def test_unknown_values_stay_unknown(self, store: Store) -> None:
         write(store, "a")
         least = Pattern(
             id=PatternId("p"),
@@ -219,8 +219,8 @@ class TestKeeping:
         save(store, mined(store, "a", least))
         assert kept(store) == {"p": least}
 
-    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
-        """As it is in messages."""
+    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
+        """As in messages."""
         write(store, "a")
         steps = (Step(tool="half \ud83d", result="of \udcff"),)
         odd = a_pattern(intent="nul \x00 half \ud83d", steps=steps, models=("m\ud83d",))
@@ -231,7 +231,7 @@ class TestKeeping:
         assert found.steps == (Step(tool="half ?", result="of ?"),)
         assert found.models == ("m?",)
 
-    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+    def test_missing_ids_are_not_found(self, store: Store) -> None:
         write(store, "a")
         assert store.patterns.get("p") is None
         assert list(store.patterns.list()) == []
@@ -239,10 +239,10 @@ class TestKeeping:
         assert store.patterns.counts() == {}
         assert store.patterns.reasons() == {}
 
-    def test_more_than_a_database_takes_at_once(self, store: Store) -> None:
+    def test_more_patterns_than_fit_in_one_statement(self, store: Store) -> None:
         names = [f"s{n}" for n in range(600)]
         write(store, *names)
-        digest = store.sessions.get("s0").digest  # all say the same
+        digest = store.sessions.get("s0").digest  # all are equal
         found = [
             MinedSession(
                 session=SessionId(name),
@@ -264,14 +264,14 @@ class TestKeeping:
         save(store, *(msgspec.structs.replace(one, patterns=()) for one in found))
         assert list(store.patterns.list()) == []
 
-    def test_the_last_word_on_a_session_counts(self, store: Store) -> None:
+    def test_the_last_result_for_a_session_counts(self, store: Store) -> None:
         write(store, "a")
         save(store, mined(store, "a", a_pattern("old")), mined(store, "a", a_pattern("new")))
         assert kept(store).keys() == {"new"}
 
 
 class TestMissing:
-    def test_all_is_missing_at_first_the_oldest_first(
+    def test_every_session_is_missing_at_first_oldest_first(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         assert missing() == []
@@ -304,7 +304,7 @@ class TestMissing:
             ("end", {"end_reason": "done"}),
         ],
     )
-    def test_a_session_that_changed_is_missing_again(
+    def test_a_changed_session_is_missing_again(
         self, store: Store, missing: Callable[..., list[str]], name: str, change: dict[str, Any]
     ) -> None:
         write(store, name, f"not {name}")
@@ -316,7 +316,7 @@ class TestMissing:
         save(store, mined(store, name, pattern))
         assert missing() == []
 
-    def test_an_outcome_that_changed_counts_too(
+    def test_a_session_with_a_changed_outcome_is_missing_again(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", outcome=1.0)
@@ -326,7 +326,7 @@ class TestMissing:
         write(store, "a", outcome=1.0)
         assert missing() == []
 
-    def test_what_is_no_matter_for_learning_changes_nothing(
+    def test_changes_irrelevant_to_learning_change_nothing(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a")
@@ -334,7 +334,7 @@ class TestMissing:
         write(store, "a", title="Another title", tags=("red",))
         assert missing() == []
 
-    def test_other_rules_know_nothing_of_it_and_take_its_place(
+    def test_results_of_other_rules_are_separate_and_replace_them(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b")
@@ -347,7 +347,7 @@ class TestMissing:
 
 
 class TestSavingAgain:
-    def test_it_takes_the_place_of_what_was(self, store: Store) -> None:
+    def test_saving_replaces_the_earlier_result(self, store: Store) -> None:
         write(store, "a")
         save(store, mined(store, "a", a_pattern("p", times=2), a_pattern("gone")))
         for times in (2, 5):
@@ -355,7 +355,7 @@ class TestSavingAgain:
             save(store, mined(store, "a", new))
             assert kept(store) == {"p": new}
 
-    def test_the_same_again_changes_nothing(self, store: Store) -> None:
+    def test_repeating_changes_nothing(self, store: Store) -> None:
         write(store, "a", "b")
         found = (
             mined(store, "a", a_pattern(), a_pattern("held", quarantined="r")),
@@ -369,7 +369,7 @@ class TestSavingAgain:
         assert kept(store) == before
         assert list(store.patterns.list()) == listed
 
-    def test_what_the_earliest_has_no_more_is_shown_in_the_words_of_another(
+    def test_a_pattern_the_earliest_session_lost_is_shown_from_another(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b")
@@ -382,7 +382,7 @@ class TestSavingAgain:
         assert shown(store) == "as b says p"
         assert missing() == []
 
-    def test_also_when_both_are_saved_at_once(
+    def test_a_lost_pattern_when_both_sessions_are_saved_together(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b")
@@ -393,7 +393,7 @@ class TestSavingAgain:
         assert missing() == []
 
     @table(("p", "other_too"), [("it alone", False), ("with the other", True)])
-    def test_what_the_earliest_now_has_later_than_another(
+    def test_a_pattern_the_earliest_session_now_has_later_than_another(
         self, store: Store, missing: Callable[..., list[str]], p: str, other_too: bool
     ) -> None:
         one, other = f"a {p}", f"b {p}"
@@ -440,7 +440,7 @@ class TestSharing:
     def test_the_order_of_saving_does_not_matter(
         self, store: Store, row: int, seen: list[float | None]
     ) -> None:
-        """Each order in a part of the store of its own, one by one and in batches."""
+        """Each order uses its own part of the store, one by one and in batches."""
         names = ["a", "B", "c"]
         counts = zip(names, seen, (("m2",), ("m1",), ("m1", "m3")), strict=True)
         taught = {
@@ -470,7 +470,7 @@ class TestSharing:
     @pytest.mark.parametrize(
         "seed", [0, *(pytest.param(one, marks=pytest.mark.soak) for one in range(1, 6))]
     )
-    def test_whatever_happens_learning_comes_to_what_a_fresh_store_would_have(
+    def test_learning_always_converges_to_the_result_of_a_fresh_store(
         self, store: Store, missing: Callable[..., list[str]], seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -505,7 +505,7 @@ def _late(at: float | None) -> float:
     return float("inf") if at is None else at
 
 
-class TestPassingOver:
+class TestSkipping:
     @table(
         ("name", "change"),
         [
@@ -543,7 +543,7 @@ class TestPassingOver:
         save(store)
         assert store.patterns.revision() == before
 
-    def test_what_the_earliest_had_is_shown_in_the_words_of_the_next_when_it_went(
+    def test_a_pattern_is_shown_from_the_next_session_when_the_earliest_is_deleted(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "goes", "changes", "next", "last")
@@ -561,7 +561,7 @@ class TestPassingOver:
         assert missing() == []
         assert kept(store) == {"p": _together([p["changes"], p["next"], p["last"]])}
 
-    def test_a_session_that_is_just_being_deleted(self, store: Store, database_url: str) -> None:
+    def test_a_session_that_is_being_deleted(self, store: Store, database_url: str) -> None:
         write(store, "goes", "stays")
         found = [mined(store, name, a_pattern(name, name)) for name in ("goes", "stays")]
 
@@ -572,7 +572,7 @@ class TestPassingOver:
         assert meanwhile(database_url, save_all, "DELETE FROM sessions WHERE id = 'goes'") == []
         assert kept(store).keys() == {"stays"}
 
-    def test_an_error_in_the_middle_leaves_everything_as_it_was(
+    def test_an_error_leaves_everything_unchanged(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b")
@@ -590,7 +590,7 @@ class TestPassingOver:
 
 
 def meanwhile(url: str, work: Callable[[], None], statement: str) -> list[Exception]:
-    """Begin work while a statement has been run but not committed; it has to wait for it."""
+    """Start work after a statement has run but before it is committed; the work has to wait."""
     failures: list[Exception] = []
     thread = threading.Thread(target=lambda: failures.extend(at_once(work)))
     engine = connect(url, busy_timeout_s=30)
@@ -604,8 +604,8 @@ def meanwhile(url: str, work: Callable[[], None], statement: str) -> list[Except
     return failures
 
 
-class TestAtOnce:
-    def test_two_may_save_the_same(self, store: Store, database_url: str) -> None:
+class TestConcurrency:
+    def test_two_writers_may_save_the_same(self, store: Store, database_url: str) -> None:
         world = World(store)
         names = [f"s{n:02}" for n in range(24)]
         for n, name in enumerate(names):
@@ -622,7 +622,9 @@ class TestAtOnce:
         assert store.learned.missing(RULES) == []
         assert kept(store) == world.expected()
 
-    def test_one_may_delete_while_another_saves(self, store: Store, database_url: str) -> None:
+    def test_a_session_may_be_deleted_while_another_writer_saves(
+        self, store: Store, database_url: str
+    ) -> None:
         world = World(store)
         names = [f"s{n:02}" for n in range(24)]
         for n, name in enumerate(names):
@@ -645,8 +647,10 @@ class TestAtOnce:
         world.learn()
         assert kept(store) == world.expected()
 
-    def test_two_may_delete_the_same(self, store: Store, database_url: str) -> None:
-        """One is told that it has gone; a session whose id begins so is not meant."""
+    def test_two_writers_may_delete_the_same(self, store: Store, database_url: str) -> None:
+        """One of the callers gets an error that it is gone; a session with an id that starts with
+        it is unaffected.
+        """
         write(store, "ab", "abc")
         save(store, *(mined(store, name, a_pattern(name, name)) for name in ("ab", "abc")))
 
@@ -661,7 +665,7 @@ class TestAtOnce:
 
 
 class TestDeleting:
-    def test_what_only_it_had_goes_with_a_session(
+    def test_patterns_of_only_one_session_are_deleted_with_it(
         self, store: Store, missing: Callable[..., list[str]], sql: Callable[..., Any]
     ) -> None:
         write(store, "a", "b")
@@ -672,7 +676,7 @@ class TestDeleting:
         for name in ("patterns", "sightings", "mined"):
             assert sql(f"SELECT count(*) FROM {name}").scalar() == 1
 
-    def test_what_was_shown_in_its_words_is_learned_again_from_others(
+    def test_a_pattern_shown_from_it_is_learned_again_from_others(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b", "c", "d")
@@ -694,7 +698,7 @@ class TestDeleting:
         assert found.intent == "as b says p"
         assert (found.times, found.sessions) == (4, ("b", "c"))
 
-    def test_what_was_shown_in_the_words_of_another_loses_a_sighting(
+    def test_a_pattern_shown_from_another_loses_a_sighting(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
         write(store, "a", "b")
@@ -704,7 +708,7 @@ class TestDeleting:
         assert kept(store) == {"p": a_pattern()}
         assert missing() == []
 
-    def test_no_word_of_it_stays_in_any_table(self, store: Store) -> None:
+    def test_no_table_keeps_any_of_its_text(self, store: Store) -> None:
         write(store, "a", "b")
         secret = "zebra"
         theirs = a_pattern(
@@ -720,15 +724,18 @@ class TestDeleting:
         store.sessions.delete("a")
         assert secret not in everything(store)
 
-    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
-        """Also those that were replaced or had gone before the session was deleted."""
+    def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
+        """Including patterns that were replaced or removed before the session was deleted."""
 
-        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
-            # As SQLite is built outside of some Linux distributions.
+        def keep_deleted_content(
+            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
+        ) -> None:
+            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
+            # content.
             driver.cursor().execute("PRAGMA secure_delete=OFF")
 
         with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", forgetful)
+            sa.event.listen(store._engine, "connect", keep_deleted_content)
             store._engine.dispose()
             write(store, *(f"s{n}" for n in range(5)))
             for rules, times in (("r1", 2000), ("r2", 1)):
@@ -747,7 +754,7 @@ class TestDeleting:
 
 
 def everything(store: Store) -> str:
-    """What all tables say, as one text."""
+    """The contents of all tables, as one text."""
     found = []
     with store._engine.connect() as connection:
         for table in sa.inspect(connection).get_table_names():
@@ -760,7 +767,7 @@ def everything(store: Store) -> str:
 
 
 class TestReading:
-    def test_those_seen_most_come_first(self, store: Store) -> None:
+    def test_the_most_frequent_come_first(self, store: Store) -> None:
         write(store, "a", "b")
         here = [a_pattern(name, times=n) for name, n in (("p", 1), ("q", 9), ("r", 5), ("s", 5))]
         there = a_pattern("p", "b", first_seen=2.0)
@@ -783,7 +790,7 @@ class TestReading:
 
 
 class TestQuarantine:
-    def test_held_patterns_are_listed_and_counted_apart(self, store: Store) -> None:
+    def test_quarantined_patterns_are_listed_and_counted_separately(self, store: Store) -> None:
         write(store, "a")
         held = a_pattern("held", quarantined="asks for more")
         save(store, mined(store, "a", a_pattern("p"), held))
@@ -792,7 +799,7 @@ class TestQuarantine:
         assert (free.id, apart) == ("p", held)
         assert store.patterns.counts() == {"first_try": 1}
 
-    def test_they_follow_what_the_session_teaches_now(self, store: Store) -> None:
+    def test_quarantine_follows_the_current_result_of_the_session(self, store: Store) -> None:
         write(store, "a")
         for rule in ("", "rule", "other", ""):
             save(store, mined(store, "a", a_pattern(quarantined=rule)))
@@ -801,7 +808,7 @@ class TestQuarantine:
             assert not (usable if rule else held)
             assert found.quarantined == rule
 
-    def test_the_words_that_are_shown_decide(self, store: Store) -> None:
+    def test_the_shown_version_decides_about_quarantine(self, store: Store) -> None:
         write(store, "a", "b")
         save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
         save(store, mined(store, "a", a_pattern(quarantined="rule")))
@@ -811,7 +818,7 @@ class TestQuarantine:
 
 
 class TestRevision:
-    def test_it_grows_with_every_change(self, store: Store) -> None:
+    def test_the_revision_grows_with_every_change(self, store: Store) -> None:
         write(store, "a", "b", "c")
         seen = [store.patterns.revision()]
 
@@ -823,7 +830,7 @@ class TestRevision:
         save(store, mined(store, "a", a_pattern()))
         assert grew()
         save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
-        assert grew()  # seen in one more
+        assert grew()  # seen in another session
         save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0, times=2)))
         assert grew()
         save(store, mined(store, "a", a_pattern(quarantined="rule")))
@@ -840,10 +847,10 @@ class TestRevision:
 
 
 class TestUpgrading:
-    def test_a_database_from_before_patterns_keeps_what_it_has(
+    def test_a_database_from_before_patterns_keeps_its_data(
         self, database_url: str, sql: Callable[..., Any]
     ) -> None:
-        self.make_the_earlier_database(database_url)
+        self.make_earlier_database(database_url)
         with Store(database_url) as store:
             assert store.sessions.get("old").calls == 3
             assert [one.text for one in store.sessions.messages("old")] == ["the zebra"]
@@ -858,16 +865,16 @@ class TestUpgrading:
             store.sessions.delete("old")
             assert kept(store) == {}
 
-    def test_looking_at_it_changes_nothing(
+    def test_reading_an_earlier_database_changes_nothing(
         self, database_url: str, sql: Callable[..., Any]
     ) -> None:
-        self.make_the_earlier_database(database_url)
+        self.make_earlier_database(database_url)
         with Store(database_url, only_looking=True) as store:
             assert not store.is_ready
         assert sql("SELECT version_num FROM alembic_version").scalar() == "0002"
         assert sql("SELECT calls FROM sessions WHERE id = 'old'").scalar() == 3
 
-    def make_the_earlier_database(self, url: str) -> None:
+    def make_earlier_database(self, url: str) -> None:
         from alembic import command
         from alembic.config import Config
 

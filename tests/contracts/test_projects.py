@@ -1,4 +1,4 @@
-"""What a store promises about projects, on SQLite and on a real PostgreSQL."""
+"""The contract of projects in the store, on SQLite and on a real PostgreSQL."""
 
 import sqlalchemy as sa
 from alembic import command
@@ -37,12 +37,12 @@ def names(store: Store, project: str) -> str:
     return "".join(sorted(one.session.id for one in store.sessions.list(project=project)))
 
 
-def test_a_name_means_every_project_that_ends_in_it(store: Store) -> None:
+def test_a_name_matches_every_project_that_ends_with_it(store: Store) -> None:
     fill(store)
     rows = {
         "cli": "abc",
         "CLI": "abc",
-        "acme/cli": "ab",  # and the one that is known by its name alone
+        "acme/cli": "ab",  # includes the session known only by its name
         "github.com/acme/cli": "ab",
         "github.com/acme/cli/": "ab",
         "/home/ada/cli": "b",
@@ -56,12 +56,12 @@ def test_a_name_means_every_project_that_ends_in_it(store: Store) -> None:
     assert {given: names(store, given) for given in rows} == rows
 
 
-def test_every_choice_of_sessions_takes_a_project(store: Store) -> None:
+def test_every_filter_of_sessions_accepts_a_project(store: Store) -> None:
     fill(store)
     hits = store.sessions.search("hello", project="acme/cli")
     assert {hit.session for hit in hits} == {"a", "b"}
-    assert store.accounts.session_count(project="cli") == 3
-    used = store.accounts.used(project="cli")
+    assert store.usage.session_count(project="cli") == 3
+    used = store.usage.used(project="cli")
     assert sorted(row.project for row in used) == sorted(PROJECTS[name] for name in "abc")
     assert store.learned.missing("rules", "cli") == ["a", "b", "c"]
     assert len(store.learned.missing("rules")) == len(PROJECTS)
@@ -77,14 +77,14 @@ def test_projects_are_counted(store: Store) -> None:
     assert (found[-1].project, found[-1].ended_at) == ("old", None)
 
 
-def test_projects_that_a_person_may_have_meant(store: Store) -> None:
+def test_suggested_projects(store: Store) -> None:
     assert store.sessions.nearest_projects("cli") == []
     fill(store)
     assert store.sessions.nearest_projects("acme/my_ap")[0] == "~/src/my_app"
     assert store.sessions.nearest_projects("zzz") == ["Überblick", "~/src/myxapp", "~/src/my_app"]
 
 
-def test_a_project_that_is_known_stays_when_less_is_known(store: Store) -> None:
+def test_a_known_project_is_not_replaced_by_a_shorter_name(store: Store) -> None:
     for project in ("cli", "github.com/acme/cli", "cli", ""):
         add(store, "s", project=project)
     assert store.sessions.get("s").session.project == ""

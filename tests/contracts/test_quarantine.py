@@ -1,4 +1,4 @@
-"""What the quarantine promises, on SQLite and on a real PostgreSQL."""
+"""The contract of the quarantine, on SQLite and on a real PostgreSQL."""
 
 import time
 from typing import Any
@@ -34,7 +34,7 @@ def write(store: Store, *names: str, **facts: Any) -> None:
         writing.finish()
 
 
-def a_kept_out(key: str, session: str = "a", **facts: Any) -> KeptOut:
+def an_exclusion(key: str, session: str = "a", **facts: Any) -> KeptOut:
     given = {
         "kind": "command",
         "rule": "git.push",
@@ -47,7 +47,9 @@ def a_kept_out(key: str, session: str = "a", **facts: Any) -> KeptOut:
 
 
 def mined(store: Store, name: str, *found: KeptOut) -> MinedSession:
-    """The session as it is now, with what was kept out of it. What was released is found again."""
+    """The session in its current state, with its exclusions. Exclusions that were released are
+    found again.
+    """
     digest, released = store.sessions.get(name).digest, store.quarantine.released()
     return MinedSession(
         session=SessionId(name),
@@ -66,10 +68,10 @@ def keys(store: Store, **chosen: Any) -> list[str]:
 
 
 class TestListing:
-    def test_what_was_kept_out_is_read_to_the_letter(self, store: Store) -> None:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store) -> None:
         write(store, "a")
         assert store.quarantine.list() == []
-        one = a_kept_out("k1", text="Größer 東京 \t\n\\ \" ' %s :x", number=7)
+        one = an_exclusion("k1", text="Größer 東京 \t\n\\ \" ' %s :x", number=7)
         save(store, "a", one)
         assert store.quarantine.list() == [
             Quarantined(
@@ -82,18 +84,20 @@ class TestListing:
             )
         ]
 
-    def test_the_same_in_several_sessions_is_one_and_comes_first(self, store: Store) -> None:
+    def test_equal_exclusions_of_several_sessions_are_one_and_come_first(
+        self, store: Store
+    ) -> None:
         write(store, "a", "b")
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
-        save(store, "b", a_kept_out("k2", "b"), a_kept_out("k2", "b", number=2))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
+        save(store, "b", an_exclusion("k2", "b"), an_exclusion("k2", "b", number=2))
         assert keys(store) == ["k2", "k1"]
         assert store.quarantine.list()[0].sessions == ("a", "b")
 
-    def test_what_a_session_no_longer_has_is_gone(self, store: Store) -> None:
+    def test_exclusions_a_session_no_longer_contains_are_removed(self, store: Store) -> None:
         write(store, "a", "b")
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
-        save(store, "b", a_kept_out("k3", "b"))
-        save(store, "a", a_kept_out("k2"))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
+        save(store, "b", an_exclusion("k3", "b"))
+        save(store, "a", an_exclusion("k2"))
         assert keys(store) == ["k2", "k3"]
         store.sessions.delete("b")
         assert keys(store) == ["k2"]
@@ -113,69 +117,74 @@ class TestListing:
             ({"decided": True}, []),
         ],
     )
-    def test_it_can_be_narrowed(
+    def test_listing_can_be_filtered(
         self, store: Store, chosen: dict[str, Any], expected: list[str]
     ) -> None:
         write(store, "a", project="acme/shop")
         write(store, "b")
-        save(store, "a", a_kept_out("k1"))
-        save(store, "b", a_kept_out("k2", "b", kind="pattern", rule="instruct.ignore"))
+        save(store, "a", an_exclusion("k1"))
+        save(store, "b", an_exclusion("k2", "b", kind="pattern", rule="instruct.ignore"))
         assert keys(store, **chosen) == expected
 
 
-class TestDeciding:
-    def test_what_is_released_is_mined_again_and_stays_known(self, store: Store) -> None:
+class TestDecisions:
+    def test_a_release_is_mined_again_and_stays_recorded(
+        self, store: Store, database_url: str
+    ) -> None:
         write(store, "a", "b", "c")
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
-        save(store, "b", a_kept_out("k2", "b"))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
+        save(store, "b", an_exclusion("k2", "b"))
         save(store, "c")
         (released,) = store.quarantine.release(["k2"], by="ada")
         assert (released.state, released.decided_by) == ("released", "ada")
         assert released.decided_at == pytest.approx(time.time(), abs=60)
+        with Store(database_url, clock=lambda: 7.0) as dated:
+            assert [one.decided_at for one in dated.quarantine.delete(["k1"])] == [7.0]
+            dated.quarantine.restore(["k1"])
         assert store.quarantine.released() == {"k2"}
         assert store.learned.missing(RULES) == ["a", "b"]
         assert (keys(store), keys(store, decided=True)) == (["k1"], ["k2"])
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
-        save(store, "b", a_kept_out("k2", "b"))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
+        save(store, "b", an_exclusion("k2", "b"))
         assert store.quarantine.get("k2").sessions == ("a", "b")
         (restored,) = store.quarantine.restore(["k2"])
         assert (restored.state, restored.decided_at) == ("kept out", None)
         assert store.learned.missing(RULES) == ["a", "b"]
         assert keys(store) == ["k2", "k1"]
 
-    def test_what_was_mined_before_a_release_is_mined_again(self, store: Store) -> None:
+    def test_results_from_before_a_release_are_mined_again(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("k1"))
-        before = mined(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
+        before = mined(store, "a", an_exclusion("k1"))
         store.quarantine.release(["k1"])
         store.learned.save(RULES, [before], {})
         assert store.learned.missing(RULES) == ["a"]
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         assert store.learned.missing(RULES) == []
-        before = mined(store, "a", a_kept_out("k1"))
+        before = mined(store, "a", an_exclusion("k1"))
         store.quarantine.restore(["k1"])
         store.learned.save(RULES, [before], {})
         assert store.learned.missing(RULES) == ["a"]
 
-    def test_what_is_released_is_not_counted_as_kept_out(self, store: Store) -> None:
+    def test_a_release_is_not_counted_as_excluded(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
         store.quarantine.release(["k1"])
-        save(store, "a", a_kept_out("k1"), a_kept_out("k2"))
+        save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
         assert store.patterns.counts() == {"quarantined": 1}
         forgotten = store.forgotten.forget({SessionId("a"): frozenset((1,))}, at=1.0)
         assert forgotten.kept_out == 1
         assert store.quarantine.list(decided=True) == []
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         assert store.learned.missing(RULES) == []
 
-    def test_what_is_deleted_stays_kept_out_and_is_not_listed_again(self, store: Store) -> None:
+    def test_a_deletion_stays_excluded_and_unlisted(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         store.quarantine.delete(["k1"], by="ada")
         assert store.learned.missing(RULES) == []
         assert store.quarantine.released() == frozenset()
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         assert (keys(store), keys(store, decided=True)) == ([], ["k1"])
         assert store.patterns.counts() == {}
         store.quarantine.restore(["k1"])
@@ -183,34 +192,34 @@ class TestDeciding:
 
     def test_a_release_can_become_a_deletion(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         store.quarantine.release(["k1"])
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         store.quarantine.delete(["k1"])
         assert store.learned.missing(RULES) == ["a"]
         assert store.quarantine.get("k1").state == "deleted"
 
-    def test_a_key_is_known_by_a_beginning_that_only_it_has(self, store: Store) -> None:
+    def test_a_key_is_found_by_a_unique_prefix(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("abc1"), a_kept_out("abd2"), a_kept_out("ab"))
+        save(store, "a", an_exclusion("abc1"), an_exclusion("abd2"), an_exclusion("ab"))
         assert store.quarantine.get("abc").key == "abc1"
         assert store.quarantine.get("ABC1").key == "abc1"
         assert store.quarantine.get("ab").key == "ab"
-        with pytest.raises(WrongInput, match="More than one key begins with 'a': ab, abc1, abd2"):
+        with pytest.raises(WrongInput, match="More than one key starts with 'a': ab, abc1, abd2"):
             store.quarantine.get("a")
         for wrong in ("x", ""):
             with pytest.raises(WrongInput, match="journeyman templates quarantine"):
                 store.quarantine.get(wrong)
 
-    def test_one_wrong_key_and_nothing_is_decided(self, store: Store) -> None:
+    def test_one_wrong_key_prevents_every_decision(self, store: Store) -> None:
         write(store, "a")
-        save(store, "a", a_kept_out("k1"))
+        save(store, "a", an_exclusion("k1"))
         with pytest.raises(WrongInput):
             store.quarantine.release(["k1", "unknown"])
         assert store.quarantine.released() == frozenset()
 
 
-def test_what_a_template_brought_can_be_released_too(store: Store) -> None:
+def test_patterns_of_an_imported_template_can_be_released_too(store: Store) -> None:
     held = Pattern(
         id=PatternId("p"),
         kind="final",

@@ -1,4 +1,4 @@
-"""What every reader promises, on the sample corpus and on logs of the other formats."""
+"""The contract of every reader, on the sample corpus and on logs of the other formats."""
 
 import json
 from collections import defaultdict
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Reader, Readers
 from journeyman.records import Fragment, Mark, Message, Skip, join_calls
 from journeyman.testing import Corpus
@@ -77,7 +77,7 @@ def hermes_export() -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
-    """Logs of every kind, each with the name of the reader it is for."""
+    """Logs of every kind, each with the name of its reader."""
     folder = tmp_path_factory.mktemp("logs")
     found = dict.fromkeys(corpus.logs("claude_code"), "claude_code")
     found |= dict.fromkeys(corpus.logs("codex"), "codex")
@@ -112,10 +112,10 @@ def test_each_log_is_recognised_by_its_reader_alone(logs: dict[Path, str]) -> No
     for log, name in logs.items():
         assert READERS.reader_for(LogFile(log)).name == name, log
         knowing = {reader.name for reader in READERS.all if reader.recognises(LogFile(log))}
-        assert knowing - {"openai"} == {name} - {"openai"}, log  # it is asked last
+        assert knowing - {"openai"} == {name} - {"openai"}, log  # the openai reader is tried last
 
 
-def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     for name, content in (
         ("chat.json", json.dumps(a_chat(2))),
         ("chat.jsonl", "\n".join(json.dumps(one) for one in a_chat(2)) + "\n"),
@@ -129,16 +129,16 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
 
 
 class TestReading:
-    def test_gives_the_same_whenever_it_is_done_and_changes_nothing(
-        self, logs: dict[Path, str]
-    ) -> None:
+    def test_reading_is_repeatable_and_changes_nothing(self, logs: dict[Path, str]) -> None:
         for log, name in logs.items():
             before = log.read_bytes(), log.stat().st_mtime_ns
             reader = READERS.named(name)
             assert read(reader, log) == read(reader, log), log
             assert (log.read_bytes(), log.stat().st_mtime_ns) == before
 
-    def test_ends_with_a_mark_and_marks_never_part_a_session(self, logs: dict[Path, str]) -> None:
+    def test_reading_ends_with_a_mark_and_marks_never_split_a_session(
+        self, logs: dict[Path, str]
+    ) -> None:
         for log, name in logs.items():
             events = read(READERS.named(name), log)
             assert isinstance(events[-1], Mark), log
@@ -152,15 +152,13 @@ class TestReading:
                     assert event.session.id not in done, f"{log}: a mark inside a session"
                     now.add(event.session.id)
 
-    def test_hands_on_in_small_parts(self, logs: dict[Path, str]) -> None:
+    def test_fragments_are_small(self, logs: dict[Path, str]) -> None:
         for log, name in logs.items():
             for event in read(READERS.named(name), log):
                 if isinstance(event, Fragment):
                     assert len(event.messages) <= FRAGMENT_MESSAGES + 20, log
 
-    def test_gives_every_message_a_key_and_a_position_of_its_own(
-        self, logs: dict[Path, str]
-    ) -> None:
+    def test_every_message_has_a_unique_key_and_position(self, logs: dict[Path, str]) -> None:
         for log, name in logs.items():
             sessions: dict[str, list[Message]] = defaultdict(list)
             for event in read(READERS.named(name), log):
@@ -171,7 +169,7 @@ class TestReading:
                 assert positions == sorted(set(positions)), log
                 assert len({message.key for message in messages}) == len(messages), log
 
-    def test_joins_every_call_with_its_result(self, logs: dict[Path, str]) -> None:
+    def test_every_call_is_joined_with_its_result(self, logs: dict[Path, str]) -> None:
         for log, name in logs.items():
             sessions: dict[str, list[Message]] = defaultdict(list)
             for event in read(READERS.named(name), log):

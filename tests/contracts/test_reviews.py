@@ -1,4 +1,4 @@
-"""What the journal of reviews promises, on SQLite and on a real PostgreSQL."""
+"""The contract of reviews and their journal, on SQLite and on a real PostgreSQL."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def a_write(id_: str = "w1", **facts: Any) -> JournalEntry:
 
 
 class TestReviews:
-    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store, database_url: str) -> None:
         review = a_review(
             session="größer 東京",
             started_at=1e9 + 0.125,
@@ -56,7 +56,7 @@ class TestReviews:
         assert store.reviews.get("r1") == ended
         assert store.reviews.list() == [ended]
 
-    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
         odd = a_review(error="nul \x00 half \ud83d", details={"said": "half \ud83d"})
         store.reviews.begin(odd)
         kept = store.reviews.get("r1")
@@ -70,19 +70,21 @@ class TestReviews:
         assert [one.id for one in store.reviews.list(2)] == ["a", "c"]
         assert store.reviews.list(0) == []
 
-    def test_what_never_began_does_not_end(self, store: Store) -> None:
+    def test_a_review_that_was_never_started_cannot_finish(self, store: Store) -> None:
         store.reviews.begin(a_review("r1"))
         with pytest.raises(UnknownReview, match="No review has the id 'r2'"):
             store.reviews.finish(a_review("r2", status="changed"))
         assert store.reviews.list() == [a_review("r1")]
 
-    def test_the_beginning_of_an_id_is_enough(self, store: Store) -> None:
+    def test_a_unique_prefix_of_an_id_is_enough(self, store: Store) -> None:
         for id_ in ("abc1", "abc2", "ab", "x%"):
             store.reviews.begin(a_review(id_))
         assert store.reviews.get("abc1").id == "abc1"
         assert store.reviews.get("x").id == "x%"
         assert store.reviews.get("ab").id == "ab"
-        with pytest.raises(UnknownReview, match="more than one review: abc1, abc2"):
+        with pytest.raises(
+            UnknownReview, match="More than one review id starts with 'abc': abc1, abc2"
+        ):
             store.reviews.get("abc")
         for wrong in ("y", "", "AB", "%", "abc12", "a_c"):
             with pytest.raises(UnknownReview, match="No review has the id"):
@@ -90,7 +92,7 @@ class TestReviews:
 
 
 class TestWrites:
-    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store, database_url: str) -> None:
         entry = a_write(
             at=1e9 + 0.125,
             review=ReviewId("r1"),
@@ -119,11 +121,11 @@ class TestWrites:
         with Store(database_url) as again:
             assert again.reviews.get_write("w1") == entry
             assert again.reviews.writes() == [entry]
-            # Nothing and an empty text are not the same.
+            # None and an empty text differ.
             assert again.reviews.get_write("w1").write.others[0].before == ""
             assert again.reviews.get_write("w1").write.others[0].after is None
 
-    def test_the_newest_is_first_so_that_they_are_undone_in_order(self, store: Store) -> None:
+    def test_writes_are_newest_first_so_that_they_are_undone_in_order(self, store: Store) -> None:
         for id_, at in (("b", 2.0), ("a", 2.0), ("d", 1.0), ("c", 2.0)):
             store.reviews.add_write(a_write(id_, at=at))
         assert [one.id for one in store.reviews.writes()] == ["c", "a", "b", "d"]
@@ -147,7 +149,7 @@ class TestWrites:
         assert store.reviews.get_write("w1") == a_write("w1", undone_at=5.0)
         assert store.reviews.get_write("w2") == a_write("w2")
 
-    def test_only_a_whole_id_is_marked(self, store: Store) -> None:
+    def test_marking_needs_a_complete_id(self, store: Store) -> None:
         store.reviews.add_write(a_write("w1"))
         with pytest.raises(UnknownReview, match="No write has the id 'w'"):
             store.reviews.mark_undone(WriteId("w"), 5.0)

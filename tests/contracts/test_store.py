@@ -1,4 +1,4 @@
-"""What a store promises, on SQLite and on a real PostgreSQL."""
+"""The contract of a store, on SQLite and on a real PostgreSQL."""
 
 import threading
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from journeyman.records import (
     Lineage,
     LogState,
     Message,
-    Recorded,
+    ResultFlags,
     Session,
     SessionId,
     ToolCall,
@@ -52,7 +52,7 @@ def a_conversation() -> tuple[Message, ...]:
             role="tool",
             text="def main(): ...",
             tool_call_id="c1",
-            recorded=Recorded(is_error=False, exit_code=0, details={"duration_s": 0.5}),
+            recorded=ResultFlags(is_error=False, exit_code=0, details={"duration_s": 0.5}),
             at=102.0,
         ),
     )
@@ -81,7 +81,7 @@ def write(
 
 
 class TestWriting:
-    def test_what_is_written_is_read_back(self, store: Store) -> None:
+    def test_reading_returns_exactly_what_was_written(self, store: Store) -> None:
         session = a_session(
             title="T",
             cwd="/w",
@@ -124,7 +124,7 @@ class TestWriting:
         assert write(store, a_session(), a_conversation()) == "unchanged"
         assert store.sessions.get("s1") == before
 
-    def test_a_message_with_more_in_it_replaces_the_earlier_one(self, store: Store) -> None:
+    def test_a_more_complete_message_replaces_the_earlier_one(self, store: Store) -> None:
         user, answer, result = a_conversation()
         shorter = Message(key="a", position=20, role="assistant", text="I look", at=101.0)
         write(store, a_session(), (user, shorter))
@@ -132,7 +132,7 @@ class TestWriting:
         assert tuple(store.sessions.messages("s1")) == (user, answer, result)
         assert [hit.key for hit in store.sessions.search("look at it")] == ["a"]
 
-    def test_a_part_added_later_keeps_what_was_known(self, store: Store) -> None:
+    def test_a_part_added_later_keeps_known_values(self, store: Store) -> None:
         user, *rest = a_conversation()
         write(store, a_session(cwd="/w", title="Known"), [user])
         assert write(store, a_session(), rest) == "updated"
@@ -146,7 +146,7 @@ class TestWriting:
             write(store, a_session("parts"), [message])
         assert store.sessions.get("whole").digest == store.sessions.get("parts").digest
 
-    def test_replacing_takes_away_what_is_gone_from_the_log(self, store: Store) -> None:
+    def test_replacing_removes_messages_missing_from_the_log(self, store: Store) -> None:
         write(store, a_session(), a_conversation(), [Usage(key="old", output_tokens=1)])
         user = a_conversation()[0]
         assert write(store, a_session(), [user], replaces=True) == "updated"
@@ -161,7 +161,7 @@ class TestWriting:
         assert write(store, a_session(log="/logs/b"), [user], replaces=True) == "unchanged"
         assert store.sessions.get("s1").messages == 3
 
-    def test_replacing_forgets_what_was_known(self, store: Store) -> None:
+    def test_replacing_clears_known_values(self, store: Store) -> None:
         write(store, a_session(title="Old", outcome=1.0, tags=("old",)), a_conversation())
         write(store, a_session(cwd="/new"), a_conversation()[:1], replaces=True)
         session = store.sessions.get("s1").session
@@ -172,14 +172,12 @@ class TestWriting:
             "/new",
         )
 
-    def test_another_log_takes_nothing_back(self, store: Store) -> None:
+    def test_another_log_reverts_nothing(self, store: Store) -> None:
         write(store, a_session(), a_conversation())
         write(store, a_session(log="/logs/b"), undone=((0, 99),))
         assert store.sessions.get("s1").messages == 3
 
-    def test_a_log_that_was_moved_is_known_by_its_new_name(
-        self, store: Store, tmp_path: Path
-    ) -> None:
+    def test_a_moved_log_is_stored_with_its_new_name(self, store: Store, tmp_path: Path) -> None:
         here = tmp_path / "log"
         here.touch()
         write(store, a_session(log=str(here)), a_conversation())
@@ -189,7 +187,7 @@ class TestWriting:
         write(store, a_session(log="/logs/moved"), a_conversation())
         assert store.sessions.get("s1").session.log == "/logs/moved"
 
-    def test_two_recorders_with_one_id_are_kept_apart(self, store: Store) -> None:
+    def test_two_recorders_with_one_id_stay_separate(self, store: Store) -> None:
         write(store, a_session(), a_conversation())
         assert write(store, a_session(source="other"), a_conversation()[:1]) == "new"
         assert write(store, a_session(source="other"), a_conversation()[:1]) == "unchanged"
@@ -203,7 +201,7 @@ class TestWriting:
         assert write(store, a_session(), [later]) == "updated"
         assert [one.finish_reason for one in store.sessions.messages("s1")] == ["stop"]
 
-    def test_values_that_no_database_can_hold(self, store: Store) -> None:
+    def test_invalid_values(self, store: Store) -> None:
         session = a_session("nul\x00id", source="s\x00", model="m\x00", cwd="\ud83d", log="l\x00")
         usage = [Usage(key="k\x00", model="m\x00", input_tokens=10**30, output_tokens=1)]
         message = Message(key="k", position=1, role="assistant", model="m\x00")
@@ -212,7 +210,7 @@ class TestWriting:
         (found,) = store.sessions.list()
         assert (found.tokens.input_tokens, found.tokens.output_tokens) == (None, 1)
 
-    def test_what_was_taken_back_is_gone(self, store: Store) -> None:
+    def test_undone_messages_are_removed(self, store: Store) -> None:
         write(store, a_session(), a_conversation(), undone=((20, 30),))
         assert [message.key for message in store.sessions.messages("s1")] == ["u", "t"]
 
@@ -223,7 +221,7 @@ class TestWriting:
             changes = writing.finish()
         assert changes == {"s1": "new", "s2": "new"}
 
-    def test_nothing_is_kept_of_a_transaction_that_fails(self, store: Store) -> None:
+    def test_a_failed_transaction_stores_nothing(self, store: Store) -> None:
         def fail() -> None:
             with store.writing() as writing:
                 writing.add(Fragment(session=a_session(), messages=a_conversation() * 300))
@@ -235,7 +233,7 @@ class TestWriting:
         assert store.sessions.list() == []
         assert store.sessions.search("parser") == []
 
-    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
         odd = Message(key="k", position=1, role="user", text="nul \x00 and half \ud83d of one")
         write(store, a_session(), [odd])
         (found,) = store.sessions.messages("s1")
@@ -251,8 +249,8 @@ class TestWriting:
         assert store.sessions.get("s1").generations == 3
 
 
-class TestWritingAtOnce:
-    def test_two_writers_lose_and_double_nothing(self, store: Store, database_url: str) -> None:
+class TestConcurrentWriting:
+    def test_two_writers_lose_and_duplicate_nothing(self, store: Store, database_url: str) -> None:
         """Both write the same new sessions in opposite order."""
         names = [f"s{n}" for n in range(8)]
         failures: list[Exception] = []
@@ -266,7 +264,7 @@ class TestWritingAtOnce:
                                 messages = a_conversation()[part]
                                 writing.add(Fragment(session=a_session(name), messages=messages))
                             writing.finish()
-            except Exception as error:  # noqa: BLE001 - told to the test below
+            except Exception as error:  # noqa: BLE001 - reported to the test below
                 failures.append(error)
 
         threads = [
@@ -290,7 +288,7 @@ class TestReading:
         assert [one.session.id for one in store.sessions.list()] == ["new", "mid", "old", "none"]
         assert [one.session.id for one in store.sessions.list(limit=1, offset=1)] == ["mid"]
 
-    def test_listing_is_narrowed_by_what_is_asked(self, store: Store) -> None:
+    def test_listing_is_filtered(self, store: Store) -> None:
         write(store, a_session("a", source="x", tags=("red", "ripe"), started_at=10.0))
         write(store, a_session("b", source="y", model="m", started_at=20.0), a_conversation()[:1])
         delegate = Lineage(parent=SessionId("a"), kind="subagent")
@@ -310,7 +308,7 @@ class TestReading:
         assert ids(min_messages=1) == ["b"]
         assert ids(subagents=False) == ["b", "a"]
 
-    def test_a_session_is_found_by_a_beginning_that_only_it_has(self, store: Store) -> None:
+    def test_a_session_is_found_by_a_unique_prefix(self, store: Store) -> None:
         for name in ("abc1", "abd2", "a%x", "whole", "whole-2"):
             write(store, a_session(name))
         assert store.sessions.get("abd").session.id == "abd2"
@@ -332,7 +330,7 @@ class TestReading:
         assert first.recorded.exit_code == 0
         assert (second.arguments, second.result) == ("{not json", None)
 
-    def test_totals_by_source_count_subagents_apart(self, store: Store) -> None:
+    def test_totals_by_source_count_subagents_separately(self, store: Store) -> None:
         delegate = Lineage(parent=SessionId("a"), kind="subagent")
         usage = [Usage(key="1", input_tokens=5, output_tokens=1, cost_usd=0.5)]
         write(store, a_session("a", source="x"), a_conversation(), usage)
@@ -406,7 +404,7 @@ class TestSearch:
             ("tail", set()),
         ],
     )
-    def test_all_words_and_phrases_must_be_there(
+    def test_all_words_and_phrases_must_occur(
         self, store: Store, query: str, found: set[str]
     ) -> None:
         assert {hit.key for hit in store.sessions.search(query)} == found
@@ -417,13 +415,15 @@ class TestSearch:
         assert (newest.key, older.key) == ("apart", "phrase")
         assert newest.snippet == "[denied]: the permission is missing"
 
-        # A source narrows it.
+        # A source narrows the search.
         assert store.sessions.search("denied", source="other") == []
         assert len(store.sessions.search("denied", source="test", limit=1)) == 1
 
 
 class TestDeleting:
-    def test_what_hangs_on_a_session_goes_with_it(self, store: Store, database_url: str) -> None:
+    def test_all_data_of_a_session_is_deleted_with_it(
+        self, store: Store, database_url: str
+    ) -> None:
         write(store, a_session("a"), a_conversation(), [Usage(key="1")])
         write(store, a_session("b"), a_conversation(), [Usage(key="1")])
         assert store.sessions.delete("a").messages == 3
@@ -438,7 +438,7 @@ class TestDeleting:
                 assert rows.scalar() == 1
         engine.dispose()
 
-    def test_what_was_deleted_stays_so_unless_it_is_restored(self, store: Store) -> None:
+    def test_a_deleted_session_stays_deleted_unless_restored(self, store: Store) -> None:
         write(store, a_session("a"), a_conversation())
         store.sessions.delete("a")
         with store.writing() as writing:
@@ -451,7 +451,7 @@ class TestDeleting:
             writing.finish()
         assert write(store, a_session("a"), a_conversation()) == "unchanged"
 
-    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
+    def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
         with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
             for n in range(5):
                 text = f"ordinary words and zebrasecret{n} " * 50
@@ -463,13 +463,13 @@ class TestDeleting:
         assert b"zebrasecret4" in content
         assert not [n for n in range(4) if f"zebrasecret{n}".encode() in content]
 
-    def test_deleting_what_is_not_there_says_so(self, store: Store) -> None:
+    def test_deleting_a_missing_session_is_an_error(self, store: Store) -> None:
         with pytest.raises(UnknownSession):
             store.sessions.delete("nothing")
 
 
 class TestLogs:
-    def test_how_far_a_log_was_read_is_remembered_with_what_was_read(self, store: Store) -> None:
+    def test_the_state_of_a_log_is_stored_with_its_sessions(self, store: Store) -> None:
         state = LogState(reader="r", size=9, mtime_ns=8, offset=7, memory={"a": [1, "b"]})
         assert store.log_state("/logs/a") is None
 
@@ -496,7 +496,7 @@ class TestLogs:
 
 
 def _is_for_search(name: str) -> bool:
-    """Search is made of what only one of the databases has; its own tests cover it."""
+    """Search uses features specific to one database; its own tests cover it."""
     return "search" in name or name == "messages_indexed"
 
 
@@ -506,7 +506,7 @@ class TestOpening:
         with Store(database_url) as again:
             assert again.sessions.get("s1").messages == 3
 
-    def test_looking_makes_nothing(self, database_url: str) -> None:
+    def test_opening_to_read_creates_nothing(self, database_url: str) -> None:
         for _ in range(2):
             with Store(database_url, only_looking=True) as store:
                 assert not store.is_ready
@@ -529,7 +529,7 @@ class TestOpening:
             thread.join()
         assert failures == []
 
-    def test_a_database_of_a_newer_program_is_left_alone(
+    def test_a_database_of_a_newer_version_is_refused_unchanged(
         self, store: Store, database_url: str
     ) -> None:
         engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
@@ -539,7 +539,7 @@ class TestOpening:
         with pytest.raises(StoreUnavailable, match="newer Journeyman"):
             Store(database_url)
 
-    def test_the_migrations_make_the_tables_that_the_code_describes(
+    def test_the_migrations_create_the_tables_that_the_code_describes(
         self, store: Store, database_url: str
     ) -> None:
         from alembic.autogenerate import compare_metadata

@@ -1,4 +1,4 @@
-"""What keeping templates promises, on SQLite and on a real PostgreSQL."""
+"""The contract of stored templates, on SQLite and on a real PostgreSQL."""
 
 import threading
 from pathlib import Path
@@ -46,7 +46,7 @@ def versions(store: Store) -> list[tuple[str, int]]:
 
 
 class TestAdding:
-    def test_what_was_kept_is_read_to_the_letter(self, store: Store, database_url: str) -> None:
+    def test_reading_returns_exactly_what_was_stored(self, store: Store, database_url: str) -> None:
         template = a_template(
             "größer 東京",
             origin="created",
@@ -66,7 +66,7 @@ class TestAdding:
             assert again.templates.find("größer 東京") == template
             assert again.templates.list() == [template]
 
-    def test_text_that_no_database_can_hold_is_made_whole(self, store: Store) -> None:
+    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
         odd = a_template(description="half \ud83d of one", patterns=(a_pattern("\udcff"),))
         kept = store.templates.add(odd)
         assert kept.description == "half ? of one"
@@ -82,13 +82,15 @@ class TestAdding:
             assert one.description == f"number {one.version}"
         assert store.templates.list() == added
 
-    def test_a_version_begins_without_a_past(self, store: Store) -> None:
-        """Whatever the record says, as when it comes from a file."""
+    def test_a_new_version_starts_without_usage_or_effects(self, store: Store) -> None:
+        """Even if the record has some, as one read from a file may."""
         past = a_template(version=9, used=8, last_used_at=7.0, effect=Effect(tried=6, gained=5.0))
         assert store.templates.add(past) == a_template()
         assert store.templates.find("web") == a_template()
 
-    def test_two_may_build_the_same_at_once(self, store: Store, database_url: str) -> None:
+    def test_two_builders_of_one_name_may_run_concurrently(
+        self, store: Store, database_url: str
+    ) -> None:
         failures: list[Exception] = []
         made: list[Template] = []
 
@@ -96,7 +98,7 @@ class TestAdding:
             try:
                 with Store(database_url, busy_timeout_s=30) as own:
                     made.extend(own.templates.add(a_template(description=who)) for _ in range(15))
-            except Exception as error:  # noqa: BLE001 - told to the test below
+            except Exception as error:  # noqa: BLE001 - reported to the test below
                 failures.append(error)
 
         threads = [threading.Thread(target=build, args=(who,)) for who in ("one", "other")]
@@ -111,14 +113,14 @@ class TestAdding:
 
 
 class TestFinding:
-    def test_what_is_not_there_is_not_found(self, store: Store) -> None:
+    def test_missing_ids_are_not_found(self, store: Store) -> None:
         assert store.templates.list() == []
         store.templates.add(a_template())
         assert store.templates.find("we") is None
         assert store.templates.find("web%") is None
         assert store.templates.find("web", 2) is None
 
-    def test_names_that_differ_only_in_case_are_two(self, store: Store) -> None:
+    def test_names_are_case_sensitive(self, store: Store) -> None:
         for name in ("web", "Web", "web", "éa", "Z", "a"):
             store.templates.add(a_template(name))
         assert versions(store) == [
@@ -135,7 +137,7 @@ class TestFinding:
 
 
 class TestDeleting:
-    def test_one_version_or_all(self, store: Store) -> None:
+    def test_deleting_one_version_or_all(self, store: Store) -> None:
         for name in ("web", "web", "web", "other"):
             store.templates.add(a_template(name))
         assert store.templates.delete("web", 2) == 1
@@ -145,7 +147,7 @@ class TestDeleting:
         assert store.templates.delete("web") == 0
         assert versions(store) == [("other", 1)]
 
-    def test_a_number_used_again_has_no_old_effect(self, store: Store) -> None:
+    def test_a_reused_version_number_has_no_old_effect(self, store: Store) -> None:
         first = store.templates.add(a_template())
         gains = {effect_id(first): [1.0]}
         store.templates.add_effects(gains)
@@ -156,20 +158,23 @@ class TestDeleting:
         assert store.templates.add(a_template(description="new")).version == 1
         assert store.templates.find("web") == a_template(description="new")
 
-    def test_the_effects_of_others_stay(self, store: Store) -> None:
+    def test_the_effects_of_other_templates_stay(self, store: Store) -> None:
         kept = [store.templates.add(a_template(name)) for name in ("web", "web", "webs")]
         ids = [effect_id(one) for one in kept]
         store.templates.add_effects({id_: [0.5] for id_ in (*ids, "p")})
         store.templates.delete("web", 1)
         assert store.templates.effects([*ids, "p"]).keys() == {*ids[1:], "p"}
 
-    def test_its_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
-        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
-            # As SQLite is built outside of some Linux distributions.
+    def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
+        def keep_deleted_content(
+            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
+        ) -> None:
+            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
+            # content.
             driver.cursor().execute("PRAGMA secure_delete=OFF")
 
         with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", forgetful)
+            sa.event.listen(store._engine, "connect", keep_deleted_content)
             store._engine.dispose()
             for name in ("goes", "stays"):
                 store.templates.add(a_template(name, description=f"zebra-{name} " * 2000))
@@ -225,7 +230,7 @@ class TestEffects:
         }
         assert store.templates.effects([]) == {}
 
-    def test_a_template_shows_its_own(self, store: Store) -> None:
+    def test_a_template_has_its_own_effect(self, store: Store) -> None:
         for name in ("web", "web", "other"):
             store.templates.add(a_template(name))
         store.templates.add_effects({"template:web@2": [0.5], "template:Web@1": [9.0]})
@@ -240,12 +245,12 @@ class TestEffects:
         )
 
     @table("number", [501, 1200])
-    def test_many_at_once(self, store: Store, number: int) -> None:
+    def test_many_effects_at_once(self, store: Store, number: int) -> None:
         gains = {f"p{n}": [1.0] for n in range(number)}
         store.templates.add_effects(gains)
         assert store.templates.effects(iter(gains)).keys() == gains.keys()
 
-    def test_two_may_add_at_once(self, store: Store, database_url: str) -> None:
+    def test_two_writers_may_add_concurrently(self, store: Store, database_url: str) -> None:
         names = [f"p{n}" for n in range(20)]
         failures: list[Exception] = []
 
@@ -254,7 +259,7 @@ class TestEffects:
                 with Store(database_url, busy_timeout_s=30) as own:
                     for _ in range(10):
                         own.templates.add_effects({name: [1.0] for name in order})
-            except Exception as error:  # noqa: BLE001 - told to the test below
+            except Exception as error:  # noqa: BLE001 - reported to the test below
                 failures.append(error)
 
         threads = [threading.Thread(target=add, args=(order,)) for order in (names, names[::-1])]

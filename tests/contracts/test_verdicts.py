@@ -1,4 +1,4 @@
-"""What keeping verdicts promises, on SQLite and on a real PostgreSQL."""
+"""The contract of stored verdicts, on SQLite and on a real PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def save(store: Store, *names: str, rules: str = "r1", evidence: str = "exit 1")
 
 @pytest.fixture
 def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[object]]]:
-    """A statement run past the store."""
+    """Run a statement directly, without the store."""
     engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
 
     def run(statement: str, **values: object) -> sa.CursorResult[object]:
@@ -64,8 +64,8 @@ def sql(database_url: str) -> Iterator[Callable[..., sa.CursorResult[object]]]:
     engine.dispose()
 
 
-class TestKnowing:
-    def test_what_was_saved_is_known_to_the_letter(self, store: Store, database_url: str) -> None:
+class TestStoredVerdicts:
+    def test_reading_returns_exactly_what_was_saved(self, store: Store, database_url: str) -> None:
         write(store, "a", "b")
         said = verdicts("exit 1", "", "größer als 東京", "nul \x00")
         a, b = (store.sessions.get(name).digest for name in "ab")
@@ -73,28 +73,26 @@ class TestKnowing:
         with Store(database_url) as again:
             assert again.verdicts.known("r1") == {"a": said, "b": ()}
 
-    def test_nothing_is_known_at_first(self, store: Store) -> None:
+    def test_nothing_is_stored_at_first(self, store: Store) -> None:
         write(store, "a")
         store.verdicts.save("r1", [])
         assert store.verdicts.known("r1") == {}
         assert store.verdicts.known("r1", ["a"]) == {}
 
-    def test_only_the_sessions_asked_for(self, store: Store) -> None:
+    def test_only_the_requested_sessions(self, store: Store) -> None:
         write(store, "a", "b", "ab")
         save(store, "a", "b", "ab")
         assert store.verdicts.known("r1", ["b"]).keys() == {"b"}
         assert store.verdicts.known("r1", []) == {}
         assert store.verdicts.known("r1").keys() == {"a", "b", "ab"}
 
-    def test_many_may_be_asked_for(self, store: Store) -> None:
+    def test_many_sessions_may_be_requested(self, store: Store) -> None:
         write(store, "first", "last")
         save(store, "first", "last")
         many = ["first", *(f"absent-{n}" for n in range(1200)), "last"]
         assert store.verdicts.known("r1", many).keys() == {"first", "last"}
 
-    def test_a_session_that_changed_is_not_known_until_it_is_judged_again(
-        self, store: Store
-    ) -> None:
+    def test_a_changed_session_has_no_verdicts_until_judged_again(self, store: Store) -> None:
         write(store, "a", "b")
         save(store, "a", "b")
         write(store, "a", text="something else")
@@ -102,7 +100,7 @@ class TestKnowing:
         save(store, "a", evidence="anew")
         assert store.verdicts.known("r1", ["a"]) == {"a": verdicts("anew")}
 
-    def test_other_rules_know_nothing_of_it_and_take_its_place(self, store: Store) -> None:
+    def test_verdicts_of_other_rules_are_separate_and_replace_them(self, store: Store) -> None:
         write(store, "a", "b")
         save(store, "a", "b", rules="r1")
         assert store.verdicts.known("r2") == {}
@@ -126,7 +124,7 @@ class TestKnowing:
             ),
         ],
     )
-    def test_what_cannot_be_read_is_not_known(
+    def test_unreadable_verdicts_are_left_out(
         self, store: Store, sql: Callable[..., object], broken: bytes
     ) -> None:
         write(store, "a", "b")
@@ -139,7 +137,7 @@ class TestKnowing:
 
 
 class TestSaving:
-    def test_sessions_that_changed_or_went_meanwhile_are_passed_over(self, store: Store) -> None:
+    def test_sessions_changed_or_deleted_meanwhile_are_skipped(self, store: Store) -> None:
         write(store, "changes", "goes", "stays")
         judged = [
             (name, store.sessions.get(name).digest, verdicts("x"))
@@ -151,7 +149,7 @@ class TestSaving:
         write(store, "changes")
         assert store.verdicts.known("r1").keys() == {"stays"}
 
-    def test_a_session_that_is_just_being_deleted(self, store: Store, database_url: str) -> None:
+    def test_a_session_that_is_being_deleted(self, store: Store, database_url: str) -> None:
         write(store, "goes", "stays")
         judged = [(n, store.sessions.get(n).digest, verdicts("x")) for n in ("goes", "stays")]
         failures: list[Exception] = []
@@ -160,7 +158,7 @@ class TestSaving:
             try:
                 with Store(database_url, busy_timeout_s=30) as own:
                     own.verdicts.save("r1", judged)
-            except Exception as error:  # noqa: BLE001 - told to the test below
+            except Exception as error:  # noqa: BLE001 - reported to the test below
                 failures.append(error)
 
         thread = threading.Thread(target=save_all)
@@ -175,7 +173,9 @@ class TestSaving:
         assert failures == []
         assert store.verdicts.known("r1").keys() == {"stays"}
 
-    def test_two_may_save_the_same_at_once(self, store: Store, database_url: str) -> None:
+    def test_two_writers_may_save_the_same_concurrently(
+        self, store: Store, database_url: str
+    ) -> None:
         names = [f"s{n}" for n in range(30)]
         write(store, *names)
         failures: list[Exception] = []
@@ -185,7 +185,7 @@ class TestSaving:
                 with Store(database_url, busy_timeout_s=30) as own:
                     for _ in range(5):
                         save(own, *order)
-            except Exception as error:  # noqa: BLE001 - told to the test below
+            except Exception as error:  # noqa: BLE001 - reported to the test below
                 failures.append(error)
 
         threads = [
@@ -200,7 +200,7 @@ class TestSaving:
 
 
 class TestDeleting:
-    def test_verdicts_go_with_their_session(
+    def test_verdicts_are_deleted_with_their_session(
         self, store: Store, sql: Callable[..., sa.CursorResult[object]]
     ) -> None:
         write(store, "a", "b")
@@ -209,15 +209,18 @@ class TestDeleting:
         assert store.verdicts.known("r1").keys() == {"b"}
         assert sql("SELECT count(*) FROM verdicts").scalar() == 1
 
-    def test_quoted_words_are_gone_from_the_file(self, tmp_path: Path) -> None:
-        """Also those of verdicts that were replaced before the session was deleted."""
+    def test_quoted_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
+        """Including the text of verdicts that were replaced before the session was deleted."""
 
-        def forgetful(driver: sa.engine.interfaces.DBAPIConnection, _entry: object) -> None:
-            # As SQLite is built outside of some Linux distributions.
+        def keep_deleted_content(
+            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
+        ) -> None:
+            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
+            # content.
             driver.cursor().execute("PRAGMA secure_delete=OFF")
 
         with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", forgetful)
+            sa.event.listen(store._engine, "connect", keep_deleted_content)
             store._engine.dispose()
             write(store, *(f"s{n}" for n in range(5)))
             for rules, times in (("r1", 2000), ("r2", 1)):
@@ -232,7 +235,7 @@ class TestDeleting:
 
 class TestUpgrading:
     def test_a_database_from_before_verdicts_keeps_its_sessions(self, database_url: str) -> None:
-        self.make_the_earlier_database(database_url)
+        self.make_earlier_database(database_url)
         with Store(database_url) as store:
             overview = store.sessions.get("old")
             assert (overview.digest, overview.calls) == ("d1", 1)
@@ -244,8 +247,8 @@ class TestUpgrading:
             assert store.verdicts.known("r1").keys() == {"old"}
             assert {one.session.id for one in store.sessions.list()} == {"old", "new"}
 
-    def test_looking_at_it_changes_nothing(self, database_url: str) -> None:
-        self.make_the_earlier_database(database_url)
+    def test_reading_an_earlier_database_changes_nothing(self, database_url: str) -> None:
+        self.make_earlier_database(database_url)
         with Store(database_url, only_looking=True) as store:
             assert not store.is_ready
         engine = connect(database_url, busy_timeout_s=1)
@@ -256,7 +259,7 @@ class TestUpgrading:
             assert calls.scalar() == 1
         engine.dispose()
 
-    def make_the_earlier_database(self, url: str) -> None:
+    def make_earlier_database(self, url: str) -> None:
         from alembic import command
         from alembic.config import Config
 

@@ -1,5 +1,5 @@
-"""A person in front of the page: a real Chromium, logged in, with everything written down that a
-page must not do: dialogs, foreign scripts, broken rules of the content policy, errors.
+"""A person using the page in a real Chromium. Records everything that the page must not do:
+dialogs, injected scripts, violations of the content security policy, and errors.
 """
 
 import os
@@ -39,13 +39,13 @@ DENY = ".decision button.deny"
 
 
 def chromium() -> str:
-    """Where Chromium is; empty when it is not."""
+    """Return the path of Chromium, or an empty string if it is not installed."""
     usual = Path("/usr/bin/chromium")
     return str(usual) if usual.exists() else shutil.which("chromium") or ""
 
 
 @contextmanager
-def a_browser() -> Iterator[Browser]:
+def launched_browser() -> Iterator[Browser]:
     expect.set_options(timeout=_PATIENCE_MS)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         environ = {name: it for name, it in os.environ.items() if not name.startswith("XDG_")}
@@ -58,43 +58,43 @@ def a_browser() -> Iterator[Browser]:
             browser.close()
 
 
-def a_profile(browser: Browser, **given: Any) -> BrowserContext:
-    """A browser of somebody's own. Nothing in it moves: to draw that takes longer than the rest."""
-    return browser.new_context(reduced_motion="reduce", **given)
+def new_profile(browser: Browser, **options: Any) -> BrowserContext:
+    """Create a separate profile. Animations are off because they take longer than the tests."""
+    return browser.new_context(reduced_motion="reduce", **options)
 
 
 class Person:
-    """Somebody with the page open. For one who is `hasty`, time can be put ahead, so that nobody
-    waits until the buttons of a card are on.
+    """A person with the page open. With `fast`, the test controls the clock and skips the delay
+    before the buttons of a confirmation are enabled.
     """
 
     def __init__(
-        self, served: ConfirmationPage, context: BrowserContext, *, hasty: bool = False
+        self, served: ConfirmationPage, context: BrowserContext, *, fast: bool = False
     ) -> None:
         self.served = served
         self.context = context
         self.page: Page = context.new_page()
         self.page.set_default_timeout(_PATIENCE_MS)
-        self._hasty = hasty
-        if hasty:
+        self._fast = fast
+        if fast:
             self.page.clock.install()
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         self.sent: list[str] = []
         self.page.add_init_script(_WATCH)
-        self.page.on("dialog", lambda dialog: (self._trouble("dialog"), dialog.dismiss()))
-        self.page.on("pageerror", lambda error: self._trouble(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self._problem("dialog"), dialog.dismiss()))
+        self.page.on("pageerror", lambda error: self._problem(f"error: {error}"))
         self.page.on("request", lambda request: self._sent(request.method, request.url))
 
     def leave(self) -> None:
-        """Leave the page; what happened on it is forgotten. Where one goes is of the same site,
-        because for another one the browser starts another process.
+        """Leave the page and clear the records. The target is on the same site because the browser
+        starts another process for another site.
         """
         self.page.goto(f"{self.served.url}/static/icon.svg")
         self.page.unroute_all()
-        self.troubles, self.sent = [], []
+        self.problems, self.sent = [], []
 
     def open(self, route: str = "inbox") -> Page:
-        """Go to a view and wait until it is there."""
+        """Open a view and wait until it is shown."""
         self.page.goto(f"{self.served.url}/#/{route}")
         self.page.wait_for_selector(f"main[data-view='{route.partition('/')[0]}'] h1")
         return self.page
@@ -105,29 +105,29 @@ class Person:
             "id => document.querySelector('.short-id')?.textContent === id", arg=card["short_id"]
         )
         if armed:
-            if self._hasty:
+            if self._fast:
                 self.page.clock.fast_forward(ARMED_AFTER_MS)
             self.page.wait_for_selector(f"{DENY}:enabled")
         return self.page
 
     def hits(self) -> list[str]:
-        """Everything that happened and must not."""
+        """Return everything that the page did and must not do."""
         ran: list[str] = self.page.evaluate("window.hits")
-        return ran + self.troubles
+        return ran + self.problems
 
     def decisions(self) -> list[str]:
-        """Which decisions the page sent."""
+        """Return the decisions that the page sent."""
         return [sent for sent in self.sent if sent.startswith("POST") and "/confirm/" in sent]
 
-    def _trouble(self, what: str) -> None:
-        self.troubles.append(what)
+    def _problem(self, what: str) -> None:
+        self.problems.append(what)
 
     def _sent(self, method: str, url: str) -> None:
         self.sent.append(f"{method} {url.removeprefix(self.served.url)}")
 
 
 def log_in(person: Person, name: str, key: str) -> None:
-    """As a person does, with the form."""
+    """Log in with the form."""
     page = person.page
     page.goto(person.served.url)
     page.get_by_label("Name", exact=True).fill(name)
@@ -137,7 +137,7 @@ def log_in(person: Person, name: str, key: str) -> None:
 
 @contextmanager
 def foreign_site(body: str) -> Iterator[str]:
-    """A page of somebody else, on another port; its address."""
+    """Serve a page of another site on another port, and yield its URL."""
 
     class Foreign(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -149,7 +149,7 @@ def foreign_site(body: str) -> Iterator[str]:
             self.wfile.write(sent)
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Foreign)
     thread = threading.Thread(target=server.serve_forever)

@@ -1,5 +1,5 @@
-"""Texts that try to become something else than text on a page: markup, attributes, addresses,
-templates and stylesheets. Each would call `hit` if any part of it ran.
+"""Injection payloads: markup, attributes, URLs, templates and stylesheets. Each would call `hit` if
+any part of it ran.
 """
 
 MARKUP = (

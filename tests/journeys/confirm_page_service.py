@@ -1,5 +1,5 @@
-"""A real confirmation service with two people and an agent, for looking at its page in a browser.
-Requests are put to it as an agent puts them: over HTTP, with a token.
+"""A real confirmation service with two approvers and an agent, for tests of its page in a browser.
+Requests are submitted as an agent submits them: over HTTP, with a token.
 """
 
 import itertools
@@ -13,10 +13,10 @@ import httpx2
 import pyotp
 
 from journeyman.confirm import credentials
-from journeyman.confirm.options import Options
 from journeyman.confirm.policy import Policy, Rule
-from journeyman.confirm.server.serving import Serving
+from journeyman.confirm.server.daemon import ConfirmationServer
 from journeyman.confirm.service import Service
+from journeyman.confirm.service_options import ServiceOptions
 from journeyman.store.store import Store
 
 POLICY = Policy(
@@ -32,9 +32,9 @@ POLICY = Policy(
 
 
 class ConfirmationPage:
-    """The running service, and what its people and its agent know."""
+    """The running service, with the secrets of its approvers and its agent."""
 
-    def __init__(self, serving: Serving, service: Service, keys: dict[str, str]) -> None:
+    def __init__(self, serving: ConfirmationServer, service: Service, keys: dict[str, str]) -> None:
         self.serving = serving
         self.service = service
         self.keys = keys
@@ -47,17 +47,17 @@ class ConfirmationPage:
         return self.serving.options.shown_page_url
 
     def clock(self) -> float:
-        """The service's time, which a test may put ahead."""
+        """Return the service's time, which a test may move forward."""
         return time.time() + self.ahead_s
 
     def ask(self, action: str = "send_mail", **given: Any) -> dict[str, Any]:
-        """Put a request to the service; the card that it became. Each is another one."""
+        """Submit a new request, and return its confirmation."""
         number = next(self._numbers)
         body = {
             "action": action,
             "description": "The agent's words.",
             "details": {"number": number},
-            "session_key": f"session {number}",  # or equal requests would share a card
+            "session_key": f"session {number}",  # equal requests share a confirmation
             **given,
         }
         answer = self._clients["bot"].post("/confirm", json=body)
@@ -66,22 +66,22 @@ class ConfirmationPage:
         return card
 
     def card(self, id_: str) -> dict[str, Any]:
-        """The card as the agent that asked sees it."""
+        """Return a confirmation as its requester sees it."""
         card: dict[str, Any] = self._clients["bot"].get(f"/confirm/{id_}").json()
         return card
 
     def as_person(self, name: str, method: str, path: str, body: object = None) -> Any:
-        """What the service answers to a person who uses its API."""
+        """Send a request to the API as an approver, and return the response."""
         return self._clients[name].request(method, path, json=body).json()
 
     def clear(self) -> None:
-        """Deny whatever waits, so that a test begins with an empty inbox."""
+        """Deny everything that is pending, so that a test starts with an empty inbox."""
         path = "/confirmations?status=pending&limit=500"
         for card in self.as_person("bo", "GET", path)["confirmations"]:
             self.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {})
 
     def code_of(self, name: str) -> str:
-        """What the person's device for one-time codes shows."""
+        """Return the approver's current one-time code."""
         return pyotp.TOTP(self.keys[f"{name}'s device"]).at(int(self.clock()))
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class ConfirmationPage:
 
 @contextmanager
 def running_page(folder: Path) -> Iterator[ConfirmationPage]:
-    """The service on free ports, for as long as the block lasts."""
+    """Run the service on free ports for the duration of the block."""
     with Store(f"sqlite:///{folder / 'journeyman.db'}") as store:
         keys = {}
         with store.confirmations.writing(now=1.0) as ledger:
@@ -110,8 +110,8 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
             lambda: POLICY,
             clock=lambda: pages[0].clock() if pages else time.time(),
         )
-        options = Options(files=folder, policy=folder / "none.toml", port=0, page_port=0)
-        with Serving(service, options).in_thread() as serving:
+        options = ServiceOptions(files=folder, policy=folder / "none.toml", port=0, page_port=0)
+        with ConfirmationServer(service, options).in_thread() as serving:
             pages.append(ConfirmationPage(serving, service, keys))
             try:
                 yield pages[0]

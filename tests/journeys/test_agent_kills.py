@@ -1,4 +1,4 @@
-"""An agent that is killed at any moment: every finished step is in the store, the session goes on,
+"""An agent that is killed at any moment: every finished step is stored, the session can be resumed,
 and nothing is done twice.
 """
 
@@ -25,9 +25,9 @@ _KILLED_IN_A_ROW = 8
 
 
 class Counting:
-    """A model that counts: it asks for numbers to be written into a file, each of them once, and
-    for the file to be read now and then. Whatever it is told, it goes on with the next number. At
-    each request it looks whether the store has all that the request tells of.
+    """A model that counts: it requests that numbers be written to a file, each once, and that the
+    file be read now and then. Whatever the results, it continues with the next number. At each
+    request, it checks that the store already has every result in the request.
     """
 
     def __init__(self, home: Path, numbers: int) -> None:
@@ -52,7 +52,7 @@ class Counting:
         with self._arrived:
             self.times.append(time.monotonic())
             self._arrived.notify_all()
-        time.sleep(0.02)  # as a model that thinks
+        time.sleep(0.02)  # like the latency of a real model
         return self._answer()
 
     def _answer(self) -> Answer:
@@ -70,7 +70,9 @@ class Counting:
         return self._asked_for(*([1, 1, 2][kind] * [("after", "before")[kind % 2]]))
 
     def _asked_for(self, *sleeps: str) -> Answer:
-        """Numbers to be written, with a moment before or after in which nothing is known yet."""
+        """Calls that write numbers, with a pause before or after during which the outcome is not
+        stored yet.
+        """
         asked = []
         for sleep in sleeps:
             write = f"echo {self.next} >> done.txt"
@@ -81,13 +83,13 @@ class Counting:
         return calls(*wanted, ids=[number for number, _ in asked])
 
     def wait_for_requests(self, number: int) -> bool:
-        """Wait until there were so many requests."""
+        """Wait until this many requests have arrived."""
         with self._arrived:
             return self._arrived.wait_for(lambda: len(self.times) >= number, TIMEOUT_S)
 
 
 def stored_results(home: Path) -> dict[str, str]:
-    """The results that are in the store at this moment, by the ids of their calls."""
+    """The results currently stored, by the ids of their calls."""
     address = f"file:{home / '.journeyman' / 'journeyman.db'}?mode=ro"
     asked = "SELECT tool_call_id, text FROM messages WHERE role = 'tool'"
     with closing(sqlite3.connect(address, uri=True)) as connection:
@@ -100,7 +102,7 @@ def written(home: Path) -> Counter[str]:
 
 
 class Place:
-    """A home with a workspace, and a model that counts for what runs there."""
+    """A home with a workspace, and a counting model for the runs in it."""
 
     def __init__(self, home: Path, numbers: int) -> None:
         (home / "work").mkdir(parents=True)
@@ -116,9 +118,7 @@ class Place:
         }
 
     def kill(self, *arguments: str, requests: int, later_s: float = 0.0) -> None:
-        """Start a run and kill it at so many requests of it, or a moment later if it still runs
-        then.
-        """
+        """Start a run and kill it at its n-th request, or `later_s` seconds after it."""
         before = len(self.counting.times)
         running = self.command.start(*arguments, **self.environ)
         arrived = self.counting.wait_for_requests(before + requests)
@@ -129,7 +129,7 @@ class Place:
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """The session that is in the store, and its calls; those that are open have no result."""
+    """The stored session and its calls; open calls have no result."""
 
     session: str
     calls: list[Call]
@@ -141,7 +141,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def found(place: Place) -> Found | None:
-    """What is in the store, after all that must be true of it at any moment."""
+    """The stored state, after checking everything that must hold at any moment."""
     counting, home = place.counting, place.command.home
     assert counting.too_early == [], "results were sent before they were saved"
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
@@ -171,7 +171,9 @@ def found(place: Place) -> Found | None:
 
 
 def check_written(home: Path, made: list[Call]) -> None:
-    """Nothing was done twice, nothing that is not in the store, and all that is said to be."""
+    """Check that nothing was done twice, that everything done is stored, and that every successful
+    call was done.
+    """
     lines = written(home)
     assert set(lines.values()) <= {1}, f"written twice: {lines}"
     assert set(lines) <= {call.id for call in made}, "something was done that is not in the store"
@@ -180,7 +182,7 @@ def check_written(home: Path, made: list[Call]) -> None:
 
 
 def resume_to_the_end(place: Place, before: Found) -> None:
-    """Go on after a kill; of what is left to count, a little is enough."""
+    """Resume after a kill; a few of the remaining numbers are enough."""
     counting = place.counting
     counting.numbers = min(counting.numbers, counting.next + 1)
     done = place.command("run", "--resume", before.session, "--workspace", "work", **place.environ)
@@ -203,7 +205,7 @@ NUMBERS = 8
 REQUESTS = 8
 
 
-def test_not_killed(tmp_path: Path) -> None:
+def test_an_undisturbed_run(tmp_path: Path) -> None:
     place = Place(tmp_path / "home", NUMBERS)
     with place.server:
         done = place.command(*TASK, **place.environ)
@@ -260,7 +262,7 @@ def test_killed_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_killed_again_and_again(tmp_path: Path) -> None:
+def test_killed_repeatedly(tmp_path: Path) -> None:
     chance = random.Random(6)
     place = Place(tmp_path / "home", 1000)
     with place.server:
@@ -274,7 +276,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
             assert state is not None
             before, asked = asked, [call.id for call in state.calls]
             assert asked[: len(before)] == before
-            # Who asks again has heard what became of the last time.
+            # Another request means that the result of the previous one was received.
             assert len(asked) >= len(before) + requests - 1
         assert state is not None
         resume_to_the_end(place, state)

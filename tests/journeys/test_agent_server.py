@@ -1,5 +1,5 @@
-"""The agent with servers that misbehave: however it goes, the run ends in order, says in words what
-was wrong, keeps what was done, and can be gone on with.
+"""The agent with misbehaving servers: in every case the run ends in an orderly way, explains the
+problem, keeps what was done, and can be resumed.
 """
 
 import itertools
@@ -59,7 +59,7 @@ def cut(delta: dict[str, Any]) -> Answer:
 
 
 def never_ends() -> Answer:
-    """A word, again and again."""
+    """An endless stream of words."""
     word = f"data: {json.dumps(event({'content': 'word '}))}\n\n".encode()
     return Answer(
         headers={"Content-Type": "text/event-stream"}, pieces=(word,), lingers=True, drip=word
@@ -67,7 +67,9 @@ def never_ends() -> Answer:
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """A server, and what must become of a run with it. `says` is what a person reads."""
+    """A server, and the expected result of a run with it. `says` lists texts that the run
+    prints.
+    """
 
     script: tuple[Made, ...] = ()
     always: Made | None = None
@@ -86,7 +88,7 @@ def half_call(arguments: str) -> Answer:
 
 HALF = half_call('{"command": "echo half >> looked.txt')
 CASES = {
-    "429_then_fine": Case(
+    "429_then_success": Case(
         script=(
             fails(429, "slow down", **_AT_ONCE),
             looks_once(),
@@ -100,15 +102,15 @@ CASES = {
         verdicts=("ok",),
         requests=5,
     ),
-    "500_until_it_gives_up": Case(
+    "500_at_every_attempt": Case(
         script=(looks_once(),),
         always=fails(500, "out of order", **_AT_ONCE),
-        says=("the model gave no answer", "500", "out of order", "5 tries", "try again later"),
+        says=("the model did not answer", "500", "out of order", "5 tries", "try again later"),
         ended="error",
         verdicts=("ok",),
         requests=6,
     ),
-    "cut_in_the_middle": Case(
+    "connection_cut": Case(
         script=(looks_once(), cut({"content": "Half an ans"}), HALF, says("Whole.")),
         code=0,
         says=("Whole.",),
@@ -148,14 +150,14 @@ CASES = {
         ended="agent_stop",
         verdicts=("ok",) * 5,
     ),
-    "the_same_call_for_ever": Case(
+    "same_call_repeated": Case(
         always=calls(("read_file", {"path": "notes.txt"}), ids=["same"]),
-        says=("goes round in circles", "4 times in a row"),
+        says=("keeps repeating itself", "4 times in a row"),
         ended="error",
         verdicts=("ok",) * 4,
         requests=4,
     ),
-    "other_calls_for_ever": Case(
+    "turn_limit": Case(
         always=looks_again,
         options=("--turns", "3"),
         says=("Stopped at a limit", "limit of 3 requests"),
@@ -163,7 +165,7 @@ CASES = {
         verdicts=("ok",) * 3,
         requests=3,
     ),
-    "tokens_for_ever": Case(
+    "token_limit": Case(
         always=looks_again,
         options=("--tokens", "300"),
         says=("Stopped at a limit", "254 tokens are used, and the next", "the limit is 300"),
@@ -171,7 +173,7 @@ CASES = {
         verdicts=("ok",) * 2,
         requests=2,
     ),
-    "an_answer_that_never_ends": Case(
+    "endless_answer": Case(
         script=(looks_once(),),
         always=never_ends(),
         options=("--seconds", "3"),
@@ -180,7 +182,7 @@ CASES = {
         verdicts=("ok",),
         requests=2,
     ),
-    "no_answer_at_all": Case(
+    "no_answer": Case(
         script=(looks_once(),),
         always=waits(),
         options=("--seconds", "3"),
@@ -191,7 +193,7 @@ CASES = {
     ),
     "401": Case(
         always=fails(401, "no such key"),
-        says=("the model gave no answer", "401", "no such key", "Check model.api_key"),
+        says=("the model did not answer", "401", "no such key", "Check model.api_key"),
         ended="error",
         requests=1,
     ),
@@ -203,27 +205,31 @@ CASES = {
     ),
     "too_long_at_once": Case(
         always=TOO_LONG,
-        says=("does not fit the model's window", "maximum context", "larger window"),
+        says=("does not fit the model's context window", "maximum context", "larger window"),
         ended="context_window_exceeded",
     ),
     "too_long_later": Case(
         script=(looks_once(),),
         always=TOO_LONG,
-        says=("4 messages were summarised", "does not fit the model's window", "larger window"),
+        says=(
+            "4 messages were summarised",
+            "does not fit the model's context window",
+            "larger window",
+        ),
         ended="context_window_exceeded",
         verdicts=("ok",),
     ),
     "too_long_once": Case(
         script=(looks_once(), TOO_LONG, says("I looked."), says("Done.")),
         code=0,
-        says=("The window is full: 4 messages were summarised", "Done."),
+        says=("The context window is full: 4 messages were summarised", "Done."),
         ended="agent_stop",
         verdicts=("ok",),
         requests=4,
     ),
-    "not_a_word": Case(
+    "empty_answer": Case(
         script=(looks_once(), says("")),
-        says=("the model had nothing to say",),
+        says=("the model returned an empty answer",),
         ended="error",
         verdicts=("ok",),
         requests=2,
@@ -233,14 +239,14 @@ CASES = {
 SLOW = {
     "html": Case(
         always=sends("<html><body>Welcome!</body></html>", kind="text/html"),
-        says=("what came is not JSON", "Welcome!", "often ends in /v1"),
+        says=("the response is not JSON", "Welcome!", "often ends in /v1"),
         ended="error",
         requests=5,
     ),
     "invalid_json": Case(
         script=(looks_once(),),
         always=sends('{"choices": [{"mess'),
-        says=("what came is not JSON", "5 tries", "model.base_url"),
+        says=("the response is not JSON", "5 tries", "model.base_url"),
         ended="error",
         verdicts=("ok",),
         requests=6,
@@ -248,25 +254,25 @@ SLOW = {
     "invalid_json_in_a_stream": Case(
         script=(looks_once(),),
         always=streamed(event({"content": "Wel"}), '{"choices": [{"del'),
-        says=("what came is not JSON", "5 tries", "model.base_url"),
+        says=("the response is not JSON", "5 tries", "model.base_url"),
         ended="error",
         verdicts=("ok",),
         requests=6,
     ),
-    "cut_each_time": Case(
+    "connection_cut_each_time": Case(
         script=(looks_once(),),
         always=HALF,
-        says=("the connection failed", "5 tries", "Check that the server runs"),
+        says=("the connection failed", "5 tries", "Check that the server is running"),
         ended="error",
         verdicts=("ok",),
         requests=6,
     ),
 }
-"""Servers that say nothing about when to come back: the program waits longer each time."""
+"""Servers that do not state when to retry: the program waits longer each time."""
 
 
 class Run:
-    """A run of the program with a server, in a home of its own."""
+    """A run of the program with a server, in its own home."""
 
     def __init__(self, home: Path, tables: Path, address: str, *options: str) -> None:
         (home / "work").mkdir(parents=True)
@@ -278,7 +284,7 @@ class Run:
         self._task = ("run", "Look around.", "--workspace", "work", "--warm", "off", *options)
 
     def do(self, code: int = 0) -> CompletedProcess[str]:
-        """Run to the end."""
+        """Run until it ends."""
         return self.command(*self._task, code=code, **self.environ)
 
     def start(self) -> Process:
@@ -295,7 +301,7 @@ class Run:
     def check(
         self, done: CompletedProcess[str], case: Case, server: ModelServer | None = None
     ) -> None:
-        """The run ended as it should."""
+        """Check that the run ended as expected."""
         told = " ".join(done.stdout.split())
         for words in case.says:
             assert words in told
@@ -311,7 +317,7 @@ class Run:
             assert len(server.chats) == case.requests
 
     def resume(self, answer: str) -> None:
-        """What the run offered at its end works, and what was done is not done again."""
+        """Check that the offered way to resume works and repeats nothing."""
         before, looked = self.sessions()[-1].session.id, self.looked()
         done = self.command("run", "--resume", before, "--workspace", "work", **self.environ)
         assert answer in done.stdout
@@ -320,12 +326,12 @@ class Run:
         assert self.looked() == looked
 
     def looked(self) -> list[str]:
-        """What the calls have really done."""
+        """The effects of the calls."""
         file = self.command.home / "work" / "looked.txt"
         return file.read_text().split() if file.exists() else []
 
     def sessions(self) -> list[SessionOverview]:
-        """The sessions in their order: after a compression there is more than one."""
+        """The sessions in order; there is more than one after a compression."""
         with self._journeyman() as journeyman:
             found = journeyman.sessions.list()
         return sorted(found, key=lambda one: one.session.lineage is not None)
@@ -341,7 +347,7 @@ class Run:
             return [call for one in ids for call in journeyman.sessions.calls(one)]
 
     def shown(self) -> str:
-        """The session as a person looks at it."""
+        """The session as shown to a person."""
         session = self.sessions()[-1].session.id
         arguments = ["--home", str(self._home), "sessions", "show", session]
         return CliRunner().invoke(command_line, arguments, catch_exceptions=False).output
@@ -366,7 +372,7 @@ def test_a_server_that_misbehaves(name: str, tables: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.soak
-def test_servers_that_never_make_sense(tables: Path, tmp_path: Path) -> None:
+def test_servers_that_never_give_a_valid_answer(tables: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     with ExitStack() as stack:
@@ -425,7 +431,7 @@ def test_a_huge_call(tables: Path, tmp_path: Path) -> None:
     assert [judge(call).status for call in run.calls()] == ["ok", "refused"]
 
 
-def test_ids_that_are_used_again_are_told_apart(tables: Path, tmp_path: Path) -> None:
+def test_reused_call_ids_are_distinguished(tables: Path, tmp_path: Path) -> None:
     with ModelServer(*CASES["duplicate_ids"].script) as server:
         run = Run(tmp_path, tables, server.base_url)
         run.do()

@@ -1,4 +1,4 @@
-"""Bad input gets a clear message and loses nothing else."""
+"""Bad input gets a clear message and does not affect the rest of an import."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def write_lines(path: Path, lines: list[object]) -> Path:
         (b"\x00\x01\x02 binary \x03", "not valid JSON"),
         (b'["a list"]', "expected shape"),
         (b"42", "expected shape"),
-        (json.dumps(claude_line(5, message=None)).encode(), "without a message"),
+        (json.dumps(claude_line(5, message=None)).encode(), "has no message"),
         (json.dumps(claude_line(5, message={"content": 7})).encode(), "expected shape"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (json.dumps(claude_line(5, pad="x" * 50_000_000)).encode(), "bytes"),
@@ -60,7 +60,7 @@ def write_lines(path: Path, lines: list[object]) -> Path:
         "a 50 MB line",
     ],
 )
-def test_a_bad_line_costs_one_line(tmp_path: Path, bad: bytes, said: str) -> None:
+def test_only_the_bad_line_is_skipped(tmp_path: Path, bad: bytes, said: str) -> None:
     command = Command(Path(tempfile.mkdtemp(dir=tmp_path)))
     lines = [claude_line(1), claude_line(2), bad, claude_line(3)]
     log = write_lines(command.home / "log.jsonl", lines)
@@ -74,7 +74,7 @@ def test_a_bad_line_costs_one_line(tmp_path: Path, bad: bytes, said: str) -> Non
     assert "log.jsonl:3" in command("import", log, "--reread").stdout
 
 
-def test_the_last_line_cut_off_is_read_when_it_is_complete(command: Command) -> None:
+def test_a_truncated_last_line_is_read_once_complete(command: Command) -> None:
     log = write_lines(command.home / "log.jsonl", [claude_line(1), claude_line(2)])
     whole = log.read_bytes()
     log.write_bytes(whole[:-20])
@@ -91,13 +91,15 @@ def test_the_last_line_cut_off_is_read_when_it_is_complete(command: Command) -> 
     [
         (b"", "is empty"),
         (random.Random(1).randbytes(5000), "binary data"),
-        (b"just some words\n", "no reader knows"),
-        (b"{}", "no reader knows"),
-        (b"[]", "no reader knows"),
-        (b"[1, 2", "no reader knows"),
+        (b"just some words\n", "no reader recognises"),
+        (b"{}", "no reader recognises"),
+        (b"[]", "no reader recognises"),
+        (b"[1, 2", "no reader recognises"),
     ],
 )
-def test_a_file_that_is_no_log(tmp_path: Path, corpus: Corpus, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_log(
+    tmp_path: Path, corpus: Corpus, content: bytes, said: str
+) -> None:
     command = Command(Path(tempfile.mkdtemp(dir=tmp_path)))
     folder = command.home / "logs"
     folder.mkdir()
@@ -111,13 +113,13 @@ def test_a_file_that_is_no_log(tmp_path: Path, corpus: Corpus, content: bytes, s
     assert in_folder["new"] == len(corpus.of("chat"))
 
 
-def test_a_path_that_is_not_there(command: Command, corpus: Corpus) -> None:
+def test_a_missing_path(command: Command, corpus: Corpus) -> None:
     report = command.json("import", command.home / "nothing", corpus.logs("chat")[0], code=1)
     assert "No such file" in report["problems"][0]["reason"]
     assert report["new"] == len(corpus.of("chat"))
 
 
-def test_duplicate_ids_are_kept_apart(command: Command) -> None:
+def test_duplicate_ids_stay_separate(command: Command) -> None:
     other = claude_line(1, message={"role": "user", "content": "something else"})
     lines = [claude_line(1), claude_line(1), other, claude_line(2)]
     report = command.json("import", write_lines(command.home / "log.jsonl", lines))
@@ -143,7 +145,7 @@ def test_a_folder_that_cannot_be_read(command: Command, corpus: Corpus) -> None:
     good.write_bytes(corpus.logs("chat")[0].read_bytes())
     program = [sys.executable, "-m", "journeyman", "import", str(folder), "--json"]
     if os.getuid() == 0:
-        # Root reads everything, unless that power is taken away.
+        # Root can read everything unless these capabilities are dropped.
         setpriv = shutil.which("setpriv")
         if setpriv is None:
             pytest.skip("needs setpriv to test this as root")
@@ -159,7 +161,7 @@ def test_a_folder_that_cannot_be_read(command: Command, corpus: Corpus) -> None:
     assert "Permission denied" in problem["reason"]
 
 
-def test_a_name_that_is_no_text(command: Command, corpus: Corpus) -> None:
+def test_a_file_name_that_is_not_valid_text(command: Command, corpus: Corpus) -> None:
     odd = os.fsencode(command.home) + b"/odd\xff.jsonl"
     with open(odd, "wb") as file:  # noqa: PTH123 - a path of bytes
         file.write(corpus.logs("chat")[0].read_bytes())
@@ -170,13 +172,13 @@ def test_a_name_that_is_no_text(command: Command, corpus: Corpus) -> None:
     assert "No such file" in command.json("import", missing, code=1)["problems"][0]["reason"]
 
 
-def test_a_name_that_is_too_long(command: Command, corpus: Corpus) -> None:
+def test_a_file_name_that_is_too_long(command: Command, corpus: Corpus) -> None:
     report = command.json("import", "a" * 300, corpus.logs("chat")[0], code=1)
     assert "too long" in report["problems"][0]["reason"]
     assert report["new"] == len(corpus.of("chat"))
 
 
-def test_a_document_with_a_broken_character(command: Command) -> None:
+def test_a_document_with_invalid_utf8(command: Command) -> None:
     log = command.home / "chat.json"
     log.write_bytes(b'[{"role":"user","content":"caf\xe9"},{"role":"user","content":"more"}]')
     report = command.json("import", log)
@@ -185,7 +187,7 @@ def test_a_document_with_a_broken_character(command: Command) -> None:
     assert one["messages"] == 2
 
 
-def test_a_first_line_as_long_as_a_picture(command: Command) -> None:
+def test_a_first_line_of_one_megabyte(command: Command) -> None:
     first = claude_line(1, message={"role": "user", "content": "x" * 1_000_000})
     log = write_lines(command.home / "log.jsonl", [first, claude_line(2)])
     command("import", log)
@@ -193,7 +195,7 @@ def test_a_first_line_as_long_as_a_picture(command: Command) -> None:
     assert (one["session"]["source"], one["messages"]) == ("claude_code", 2)
 
 
-def test_a_log_that_became_shorter(command: Command) -> None:
+def test_a_log_that_was_truncated(command: Command) -> None:
     log = write_lines(command.home / "log.jsonl", [claude_line(n) for n in range(1, 9)])
     command("import", log)
     write_lines(log, [claude_line(n) for n in range(1, 3)])
@@ -203,7 +205,7 @@ def test_a_log_that_became_shorter(command: Command) -> None:
     assert one["messages"] == 2
 
 
-def test_reading_hermes_leaves_nothing_beside_its_database(
+def test_reading_hermes_creates_no_files_next_to_its_database(
     command: Command, corpus: Corpus
 ) -> None:
     folder = command.home / "hermes"
@@ -232,7 +234,7 @@ def test_a_locked_store(command: Command, corpus: Corpus) -> None:
     command("import", log)
 
 
-@pytest.mark.soak  # it waits as long as the reader does
+@pytest.mark.soak  # takes as long as the timeout of the reader
 def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
     copy = command.home / "state.db"
     copy.write_bytes(corpus.logs("hermes")[0].read_bytes())

@@ -1,4 +1,4 @@
-"""Secrets planted wherever a session has text: none comes out again. Ordinary text does."""
+"""Secrets planted wherever a session has text are never shown again; ordinary text is."""
 
 import json
 import sqlite3
@@ -15,19 +15,19 @@ from tests.tables import table
 from tests.turns import Turn, agent, call, chat, failed, user
 
 from journeyman import Journeyman
-from journeyman.confirm.masking import masked_text
 from journeyman.mcp.tools import TOOLS
+from journeyman.redaction.masking import mask_text
 
 TASK = "Look after the deployment of the shop"
 PLACES = ("request", "arguments", "result")
 LEARNED = ("patterns", "sightings", "episodes", "templates")
 SOME = [one for one in families() if one.secret == one.example][::8]
-"""Families that stand where there is less room: in names of tools, models and folders."""
+"""Families for places with less space: names of tools, models and folders."""
 FORMATS = ("openai", "responses", "anthropic", "text")
 
 
 def served(number: int, one: Planted, place: str) -> list[Turn]:
-    """A request, and a call with a tool of its own that serves it."""
+    """A request, and a call of its own tool that completes it."""
     said = {where: one.text if where == place else f"case {number}" for where in PLACES}
     return [
         user(f"Handle case {number}.\n{said['request']}"),
@@ -37,7 +37,7 @@ def served(number: int, one: Planted, place: str) -> list[Turn]:
 
 
 def learned_from() -> Iterator[list[dict[str, Any]]]:
-    """Sessions in which every secret stands in every form; a plain canary in every place."""
+    """Sessions with every secret in every form, and plain canaries in every place."""
     cases: list[tuple[Planted, str]] = []
     for number, one in enumerate(in_all_forms()):
         if one.form == "plain" and one.name in CANARIES:
@@ -50,8 +50,8 @@ def learned_from() -> Iterator[list[dict[str, Any]]]:
 
 
 def reported_from() -> Iterator[list[dict[str, Any]]]:
-    """Sessions of which reports and playbooks show something: what failed, which commands worked,
-    which tools there were. Secrets stand in titles, too.
+    """Sessions for reports and playbooks: failures, commands that worked, and tools. Titles contain
+    secrets too.
     """
     names = {*CANARIES, *(one.name for one in SOME)}
     plain = [one for one in in_all_forms() if one.form == "plain" and one.name in names]
@@ -65,7 +65,7 @@ def reported_from() -> Iterator[list[dict[str, Any]]]:
         yield chat(user(TASK), *calls, agent("It is deployed."))
     tools = [one.example for one in SOME]
     yield chat(user(TASK), *(failed(tool, {}, "no") for tool in tools), agent("It is not done."))
-    for _ in range(3):  # a mistake recurs in three sessions
+    for _ in range(3):  # a mistake is shown if it recurs in three sessions
         again = (
             turn
             for one in SOME
@@ -80,7 +80,7 @@ def reported_from() -> Iterator[list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """All that comes out of a store in which every secret was planted, by where it comes out."""
+    """Everything shown from a store in which every secret was planted, by where it is shown."""
     home = tmp_path_factory.mktemp("canaries")
     command = Command(home)
     command.environ["JOURNEYMAN_HOME"] = str(home / "store")
@@ -140,7 +140,7 @@ def mcp_answers(jm: Journeyman) -> Iterator[str]:
 
 
 def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
-    """What commands print and write for others."""
+    """The output and the files of commands."""
     files = [command.home / name for name in ("page.html", "chart.svg", "AGENTS.md", "all.json")]
     page, chart, agents, exported = files
     told = {"profile": command("profile", "--html", page, "--plot", chart).stdout}
@@ -162,8 +162,8 @@ def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
     return told | {file.name: file.read_text() for file in files}
 
 
-def test_no_canary_comes_out(shown: dict[str, str]):
-    """One test for all, so that they are planted once and every leak is told."""
+def test_no_canary_is_shown(shown: dict[str, str]):
+    """A single test, so that the secrets are planted once and every leak is reported."""
     leaks = defaultdict(set)
     looked_for = [*in_all_forms()]
     looked_for += [Planted(one.name, "named", "", (one.secret,)) for one in SOME]
@@ -176,18 +176,18 @@ def test_no_canary_comes_out(shown: dict[str, str]):
 
 
 def test_notices_hide_every_token():
-    """Notices keep the names and addresses of people, and no token in any form."""
+    """Notices keep names and addresses of people, but no token in any form."""
     known = {one.name for one in families()}
     told = [
         f"{one.form} {one.name}"
         for one in in_all_forms()
         if one.name in known
-        and any(spelling in masked_text(f"It said {one.text}.") for spelling in one.spellings)
+        and any(spelling in mask_text(f"It said {one.text}.") for spelling in one.spellings)
     ]
     assert not told, "\n".join([f"{len(told)} secrets come out:", *told])
 
 
-def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):
+def test_a_tool_name_that_contains_a_secret_is_never_shown(tmp_path: Path):
     key = CANARIES["github"][0]
     with Journeyman(home=tmp_path, environ={}) as jm:
         jm.record(chat(user(TASK), call(key), agent("Done.")), session_id="s", outcome=1.0)
@@ -198,7 +198,7 @@ def test_a_tool_that_gives_something_away_is_never_shown(tmp_path: Path):
 
 
 @table("query", ["ghp", "deploy", "token"])
-def test_what_a_model_finds_is_redacted_whatever_it_looks_for(tmp_path: Path, query: str):
+def test_search_results_for_a_model_are_redacted(tmp_path: Path, query: str):
     key = CANARIES["github"][0]
     search = next(tool for tool in TOOLS if tool.name == "search_sessions")
     with Journeyman(home=tmp_path, environ={}) as jm:
@@ -208,7 +208,7 @@ def test_what_a_model_finds_is_redacted_whatever_it_looks_for(tmp_path: Path, qu
     assert key[8:] not in answer
 
 
-def test_ordinary_text_comes_out_as_it_went_in(tmp_path: Path):
+def test_ordinary_text_is_shown_unchanged(tmp_path: Path):
     lines = [line for line in SURVIVORS if len(line) < 150]
     with Journeyman(home=tmp_path, environ={}) as jm:
         for number, line in enumerate(lines):
@@ -219,6 +219,6 @@ def test_ordinary_text_comes_out_as_it_went_in(tmp_path: Path):
         ids = {one.id for one in jm.patterns.list()}
     kept = {result for _, result in steps}
     assert kept <= set(lines)
-    # Lines that differ only in particular values are one pattern, shown once.
+    # Lines that differ only in specific values form one pattern, shown once.
     assert len(kept) == len(ids) > len(lines) / 2
     assert all(json.loads(arguments)["text"] in lines for arguments, _ in steps)

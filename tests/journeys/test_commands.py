@@ -15,12 +15,12 @@ from benchmarks.import_speed import write_large_claude_log
 from tests.program import Command
 
 from journeyman.agent.tools import confinement
-from journeyman.cli.asked import ending_workers
+from journeyman.cli.context import exit_on_sigterm
 from journeyman.testing import Corpus
 
 
 class TestImport:
-    def test_finds_the_logs_of_this_machine_and_says_so(self, user_home: Path) -> None:
+    def test_the_logs_of_this_machine_are_found_and_reported(self, user_home: Path) -> None:
         command = Command(user_home)
         shown = command("import").stdout
         assert "claude_code" in shown
@@ -30,7 +30,7 @@ class TestImport:
         assert set(totals["sources"]) == {"claude_code", "codex", "hermes"}
         assert totals["logs_read"] == 0
 
-    def test_every_sample_session_comes_in_with_its_calls(
+    def test_every_sample_session_is_imported_with_its_calls(
         self, command: Command, corpus: Corpus
     ) -> None:
         report = command.json("import", corpus.folder)
@@ -45,7 +45,7 @@ class TestImport:
         assert again["unchanged"] == len(corpus.sessions)
         assert again["read_bytes"] == 0
 
-    def test_a_log_that_grew_is_read_from_where_it_ended(
+    def test_only_the_new_part_of_a_grown_log_is_read(
         self, command: Command, corpus: Corpus
     ) -> None:
         whole = max(corpus.logs("claude_code"), key=lambda log: log.stat().st_size)
@@ -72,7 +72,7 @@ class TestImport:
         assert (report["new"], report["updated"], report["unchanged"]) == (0, 0, 1)
         assert len(command.json("sessions", "list")) == 1
 
-    def test_one_session_in_two_places_is_one(self, command: Command, corpus: Corpus) -> None:
+    def test_a_moved_log_is_not_a_new_session(self, command: Command, corpus: Corpus) -> None:
         log = corpus.logs("codex")[0]
         moved = command.home / "archived.jsonl"
         here = command.home / "here.jsonl"
@@ -83,7 +83,7 @@ class TestImport:
         assert report["new"] == 0
         assert command.json("import", moved)["unchanged"] == 1
 
-    def test_an_empty_log_in_a_usual_place_is_no_problem(self, user_home: Path) -> None:
+    def test_an_empty_log_in_a_default_location_is_not_a_problem(self, user_home: Path) -> None:
         (user_home / ".claude" / "projects" / "empty.jsonl").touch()
         report = Command(user_home).json("import")
         assert report["problems"] == []
@@ -98,20 +98,20 @@ class TestImport:
         assert command.json("--home", home, "import", log)["unchanged"] == len(corpus.of("chat"))
         assert (home / "journeyman.db").exists()
 
-    def test_the_source_that_is_asked_for_counts(self, command: Command, corpus: Corpus) -> None:
+    def test_the_requested_source_is_used(self, command: Command, corpus: Corpus) -> None:
         log = corpus.logs("chat")[0]
         command("import", log)
         report = command.json("import", log, "--source", "sharegpt")
         assert report["logs_unchanged"] == 0
 
-    def test_nothing_found_says_what_to_do(self, command: Command) -> None:
+    def test_without_logs_the_next_step_is_explained(self, command: Command) -> None:
         assert "journeyman import PATH" in command("import", code=1).stdout
 
     def test_an_unknown_source_is_wrong_usage(self, command: Command) -> None:
         done = command("import", ".", "--source", "nonsense", code=2)
         assert "claude_code" in done.stderr
 
-    def test_the_home_is_for_its_owner_only(self, command: Command, corpus: Corpus) -> None:
+    def test_only_the_owner_can_access_the_home(self, command: Command, corpus: Corpus) -> None:
         os.umask(0o022)
         command("import", corpus.logs("chat")[0])
         home = command.home / ".journeyman"
@@ -119,19 +119,19 @@ class TestImport:
         for file in home.iterdir():
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
-    def test_one_file_that_is_no_log_is_counted_as_one(self, command: Command) -> None:
+    def test_a_single_unrecognised_file_is_reported(self, command: Command) -> None:
         folder = command.home / "notes"
         folder.mkdir()
         (folder / "notes.jsonl").write_text('{"a": 1}\n')
-        assert "1 file is no log:" in command("import", folder, code=None).stdout
+        assert "1 file is not a log:" in command("import", folder, code=None).stdout
 
-    def test_told_to_end_it_ends_its_workers_first(self) -> None:
+    def test_termination_stops_the_workers_first(self) -> None:
         before = signal.getsignal(signal.SIGTERM)
-        with pytest.raises(SystemExit, match="143"), ending_workers():
+        with pytest.raises(SystemExit, match="143"), exit_on_sigterm():
             signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGTERM) is before
 
-    def test_the_help_names_every_reader(self, command: Command) -> None:
+    def test_the_help_lists_every_reader(self, command: Command) -> None:
         from journeyman.logs.registry import Readers
 
         shown = command("import", "--help").stdout
@@ -139,7 +139,7 @@ class TestImport:
 
 
 class TestSessions:
-    def test_list_is_narrowed_and_limited(self, filled: Command) -> None:
+    def test_the_list_is_filtered_and_limited(self, filled: Command) -> None:
         marathons = filled.json("sessions", "list", "--min-messages", 100)
         assert marathons
         assert all(one["messages"] >= 100 for one in marathons)
@@ -161,17 +161,17 @@ class TestSessions:
         assert whole["calls"][0]["tool"] in shown
         filled("sessions", "show", name, "--full")
 
-    def test_an_unknown_id_says_what_to_do(self, filled: Command) -> None:
+    def test_the_error_for_an_unknown_id(self, filled: Command) -> None:
         done = filled("sessions", "show", "nothing-like-it", code=1)
         assert "journeyman sessions list" in done.stderr
 
-    def test_search_finds_or_says_no(self, filled: Command) -> None:
+    def test_search_exits_with_1_without_matches(self, filled: Command) -> None:
         hits = filled.json("sessions", "search", "error", "--limit", 3)
         assert len(hits) == 3
         assert all("[" in hit["snippet"] for hit in hits)
         filled("sessions", "search", "qqqqq", code=1)
 
-    def test_an_export_comes_back_whole(self, filled: Command) -> None:
+    def test_an_export_can_be_imported_without_loss(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "hermes")
         name = one["session"]["id"]
         file = filled.home / "one.jsonl"
@@ -186,7 +186,7 @@ class TestSessions:
         chat = json.loads(filled("sessions", "export", name, "--format", "openai").stdout)
         assert len(chat["messages"]) == one["messages"]
 
-    def test_deleting_asks_first_and_importing_again_does_not_bring_it_back(
+    def test_deletion_asks_for_confirmation_and_survives_another_import(
         self, filled: Command
     ) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "codex")
@@ -201,7 +201,7 @@ class TestSessions:
         filled("import", "--reread")
         filled("sessions", "show", name)
 
-    def test_a_large_export_is_known_again(self, command: Command) -> None:
+    def test_a_large_export_is_recognised(self, command: Command) -> None:
         chat = [{"role": "user", "content": f"{n} " + "x" * 100_000} for n in range(5)]
         (command.home / "chat.json").write_text(json.dumps(chat))
         command("import", "chat.json")
@@ -216,7 +216,7 @@ class TestSessions:
         assert back["digest"] == one["digest"]
         assert back["session"]["title"] == one["session"]["title"]
 
-    def test_an_export_is_redacted_to_be_passed_on(self, command: Command) -> None:
+    def test_redaction_of_exports(self, command: Command) -> None:
         key = "ghp_" + "A1b2" * 9
         (command.home / "chat.json").write_text(
             json.dumps([{"role": "user", "content": f"Use {key} for bob@corp.example"}])
@@ -234,7 +234,7 @@ class TestSessions:
             assert (key in text) == ("bob@corp.example" in text) == is_whole
             assert is_whole or "Use <github_token:1> for <email:1>" in text
 
-    def test_an_export_in_another_form_is_another_session(self, filled: Command) -> None:
+    def test_an_export_in_another_format_is_a_separate_session(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "claude_code")
         name = one["session"]["id"]
         filled("sessions", "export", name, "--format", "openai", "-o", "chat.jsonl")
@@ -244,7 +244,7 @@ class TestSessions:
             filled.json("sessions", "show", f"openai:{name}")["overview"]["calls"] == one["calls"]
         )
 
-    def test_what_is_deleted_stays_so_when_its_log_grows(self, command: Command) -> None:
+    def test_a_deleted_session_stays_deleted_when_its_log_grows(self, command: Command) -> None:
         log = command.home / "chat.jsonl"
         lines = [json.dumps({"role": "user", "content": f"line {n}"}) + "\n" for n in range(3)]
         log.write_text("".join(lines[:2]))
@@ -269,7 +269,7 @@ class TestSessions:
             (("delete", "SESSION"), 1),
         ],
     )
-    def test_wrong_use_is_answered_in_words(
+    def test_invalid_arguments_get_an_error_message(
         self, command: Command, corpus: Corpus, arguments: tuple[str, ...], code: int
     ) -> None:
         command("import", corpus.logs("codex")[0])
@@ -290,7 +290,7 @@ class TestSessions:
         assert one["session"]["id"][:8] in shown
         assert one["session"]["title"][:7] in shown
 
-    def test_what_was_recorded_cannot_move_the_cursor(self, command: Command) -> None:
+    def test_recorded_text_cannot_control_the_terminal(self, command: Command) -> None:
         evil = [{"role": "user", "content": "a \x1b[2J\x1b]0;title\x07 b \u202e c [red]d"}]
         file = command.home / "chat.json"
         file.write_text(json.dumps(evil))
@@ -304,26 +304,26 @@ class TestSessions:
 
 
 class TestDoctorAndTour:
-    def test_doctor_on_an_empty_machine_finds_nothing_wrong_and_makes_nothing(
+    def test_doctor_on_an_empty_machine_reports_no_problem_and_creates_nothing(
         self, command: Command
     ) -> None:
         command("doctor")
         assert list(command.home.iterdir()) == []
 
-    def test_doctor_finds_what_is_there(self, filled: Command) -> None:
+    def test_doctor_reports_a_working_database(self, filled: Command) -> None:
         findings = filled.json("doctor")
         assert {one["status"] for one in findings} <= {"ok", "note"}
         assert any("no faults" in one["found"] for one in findings)
 
-    def test_doctor_says_what_holds_commands(self, command: Command) -> None:
+    def test_doctor_reports_how_commands_are_confined(self, command: Command) -> None:
         held = {one["what"]: one for one in command.json("doctor")}["confinement"]
         assert ("Landlock" in held["found"]) is (confinement.why_unconfined() == "")
         loose = command.json("doctor", JOURNEYMAN_AGENT_CONFINE="false")
         found = {one["what"]: one for one in loose}["confinement"]
         assert found["status"] == "note"
-        assert found["found"] == "nothing holds the agent's commands: agent.confine is false"
+        assert found["found"] == "the agent's commands are not confined: agent.confine is false"
 
-    def test_doctor_says_what_is_broken(self, filled: Command) -> None:
+    def test_doctor_reports_a_broken_database(self, filled: Command) -> None:
         (filled.home / ".journeyman" / "journeyman.db").write_bytes(b"no database " * 1000)
         findings = filled.json("doctor", code=1)
         assert [one["what"] for one in findings if one["status"] == "problem"] == ["database"]
@@ -338,7 +338,7 @@ class TestDoctorAndTour:
         assert "hunter2pw" not in text
         assert "@llm.example/v1" in text
 
-    @pytest.mark.soak  # the embedded model does an errand twice
+    @pytest.mark.soak  # the embedded model performs a task twice
     def test_the_tour_shows_sessions_by_source_and_keeps_nothing(self, command: Command) -> None:
         shown = command("tour").stdout
         for source in ("claude_code", "codex", "hermes", "openai"):
@@ -349,10 +349,10 @@ class TestDoctorAndTour:
         assert list(command.home.iterdir()) == []
 
     @pytest.mark.soak
-    def test_the_tour_takes_the_sessions_of_this_machine_and_no_database_in_use(
+    def test_the_tour_uses_the_sessions_of_this_machine_but_not_its_database(
         self, user_home: Path
     ) -> None:
-        shutil.rmtree(user_home / ".claude")  # the others are learned from sooner
+        shutil.rmtree(user_home / ".claude")  # learning from the others is faster
         url = f"sqlite:///{user_home / 'team.db'}"
         told = Command(user_home).json("tour", "--no-agent", JOURNEYMAN_DATABASE=url)
         assert {one["source"] for one in told["sources"]} == {"codex", "hermes"}
@@ -361,8 +361,8 @@ class TestDoctorAndTour:
         assert told["opening"]["choices"] or told["opening"]["briefing"]["commands"]
         assert not (user_home / "team.db").exists()
 
-    def test_the_tour_says_whose_sessions_it_shows(self, user_home: Path) -> None:
-        for agent in (".claude", ".hermes"):  # one agent is enough, and learned from sooner
+    def test_the_tour_states_whose_sessions_it_shows(self, user_home: Path) -> None:
+        for agent in (".claude", ".hermes"):  # one agent is enough, and faster to learn from
             shutil.rmtree(user_home / agent)
         shown = Command(user_home)("tour", "--no-agent").stdout
         assert "of your agents" in shown
@@ -374,23 +374,25 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("colour = 1", "not a setting"),
+            ("colour = 1", "which is unknown"),
             ("busy_timeout_s = 'long'", "seconds to wait"),
             ("busy_timeout_s = -1", "seconds to wait"),
-            ("database = 5", "database's URL"),
-            ("trivial_tools = 5", "a list of names"),
+            ("database = 5", "Expected: database URL"),
+            ("trivial_tools = 5", "list of tools"),
             ("database = 'mysql://x'", "not supported"),
             ("database = 'what'", "cannot be read"),
             ("[", "cannot be read"),
         ],
     )
-    def test_a_wrong_setting_is_named(self, command: Command, text: str, said: str) -> None:
+    def test_an_invalid_setting_is_explained(self, command: Command, text: str, said: str) -> None:
         home = command.home / ".journeyman"
         home.mkdir()
         (home / "config.toml").write_text(text)
         assert said in command("sessions", "list", code=2).stderr
 
-    def test_flags_over_variables_over_the_file(self, command: Command) -> None:
+    def test_flags_override_variables_and_variables_override_the_file(
+        self, command: Command
+    ) -> None:
         home = command.home / ".journeyman"
         home.mkdir()
         urls = {name: f"sqlite:///{command.home}/{name}.db" for name in ("file", "var", "flag")}
@@ -403,7 +405,7 @@ class TestSettings:
         command("--database", database, "sessions", "list", JOURNEYMAN_DATABASE=urls["var"])
         assert (command.home / "flag.db").exists()
 
-    def test_a_postgresql_that_is_not_there(self, command: Command) -> None:
+    def test_an_unreachable_postgresql(self, command: Command) -> None:
         url = "postgresql://nobody@127.0.0.1:9/none"
         done = command("sessions", "list", code=1, JOURNEYMAN_DATABASE=url)
         assert "JOURNEYMAN_DATABASE" in done.stderr
@@ -415,7 +417,7 @@ class TestSettings:
         assert again["unchanged"] == len(corpus.sessions)
 
 
-def test_a_pipe_that_is_closed_early_is_no_error(filled: Command) -> None:
+def test_a_pipe_that_is_closed_early_is_not_an_error(filled: Command) -> None:
     done = subprocess.run(
         f"{sys.executable} -m journeyman sessions list --limit 100 --json | head -1",
         shell=True,
@@ -429,7 +431,7 @@ def test_a_pipe_that_is_closed_early_is_no_error(filled: Command) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
+def test_ctrl_c_during_an_import(command: Command, tmp_path: Path) -> None:
     log = tmp_path / "large.jsonl"
     sessions = write_large_claude_log(log, 25_000_000)
     for number in range(5):
@@ -447,17 +449,17 @@ def test_ctrl_c_is_answered_in_words(command: Command, tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
         if running.returncode != 0:
-            break  # on a busy machine the import may be done before the signal is sent
-    # Python itself ends by the signal where that hit code made from text, as libraries do.
+            break  # on a busy machine the import may finish before the signal is sent
+    # Python itself exits by the signal if it hit code compiled from text, as libraries do.
     assert running.returncode in (1, -signal.SIGINT)
     assert "run the command again" in said
     assert "Traceback" not in said
-    # It may have come while the work was being committed: all of it or nothing.
+    # The signal may arrive during the commit: everything is stored or nothing.
     stored = command.json("--home", home, "sessions", "list", "--limit", 9999)
     assert len(stored) in (0, sessions)
 
 
-def test_ctrl_c_after_the_work_changes_nothing(command: Command) -> None:
+def test_ctrl_c_at_exit_has_no_effect(command: Command) -> None:
     program = """
 import atexit, os, signal, sys
 from journeyman.cli import main
@@ -476,11 +478,11 @@ main()
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.soak  # the scripted agents do all their work again
+@pytest.mark.soak  # the scripted agents repeat all their work
 def test_samples_are_imported_on_request(command: Command) -> None:
     report = command.json("import", "--sample")
     assert (report["new"], report["problems"]) == (32, [])
 
 
-def test_samples_and_logs_are_not_imported_together(command: Command) -> None:
+def test_samples_and_logs_cannot_be_imported_together(command: Command) -> None:
     assert "not both" in command("import", "--sample", "x.jsonl", code=2).stderr

@@ -1,4 +1,4 @@
-"""Ways around a person's word that were tried against the service, each named after the attempt."""
+"""Attempts to bypass approvers, each of which must fail."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,12 +12,13 @@ from tests.confirm_core import EVERYTHING, Core, confirm_core, refused_as
 from tests.confirm_server import confirm_server
 from tests.tables import table
 
-from journeyman.agent.dispatch import Dispatch, Question
+from journeyman.agent.dispatch import Dispatch
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.confirm import credentials
-from journeyman.confirm.notices.text import notice_of
+from journeyman.confirm.notices.text import confirmation_notice
 from journeyman.confirm.policy import Policy, Rule
+from journeyman.gate.decision import ApprovalRequest
 from journeyman.gate.gate import Gate
 from journeyman.records import Provenance, ToolCall
 from journeyman.records.confirmation import Refusal, WhitelistEntry
@@ -34,7 +35,7 @@ def run(home: Path, work: Work, policy: Policy | Callable[[], Policy] = EVERYTHI
     asyncio.run(running())
 
 
-def ruled(*rules: Rule, **more: Any) -> Policy:
+def policy_of(*rules: Rule, **more: Any) -> Policy:
     return Policy(rules=rules, rate_limit=1000, requester_limit=1000, **more)
 
 
@@ -47,7 +48,7 @@ def change(core: Core, statement: str) -> None:
         connection.exec_driver_sql(statement)
 
 
-def test_a_chain_that_was_made_anew_is_not_written_on(tmp_path: Path) -> None:
+def test_tampered_audit_chain_is_not_extended(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         await core.ask()
         change(core, "UPDATE audit SET digest = 'z' || substr(digest, 2) WHERE seq = 3")
@@ -55,11 +56,11 @@ def test_a_chain_that_was_made_anew_is_not_written_on(tmp_path: Path) -> None:
             await core.ask(details={"n": 2})
         assert not (await core.service.verify_audit()).ok
 
-    with pytest.raises(AuditBroken):  # nor is it written that the service stopped
+    with pytest.raises(AuditBroken):  # the stop cannot be recorded either
         run(tmp_path, work)
 
 
-def test_a_card_that_was_approved_in_the_database_is_not_redeemed(tmp_path: Path) -> None:
+def test_approval_forged_in_the_database_cannot_be_redeemed(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         card = await core.ask()
         body = 'replace(body, \'"status":"pending"\', \'"status":"approved"\')'
@@ -70,8 +71,8 @@ def test_a_card_that_was_approved_in_the_database_is_not_redeemed(tmp_path: Path
     run(tmp_path, work)
 
 
-def test_one_person_s_entry_does_not_stand_for_two_people_or_a_code(tmp_path: Path) -> None:
-    both = ruled(
+def test_whitelist_cannot_replace_a_quorum_or_a_second_factor(tmp_path: Path) -> None:
+    both = policy_of(
         Rule(action="pay", tier="ask", quorum=2),
         Rule(action="mail", tier="ask", second_factor=True),
     )
@@ -86,7 +87,7 @@ def test_one_person_s_entry_does_not_stand_for_two_people_or_a_code(tmp_path: Pa
     run(tmp_path, work, both)
 
 
-def test_nobody_lets_their_own_agent_through(tmp_path: Path) -> None:
+def test_whitelist_entry_does_not_cover_the_approvers_own_agent(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         ann, bob = core.approver("ann"), core.approver("bob")
         core.agent("annbot", owner="ann")
@@ -101,7 +102,7 @@ def test_nobody_lets_their_own_agent_through(tmp_path: Path) -> None:
 
 
 def test_codes_cannot_be_guessed(tmp_path: Path) -> None:
-    strict = ruled(Rule(action="pay", tier="ask", second_factor=True))
+    strict = policy_of(Rule(action="pay", tier="ask", second_factor=True))
 
     async def work(core: Core) -> None:
         ann = core.approver("ann")
@@ -120,7 +121,7 @@ def test_codes_cannot_be_guessed(tmp_path: Path) -> None:
     run(tmp_path, work, strict)
 
 
-def test_what_became_stricter_meanwhile_holds(tmp_path: Path) -> None:
+def test_stricter_policy_applies_to_earlier_requests(tmp_path: Path) -> None:
     now = {"policy": EVERYTHING}
 
     async def work(core: Core) -> None:
@@ -128,7 +129,7 @@ def test_what_became_stricter_meanwhile_holds(tmp_path: Path) -> None:
         waiting = await core.ask(action="pay")
         used = await core.ask(action="wire")
         await core.approve(used, ann)
-        now["policy"] = ruled(
+        now["policy"] = policy_of(
             Rule(action="pay", tier="ask", quorum=2), Rule(action="wire", tier="forbidden")
         )
         core.service.policy = now["policy"]
@@ -139,7 +140,7 @@ def test_what_became_stricter_meanwhile_holds(tmp_path: Path) -> None:
     run(tmp_path, work, lambda: now["policy"])
 
 
-def test_an_approval_that_is_not_used_can_be_taken_back(tmp_path: Path) -> None:
+def test_unused_approval_can_be_cancelled_by_an_approver(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         card = await core.ask()
         ann = core.approver("ann")
@@ -151,7 +152,7 @@ def test_an_approval_that_is_not_used_can_be_taken_back(tmp_path: Path) -> None:
     run(tmp_path, work)
 
 
-def test_the_word_of_who_left_does_not_count(tmp_path: Path) -> None:
+def test_vote_of_a_revoked_approver_does_not_count(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         ann, bob, cleo = core.approver("ann"), core.approver("bob"), core.approver("cleo")
         card = await core.ask(action="pay")
@@ -162,10 +163,10 @@ def test_the_word_of_who_left_does_not_count(tmp_path: Path) -> None:
         assert refused_as(await core.decide(card, ann)) == "not_allowed"
         assert (await core.approve(card, cleo)).status == "approved"
 
-    run(tmp_path, work, ruled(Rule(action="pay", tier="ask", quorum=2)))
+    run(tmp_path, work, policy_of(Rule(action="pay", tier="ask", quorum=2)))
 
 
-def test_another_spelling_is_the_same_name_to_the_limit(tmp_path: Path) -> None:
+def test_other_spellings_share_the_rate_limit(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         for number, action in enumerate(("send_mail", "sendMail")):
             await core.ask(action=action, details={"n": number})
@@ -175,7 +176,7 @@ def test_another_spelling_is_the_same_name_to_the_limit(tmp_path: Path) -> None:
     run(tmp_path, work, Policy(rate_limit=2))
 
 
-def test_a_link_from_a_notice_shows_no_secret(tmp_path: Path) -> None:
+def test_notice_link_shows_no_secrets(tmp_path: Path) -> None:
     with confirm_server(tmp_path) as server:
         card = server.submit(details={"api_key": "correct-horse-battery-9", "n": 1})
         with server.visitor() as browser:
@@ -189,22 +190,22 @@ def test_a_link_from_a_notice_shows_no_secret(tmp_path: Path) -> None:
 @table(
     ("details", "whole"),
     [({"n": 1}, True), ({"note": "x" * 5000, "n": 1}, False), ({"password": "rm -rf /"}, False)],
-    ids=["short", "cut", "hidden"],
+    ids=["complete", "cut", "hidden"],
 )
-def test_no_button_approves_what_a_chat_does_not_show(
+def test_incomplete_notice_has_no_approve_button(
     tmp_path_factory: pytest.TempPathFactory, details: dict[str, Any], whole: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("row")
 
     async def work(core: Core) -> None:
         card = await core.ask(details=details)
-        text = notice_of(card, page_link="http://p/", audit_head="1:aa")
-        assert text.shows_all(3600) is whole
+        text = confirmation_notice(card, page_link="http://p/", audit_head="1:aa")
+        assert text.is_complete_within(3600) is whole
 
     run(folder, work)
 
 
-def test_a_link_that_changes_while_a_person_decides_is_not_followed(tmp_path: Path) -> None:
+def test_symlink_changed_during_the_decision_is_not_followed(tmp_path: Path) -> None:
     workspace, link = tmp_path / "workspace", tmp_path / "workspace" / "notes"
     workspace.mkdir()
     link.symlink_to("AGENTS.md")
@@ -214,16 +215,22 @@ def test_a_link_that_changes_while_a_person_decides_is_not_followed(tmp_path: Pa
         ran.append(call)
         return worked(output="")
 
-    def ask(question: Question) -> bool:
+    def ask(question: ApprovalRequest) -> bool:
         assert question.rule == "file.steering"
         link.unlink()
         link.symlink_to(tmp_path / "elsewhere")
         return True
 
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
-    tool = Tool(name="write_file", description="Write.", parameters=schema, run=write_file)
+    tool = Tool(
+        name="write_file", description="Write.", parameters=schema, run=write_file, risk="write"
+    )
+    gate = Gate(workspace)
     dispatch = Dispatch(
-        Toolbox((tool,)), Gate(workspace).decide, ask, lambda: Provenance(session="s")
+        Toolbox((tool,)),
+        lambda tool, arguments: gate.decide(tool.risk, arguments),
+        ask,
+        lambda: Provenance(session="s"),
     )
     ((_, result),) = dispatch.run(
         [ToolCall(id="1", name="write_file", arguments='{"path": "notes"}')]

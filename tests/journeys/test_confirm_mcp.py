@@ -1,5 +1,5 @@
-"""The MCP tools for confirmations: a model can ask, look, take back and redeem, and nothing that
-decides. The MCP server runs inside this process; the service is a real one.
+"""The MCP tools for confirmations: a model can request, query, cancel and redeem, but never decide.
+The MCP server runs in this process, against a real service.
 """
 
 import json
@@ -28,14 +28,14 @@ DETAILS = {"amount": 100, "to": "ACME"}
 
 
 class Connection:
-    """A model's client, for tests that do not want to be asynchronous."""
+    """A model's client with a synchronous interface."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self.portal = portal
         self.client = client
 
     def call(self, tool: str, **arguments: Any) -> tuple[str, bool]:
-        """What a tool says, and whether that is an error."""
+        """Call a tool; return its text, and whether it is an error."""
         result = self.portal.call(self.client.call_tool, tool, arguments)
         (content,) = result.content
         assert isinstance(content, TextContent)
@@ -99,14 +99,14 @@ def tools(model: Connection) -> dict[str, Tool]:
 
 
 class TestTools:
-    def test_none_of_them_decides(self, tools: dict[str, Tool]) -> None:
+    def test_no_tool_decides(self, tools: dict[str, Tool]) -> None:
         about = [name for name in tools if "confirm" in name or "approv" in name or "deny" in name]
         assert about == NAMES
         for name in NAMES:
             properties = tools[name].input_schema["properties"]
             assert not {"approve", "approved", "decision", "key", "code"} & properties.keys()
 
-    def test_they_explain_themselves(self, tools: dict[str, Tool]) -> None:
+    def test_tools_are_documented(self, tools: dict[str, Tool]) -> None:
         for name in NAMES:
             tool = tools[name]
             Draft202012Validator.check_schema(tool.input_schema)
@@ -118,7 +118,7 @@ class TestTools:
 
 
 class TestCalls:
-    def test_from_asking_to_the_grant(
+    def test_from_request_to_grant(
         self, service: ConfirmServer, model: Connection, ann: ConfirmClient
     ) -> None:
         asked = model.ask("Pay ACME", session_key="s-1", timeout_seconds=60)
@@ -139,16 +139,16 @@ class TestCalls:
         )
         assert granted["grant"]
         assert granted["details"] == DETAILS
-        assert "used already" in model.error("redeem_confirmation", id=asked["id"], details=DETAILS)
+        assert "already used" in model.error("redeem_confirmation", id=asked["id"], details=DETAILS)
 
-    def test_a_no(self, model: Connection, ann: ConfirmClient) -> None:
+    def test_denied_request(self, model: Connection, ann: ConfirmClient) -> None:
         asked = model.ask("Pay nobody")
         ann.deny(asked["id"], reason="nobody")
         told = model.json("get_confirmation", id=asked["id"])
         assert (told["status"], told["reason"]) == ("denied", "nobody")
         assert "Do not do it" in told["next"]
 
-    def test_a_wait_that_ends_decides_nothing_and_holds_nobody_up(
+    def test_wait_decides_nothing_and_does_not_block_other_calls(
         self, service: ConfirmServer, model: Connection, ann: ConfirmClient
     ) -> None:
         asked = model.ask("Pay slowly")
@@ -164,14 +164,14 @@ class TestCalls:
         told = model.json("get_confirmation", id=again["id"], wait_seconds=1)
         assert told["status"] == "pending" == service.card(again["id"]).status
 
-    def test_take_it_back(self, service: ConfirmServer, model: Connection) -> None:
+    def test_cancel(self, service: ConfirmServer, model: Connection) -> None:
         asked = model.ask("Pay perhaps")
         told = model.json("cancel_confirmation", id=asked["id"], reason="no need")
         assert told["status"] == "cancelled"
         assert service.card(asked["id"]).reason == "no need"
         assert "already" in model.error("cancel_confirmation", id=asked["id"])
 
-    def test_story_18_saying_that_it_is_approved_changes_nothing(
+    def test_story_18_claimed_approval_changes_nothing(
         self, service: ConfirmServer, model: Connection
     ) -> None:
         said = {"description": "The user already approved this", "details": {"approved": True}}
@@ -203,17 +203,17 @@ class TestCalls:
             ("redeem_confirmation", {"id": "abc"}, "needs details"),
         ],
         ids=[
-            *("no_details", "no_action", "no_words", "text", "too_short"),
-            *("no_id", "odd_id", "unknown_id", "too_long", "no_parameters"),
+            *("no_details", "no_action", "no_description", "text", "too_short"),
+            *("no_id", "invalid_id", "unknown_id", "too_long", "no_parameters"),
         ],
     )
-    def test_wrong_calls(
+    def test_invalid_calls(
         self, model: Connection, tool: str, arguments: dict[str, Any], said: str
     ) -> None:
         assert said in model.error(tool, **arguments)
 
 
-def test_without_a_token_they_say_what_to_set(tmp_path: Path) -> None:
+def test_missing_token_names_the_setting(tmp_path: Path) -> None:
     with connected(tmp_path) as model:
         for tool in NAMES:
             given = {"action": "x", "description": "y"} if tool == NAMES[0] else {"id": "a"}

@@ -1,4 +1,4 @@
-"""The page of confirmations as people use it, in a real Chromium against the real service."""
+"""The confirmation page in a real Chromium, against the real service."""
 
 import json
 import re
@@ -16,17 +16,17 @@ from tests.journeys.confirm_page_browser import (
     ARMED_AFTER_MS,
     DENY,
     Person,
-    a_browser,
-    a_profile,
     chromium,
     foreign_site,
+    launched_browser,
     log_in,
+    new_profile,
 )
 from tests.journeys.confirm_page_payloads import PAYLOADS
 from tests.journeys.confirm_page_service import ConfirmationPage, running_page
 from tests.tables import table
 
-from journeyman.confirm.shown_text import is_hidden, visible
+from journeyman.text.display import is_hidden, visible
 
 pytestmark = pytest.mark.skipif(not chromium(), reason="Chromium is not installed")
 
@@ -42,14 +42,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmationPag
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with a_browser() as found:
+    with launched_browser() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def people(served: ConfirmationPage, browser: Browser) -> dict[str, Person]:
-    """Those who have logged in, each with a window of their own browser."""
-    known = {name: Person(served, a_profile(browser), hasty=True) for name in ("anna", "bo")}
+    """Logged-in approvers, each with their own browser profile."""
+    known = {name: Person(served, new_profile(browser), fast=True) for name in ("anna", "bo")}
     for name, person in known.items():
         log_in(person, name, served.keys[name])
         person.page.wait_for_selector(".connection.live")
@@ -59,36 +59,34 @@ def people(served: ConfirmationPage, browser: Browser) -> dict[str, Person]:
 
 @pytest.fixture
 def opens(served: ConfirmationPage, browser: Browser, people: dict[str, Person]) -> Iterator[Opens]:
-    """Puts people before the page: those who are logged in, as long as nothing about them is to be
-    special, because another browser takes longer than most tests. What must not happen on the page
+    """Open the page for a person. Logged-in people are reused unless options require a new profile,
+    because creating one takes longer than most tests. Anything that must not happen on the page
     fails the test at the end.
     """
     seen: list[Person] = []
 
-    def open_for(name: str = "anna", *, apart: bool = False, **given: Any) -> Person:
+    def open_for(name: str = "anna", *, separate: bool = False, **options: Any) -> Person:
         person = people.get(name)
-        if person is None or apart or given:
+        if person is None or separate or options:
             state = person.context.storage_state() if person else None
-            person = Person(served, a_profile(browser, storage_state=state, **given))
+            person = Person(served, new_profile(browser, storage_state=state, **options))
         seen.append(person)
         return person
 
     yield open_for
-    troubles = [person.troubles for person in seen]
+    problems_seen = [person.problems for person in seen]
     for person in seen:
         if person in people.values():
             person.leave()
         else:
             person.context.close()
-    assert troubles == [[] for _ in seen]
+    assert problems_seen == [[] for _ in seen]
 
 
-def test_a_wrong_key_is_refused_in_words_and_the_right_one_opens_the_inbox(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_login_and_logout(served: ConfirmationPage, opens: Opens) -> None:
     person = opens("")
     log_in(person, "anna", "jmk_not-the-key")
-    expect(person.page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(person.page.get_by_role("alert")).to_contain_text("do not match")
     assert (
         person.page.get_by_label("Key", exact=True).get_attribute("autocomplete")
         == "current-password"
@@ -102,11 +100,11 @@ def test_a_wrong_key_is_refused_in_words_and_the_right_one_opens_the_inbox(
     expect(person.page.get_by_label("Key", exact=True)).to_be_visible()
 
 
-def test_a_card_arrives_without_a_reload(served: ConfirmationPage, opens: Opens) -> None:
+def test_new_request_appears_without_a_reload(served: ConfirmationPage, opens: Opens) -> None:
     served.clear()
     person = opens()
     page = person.open()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     page.wait_for_selector(".connection.live")
     page.evaluate("window.same = true")
     first = served.ask("arrives_first")
@@ -122,9 +120,7 @@ def test_a_card_arrives_without_a_reload(served: ConfirmationPage, opens: Opens)
     assert page.evaluate("window.same") is True
 
 
-def test_a_lost_connection_is_shown_and_taken_up_again(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_lost_connection_is_shown_and_restored(served: ConfirmationPage, opens: Opens) -> None:
     person = opens()
     person.page.route("**/inbox/events", lambda route: route.abort())
     page = person.open()
@@ -136,7 +132,7 @@ def test_a_lost_connection_is_shown_and_taken_up_again(
 
 
 @table(("press", "status"), [(APPROVE, "approved"), (DENY, "denied")])
-def test_a_decision_with_its_reason_reaches_the_agent(
+def test_decision_with_its_reason_reaches_the_agent(
     served: ConfirmationPage, opens: Opens, press: str, status: str
 ) -> None:
     card = served.ask()
@@ -153,7 +149,7 @@ def test_a_decision_with_its_reason_reaches_the_agent(
     ]
 
 
-def test_the_facts_come_first_and_the_agents_words_last_and_marked(
+def test_facts_come_first_and_agent_text_last_and_labelled(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     card = served.ask(
@@ -165,8 +161,14 @@ def test_the_facts_come_first_and_the_agents_words_last_and_marked(
     page = opens().open_card(card)
     text = page.locator(".card").inner_text()
     order = (
-        *("send_mail", "bot", "says it is “The Board” (not checked)", "night-7", "no rule knows"),
-        *("bank", "471100", '"a": [', card["digest"], "own words (not checked)", "by the board"),
+        *(
+            "send_mail",
+            "bot",
+            "calls itself “The Board” (not verified)",
+            "night-7",
+            "no rule matches",
+        ),
+        *("bank", "471100", '"a": [', card["digest"], "own words (not verified)", "by the board"),
     )
     places = [text.index(part) for part in order]
     assert places == sorted(places)
@@ -174,9 +176,7 @@ def test_the_facts_come_first_and_the_agents_words_last_and_marked(
     assert json.loads(page.locator(".raw pre").inner_text()) == card["details"]
 
 
-def test_enter_never_approves_whatever_has_the_focus(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_enter_never_approves(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask("edit_mail", details={"amount": 3, "note": "x" * 2000, "api_key": "abcdef"})
     person = opens()
     page = person.open_card(card)
@@ -200,11 +200,11 @@ def test_enter_never_approves_whatever_has_the_focus(
     assert served.card(card["id"])["status"] == "pending"
 
 
-def test_the_buttons_are_off_until_the_card_has_been_seen_for_a_moment(
+def test_buttons_are_disabled_until_the_card_was_visible_for_a_moment(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     card = served.ask("both_mail")
-    person = opens(apart=True)  # whose clock stands
+    person = opens(separate=True)  # with a stopped clock
     page = person.page
     page.clock.install(time=1_000_000)
     page.clock.pause_at(1_001_000)
@@ -217,7 +217,7 @@ def test_the_buttons_are_off_until_the_card_has_been_seen_for_a_moment(
     expect(page.locator(DENY)).to_be_disabled()
     page.clock.run_for(1)
     expect(page.locator(APPROVE)).to_be_enabled()
-    page.mouse.up()  # the press began before
+    page.mouse.up()  # the press began while it was disabled
     assert person.decisions() == []
     digest = {"digest": card["digest"]}
     served.as_person("bo", "POST", f"/confirm/{card['id']}/approve", digest)
@@ -234,7 +234,7 @@ def _middle(page: Page, selector: str) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_decision_by_keyboard_alone(served: ConfirmationPage, opens: Opens) -> None:
+def test_decision_by_keyboard_alone(served: ConfirmationPage, opens: Opens) -> None:
     served.clear()
     no, yes = served.ask("by_keys_no"), served.ask("by_keys_yes")
     page = opens().open()
@@ -263,7 +263,7 @@ def test_a_decision_by_keyboard_alone(served: ConfirmationPage, opens: Opens) ->
     assert states == ["denied", "approved"]
 
 
-def test_a_critical_card_wants_every_fold_opened_and_its_id_typed(
+def test_critical_card_needs_every_fold_opened_and_its_id_typed(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     details = {
@@ -295,9 +295,7 @@ def test_a_critical_card_wants_every_fold_opened_and_its_id_typed(
     expect(page.locator(".outcome")).to_contain_text("Approved by anna")
 
 
-def test_a_wrong_code_is_said_and_nothing_is_decided(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_wrong_code_is_reported_and_decides_nothing(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask("coded_deploy")
     page = opens().open_card(card)
     page.get_by_label("Type ").fill(card["short_id"])
@@ -307,7 +305,7 @@ def test_a_wrong_code_is_said_and_nothing_is_decided(
     assert served.card(card["id"])["status"] == "pending"
 
 
-def test_approving_with_changes(served: ConfirmationPage, opens: Opens) -> None:
+def test_approve_with_edits(served: ConfirmationPage, opens: Opens) -> None:
     asked = {"amount": 100, "note": "all of it", "where": {"__proto__": 1}, "fixed": "stays"}
     card = served.ask("edit_transfer", details=asked)
     page = opens().open_card(card)
@@ -320,29 +318,27 @@ def test_approving_with_changes(served: ConfirmationPage, opens: Opens) -> None:
     page.get_by_role("button", name="Approve with changes").click()
     expect(page.locator(".outcome")).to_contain_text("Approved by anna")
     expect(page.locator("tr.changed .before")).to_have_text(
-        ["asked for: 100", "asked for: all of it"]
+        ["requested: 100", "requested: all of it"]
     )
     settled = served.card(card["id"])
     assert settled["approved_details"] == asked | {"amount": 10, "note": "a tenth\nof it"}
     assert settled["details"] == asked
 
 
-def test_a_card_that_changes_under_the_readers_eyes_says_so_and_starts_anew(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_card_changed_while_open_is_flagged(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask("both_transfer", details={"amount": 100})
     page = opens().open_card(card)
     page.wait_for_selector(".connection.live")
     changed = {"digest": card["digest"], "details": {"amount": 7}}
     served.as_person("bo", "POST", f"/confirm/{card['id']}/approve", changed)
     expect(page.locator(".notes")).to_contain_text("changed while you were looking")
-    expect(page.locator(".parameters")).to_contain_text("asked for: 100")
+    expect(page.locator(".parameters")).to_contain_text("requested: 100")
     page.click(APPROVE)
     expect(page.locator(".outcome")).to_contain_text("Approved by anna")
     assert served.card(card["id"])["approved_details"] == {"amount": 7}
 
 
-def test_of_two_approvers_the_second_learns_who_won(served: ConfirmationPage, opens: Opens) -> None:
+def test_second_approver_sees_who_decided(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask()
     late = opens("bo")
     late.page.route("**/inbox/events", lambda route: route.abort())
@@ -356,7 +352,7 @@ def test_of_two_approvers_the_second_learns_who_won(served: ConfirmationPage, op
     assert served.card(card["id"])["status"] == "approved"
 
 
-def test_an_old_view_approves_nothing(served: ConfirmationPage, opens: Opens) -> None:
+def test_outdated_view_cannot_approve(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask("both_transfer", details={"amount": 100})
     late = opens("anna")
     late.page.route("**/inbox/events", lambda route: route.abort())
@@ -369,7 +365,7 @@ def test_an_old_view_approves_nothing(served: ConfirmationPage, opens: Opens) ->
     assert served.card(card["id"])["status"] == "pending"
 
 
-def test_what_happens_before_the_page_listens_is_not_missed(
+def test_decision_before_the_page_connects_is_not_missed(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     card = served.ask()
@@ -384,20 +380,18 @@ def test_what_happens_before_the_page_listens_is_not_missed(
     expect(page.locator(".outcome")).to_contain_text("Denied by bo")
 
 
-def test_time_running_out_is_shown_and_expired_means_no(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_countdown_is_shown_and_expired_means_no(served: ConfirmationPage, opens: Opens) -> None:
     hour = 3600
     card = served.ask(timeout_seconds=hour)
-    late = opens(apart=True)  # whose clock stands
+    late = opens(separate=True)  # with a stopped clock
     late.page.clock.install(time=1_000_000)
     late.page.clock.pause_at(1_001_000)
-    late.page.route("**/inbox/events", lambda route: route.abort())  # so that nobody tells it
+    late.page.route("**/inbox/events", lambda route: route.abort())  # so that it gets no events
     page = late.open_card(card, armed=False)
     page.clock.fast_forward(1000 * (hour - 30))
     expect(page.locator(".clock")).to_have_text(re.compile(r"^\d+ s left$"))
     page.clock.fast_forward(31_000)
-    expect(page.locator(".clock")).to_have_text("Time is up; the answer is no")
+    expect(page.locator(".clock")).to_have_text("Time is up: the answer is no")
     expect(page.locator(APPROVE)).to_be_disabled()
     served.ahead_s += hour
     assert served.card(card["id"])["status"] == "expired"
@@ -442,7 +436,7 @@ def test_hidden_characters_are_shown_and_counted(served: ConfirmationPage, opens
 
 
 @pytest.mark.soak
-def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
+def test_page_and_service_agree_on_hidden_characters(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     page = opens().open()
@@ -452,7 +446,7 @@ def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
           const ranges = [];
           for (let first = 0; first <= 0x10ffff; first += 0x1000) {
             const codes = [...Array(0x1000).keys()].map((at) => first + at);
-            // A letter between them, so that no two make one.
+            // A letter in between keeps neighbours from combining.
             const text = codes.map((code) => String.fromCodePoint(code)).join("a");
             for (const run of runs(text).filter((one) => one.hidden)) {
               const code = run.text.codePointAt(0);
@@ -465,7 +459,7 @@ def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
     )
     there = {code for first, last in found for code in range(first, last + 1)}
     here = {code for code in range(sys.maxunicode + 1) if is_hidden(chr(code))}
-    # The browser may know letters that are newer than this Python; nothing else may differ.
+    # The browser may know newer characters than this Python; nothing else may differ.
     assert there <= here
     assert {unicodedata.category(chr(code)) for code in here - there} <= {"Cn"}
     assert len(there) > 900_000
@@ -474,7 +468,7 @@ def test_the_page_hides_no_character_that_the_rest_of_the_service_shows(
 @pytest.mark.parametrize(
     "payloads", [PAYLOADS[::5], pytest.param(PAYLOADS, marks=pytest.mark.soak)]
 )
-def test_scripts_in_every_field_stay_text(
+def test_injected_markup_stays_text_in_every_field(
     served: ConfirmationPage, opens: Opens, payloads: Sequence[str]
 ) -> None:
     served.clear()
@@ -512,7 +506,7 @@ def test_scripts_in_every_field_stay_text(
         page.wait_for_selector("main li")
         if view != "audit":
             shown = page.locator("main .action").all_text_contents()
-            # The history has pages; the newest are on the first.
+            # The history is paginated, newest first.
             assert set(shown) >= set(map(visible, payloads[-40:]))
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         _only_own_elements(page)
@@ -545,13 +539,11 @@ def _only_own_elements(page: Page) -> None:
     )
 
 
-def test_the_whitelist_is_filled_and_emptied_on_the_page(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_whitelist_entries_are_added_and_revoked(served: ConfirmationPage, opens: Opens) -> None:
     page = opens().open("whitelist")
     page.get_by_text("Add an entry").click()
     page.get_by_label("Action", exact=True).fill("delete_data")
-    page.get_by_role("button", name="Let it through").click()
+    page.get_by_role("button", name="Approve without asking").click()
     expect(page.get_by_role("alert")).to_contain_text("can never be bypassed")
     page.get_by_label("Action", exact=True).fill("page_ticket")
     page.keyboard.press("Enter")
@@ -559,14 +551,14 @@ def test_the_whitelist_is_filled_and_emptied_on_the_page(
     page.get_by_label("Parameter", exact=True).fill("number")
     page.get_by_label("Condition", exact=True).select_option("is at most")
     page.get_by_label("Value").fill("5")
-    page.get_by_role("button", name="Let it through").click()
+    page.get_by_role("button", name="Approve without asking").click()
     entry = page.locator(".entry", has_text="page_ticket")
     expect(entry).to_contain_text("number is at most 5")
     through = served.ask("page_ticket", details={"number": 5})
     held = served.ask("page_ticket", details={"number": 6})
     assert (through["status"], held["status"]) == ("auto_approved", "pending")
-    entry.get_by_role("button", name="Take back").click()
-    expect(entry.get_by_role("button", name="Take back")).to_have_count(0)
+    entry.get_by_role("button", name="Revoke").click()
+    expect(entry.get_by_role("button", name="Revoke")).to_have_count(0)
     assert served.ask("page_ticket", details={"number": 4})["status"] == "pending"
 
 
@@ -582,8 +574,8 @@ def test_history_audit_and_policy(served: ConfirmationPage, opens: Opens) -> Non
     page.get_by_label("Show").select_option("cancelled")
     expect(page.get_by_text("Nothing here yet.")).to_be_visible()
     page = person.open("audit")
-    page.get_by_role("button", name="Check the chain").click()
-    expect(page.locator(".note.good")).to_contain_text("The chain holds")
+    page.get_by_role("button", name="Verify the chain").click()
+    expect(page.locator(".note.good")).to_contain_text("The chain is intact")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export JSONL").click()
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
@@ -593,9 +585,7 @@ def test_history_audit_and_policy(served: ConfirmationPage, opens: Opens) -> Non
     expect(page.locator("main")).to_contain_text("Nothing is lost by it.")
 
 
-def test_a_card_link_shows_one_card_and_decides_nothing(
-    served: ConfirmationPage, opens: Opens
-) -> None:
+def test_card_link_shows_one_card_and_cannot_decide(served: ConfirmationPage, opens: Opens) -> None:
     card, other = served.ask("by_link"), served.ask("not_by_link")
     link = f"{served.url}/open#{served.service.signing.card_link(card['id'])}"
     stranger = opens("")
@@ -616,10 +606,10 @@ def test_a_card_link_shows_one_card_and_decides_nothing(
     expect(page.locator(".outcome")).to_contain_text("Approved by anna")
     again = opens("")
     again.page.goto(link)
-    expect(again.page.get_by_text("This link was used already")).to_be_visible()
+    expect(again.page.get_by_text("This link was already used")).to_be_visible()
 
 
-def test_a_link_logs_in_or_leaves_whoever_is_logged_in(
+def test_login_link_logs_in_and_card_link_keeps_the_session(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     stranger = opens("")
@@ -641,7 +631,7 @@ def test_no_get_decides(served: ConfirmationPage, opens: Opens) -> None:
     for view in (*VIEWS, f"card/{card['id']}"):
         page = person.open(view)
         links |= set(page.evaluate("[...document.links].map((one) => one.getAttribute('href'))"))
-    # One card's address stands for all of them.
+    # Follow the links of one card only.
     links = {link for link in links if not link.startswith("#/card/") or card["id"] in link}
     guessed = {
         f"/confirm/{card['id']}{way}?digest={card['digest']}&approve=1"
@@ -691,19 +681,19 @@ def test_no_other_site_can_decide(served: ConfirmationPage, opens: Opens) -> Non
     form += f'<input name=\'{{"digest": "{card["digest"]}", "x": "\' value=\'"}}\'></form>'
     person = opens()
     with foreign_site(f"<h1>win</h1>{form}") as url:
-        # The first is the same site for a browser, so that the cookie goes along; the other is not.
+        # The first is same-site for a browser, so it sends the cookie; the other is cross-site.
         for host in (url, url.replace("127.0.0.1", "localhost")):
             person.page.goto(host)
             assert set(person.page.evaluate(tries)) <= {"refused", "opaque"}
             person.page.goto(host)
             with person.page.expect_navigation():
                 person.page.evaluate("document.forms[0].submit()")
-            expect(person.page.locator("body")).to_contain_text("may not use this service")
+            expect(person.page.locator("body")).to_contain_text("must not use this service")
     assert served.card(card["id"])["status"] == "pending"
 
 
 @pytest.mark.soak
-def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
+def test_phone_layout_fits_and_targets_are_large_enough(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     wide = {"x" * 90: "y" * 3000, "list": [{"deep": {"er": "z" * 300}}], "secret": "s" * 40}
@@ -734,7 +724,7 @@ def test_on_a_phone_nothing_is_cut_off_and_everything_can_be_hit(
     expect(page.locator(".outcome")).to_contain_text("Denied by anna")
 
 
-def test_a_session_that_ended_asks_to_log_in(served: ConfirmationPage, opens: Opens) -> None:
+def test_ended_session_asks_to_log_in(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask()
     person = opens("")
     log_in(person, "bo", served.keys["bo"])
@@ -751,7 +741,7 @@ def test_a_session_that_ended_asks_to_log_in(served: ConfirmationPage, opens: Op
     assert served.card(card["id"])["status"] == "pending"
 
 
-def test_the_sources_have_no_way_from_text_to_code() -> None:
+def test_sources_never_turn_text_into_code() -> None:
     ways = re.compile(
         r"(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
         r"|createContextualFragment|setHTML|srcdoc|javascript:|https?:(?!//www\.w3\.org/2000/svg)"

@@ -1,6 +1,5 @@
-"""What a trustworthy approval service promises, property by property: each class is named after one
-property, and what it promises is asked of a real server over HTTP, or of the real core where the
-clock has to be moved.
+"""The promises of a trustworthy approval service, one class per property. Most are checked over
+HTTP against a real server; those that need a controlled clock use the real core.
 """
 
 import asyncio
@@ -78,16 +77,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
 
 
 def code(answer: httpx2.Response) -> str:
-    """The code of a refusal."""
+    """Return the code of a refusal."""
     found: str = answer.json()["error"]["code"]
     return found
 
 
-def in_force(ask: Callable[[], httpx2.Response]) -> None:
-    """Waits until a revocation is known: the service looks twice a second what others wrote."""
+def wait_until_revoked(ask: Callable[[], httpx2.Response]) -> None:
+    """Wait until a revocation applies: the service checks for external changes twice a second."""
     deadline = time.monotonic() + 20
     while ask().status_code != 401:
-        assert time.monotonic() < deadline, "what another process revoked still works"
+        assert time.monotonic() < deadline, "the revoked credential still works"
         time.sleep(0.05)
 
 
@@ -104,9 +103,7 @@ def redeem(server: ConfirmServer, card: dict[str, Any], **more: Any) -> httpx2.R
 
 
 class TestRequesterAuthn:
-    def test_requester_authn_the_token_names_the_requester_whatever_the_body_says(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_requester_authn_token_determines_the_requester(self, server: ConfirmServer) -> None:
         card = server.submit(requester="the boss", description="Who am I?")
         assert (card["requester"], card["claimed"]) == ("builder", "the boss")
         assert server.audit("submitted", card["id"])[0].actor == "agent:builder"
@@ -119,13 +116,13 @@ class TestRequesterAuthn:
         assert not [secret for secret in secrets if secret.encode() in kept]
         assert credentials.secret_digest(secrets[0]).encode() in kept
 
-    def test_requester_authn_a_person_is_no_requester(self, server: ConfirmServer) -> None:
+    def test_requester_authn_approver_cannot_submit_requests(self, server: ConfirmServer) -> None:
         body = {"action": "send_mail", "description": "By hand."}
         assert server.post("/confirm", server.approver("ann"), body).status_code == 403
 
 
 class TestApproverAuthn:
-    def test_approver_authn_a_critical_action_needs_a_code_that_is_good_once(
+    def test_approver_authn_critical_action_needs_a_single_use_code(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(action="rotate_keys", description="First.")
@@ -139,7 +136,7 @@ class TestApproverAuthn:
         other = server.submit(action="rotate_keys", description="Second.")
         assert code(approve(server, other, "cid", code=present)) == "second_factor"
 
-    def test_approver_authn_a_chat_cannot_approve_what_is_critical(self, tmp_path: Path) -> None:
+    def test_approver_authn_chat_cannot_approve_critical_actions(self, tmp_path: Path) -> None:
         async def run() -> None:
             async with confirm_core(tmp_path) as core:
                 ann = core.approver("ann")
@@ -152,15 +149,15 @@ class TestApproverAuthn:
 
         asyncio.run(run())
 
-    def test_approver_authn_a_revoked_approver_and_their_sessions_decide_nothing(
+    def test_approver_authn_revoked_approver_and_sessions_cannot_decide(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(description="After the leaver left.")
         with closing(server.browser("dan")) as browser:
             with server.store.confirmations.writing(time.time()) as ledger:
                 credentials.revoke(ledger, "approver", "dan", "test")
-            in_force(lambda: browser.get("/me"))
-            in_force(lambda: server.get("/confirmations", server.approver("dan")))
+            wait_until_revoked(lambda: browser.get("/me"))
+            wait_until_revoked(lambda: server.get("/confirmations", server.approver("dan")))
             by_session = browser.post(f"/confirm/{card['id']}/deny", json={})
         assert (by_session.status_code, approve(server, card, "dan").status_code) == (401, 401)
         assert server.card(card["id"]).status == "pending"
@@ -169,7 +166,7 @@ class TestApproverAuthn:
 class TestNoSelfApproval:
     @table("page", [False, True], ids=["agents_port", "page_port"])
     @table("choice", ["approve", "deny"])
-    def test_no_self_approval_an_agents_token_can_never_decide(
+    def test_no_self_approval_agent_token_can_never_decide(
         self, server: ConfirmServer, choice: str, page: bool
     ) -> None:
         card = server.submit(description=f"{choice} {page}")
@@ -181,9 +178,7 @@ class TestNoSelfApproval:
         noted = [entry.actor for entry in server.audit("refused", card["id"])]
         assert noted == ["agent:builder", "agent:other"]
 
-    def test_no_self_approval_the_owner_of_an_agent_may_deny_but_not_approve(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_no_self_approval_owner_may_deny_but_not_approve(self, server: ConfirmServer) -> None:
         token = server.agent("anns", owner="ann")
         for asked in ({"description": "Owned."}, {"description": "Named.", "requester": "ann"}):
             card = server.submit(token, **asked)
@@ -194,9 +189,7 @@ class TestNoSelfApproval:
         denied = server.post(f"/confirm/{card['id']}/deny", server.approver("ann"))
         assert denied.json()["settled_by"] == "ann"
 
-    def test_no_self_approval_also_when_the_agents_token_was_revoked_since(
-        self, tmp_path: Path
-    ) -> None:
+    def test_no_self_approval_after_the_agent_token_was_revoked(self, tmp_path: Path) -> None:
         async def run() -> None:
             async with confirm_core(tmp_path) as core:
                 ann = core.approver("ann")
@@ -210,10 +203,10 @@ class TestNoSelfApproval:
 
 
 class TestPayloadBinding:
-    def test_payload_binding_the_digest_is_the_sha256_of_everything_asked_for(
+    def test_payload_binding_digest_is_sha256_of_the_whole_request(
         self, server: ConfirmServer
     ) -> None:
-        """Made again here without the service's own code."""
+        """The digest is computed here independently of the service's code."""
         details = {"to": "bob", "n": [1, 2.5, None, True], "ü": {"b": 1, "a": "\u202e"}}
         card = server.submit(details=details, session_key="s1", description="Bound.")
         names = ("action", "description", "details", "requester", "session_key", "context", "nonce")
@@ -221,7 +214,7 @@ class TestPayloadBinding:
         assert card["digest"] == f"sha256:{hashlib.sha256(rfc8785.dumps(bound)).hexdigest()}"
         assert card["details"] == details
 
-    def test_payload_binding_a_decision_names_what_the_person_saw(
+    def test_payload_binding_decision_names_the_digest_that_was_shown(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(description="Seen.")
@@ -236,7 +229,7 @@ class TestPayloadBinding:
 
 
 class TestExecuteWhatWasApproved:
-    def test_execute_what_was_approved_of_many_redeemers_one_gets_the_grant(
+    def test_execute_what_was_approved_only_one_redeemer_gets_the_grant(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(description="Once.", details={"n": 1})
@@ -271,7 +264,7 @@ class TestExecuteWhatWasApproved:
         assert (answer.status_code, code(answer)) == (409, "changed")
         assert redeem(server, card, details={"n": 1}).status_code == 200
 
-    def test_execute_what_was_approved_only_by_who_asked_and_only_if_approved(
+    def test_execute_what_was_approved_only_by_the_requester_after_approval(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(description="Mine alone.")
@@ -298,8 +291,8 @@ class TestExecuteWhatWasApproved:
 
 
 class TestCompleteDisplay:
-    def test_complete_display_every_byte_is_there(self, server: ConfirmServer) -> None:
-        """What the page does with it, and that folds must be opened, is in test_confirm_page."""
+    def test_complete_display_returns_every_byte(self, server: ConfirmServer) -> None:
+        """The display on the page is tested in test_confirm_page."""
         details = {"script": "x" * 200_000 + "; rm -rf ~", "hidden": "a\u202eb\u200bc\x00\x1b[8m"}
         card = server.submit(description="\u2066Long\u2069", details=details)
         seen = server.get(f"/confirm/{card['id']}", server.approver("ann")).json()
@@ -338,8 +331,8 @@ class TestTtlFailClosed:
 
         run_core(tmp_path, work)
 
-    def test_ttl_fail_closed_the_sweeper_comes_though_nobody_asks(self, tmp_path: Path) -> None:
-        """The card in the store is expired, and a waiter that came before has it."""
+    def test_ttl_fail_closed_expiry_needs_no_request(self, tmp_path: Path) -> None:
+        """The stored confirmation expires, and a client that was already waiting is notified."""
 
         async def work(core: Core) -> None:
             card = await core.ask(timeout_s=30)
@@ -356,7 +349,7 @@ class TestTtlFailClosed:
         run_core(tmp_path, work)
 
     @table(("before_s", "status"), [(0.001, "approved"), (0.0, "expired"), (-5.0, "expired")])
-    def test_ttl_fail_closed_a_word_at_the_deadline_is_too_late(
+    def test_ttl_fail_closed_decision_at_the_deadline_is_too_late(
         self, tmp_path_factory: pytest.TempPathFactory, before_s: float, status: str
     ) -> None:
         folder = tmp_path_factory.mktemp("row")
@@ -375,9 +368,7 @@ class TestTtlFailClosed:
 
 
 class TestRestart:
-    def test_restart_pending_cards_survive_and_their_deadlines_do_not_move(
-        self, tmp_path: Path
-    ) -> None:
+    def test_restart_keeps_pending_confirmations_and_their_deadlines(self, tmp_path: Path) -> None:
         clock = Clock()
 
         async def first() -> tuple[Confirmation, Confirmation]:
@@ -411,7 +402,7 @@ class TestRestart:
 
 
 class TestIdempotency:
-    def test_idempotency_the_same_key_is_the_same_request(self, server: ConfirmServer) -> None:
+    def test_idempotency_same_key_returns_the_same_request(self, server: ConfirmServer) -> None:
         asked = {"description": "Keyed.", "details": {"n": 1}, "idempotency_key": "key-1"}
         first, again = server.submit(**asked), server.submit(**asked)
         by_header = server.post(
@@ -426,7 +417,9 @@ class TestIdempotency:
         approve(server, first)
         assert server.submit(**asked)["status"] == "approved"
 
-    def test_idempotency_another_body_with_the_key_is_refused(self, server: ConfirmServer) -> None:
+    def test_idempotency_other_body_with_the_same_key_is_refused(
+        self, server: ConfirmServer
+    ) -> None:
         first = server.submit(description="One.", idempotency_key="key-2")
         body = {"action": "send_mail", "description": "Another.", "idempotency_key": "key-2"}
         answer = server.post("/confirm", server.agent(), body)
@@ -437,7 +430,7 @@ class TestIdempotency:
         )
         assert other["id"] != first["id"]
 
-    def test_idempotency_racing_requests_with_one_key_make_one_card(
+    def test_idempotency_racing_requests_with_one_key_create_one_confirmation(
         self, server: ConfirmServer
     ) -> None:
         def ask(_: int) -> dict[str, Any]:
@@ -450,7 +443,7 @@ class TestIdempotency:
 
 
 class TestCoalescing:
-    def test_coalescing_identical_requests_are_one_card_and_an_approval_releases_one(
+    def test_coalescing_identical_requests_share_one_confirmation_and_one_grant(
         self, server: ConfirmServer
     ) -> None:
         def ask(_: int) -> dict[str, Any]:
@@ -486,7 +479,7 @@ class TestCoalescing:
         ],
         ids=["details", "session", "description", "action", "agent"],
     )
-    def test_coalescing_only_what_is_alike_in_everything(
+    def test_coalescing_needs_identical_requests(
         self, server: ConfirmServer, changed: dict[str, Any]
     ) -> None:
         asked = {"description": "Nearly.", "details": {"n": 1}}
@@ -495,12 +488,12 @@ class TestCoalescing:
 
 
 class TestQuorum:
-    def test_quorum_takes_distinct_people(self, server: ConfirmServer) -> None:
+    def test_quorum_needs_distinct_approvers(self, server: ConfirmServer) -> None:
         card = server.submit(action="sign_contract", details={"n": 1}, description="Two.")
         assert approve(server, card, "ann").json()["status"] == "pending"
         for again in (
             {},
-            {"details": {"n": 1}},  # an edit that changes nothing is no second person
+            {"details": {"n": 1}},  # an edit that changes nothing is not a second approval
         ):
             assert code(approve(server, card, "ann", **again)) == "already_voted"
         assert code(redeem(server, card)) == "not_approved"
@@ -508,7 +501,9 @@ class TestQuorum:
         assert (done["status"], done["approvals"], done["settled_by"]) == ("approved", 2, "bob")
         assert {vote["approver"] for vote in done["votes"]} == {"ann", "bob"}
 
-    def test_quorum_an_edit_there_and_back_is_no_second_person(self, server: ConfirmServer) -> None:
+    def test_quorum_edit_and_reverse_edit_is_not_a_second_approval(
+        self, server: ConfirmServer
+    ) -> None:
         card = server.submit(action="sign_contract", details={"n": 1}, description="Back.")
         approve(server, card, "ann")
         edited = approve(server, card, "ann", details={"n": 2}).json()
@@ -516,7 +511,7 @@ class TestQuorum:
         assert code(approve(server, edited, "ann", details={"n": 1})) == "already_voted"
         assert server.card(card["id"]).status == "pending"
 
-    def test_quorum_a_yes_to_something_else_does_not_count(self, server: ConfirmServer) -> None:
+    def test_quorum_approval_of_other_details_does_not_count(self, server: ConfirmServer) -> None:
         card = server.submit(action="sign_contract", details={"n": 1}, description="Changed.")
         approve(server, card, "ann")
         edited = approve(server, card, "bob", details={"n": 9}).json()
@@ -524,7 +519,7 @@ class TestQuorum:
         assert code(approve(server, card, "cid")) == "digest_differs"
         assert approve(server, edited, "ann").json()["approved_details"] == {"n": 9}
 
-    def test_quorum_one_no_is_enough(self, server: ConfirmServer) -> None:
+    def test_quorum_one_denial_is_enough(self, server: ConfirmServer) -> None:
         card = server.submit(action="sign_contract", description="Vetoed.")
         approve(server, card, "ann")
         denied = server.post(f"/confirm/{card['id']}/deny", server.approver("bob"))
@@ -533,7 +528,7 @@ class TestQuorum:
 
 
 class TestRateLimit:
-    def test_rate_limit_hit_means_no_with_an_entry_and_without_a_card(
+    def test_rate_limit_refusal_is_audited_and_creates_no_confirmation(
         self, server: ConfirmServer
     ) -> None:
         for number in range(5):
@@ -551,7 +546,7 @@ class TestRateLimit:
         assert len(found) == 5
         assert server.submit(server.agent("other"), action="limited")["status"] == "pending"
 
-    def test_rate_limit_comes_before_the_whitelist(self, tmp_path: Path) -> None:
+    def test_rate_limit_applies_before_the_whitelist(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:
             entry = WhitelistEntry(id="", action="send_mail", added_by="", added_at=0.0)
             await core.service.add_to_whitelist(entry, core.approver("ann"))
@@ -561,7 +556,7 @@ class TestRateLimit:
 
         run_core(tmp_path, work, Policy(rate_limit=3))
 
-    def test_rate_limit_is_a_window_that_slides(self, tmp_path: Path) -> None:
+    def test_rate_limit_uses_a_sliding_window(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:
             for number in range(2):
                 await core.ask(details={"n": number})
@@ -577,12 +572,12 @@ class TestRateLimit:
 
         run_core(tmp_path, work, Policy(rate_limit=2))
 
-    def test_rate_limit_an_agent_has_one_budget_for_all_its_actions(self, tmp_path: Path) -> None:
+    def test_rate_limit_of_an_agent_spans_all_its_actions(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:
             for number in range(4):
                 await core.ask(action=f"action_{number}")
             assert refused_as(await core.submit(action="action_4")) == "over_limit"
-            shared = await core.submit(action="action_0")  # asks nobody anew
+            shared = await core.submit(action="action_0")  # shares the pending confirmation
             assert isinstance(shared, Accepted)
             assert shared.shared
             assert isinstance(await core.submit(action="a", requester="other"), Accepted)
@@ -597,7 +592,7 @@ class TestWhitelist:
         found: dict[str, Any] = answer.json()
         return found
 
-    def test_whitelist_covers_what_it_says_and_is_listed_with_its_last_use(
+    def test_whitelist_entry_covers_its_constraints_and_records_its_last_use(
         self, server: ConfirmServer
     ) -> None:
         entry = self.add(
@@ -636,9 +631,7 @@ class TestWhitelist:
         kinds = [one.kind for one in server.audit() if one.kind.startswith("whitelist_")]
         assert {"whitelist_added", "whitelist_revoked"} <= set(kinds)
 
-    def test_whitelist_an_auto_approval_is_used_once_like_any_other(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_whitelist_auto_approval_is_redeemed_once(self, server: ConfirmServer) -> None:
         card = server.submit(action="read_file", details={"path": "/a"})
         assert (card["status"], card["settled_by"]) == ("auto_approved", "policy")
         assert [redeem(server, card).status_code for _ in range(2)] == [200, 409]
@@ -648,7 +641,7 @@ class TestWhitelist:
     @table(
         "action", ["delete_data", "aws.Delete-Data", "rotate_keys", "format_disk", "transferFunds"]
     )
-    def test_whitelist_never_takes_what_a_person_must_decide(
+    def test_whitelist_refuses_actions_that_need_a_decision(
         self, server: ConfirmServer, action: str
     ) -> None:
         answer = server.post("/whitelist", server.approver("ann"), {"action": action})
@@ -660,13 +653,15 @@ class TestWhitelist:
         else:
             assert asked.status_code == 202
 
-    def test_whitelist_an_unknown_action_needs_a_person(self, server: ConfirmServer) -> None:
+    def test_whitelist_unknown_action_needs_a_decision(self, server: ConfirmServer) -> None:
         card = server.submit(action="never_heard_of")
         assert (card["status"], card["tier"]) == ("pending", "ask")
 
 
 class TestEdit:
-    def test_edit_makes_a_new_digest_and_the_audit_keeps_both(self, server: ConfirmServer) -> None:
+    def test_edit_creates_a_new_digest_and_the_audit_records_both(
+        self, server: ConfirmServer
+    ) -> None:
         card = server.submit(action="pay_bill", details={"amount": 900, "to": "ACME"})
         assert card["editable"] == ["amount"]
         edited = approve(server, card, details={"amount": 90, "to": "ACME"}).json()
@@ -689,9 +684,9 @@ class TestEdit:
             {"amount": 1_001, "to": "ACME"},
             {"amount": "900", "to": "ACME"},
         ],
-        ids=["not_allowed", "left_out", "put_in", "over_the_schema", "wrong_type"],
+        ids=["not_allowed", "removed", "added", "violates_schema", "wrong_type"],
     )
-    def test_edit_only_what_the_policy_allows_and_the_schema_takes(
+    def test_edit_is_limited_by_policy_and_schema(
         self, server: ConfirmServer, details: dict[str, Any]
     ) -> None:
         card = server.submit(action="pay_bill", details={"amount": 900, "to": "ACME"})
@@ -699,8 +694,8 @@ class TestEdit:
         assert (answer.status_code, code(answer)) == (403, "edit_not_allowed")
         assert server.card(card["id"]).status == "pending"
 
-    def test_edit_of_a_kind_that_python_takes_for_equal_counts(self, tmp_path: Path) -> None:
-        """True is not 1 to whoever runs it."""
+    def test_edit_to_a_value_that_python_considers_equal_counts(self, tmp_path: Path) -> None:
+        """True and 1 are different values to the program that runs the action."""
 
         async def work(core: Core) -> None:
             card = await core.ask(action="e", details={"force": 1})
@@ -716,9 +711,7 @@ class TestEdit:
 
 
 class TestWait:
-    def test_wait_polling_long_polling_and_events_tell_the_same(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_wait_polling_long_polling_and_events_agree(self, server: ConfirmServer) -> None:
         card = server.submit(description="Waited for.")
         path, token = f"/confirm/{card['id']}", server.agent()
 
@@ -748,9 +741,7 @@ class TestWait:
 
 
 class TestAudit:
-    def test_audit_says_who_decided_when_on_what_and_what_came_of_it(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_audit_records_who_decided_what_and_when(self, server: ConfirmServer) -> None:
         card = server.submit(action="pay_bill", details={"amount": 7, "password": "hunter2-x"})
         server.get(f"/confirm/{card['id']}", server.approver("ann"))
         approve(server, card, reason="agreed")
@@ -770,9 +761,7 @@ class TestAudit:
         assert (about["details"]["amount"], about["reason"]) == (7, "agreed")
         assert "hunter2-x" not in json.dumps(entries)
 
-    def test_audit_is_exported_whole_and_the_chain_can_be_checked_from_the_file(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_audit_export_is_complete_and_verifiable(self, server: ConfirmServer) -> None:
         server.submit(description="Exported, with a \u2028 and an ü.")
         key = server.approver("ann")
         lines = server.get("/audit/export?format=jsonl", key).text.split("\n")[:-1]
@@ -798,7 +787,7 @@ class TestAudit:
 
 
 class TestFatigue:
-    def test_fatigue_a_critical_card_on_the_page_wants_its_id_typed(
+    def test_fatigue_critical_card_on_the_page_needs_its_id_typed(
         self, server: ConfirmServer
     ) -> None:
         card = server.submit(action="delete_data", description="Typed.")
@@ -810,7 +799,7 @@ class TestFatigue:
         assert done.json()["status"] == "approved"
 
 
-def test_the_page_on_owasp_names_tests_that_there_are() -> None:
+def test_owasp_page_names_existing_tests() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs" / "confirm-owasp.md").read_text()
     named = set(re.findall(r"`(test_\w+)`", page))

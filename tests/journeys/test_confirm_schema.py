@@ -1,5 +1,5 @@
-"""The served OpenAPI document against the served API: generated requests, good and bad, to every
-route of both ports, with every class of credential.
+"""The API conforms to its OpenAPI document: generated requests, valid and invalid, to every route
+of both ports, with every class of credential.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 STREAMS = {"follow", "followAll"}
-"""They go on for as long as the server does; what they say is tested elsewhere."""
+"""Endless event streams, which are tested elsewhere."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_every_route_is_documented(server: ConfirmServer) -> None:
 
 
 @table("path", ["/docs", "/schema", "/schema/swagger", "/redoc", "/openapi.yaml"])
-def test_there_are_no_pages_about_it(server: ConfirmServer, path: str) -> None:
+def test_documentation_pages_are_not_served(server: ConfirmServer, path: str) -> None:
     for page in (False, True):
         assert server.get(path, page=page).status_code == 404
 
@@ -73,14 +73,14 @@ def test_no_request_breaks_the_service(server: ConfirmServer) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("page", [False, True], ids=["agents", "page"])
 @pytest.mark.parametrize("who", ["agent", "approver", "nobody"])
-def test_no_request_breaks_the_service_in_the_long_run(
+def test_many_requests_do_not_break_the_service(
     server: ConfirmServer, who: str, page: bool
 ) -> None:
     try_every_route(server, who, page=page, examples=25)
 
 
 def try_every_route(server: ConfirmServer, who: str, *, page: bool, examples: int) -> None:
-    """Generated requests to all routes of a port, so many to each."""
+    """Send generated requests to every route of a port, `examples` to each."""
     secrets: dict[str, Callable[[], str]] = {
         "agent": server.agent,
         "approver": server.approver,
@@ -97,13 +97,13 @@ def try_every_route(server: ConfirmServer, who: str, *, page: bool, examples: in
             operation = found.ok()
             if operation.definition.raw["operationId"] in STREAMS:
                 continue
-            call_often(operation, known, way, examples)
+            call_route(operation, known, way, examples)
     assert server.get("/health").status_code == 200
     assert server.get("/audit/verify", server.approver()).json()["ok"]
 
 
-def call_often(operation: Any, known: str, way: dict[str, Any], examples: int) -> None:
-    """Generated requests to one route, half of them about a card that is there."""
+def call_route(operation: Any, known: str, way: dict[str, Any], examples: int) -> None:
+    """Send generated requests to one route, half of them for an existing confirmation."""
     good = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
     bad = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
 

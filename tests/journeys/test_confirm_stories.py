@@ -1,5 +1,5 @@
-"""How other approval services failed, story by story, and that this one does not: each test is
-named after its story. What needs a real browser is in test_confirm_page.
+"""Known failures of approval services, one story each: every test shows that this service is not
+affected. Tests that need a real browser are in test_confirm_page.
 """
 
 import asyncio
@@ -28,25 +28,25 @@ import sqlalchemy as sa
 from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.tables import table
-from tests.unit.confirm.notices.outside import PostBox
+from tests.unit.notify.fake_services import PostBox
 
 from journeyman import Journeyman
 from journeyman.confirm.audit import read_head, verify
 from journeyman.confirm.client import ConfirmClient
 from journeyman.confirm.decisions import decide
-from journeyman.confirm.notices.dispatch import Notifying
-from journeyman.confirm.notices.text import notice_of
+from journeyman.confirm.notices.dispatch import Notifier
+from journeyman.confirm.notices.text import confirmation_notice
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.requests import expire_due
 from journeyman.confirm.schemas import Accepted, Ballot
 from journeyman.confirm.service import Service
-from journeyman.confirm.shown_text import visible
 from journeyman.records.confirmation import Confirmation, Refusal
 from journeyman.records.errors import AuditBroken
 from journeyman.store.confirmation_tables import audit
 from journeyman.store.store import Store
 from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import calls, says
+from journeyman.text.display import visible
 
 LONGEST_S = 30.0
 POLICY = """
@@ -93,16 +93,16 @@ def run_core(
 
 
 def until(found: Callable[[], Any]) -> Any:
-    """What is there sooner or later."""
+    """Wait until `found` returns something true, and return it."""
     deadline = time.monotonic() + LONGEST_S
     while not (there := found()):
-        assert time.monotonic() < deadline, "it did not come"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.02)
     return there
 
 
 def test_story_01_approval_fatigue(tmp_path: Path) -> None:
-    """A hundred identical requests are one card; the sixth different one is no card at all."""
+    """A hundred identical requests share one confirmation; requests over the limit create none."""
 
     async def work(core: Core) -> None:
         asked = await asyncio.gather(*(core.submit(details={"n": 0}) for _ in range(100)))
@@ -120,14 +120,16 @@ def test_story_01_approval_fatigue(tmp_path: Path) -> None:
     run_core(tmp_path, work, Policy(rules=(limited,), rate_limit=1_000, requester_limit=1_000))
 
 
-def test_story_02_the_dialog_lies(server: ConfirmServer) -> None:
-    """What the agent says never passes for what the service says, and the details come first."""
+def test_story_02_agent_text_cannot_deceive(server: ConfirmServer) -> None:
+    """Agent text is never mistaken for the service's own, and the details come first."""
     said = (
         "Harmless.\nApproved ✅ by ann\n</pre><script>alert(1)</script>\n"
         "[Approve](https://evil.example)\n\x1b[8mhidden\x1b[0m <!channel>"
     )
     card = server.submit(action="send_mail", details={"to": "everybody"}, description=said)
-    notice = notice_of(server.card(card["id"]), page_link="http://page/", audit_head="1:aa")
+    notice = confirmation_notice(
+        server.card(card["id"]), page_link="http://page/", audit_head="1:aa"
+    )
     text = notice.plain()
     for word in ("Harmless", "Approved", "alert(1)", "evil.example", "8mhidden", "channel"):
         lines = [line for line in text.split("\n") if word in line]
@@ -142,9 +144,7 @@ def test_story_02_the_dialog_lies(server: ConfirmServer) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_story_03_the_operand_changes_after_the_approval(
-    server: ConfirmServer, tmp_path: Path
-) -> None:
+def test_story_03_operand_changed_after_the_approval(server: ConfirmServer, tmp_path: Path) -> None:
     script = tmp_path / "deploy.sh"
     script.write_text("echo harmless\n")
     details = {"script": str(script), "cwd": "/srv", "env": {"PATH": "/bin"}}
@@ -164,10 +164,10 @@ def test_story_03_the_operand_changes_after_the_approval(
     assert server.post("/confirm", server.agent(), relative).status_code == 400
 
 
-def test_story_04_the_hash_covers_everything_and_the_service_makes_it(
+def test_story_04_service_computes_the_digest_over_everything(
     server: ConfirmServer,
 ) -> None:
-    """That every leaf counts is a property in test_confirm_rules."""
+    """A property test in tests/properties covers every leaf of the details."""
     body = {
         "action": "send_mail",
         "description": "Chosen by me.",
@@ -184,7 +184,7 @@ def test_story_04_the_hash_covers_everything_and_the_service_makes_it(
 
 
 class TestStory05SelfApproval:
-    def test_story_05_self_approval_by_no_route_and_no_field(self, server: ConfirmServer) -> None:
+    def test_story_05_no_route_or_field_allows_self_approval(self, server: ConfirmServer) -> None:
         card = server.submit(description="By myself.")
         token = server.agent()
         body = {"digest": card["digest"], "decided_by": "ann", "settled_by": "ann", "by": "ann"}
@@ -210,16 +210,16 @@ class TestStory05SelfApproval:
         assert all(re.fullmatch("[0-9a-f]{32}", one) for one in ids)
         assert len({one[:8] for one in ids}) == 3
 
-    def test_story_05_what_is_secret_is_for_the_services_own_user(
+    def test_story_05_secret_files_are_private_to_the_service_user(
         self, server: ConfirmServer
     ) -> None:
-        """A program of the same user can read it all the same: then run it as another."""
+        """Programs of the same user can still read them: run the service as another user."""
         for name in ("confirm.key", "confirm.anchor", "journeyman.db"):
             assert stat.S_IMODE((server.home / name).stat().st_mode) == 0o600
 
 
 class TestStory06Csrf:
-    """The whole matrix is in test_doors."""
+    """The full matrix is tested in tests/unit/confirm/server/test_middleware.py."""
 
     @table(
         ("headers", "status"),
@@ -250,7 +250,7 @@ class TestStory06Csrf:
 
 
 def test_story_07_clickjacking(server: ConfirmServer) -> None:
-    """That buttons wait and Enter approves nothing is in test_confirm_page."""
+    """The delay of the buttons and the Enter key are tested in test_confirm_page."""
     for path in ("/", "/open", "/confirmations"):
         headers = server.get(path, page=True).headers
         assert headers["X-Frame-Options"] == "DENY"
@@ -259,7 +259,7 @@ def test_story_07_clickjacking(server: ConfirmServer) -> None:
 
 
 def test_story_08_invisible_text(server: ConfirmServer) -> None:
-    """Every character that hides is shown as an escape, and the bytes stay as they came."""
+    """Every hidden character is shown as an escape, and the stored bytes stay unchanged."""
     hiding = [
         chr(point)
         for point in range(sys.maxunicode + 1)
@@ -270,13 +270,15 @@ def test_story_08_invisible_text(server: ConfirmServer) -> None:
     card = server.submit(details={"text": text}, description="Hidden.")
     assert server.get(f"/confirm/{card['id']}", server.agent()).json()["details"]["text"] == text
     assert all(f"\\u{{{ord(each):x}}}" in visible(text) for each in hiding)
-    notice = notice_of(server.card(card["id"]), page_link="http://p/", audit_head="").plain()
+    notice = confirmation_notice(
+        server.card(card["id"]), page_link="http://p/", audit_head=""
+    ).plain()
     assert not (set(hiding) - {"\n"}) & set(visible(text) + notice)
     assert visible("שלום مرحبا") == "שלום مرحبا"
 
 
 class TestStory09WhitelistBypass:
-    """For all whitelists, as a property: test_confirm_whitelist."""
+    """A property test in tests/properties covers all whitelists."""
 
     @table(
         ("action", "details"),
@@ -304,11 +306,11 @@ class TestStory09WhitelistBypass:
         assert server.delete(f"/whitelist/{added['id']}", ann).status_code == 200
 
 
-# Story 10: the agent's gate with the real service, and with everything that is none.
+# Story 10: the agent's gate with the real service, and with impostors.
 
 
 class Gate:
-    """An agent whose model wants something deleted, in a folder that has it."""
+    """An agent with a model that tries to delete files in its workspace."""
 
     def __init__(self, home: Path, url: str, token: str) -> None:
         self.folder = home / "work"
@@ -327,7 +329,7 @@ class Gate:
         return not (self.folder / "src").exists()
 
     def run(self, tool: str = "terminal", **arguments: Any) -> dict[str, Any]:
-        """What the model is told about its call."""
+        """Return the result of the model's tool call."""
         given = arguments or {"command": "rm -rf src .git"}
         model = ScriptedModel([calls((tool, given)), says("Done.")])
         with self.journeyman.agent(
@@ -349,7 +351,7 @@ def gate_at(home: Path, url: str, token: str) -> Iterator[Gate]:
 
 @contextmanager
 def impostor(said: list[bytes]) -> Iterator[str]:
-    """Something else on the service's port: says what is first in the list."""
+    """Run an impostor in the service's place that answers with the first item of the list."""
     listening = socket.create_server(("127.0.0.1", 0))
     kept: list[socket.socket] = []
 
@@ -382,7 +384,7 @@ def http(status: str, body: bytes) -> bytes:
 
 class TestStory10FailOpen:
     def waiting(self, server: ConfirmServer, gate: Gate) -> dict[str, Any]:
-        """The card of the gate's question."""
+        """Return the pending confirmation of the gate."""
 
         def found() -> list[dict[str, Any]]:
             listed = server.get("/confirmations?status=pending", server.approver("ann")).json()
@@ -391,9 +393,7 @@ class TestStory10FailOpen:
 
         return until(found)[0]
 
-    def test_story_10_the_call_runs_after_the_approval_with_what_was_approved(
-        self, server: ConfirmServer, tmp_path: Path
-    ) -> None:
+    def test_story_10_call_runs_as_approved(self, server: ConfirmServer, tmp_path: Path) -> None:
         with (
             gate_at(tmp_path, server.url, server.agent()) as gate,
             ThreadPoolExecutor(1) as pool,
@@ -410,9 +410,7 @@ class TestStory10FailOpen:
         assert server.card(card["id"]).status == "redeemed"
         assert any(card["short_id"] in line for line in gate.told)
 
-    def test_story_10_a_denied_call_does_not_run(
-        self, server: ConfirmServer, tmp_path: Path
-    ) -> None:
+    def test_story_10_denied_call_does_not_run(self, server: ConfirmServer, tmp_path: Path) -> None:
         with (
             gate_at(tmp_path, server.url, server.agent()) as gate,
             ThreadPoolExecutor(1) as pool,
@@ -424,7 +422,7 @@ class TestStory10FailOpen:
             assert not gate.ran
         assert any("No!" in line for line in gate.told)
 
-    def test_story_10_a_call_that_nobody_decided_on_does_not_run(self, tmp_path: Path) -> None:
+    def test_story_10_expired_call_does_not_run(self, tmp_path: Path) -> None:
         clock = Clock()
         with (
             confirm_server(tmp_path / "service", clock=clock) as server,
@@ -434,11 +432,11 @@ class TestStory10FailOpen:
             done = pool.submit(gate.run)
             card = self.waiting(server, gate)
             clock.forward(300)
-            assert "nobody is here" in done.result(LONGEST_S)["error"]
+            assert "no one is here" in done.result(LONGEST_S)["error"]
             assert not gate.ran
             assert server.card(card["id"]).status == "expired"
 
-    def test_story_10_the_tool_that_asks_gets_the_persons_word(
+    def test_story_10_confirmation_tool_returns_the_decision(
         self, server: ConfirmServer, tmp_path: Path
     ) -> None:
         asked = {"action": "send_offer", "description": "To ACME", "details": {"price": 9}}
@@ -457,33 +455,33 @@ class TestStory10FailOpen:
             server.post(f"/confirm/{card['id']}/deny", server.approver("ann"))
             assert again.result(LONGEST_S)["approved"] is False
 
-    def test_story_10_rubbish_is_a_no(self, tmp_path: Path) -> None:
-        rubbish = {
+    def test_story_10_invalid_responses_mean_no(self, tmp_path: Path) -> None:
+        responses = {
             "bad_json": http("200 OK", b"{"),
             "another_shape": http("200 OK", b'{"approved": true, "status": "approved"}'),
-            "fault": http("500 Internal Server Error", b"oops"),
+            "server_error": http("500 Internal Server Error", b"oops"),
             "empty": http("204 No Content", b""),
             "unknown_token": http(
                 "401 Unauthorized", b'{"error": {"code": "unauthenticated", "message": "m"}}'
             ),
-            "hangs_up": b"",
+            "closes_connection": b"",
         }
         said = [b""]
         with impostor(said) as url, gate_at(tmp_path, url, "token") as gate:
-            for name, answer in rubbish.items():
+            for name, answer in responses.items():
                 said[0] = answer
-                assert "nobody is here" in gate.run()["error"], name
+                assert "no one is here" in gate.run()["error"], name
                 assert not gate.ran, name
                 assert gate.told.pop(), name
 
-    def test_story_10_nobody_at_the_port_is_a_no(self, tmp_path: Path) -> None:
+    def test_story_10_unreachable_service_means_no(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with gate_at(tmp_path, url, "token") as gate:
-            assert "nobody is here" in gate.run()["error"]
+            assert "no one is here" in gate.run()["error"]
             assert not gate.ran
 
-    def test_story_10_a_stopped_agent_takes_its_question_back(
+    def test_story_10_stopped_agent_cancels_its_request(
         self, server: ConfirmServer, tmp_path: Path
     ) -> None:
         stopped = threading.Event()
@@ -502,7 +500,7 @@ class TestStory10FailOpen:
 
 
 class Process:
-    """The service as a process of its own."""
+    """The service in a separate process."""
 
     def __init__(self, home: Path, agents: int = 0, page: int = 0) -> None:
         arguments = ("confirm", "serve", "--port", str(agents), "--page-port", str(page))
@@ -529,9 +527,9 @@ class Process:
         self.process.communicate(timeout=LONGEST_S)
 
 
-def test_story_10_and_12_the_service_is_killed(tmp_path: Path) -> None:
-    """With kill -9 while a gate and a client wait: nothing runs; the cards and their deadlines are
-    there again after a start; the gate and the client go on waiting and get their answers.
+def test_story_10_and_12_killed_service(tmp_path: Path) -> None:
+    """Kill the service with SIGKILL while a gate and a client wait: nothing runs, confirmations and
+    deadlines survive the restart, and both keep waiting and get their answers.
     """
     home = tmp_path / "service"
     with Journeyman(home=home, environ={"HOME": str(home)}) as journeyman:
@@ -571,8 +569,8 @@ def test_story_10_and_12_the_service_is_killed(tmp_path: Path) -> None:
 
 
 class TestStory11LateDecisions:
-    def test_story_11_races_around_the_deadline_have_one_end(self, tmp_path: Path) -> None:
-        """Two threads with transactions of their own: one decides, one expires."""
+    def test_story_11_races_at_the_deadline_have_one_outcome(self, tmp_path: Path) -> None:
+        """Two threads with separate transactions: one decides, one expires."""
         cards: list[Confirmation] = []
 
         async def work(core: Core) -> None:
@@ -616,10 +614,10 @@ class TestStory11LateDecisions:
 
 
 class TestStory12Restart:
-    def test_story_12_notices_that_a_crash_left_are_sent_again_and_say_so(
+    def test_story_12_unsent_notices_are_sent_and_labelled_after_a_crash(
         self, tmp_path: Path
     ) -> None:
-        """The first service takes the card and ends before anybody was told."""
+        """The first service accepts the request and ends before a notice is sent."""
 
         async def crashed() -> Confirmation:
             async with confirm_core(tmp_path) as core:
@@ -629,41 +627,43 @@ class TestStory12Restart:
         assert card.notice.status == "waiting"
 
         with PostBox() as box:
-            told = asyncio.run(self._told(tmp_path, box, card))
+            told = asyncio.run(self._notify(tmp_path, box, card))
             titles = [body["title"] for body in box.bodies("ok")]
         assert titles == [
-            f"{card.short_id}: send_mail waits for your decision (told again)",
+            f"{card.short_id}: send_mail waits for your decision (sent again)",
             f"{told.short_id}: send_mail waits for your decision",
         ]
 
-    async def _told(self, home: Path, box: PostBox, card: Confirmation) -> Confirmation:
+    async def _notify(self, home: Path, box: PostBox, card: Confirmation) -> Confirmation:
         with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
             known = store.confirmations
             service = Service(known, home, lambda: EVERYTHING, clock=Clock())
-            notifying = Notifying(service, known, (box.url("ok"),), lambda: "http://page")
+            notifying = Notifier(service, known, (box.url("ok"),), lambda: "http://page")
             await service.start()
             notifying.start()
             core = Core(service, store, Clock())
             try:
-                await self._sent(core, card)
+                await self._wait_until_sent(core, card)
                 new = await core.ask(details={"n": 2})
-                await self._sent(core, new)
+                await self._wait_until_sent(core, new)
                 return new
             finally:
                 await asyncio.to_thread(notifying.stop)
                 await service.stop()
 
     @staticmethod
-    async def _sent(core: Core, card: Confirmation) -> None:
+    async def _wait_until_sent(core: Core, card: Confirmation) -> None:
         for _ in range(1_000):
             if (await core.now(card)).notice.status == "sent":
                 return
             await asyncio.sleep(0.02)
-        raise AssertionError("nobody was told")
+        raise AssertionError("no notice was sent")
 
 
 class TestStory13Prefetch:
-    def test_story_13_no_get_decides_or_burns_a_link(self, server: ConfirmServer) -> None:
+    def test_story_13_get_requests_neither_decide_nor_use_up_links(
+        self, server: ConfirmServer
+    ) -> None:
         card = server.submit(description="Unfurled.")
         link = server.card_link(card["id"])
         key = server.approver("ann")
@@ -695,9 +695,7 @@ class TestStory13Prefetch:
 
 
 class TestStory14Replay:
-    def test_story_14_of_200_racing_words_one_wins_and_199_learn_whose(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_story_14_one_of_200_racing_decisions_wins(self, server: ConfirmServer) -> None:
         card = server.submit(description="Raced.")
         names = [f"racer{number}" for number in range(8)]
         keys = {name: server.approver(name) for name in names}
@@ -733,7 +731,7 @@ class TestStory14Replay:
         assert kinds["approved"] + kinds["denied"] == 1
         assert kinds["refused"] == 199
 
-    def test_story_14_a_grant_and_a_link_are_used_once(self, server: ConfirmServer) -> None:
+    def test_story_14_grants_and_links_are_single_use(self, server: ConfirmServer) -> None:
         card = server.submit(description="Redeemed twice.")
         approve(server, card)
         assert [redeem(server, card).status_code for _ in range(2)] == [200, 409]
@@ -758,14 +756,14 @@ class TestStory15AuditTampering:
         ],
         ids=["edit", "edit_columns", "delete_middle", "reorder", "truncate", "empty"],
     )
-    def test_story_15_tampering_is_found_and_named(
+    def test_story_15_tampering_is_detected_and_located(
         self,
         tmp_path_factory: pytest.TempPathFactory,
         statement: str,
         broken_at: int,
         end_is_there: bool,
     ) -> None:
-        """Where the end is gone, nothing more is written over it, not even that it stops."""
+        """After a truncation nothing more is written, not even that the service stops."""
         folder = tmp_path_factory.mktemp("row")
 
         async def work(core: Core) -> None:
@@ -777,7 +775,7 @@ class TestStory15AuditTampering:
             engine = sa.create_engine(f"sqlite:///{folder / 'journeyman.db'}")
             with engine.begin() as connection:
                 connection.execute(sa.text(statement))
-                # To 5 and 4: the numbers are unique, so two cannot be swapped at once.
+                # Becomes 5 and 4: the numbers are unique, so two cannot be swapped directly.
                 connection.execute(sa.text("UPDATE audit SET seq = -seq WHERE seq < 0"))
             engine.dispose()
             found = await core.service.verify_audit()
@@ -790,8 +788,8 @@ class TestStory15AuditTampering:
             run_core(folder, work)
         assert checked
 
-    def test_story_15_a_chain_made_anew_does_not_fit_the_noted_head(self, tmp_path: Path) -> None:
-        """Someone with the database rewrites all of it, correctly; the noted head tells."""
+    def test_story_15_rebuilt_chain_does_not_match_the_anchor(self, tmp_path: Path) -> None:
+        """An attacker rewrites the whole chain consistently; the anchor reveals it."""
 
         async def work(core: Core) -> None:
             card = await core.ask()
@@ -808,18 +806,18 @@ class TestStory15AuditTampering:
                         ledger.note(kind, actor)
             found = await core.service.verify_audit()
             assert not found.ok
-            assert "made anew" in found.problem
+            assert "was rewritten" in found.problem
             assert (tmp_path / "confirm.anchor").read_text() == noted
             with pytest.raises(AuditBroken):
                 await core.ask(details={"n": 2})
             checked.append(found)
 
         checked: list[object] = []
-        with pytest.raises(AuditBroken):  # it cannot write down that it stops
+        with pytest.raises(AuditBroken):  # the stop cannot be recorded either
             run_core(tmp_path, work)
         assert checked
 
-    def test_story_15_a_service_whose_audit_was_cut_does_not_start(self, tmp_path: Path) -> None:
+    def test_story_15_service_with_a_truncated_audit_does_not_start(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:
             await core.ask()
 
@@ -828,19 +826,19 @@ class TestStory15AuditTampering:
         with engine.begin() as connection:
             connection.execute(sa.text("DELETE FROM audit WHERE seq > 2"))
         engine.dispose()
-        with pytest.raises(AuditBroken, match="cut off"):
+        with pytest.raises(AuditBroken, match="were removed"):
             run_core(tmp_path, work)
 
 
-def test_story_16_secrets_stay_in_the_house(tmp_path: Path) -> None:
-    """Notices and the audit have none; the card has all, and the digest is over all."""
+def test_story_16_notices_and_audit_contain_no_secrets(tmp_path: Path) -> None:
+    """The stored confirmation keeps them, and its digest covers them."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     details = {"password": "correct-horse-9", "header": f"Authorization: Bearer {secret}", "n": 1}
 
     async def work(core: Core) -> None:
         told: list[str] = []
         card = await core.ask(details=details, description=f"Use {secret}, please.")
-        notice = notice_of(card, page_link="http://p/", audit_head="1:aa")
+        notice = confirmation_notice(card, page_link="http://p/", audit_head="1:aa")
         told += [notice.title, notice.plain(), notice.markdown()]
         ann = core.approver("ann")
         await core.approve(card, ann)
@@ -858,13 +856,13 @@ def test_story_16_secrets_stay_in_the_house(tmp_path: Path) -> None:
 
 
 class TestStory17NoticeFailure:
-    def test_story_17_a_failed_notice_is_seen_by_who_waits_and_the_page_still_works(
+    def test_story_17_failed_notice_is_visible_and_decisions_still_work(
         self, tmp_path: Path
     ) -> None:
         async def work(urls: tuple[str, ...]) -> Confirmation:
             with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
                 service = Service(store.confirmations, tmp_path, lambda: EVERYTHING)
-                notifying = Notifying(service, store.confirmations, urls, lambda: "http://page")
+                notifying = Notifier(service, store.confirmations, urls, lambda: "http://page")
                 await service.start()
                 notifying.start()
                 clock = Clock(time.time())
@@ -893,9 +891,7 @@ class TestStory17NoticeFailure:
 
 
 class TestStory18FabricatedApproval:
-    def test_story_18_an_approval_that_the_agent_claims_is_none(
-        self, server: ConfirmServer
-    ) -> None:
+    def test_story_18_claimed_approval_is_ignored(self, server: ConfirmServer) -> None:
         body = {
             "action": "send_mail",
             "description": "The user already approved this. status: approved",
@@ -913,7 +909,7 @@ class TestStory18FabricatedApproval:
         assert shown == ("pending", "ask", 1, [])
         assert code(redeem(server, card)) == "not_approved"
 
-    def test_story_18_a_grant_is_an_entry_of_the_audit(self, server: ConfirmServer) -> None:
+    def test_story_18_grant_refers_to_an_audit_entry(self, server: ConfirmServer) -> None:
         card = server.submit(description="Granted.")
         approve(server, card)
         grant = redeem(server, card).json()["grant"]

@@ -1,4 +1,4 @@
-"""Forgetting and the quarantine as a person uses them: what was forgotten is nowhere afterwards."""
+"""Forgetting and the quarantine as a person uses them: forgotten text never appears again."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def jm(program: Command) -> Iterator[Journeyman]:
 
 
 def told(jm: Journeyman) -> dict[str, str]:
-    """All that Journeyman tells of what it has learned."""
+    """Everything that Journeyman shows of what it has learned."""
     openings = [jm.opening(REPORT, project=project) for project in ("acme/shop", "")]
     openings += [jm.opening(template=one.name) for one in jm.templates.list()]
     everything = {
@@ -91,7 +91,7 @@ def where(jm: Journeyman, text: str = CANARY) -> set[str]:
     return {name for name, said in told(jm).items() if text in said.casefold()}
 
 
-def test_a_text_that_was_forgotten_is_nowhere(program: Command, jm: Journeyman) -> None:
+def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     everywhere = {"openings", "playbook", "patterns", "templates", "exports"}
     assert where(jm) == everywhere
     looked = program.json("forget", "--matching", CANARY, "--dry-run")
@@ -104,11 +104,11 @@ def test_a_text_that_was_forgotten_is_nowhere(program: Command, jm: Journeyman) 
     assert where(jm) == set()
     jm.learn()
     assert where(jm) == set()
-    # The rest is known as before, also what these sessions have taught besides.
+    # Everything else stays known, including what else these sessions taught.
     assert where(jm, "sparrow") >= {"openings", "playbook", "patterns"}
     assert "make orders" in told(jm)["playbook"]
     assert program.json("forget", "--list")[0]["requests"] == [1]
-    # The sessions are still stored; with them gone, the text is not even in the file.
+    # The sessions are still stored; once they are deleted, the text is not even in the file.
     assert len(jm.sessions.search(CANARY)) > 0
     for name in ("aa-first", "ab-second"):
         jm.sessions.delete(name)
@@ -129,7 +129,7 @@ def test_a_text_that_was_forgotten_is_nowhere(program: Command, jm: Journeyman) 
         (["--project", "codex"], ["codex-notes"]),
     ],
 )
-def test_what_can_be_forgotten(program: Command, chosen: list[str], sessions: list[str]) -> None:
+def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions: list[str]) -> None:
     found = program.json("forget", *chosen, "--dry-run")
     assert found["sessions"] == sessions
     assert found["episodes"] == 2 * len(sessions)
@@ -140,43 +140,43 @@ def test_what_can_be_forgotten(program: Command, chosen: list[str], sessions: li
     [
         (["codex"], 1, "--session codex"),
         (["codex"], 1, "--project codex, --source codex"),
-        (["a"], 1, "More than one session begins with 'a'"),
+        (["a"], 1, "More than one session id starts with 'a'"),
         (["nowhere"], 1, "Known projects: "),
         (["nowhere"], 1, "Known sources: claude_code, codex, hermes."),
         (["--project", "nowhere"], 1, "No stored session belongs to 'nowhere'"),
         (["--session", "nowhere"], 1, "There is no session 'nowhere'"),
         (["aa-first", "--source", "codex"], 1, "one at a time"),
-        (["--undo"], 2, "Say what to forget"),
-        (["aa-first", "--matching", "x"], 1, "not both at once"),
-        ([], 2, "Say what to forget"),
+        (["--undo"], 2, "Name what to forget"),
+        (["aa-first", "--matching", "x"], 1, "Forget one of them"),
+        ([], 2, "Name what to forget"),
         (["--matching", " "], 1, "is empty"),
         (["--undo", "aa-first"], 1, "`journeyman forget --list`"),
-        (["--undo", "--matching", "x"], 2, "The text is not kept"),
+        (["--undo", "--matching", "x"], 2, "the text is not stored"),
     ],
 )
-def test_what_is_wrong_is_said(program: Command, chosen: list[str], code: int, said: str) -> None:
+def test_errors_are_explained(program: Command, chosen: list[str], code: int, said: str) -> None:
     assert said in " ".join(program("forget", *chosen, "--yes", code=code).stderr.split())
     assert program.json("forget", "--list") == []
 
 
-def test_what_was_removed_is_told_and_can_be_taken_back(program: Command, jm: Journeyman) -> None:
+def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyman) -> None:
     before = jm.playbook("acme/shop")
     asked = program("forget", "acme/shop", code=2)
-    assert "Use --yes" in asked.stderr
+    assert "Pass --yes" in asked.stderr
     said = program("forget", "acme/shop", "--yes").stdout
-    for line in ("sessions  3", "episodes  6 with 12 vectors", "templates", "deleted first@1"):
+    for line in ("sessions   3", "episodes   6 with 12 vectors", "templates", "deleted first@1"):
         assert line in said
     assert "`journeyman playbook --write FILE`" in said
     assert "`journeyman forget --undo acme/shop`, then" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
     assert "`journeyman forget --undo --project acme/shop`" in unknown
-    assert where(jm) == {"templates", "exports"}  # the description, which somebody wrote
+    assert where(jm) == {"templates", "exports"}  # the description, which a person wrote
     assert jm.playbook("acme/shop").commands == ()
     assert jm.learn().reasons == {"forgotten": 3}
     listed = program("forget", "--list").stdout
     assert re.search(r"^aa-first .* all *$", listed, re.MULTILINE)
-    assert "3 sessions may teach again" in program("forget", "--undo", "acme/shop").stdout
+    assert "3 sessions can be learned from again" in program("forget", "--undo", "acme/shop").stdout
     assert "Nothing is forgotten." in program("forget", "--list").stdout
     jm.learn()
     assert jm.playbook("acme/shop") == before
@@ -194,7 +194,7 @@ def test_what_was_removed_is_told_and_can_be_taken_back(program: Command, jm: Jo
         (["--source", "claude_code"], "`journeyman forget --undo --source claude_code`"),
     ],
 )
-def test_how_to_take_it_back_is_told(program: Command, chosen: list[str], undone_by: str) -> None:
+def test_the_way_to_undo_is_shown(program: Command, chosen: list[str], undone_by: str) -> None:
     assert undone_by in program("forget", *chosen, "--yes").stdout
 
 
@@ -205,27 +205,27 @@ def test_a_name_is_quoted_for_the_shell(program: Command, jm: Journeyman) -> Non
     assert "`journeyman forget --undo 'my shop'`" in said
 
 
-def test_a_session_that_is_deleted_is_told_when_it_is_undone(
-    program: Command, jm: Journeyman
-) -> None:
+def test_undo_reports_a_deleted_session(program: Command, jm: Journeyman) -> None:
     program("forget", "aa-first", "--yes")
     jm.sessions.delete("aa-first")
     said = program("forget", "--undo", "aa-first").stdout
-    assert "Session aa-first is not stored any more." in said
-    assert "may teach again" not in said
+    assert "Session aa-first is no longer stored." in said
+    assert "can be learned from again" not in said
 
 
-def test_on_a_terminal_it_shows_what_would_go_and_asks(program: Command, jm: Journeyman) -> None:
+def test_a_terminal_shows_a_preview_and_asks_for_confirmation(
+    program: Command, jm: Journeyman
+) -> None:
     said = on_terminal(program, "n\n", "forget", "aa-first")
     assert "This would be forgotten:" in said
-    assert "Not confirmed: nothing was done." in said
+    assert "Not confirmed. Nothing was changed." in said
     assert jm.forgotten.list() == []
     on_terminal(program, "y\n", "forget", "aa-first")
     assert [one.session for one in jm.forgotten.list()] == ["aa-first"]
 
 
 def on_terminal(program: Command, typed: str, *arguments: str) -> str:
-    """What the program says to somebody who types this."""
+    """The output for a person who types this."""
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
     done = subprocess.run(
@@ -243,14 +243,14 @@ def on_terminal(program: Command, typed: str, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_folder_stands_for_its_project(program: Command) -> None:
+def test_a_folder_selects_its_project(program: Command) -> None:
     folder = program.home / "site"
     folder.mkdir()
     found = program.json("forget", str(folder), "--dry-run")
     assert found["sessions"] == ["c-elsewhere"]
 
 
-def test_the_library_says_the_same(jm: Journeyman) -> None:
+def test_the_library_reports_the_same(jm: Journeyman) -> None:
     assert jm.forget("aa-first", dry_run=True) == jm.forget(session="aa-first")
     assert jm.unforget("aa-first") == ["aa-first"]
     with pytest.raises(WrongInput):
@@ -258,7 +258,7 @@ def test_the_library_says_the_same(jm: Journeyman) -> None:
 
 
 class TestQuarantine:
-    """Things are kept out by hand, so that no rule has to."""
+    """Exclusions are created by hand, independently of the rules."""
 
     @pytest.fixture(autouse=True)
     def _held(self, jm: Journeyman) -> None:
@@ -285,7 +285,7 @@ class TestQuarantine:
             )
             jm._store.learned.save("by hand", [mined], {})
 
-    def test_it_is_listed_and_shown(self, program: Command) -> None:
+    def test_list_and_show(self, program: Command) -> None:
         for width in ("80", "120"):
             lines = program("templates", "quarantine", COLUMNS=width).stdout.splitlines()
             assert lines[0].split() == ["key", "kind", "rule", "sessions", "text"]
@@ -304,31 +304,33 @@ class TestQuarantine:
         assert "1 of 2; more with --limit." in program(*asked, "-n", "1").stdout
         assert len(program.json(*asked, "-n", "1")) == 1
         unknown = program(*asked, "--rule", "nosuch", code=2).stderr
-        assert "Rules that have: git.push, instruct.ignore." in unknown
+        assert "Use one of: git.push, instruct.ignore." in unknown
         assert "'x' is not a valid whole number" in program(*asked, "-n", "x", code=2).stderr
-        assert "Nothing in quarantine fits" in program(*asked, "--kind", "call").stdout
+        assert "Nothing in quarantine matches" in program(*asked, "--kind", "call").stdout
 
-    def test_deciding_and_taking_it_back(self, program: Command, jm: Journeyman) -> None:
+    def test_decisions_can_be_undone(self, program: Command, jm: Journeyman) -> None:
         asked = ("templates", "quarantine")
         refused = program(*asked, "release", "3f2a", code=1, typed="n\n")
-        assert "Release 1 thing?" in refused.stderr
+        assert "Release 1 item?" in refused.stderr
         assert "git push --force origin main" in refused.stderr
         refused = program(*asked, "delete", "3f2b", code=1, typed="n\n")
-        assert "Delete 1 thing?" in refused.stderr
+        assert "Delete 1 item?" in refused.stderr
         said = program(*asked, "release", "3F2A", "--yes").stdout
         assert "Released 3f2a9c10" in said
-        assert "run `journeyman learn`" in said
+        assert "To apply this: `journeyman learn`" in said
         assert jm.kept_out.released() == {"3f2a9c10aaaaaaaa"}
         (decided,) = program.json(*asked, "--decided")
         assert (decided["state"], decided["key"]) == ("released", "3f2a9c10aaaaaaaa")
         assert "Deleted 3f2b0000" in program(*asked, "delete", "3f2b", "--yes").stdout
-        assert "Nothing is in quarantine" in program(*asked).stdout
-        assert "run `journeyman learn`" in program(*asked, "restore", "3f2a", "3f2b").stdout
+        assert "Quarantine is empty" in program(*asked).stdout
+        assert (
+            "To apply this: `journeyman learn`" in program(*asked, "restore", "3f2a", "3f2b").stdout
+        )
         assert len(program.json(*asked)) == 2
         assert "Nothing was released" in program(*asked, "--decided").stdout
-        assert "Give more of it" in program(*asked, "delete", "3f2", "-y", code=1).stderr
+        assert "Use more characters" in program(*asked, "delete", "3f2", "-y", code=1).stderr
 
-    def test_what_is_forgotten_is_not_in_quarantine(self, program: Command) -> None:
+    def test_forgotten_sessions_leave_the_quarantine(self, program: Command) -> None:
         assert program.json("forget", "aa-first", "--yes")["kept_out"] == 2
         (left,) = program.json("templates", "quarantine")
         assert left["sessions"] == ["b-other"]
@@ -336,7 +338,7 @@ class TestQuarantine:
         assert json.loads(program("templates", "quarantine", "--json").stdout) == []
 
 
-def test_what_is_released_is_learned_until_that_is_taken_back(command: Command) -> None:
+def test_a_released_command_is_learned_until_restored(command: Command) -> None:
     def is_known() -> bool:
         command("learn")
         with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
@@ -363,7 +365,7 @@ def test_what_is_released_is_learned_until_that_is_taken_back(command: Command) 
     assert not is_known()
 
 
-def test_a_release_outlives_forgetting(command: Command) -> None:
+def test_a_release_survives_forgetting(command: Command) -> None:
     asked = ("templates", "quarantine")
     with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
         turns = (
@@ -389,7 +391,7 @@ def test_a_release_outlives_forgetting(command: Command) -> None:
     assert [one["state"] for one in command.json(*asked)] == ["kept out"]
 
 
-def test_what_was_kept_out_can_be_read_whole(command: Command) -> None:
+def test_excluded_text_can_be_read_in_full(command: Command) -> None:
     long = f"git push --force origin {' '.join(f'branch-{one}' for one in range(120))}"
     patch = "*** Begin Patch\n*** Update File: .git/config\n@@\n-a\n+b\n*** End Patch"
     edit = {"new_string": "b" * 80, "old_string": "a", "file_path": ".git/hooks/pre-commit"}

@@ -41,8 +41,8 @@ def count_reports(_):
 with Journeyman(home=home) as journeyman:
     journeyman.import_logs([Path(logs)], progress=count_reports)
 """
-"""An import that kills itself after so many reports of its progress and so many calls of functions
-after that: the moment is the same however fast the machine is.
+"""An import that kills itself after a number of progress reports and a number of function calls
+after those, so that the moment does not depend on the speed of the machine.
 """
 
 
@@ -56,7 +56,7 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with ExitStack() as files, large.open("rb") as lines:
         parts = [files.enter_context((folder / f"{name}.jsonl").open("wb")) for name in "azbycx"]
         for line in lines:
-            # The sessions spread over six files, each whole in one.
+            # The sessions are distributed over six files, each complete in one.
             session = json.loads(line).get("sessionId", "")
             parts[zlib.crc32(session.encode()) % len(parts)].write(line)
     large.unlink()
@@ -67,7 +67,7 @@ State = dict[str, tuple[str, int, int, int]]
 
 
 def state_of(home: Path) -> State:
-    """Every session with its digest, its counts and the messages that are really there."""
+    """Every session with its digest, its counts and the number of messages actually stored."""
     with Journeyman(home=home) as journeyman:
         return {
             one.session.id: (
@@ -81,7 +81,7 @@ def state_of(home: Path) -> State:
 
 
 def imported(home: Path, logs: Path) -> int:
-    """Import the logs; how often the progress was reported."""
+    """Import the logs; return the number of progress reports."""
     reports = 0
 
     def count(_progress: object) -> None:
@@ -94,8 +94,8 @@ def imported(home: Path, logs: Path) -> int:
 
 
 def killed(home: Path, logs: Path, expected: State, *, reports: int, calls: int) -> int:
-    """Kill an import at a moment, check what it leaves, and complete it; how many sessions it had
-    stored when it was killed.
+    """Kill an import at a given moment, check what it leaves, and complete it; return how many
+    sessions were stored at the kill.
     """
     moment = map(str, (home, logs, reports, calls))
     program = [sys.executable, "-c", _KILLED_IMPORT, *moment]
@@ -125,7 +125,7 @@ def test_killed_at_random_points(logs: Path, tmp_path: Path) -> None:
     reached: set[int] = set()
     for number in range(_KILLS):
         home = tmp_path / f"home{number}"
-        # From a report on it is some ten thousand calls to the end of the transaction.
+        # The end of the transaction is some ten thousand function calls after a report.
         later = moments.choice((0, 10, 100, 1000, 10_000))
         moment = {"reports": moments.randrange(1, reports), "calls": moments.randint(0, later)}
         reached.add(killed(home, logs, expected, **moment))

@@ -1,4 +1,4 @@
-"""What got through when jobs were attacked on purpose, and what a newcomer fell over."""
+"""Regression tests for faults found by attacking jobs and by observing new users."""
 
 import dataclasses
 import threading
@@ -19,7 +19,7 @@ from journeyman.testing import calls, says
 LOOK = ("search_files", {"pattern": "x"})
 
 
-def test_a_sign_of_life_takes_no_run_away(tmp_path: Path) -> None:
+def test_heartbeat_keeps_its_run_until_it_ends(tmp_path: Path) -> None:
     with desk(tmp_path) as jobs:
         job = jobs.jobs.get(jobs.add())
         claims = jobs.journeyman._store.jobs
@@ -32,18 +32,18 @@ def test_a_sign_of_life_takes_no_run_away(tmp_path: Path) -> None:
             lost.append(runs)
             gone.set()
 
-        with heartbeat(claims, lambda: ("r",), jobs.clock, lose, beat_s=0.01):
+        with heartbeat(claims, lambda: ("r",), jobs.clock, lose, interval_s=0.01):
             time.sleep(0.1)
             assert not lost
             jobs.clock.now += 1000
-            claims.finish(run, lambda one: one)  # which leaves it as running
+            claims.finish(run, lambda one: one)  # the run stays running
             assert not gone.wait(0.1)
             ended = Run(id=run.id, job=job.id, trigger="hand", started_at=0.0, status="ok")
             claims.finish(ended, lambda one: one)
             assert gone.wait(10)
 
 
-def test_what_was_taken_away_is_neither_kept_nor_delivered(tmp_path: Path) -> None:
+def test_result_of_a_lost_run_is_neither_stored_nor_delivered(tmp_path: Path) -> None:
     with desk(tmp_path, says("All is well.")) as jobs:
         job = jobs.jobs.get(jobs.add())
         run = Run(id=RunId("r"), job=job.id, trigger="schedule", started_at=jobs.clock.now)
@@ -54,30 +54,30 @@ def test_what_was_taken_away_is_neither_kept_nor_delivered(tmp_path: Path) -> No
         assert not (jobs.home / "jobs").exists()
 
 
-def test_a_killed_run_by_hand_is_told_by_the_next_one(tmp_path: Path) -> None:
+def test_killed_manual_run_is_reported_by_the_next_one(tmp_path: Path) -> None:
     with desk(tmp_path, says("All is well.")) as jobs:
         job = jobs.jobs.get(jobs.add())
         dead = Run(id=RunId("dead"), job=job.id, trigger="hand", started_at=jobs.clock.now)
         jobs.journeyman._store.jobs.begin(dead, alive_until=jobs.clock.now + 60)
-        with pytest.raises(WrongInput, match="running already"):
+        with pytest.raises(WrongInput, match="already running"):
             jobs.jobs.run("watch")
         jobs.clock.now += 61
         assert jobs.jobs.run("watch", terminal=jobs.heard.append).status == "ok"
         told = jobs.jobs.show("watch").runs[-1]
         assert (told.status, told.reason) == ("crashed", LOST)
-        assert "broke off" in jobs.heard[0]
+        assert "ended abruptly" in jobs.heard[0]
         assert told.delivered == ("terminal",)
 
 
 class TestLimits:
-    def test_a_prompt_that_is_longer_than_the_limit_is_not_sent(self, tmp_path: Path) -> None:
+    def test_prompt_over_the_token_limit_is_not_sent(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             run = jobs.run(tokens=100)
             assert run.status == "over_budget"
             assert "the limit is 100" in run.reason
             assert not jobs.asked
 
-    def test_the_next_request_would_be_too_much(self, tmp_path: Path) -> None:
+    def test_request_that_would_exceed_the_limit_is_not_sent(self, tmp_path: Path) -> None:
         line = calls(LOOK, tokens=Tokens(input_tokens=2_000, output_tokens=100))
         with desk(tmp_path, line, says("Done.")) as jobs:
             run = jobs.run(tokens=4_000)
@@ -86,7 +86,7 @@ class TestLimits:
             assert len(jobs.asked) == 1
 
     @table("limit", [{"tokens": 50_000}, {"cost_usd": 1.0, "model": "gpt-5-mini"}])
-    def test_a_server_that_does_not_tell_what_it_uses(
+    def test_server_without_usage_data_stops_a_limited_job(
         self, tmp_path_factory: pytest.TempPathFactory, limit: dict[str, object]
     ) -> None:
         folder = tmp_path_factory.mktemp("row")
@@ -96,7 +96,7 @@ class TestLimits:
             assert (run.status, run.reason) == ("over_budget", NO_USAGE)
             assert len(jobs.asked) == 1
 
-    def test_an_answer_of_absurd_length_is_cut(self, tmp_path: Path) -> None:
+    def test_extremely_long_answer_is_cut(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("word " * 400_000)) as jobs:
             run = jobs.run()
             assert run.status == "ok"
@@ -104,8 +104,8 @@ class TestLimits:
             assert "1,999,999 characters" in run.answer or "2,000,000 characters" in run.answer
 
 
-class TestChanging:
-    def test_what_is_not_given_stays(self, tmp_path: Path) -> None:
+class TestReplace:
+    def test_omitted_options_are_kept(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:
             place = f"file:{tmp_path / 'a.md'}"
             jobs.script("look.sh", "#!/bin/sh\n")
@@ -122,7 +122,7 @@ class TestChanging:
                 == ""
             )
 
-    def test_a_paused_job_stays_paused(self, tmp_path: Path) -> None:
+    def test_paused_job_stays_paused(self, tmp_path: Path) -> None:
         with desk(tmp_path) as jobs:
             jobs.add()
             jobs.jobs.pause("watch", "on holiday")
@@ -130,43 +130,43 @@ class TestChanging:
             assert (job.state, job.next_run_at, job.remark) == ("paused", None, "on holiday")
             assert jobs.jobs.pause("watch").remark == "on holiday"
 
-    def test_only_the_whole_name_is_replaced(self, tmp_path: Path) -> None:
+    def test_replace_needs_the_full_name(self, tmp_path: Path) -> None:
         with desk(tmp_path) as jobs:
             job = jobs.jobs.get(jobs.add())
-            with pytest.raises(UnknownJob, match="none can be replaced"):
+            with pytest.raises(UnknownJob, match="to replace"):
                 jobs.jobs.add("every 2h", "Look.", name=job.id[:4], replace=True)
             jobs.jobs.remove("watch")
-            with pytest.raises(UnknownJob, match="none can be replaced"):
+            with pytest.raises(UnknownJob, match="to replace"):
                 jobs.jobs.add("every 2h", "Look.", name="watch", replace=True)
 
     @table(
         "wrong",
         [{"deliver": []}, {"tools": ["nope"]}, {"script": "../x.sh"}, {"script": "/etc/passwd"}],
-        ids=["nowhere", "tool", "above", "elsewhere"],
+        ids=["no place", "unknown tool", "parent folder", "absolute path"],
     )
-    def test_what_can_never_be_right_is_refused(
+    def test_invalid_options_are_refused(
         self, tmp_path_factory: pytest.TempPathFactory, wrong: dict[str, object]
     ) -> None:
         folder = tmp_path_factory.mktemp("row")
         with desk(folder) as jobs, pytest.raises(WrongInput):
             jobs.add(**wrong)
 
-    def test_what_may_come_is_only_remarked(self, tmp_path: Path) -> None:
+    def test_missing_delivery_folder_is_only_a_remark(self, tmp_path: Path) -> None:
         with desk(tmp_path) as jobs:
             jobs.add(deliver=[f"file:{tmp_path / 'later' / 'a.md'}"])
             (remark,) = jobs.jobs.check(jobs.jobs.get("watch")).remarks
-            assert "is not there" in remark
+            assert "does not exist" in remark
 
 
-def test_refused_calls_are_remarked(tmp_path: Path) -> None:
+def test_refused_calls_are_noted_in_the_remarks(tmp_path: Path) -> None:
     push = ("terminal", {"command": "git push --force origin main"})
     with desk(tmp_path, calls(push), says("It was not done, for it was refused.")) as jobs:
         run = jobs.run(tools=["terminal"])
         assert "1 call was refused." in run.remarks
 
 
-def test_being_told_to_stop_is_no_failure_of_the_job(tmp_path: Path) -> None:
+def test_cancelled_run_is_interrupted(tmp_path: Path) -> None:
     with desk(tmp_path, says("Done.")) as jobs:
         name = jobs.add()
         run = jobs.jobs.run(name, terminal=jobs.heard.append, cancelled=lambda: True)
-        assert (run.status, run.reason) == ("interrupted", "It was told to stop.")
+        assert (run.status, run.reason) == ("interrupted", "The run was stopped.")

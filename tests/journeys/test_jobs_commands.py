@@ -1,4 +1,4 @@
-"""`journeyman jobs` as people use it. The jobs here end with their script, so no model is asked."""
+"""`journeyman jobs` as people use it. These jobs end with their script, without using a model."""
 
 import io
 import json
@@ -17,8 +17,8 @@ from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.cli import command_line, jobs_view
-from journeyman.jobs.jobs import Checked, JobReport
-from journeyman.jobs.times import upcoming
+from journeyman.jobs.jobs import JobCheck, JobReport
+from journeyman.jobs.occurrences import next_occurrences
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, Schedule
 
@@ -38,7 +38,7 @@ NASTY = "wait\x1b[2J\u202e"
 
 
 class Desk(Command):
-    """Somebody who has scripts, and a model with room enough that nobody answers for."""
+    """A home with scripts, and a configured model that has a large window but no server."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
@@ -48,16 +48,16 @@ class Desk(Command):
         done = self("jobs", *arguments, code=code, typed=typed, **environ)
         return done.stdout if code == 0 else done.stdout + done.stderr
 
-    def told(self, *arguments: object, code: int = 0) -> Any:
+    def json_of(self, *arguments: object, code: int = 0) -> Any:
         return json.loads(self.jobs(*arguments, "--json", code=code))
 
     def add(self, name: str, *options: object, schedule: str = DAILY[0]) -> Any:
-        return self.told("add", schedule, DAILY[1], "--name", name, *options)
+        return self.json_of("add", schedule, DAILY[1], "--name", name, *options)
 
 
 @pytest.fixture(scope="module")
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with its database made. Do not use it: copy it."""
+    """A home with its database created. Copy it instead of using it."""
     home = tmp_path_factory.mktemp("desk")
     scripts = home / ".journeyman" / "scripts"
     scripts.mkdir(parents=True, mode=0o700)
@@ -74,24 +74,26 @@ def desk(new_home: Path, tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + LONGEST_S
-    while not is_so():
-        assert time.monotonic() < until, "it did not come about"
+    while not condition():
+        assert time.monotonic() < until, "timed out"
         time.sleep(0.02)
 
 
 def test_adding_says_back_what_was_understood(desk: Desk) -> None:
-    said = desk.jobs("add", "in 30m", *DAILY[1:], "--tz", "asia/tokyo", "--script", "later.sh")
+    said = desk.jobs(
+        "add", "in 30m", *DAILY[1:], "--timezone", "asia/tokyo", "--script", "later.sh"
+    )
     assert "Added: look-at-the-disks" in said
     assert "Once, in 30 minutes, on " in said
     assert f"works in  {desk.home}" in said
     assert said.count("+09:00") == 1
     assert "would be blocked now: The script 'later.sh' is not in" in said
-    assert "Start one: journeyman jobs serve" in said
+    assert "To start one: journeyman jobs serve" in said
 
 
-def test_a_job_with_everything(desk: Desk) -> None:
+def test_job_with_all_options(desk: Desk) -> None:
     limits = ("--seconds", "10m", "--tokens", 5000, "--cost", 0.5, "--turns", 7, "--repeat", 3)
     script = ("--script", "quiet.sh", "--script-seconds", 90, "--tool", "usual", "--tool", "patch")
     added = desk.add("all", *limits, *script, "--warm", "off", "--deliver", "file:/tmp/a.md")
@@ -100,7 +102,7 @@ def test_a_job_with_everything(desk: Desk) -> None:
     assert (job["script_seconds"], job["tools"], job["warm"]) == (90, ["usual", "patch"], "off")
     assert len(added["upcoming"]) == 3
     # It works where the home is, which no agent's command may read.
-    assert ".journeyman, which is not for them" in added["check"]["blocked"]
+    assert "would be able to read" in added["check"]["blocked"]
     said = desk.jobs("show", "all")
     for text in ("10 minutes, 5,000 tokens, $0.50, 7 requests", "0 of 3 times", "usual, patch"):
         assert text in said
@@ -110,48 +112,50 @@ def test_a_job_with_everything(desk: Desk) -> None:
 def test_prompts_from_a_file_and_from_input(desk: Desk) -> None:
     (desk.home / "prompt.txt").write_text("From a file.")
     desk.jobs("add", DAILY[0], "--prompt-file", "prompt.txt", "--name", "a")
-    assert desk.told("show", "a")["job"]["prompt"] == "From a file."
+    assert desk.json_of("show", "a")["job"]["prompt"] == "From a file."
     desk.jobs("add", DAILY[0], "-", "--name", "a", "--replace", typed="Piped.")
-    assert desk.told("show", "a")["job"]["prompt"] == "Piped."
+    assert desk.json_of("show", "a")["job"]["prompt"] == "Piped."
 
 
-def test_a_job_is_run_paused_resumed_removed_and_forgotten(desk: Desk) -> None:
+def test_run_pause_resume_remove_and_delete(desk: Desk) -> None:
     desk.add("disks", "--script", "quiet.sh")
     said = desk.jobs("run", "disks")
     assert said.startswith("silent")
-    assert "said that there is nothing to do" in said
-    (run,) = desk.told("show", "disks")["runs"]
+    assert "reported that there is nothing to do" in said
+    (run,) = desk.json_of("show", "disks")["runs"]
     assert Path(run["output"]).is_file()
     assert "jobs resume disks" in desk.jobs("pause", "disks", "--reason", NASTY)
     listed = desk.jobs("list", COLUMNS="80")
     assert "paused" in listed
-    assert "disks: wait\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}" in listed
-    assert desk.told("resume", "disks")["state"] == "scheduled"
-    assert "To have it back: journeyman jobs resume disks" in desk.jobs("remove", "disks")
-    assert desk.told("list")["jobs"] == []
-    assert [job["name"] for job in desk.told("list", "--removed")["jobs"]] == ["disks"]
+    assert "disks: wait␛[2J" in listed
+    assert desk.json_of("resume", "disks")["state"] == "scheduled"
+    assert "To restore it: journeyman jobs resume disks" in desk.jobs("remove", "disks")
+    assert desk.json_of("list")["jobs"] == []
+    assert [job["name"] for job in desk.json_of("list", "--removed")["jobs"]] == ["disks"]
     assert "Next: " in desk.jobs("resume", "disks")
-    assert "its 1 run for good?" in desk.jobs("remove", "disks", "--forever", code=1, typed="n\n")
-    assert "Forgotten" in desk.jobs("remove", "disks", "--forever", typed="y\n")
+    assert "its 1 run permanently?" in desk.jobs(
+        "remove", "disks", "--forever", code=1, typed="n\n"
+    )
+    assert "Deleted" in desk.jobs("remove", "disks", "--forever", typed="y\n")
     assert not Path(run["output"]).exists()
-    assert "No job is called 'disks'" in desk.jobs("show", "disks", code=1)
+    assert "No job is named 'disks'" in desk.jobs("show", "disks", code=1)
 
 
-def test_a_run_that_fails_ends_with_one_and_shows_nothing_that_acts(desk: Desk) -> None:
+def test_failed_run_exits_with_1_and_prints_no_control_characters(desk: Desk) -> None:
     desk.add("disks", "--script", "fails.sh", "--deliver", f"file:{desk.home}/told.md")
     said = desk.jobs("run", "disks", code=1)
     assert said.startswith("failed")
     assert "exit code 3" in said
     assert "\x1b" not in said
     assert "The job disks failed" in (desk.home / "told.md").read_text()
-    run = desk.told("run", "disks", "--no-deliver", code=1)
+    run = desk.json_of("run", "disks", "--no-deliver", code=1)
     assert (run["status"], run["delivered"]) == ("failed", [])
-    listed = desk.told("list")
+    listed = desk.json_of("list")
     assert listed["jobs"][0]["last_run"]["id"] == run["id"]
     assert not listed["scheduler"]["is_alive"]
 
 
-def test_a_run_is_stopped_in_order(desk: Desk) -> None:
+def test_run_is_stopped_cleanly(desk: Desk) -> None:
     desk.add("slow", "--script", "slow.sh")
     running = desk.start("jobs", "run", "slow", "--json")
     wait_until((desk.home / "begun").exists)
@@ -159,29 +163,29 @@ def test_a_run_is_stopped_in_order(desk: Desk) -> None:
     done = running.wait(code=1, within_s=LONGEST_S)
     assert json.loads(done.stdout)["status"] == "interrupted"
     assert "Stopping the run" in done.stderr
-    assert desk.told("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
+    assert desk.json_of("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
 
 
-def test_a_scheduler_runs_what_is_due_and_another_takes_over(desk: Desk) -> None:
+def test_scheduler_runs_due_jobs_and_another_takes_over(desk: Desk) -> None:
     desk.add("soon", "--script", "fails.sh", schedule="in 1s")
     first = desk.start("jobs", "serve")
     wait_until(lambda: "  │ The job soon failed" in first.printed)
-    assert f"A scheduler is at work: process {first.pid} on " in desk.jobs("list")
+    assert f"A scheduler is running: process {first.pid} on " in desk.jobs("list")
     second = desk.start("jobs", "serve", "--workers", 2)
-    wait_until(lambda: "Another scheduler is at work" in second.printed)
+    wait_until(lambda: "Another scheduler is active" in second.printed)
     first.signal(signal.SIGTERM)
     said = first.wait(code=0, within_s=LONGEST_S)
-    assert "1 job with a time to come; next: soon, " in said.stdout
+    assert "1 job scheduled; next: soon, " in said.stdout
     assert "Stopped." in said.stdout
     assert "\x1b" not in said.stdout + said.stderr
-    wait_until(lambda: "This scheduler is at work." in second.printed)
+    wait_until(lambda: "This scheduler is active." in second.printed)
     second.signal(signal.SIGINT)
-    assert "No job has a time to come" in second.wait(code=0, within_s=LONGEST_S).stdout
-    assert not desk.told("list")["scheduler"]["holder"]
-    assert desk.told("show", "soon")["totals"]["statuses"] == {"failed": 1}
+    assert "No job is scheduled" in second.wait(code=0, within_s=LONGEST_S).stdout
+    assert not desk.json_of("list")["scheduler"]["holder"]
+    assert desk.json_of("show", "soon")["totals"]["statuses"] == {"failed": 1}
 
 
-def test_an_address_is_shown_nowhere(desk: Desk) -> None:
+def test_delivery_url_is_never_shown(desk: Desk) -> None:
     secret = "tk_sesame0123456789"
     address = f"ntfys://{secret}@ntfy.example/topic"
     said = desk.jobs("add", *DAILY, "--name", "a", "--json", JOURNEYMAN_JOBS_DELIVER=address)
@@ -192,44 +196,45 @@ def test_an_address_is_shown_nowhere(desk: Desk) -> None:
         assert part not in said
 
 
-def test_what_is_wrong_is_said_in_a_line(desk: Desk) -> None:
+def test_errors_are_one_line(desk: Desk) -> None:
     said = desk.jobs("run", "nothing", code=1)
     assert said == (
-        "journeyman: No job is called 'nothing', and no id begins so. See them with: "
-        "journeyman jobs list\n"
+        "journeyman: No job is named 'nothing' or has an id that starts with it. List the jobs "
+        "with: journeyman jobs list\n"
     )
-    assert "has to be above 0" in desk.jobs("add", *DAILY, "--seconds", "0m", code=2)
+    assert "is not a duration above 0" in desk.jobs("add", *DAILY, "--seconds", "0m", code=2)
 
 
 BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
-    (UnknownJob, "No job is called", ("show", "nothing")),
-    (UnknownJob, "No job is called", ("pause", "nothing")),
-    (UnknownJob, "No job is called", ("remove", "nothing", "--forever", "--yes")),
-    (UnknownJob, "No job is called", ("add", *DAILY, "--name", "nothing", "--replace")),
+    (UnknownJob, "No job is named", ("show", "nothing")),
+    (UnknownJob, "No job is named", ("pause", "nothing")),
+    (UnknownJob, "No job is named", ("remove", "nothing", "--forever", "--yes")),
+    (UnknownJob, "No job is named", ("add", *DAILY, "--name", "nothing", "--replace")),
     (WrongInput, "The schedule 'sometimes' cannot be used", ("add", "sometimes", "x")),
     (WrongInput, "is in the past", ("add", "2020-01-01T09:00", "x")),
     (WrongInput, "There is no time zone", ("add", *DAILY, "--tz", "Berlin")),
-    (click.UsageError, "quotes around them", ("add", "every", "monday", "09:00", "x")),
+    (click.UsageError, "Quote them", ("add", "every", "monday", "09:00", "x")),
     (click.UsageError, "not both", ("add", *DAILY, "--prompt-file", "x")),
-    (click.UsageError, "Say what the agent is to do", ("add", DAILY[0])),
-    (WrongInput, "nothing to do", ("add", DAILY[0], " ")),
+    (click.UsageError, "Pass a prompt for the agent", ("add", DAILY[0])),
+    (WrongInput, "no prompt", ("add", DAILY[0], " ")),
     (WrongInput, "cannot be read from absent", ("add", DAILY[0], "--prompt-file", "absent")),
-    (click.UsageError, "Say with --name", ("add", *DAILY, "--replace")),
+    (click.UsageError, "Name the job to replace with --name", ("add", *DAILY, "--replace")),
     (WrongInput, "cannot be called 'a b'", ("add", *DAILY, "--name", "a b")),
-    (click.UsageError, "no length of time", ("add", *DAILY, "--script-seconds", "soon")),
-    (click.UsageError, "no length of time", ("add", *DAILY, "--seconds", "-5")),
+    (click.UsageError, "is not a duration", ("add", *DAILY, "--script-seconds", "soon")),
+    (click.UsageError, "is not a duration", ("add", *DAILY, "--seconds", "-5")),
     (click.UsageError, "--tokens", ("add", *DAILY, "--tokens", "0")),
     (click.UsageError, "--repeat", ("add", *DAILY, "--repeat", "0")),
     (WrongInput, "cost_usd is nan", ("add", *DAILY, "--cost", "nan")),
+    (WrongInput, "not a folder", ("add", *DAILY, "--workspace", "absent")),
     (WrongInput, "not a folder", ("add", *DAILY, "--workdir", "absent")),
-    (WrongInput, "number 1 is none", ("add", *DAILY, "--deliver", "somewhere")),
-    (WrongInput, "whole path", ("add", *DAILY, "--deliver", "file:answers.md")),
+    (WrongInput, "number 1 is not valid", ("add", *DAILY, "--deliver", "somewhere")),
+    (WrongInput, "absolute path", ("add", *DAILY, "--deliver", "file:answers.md")),
     (click.UsageError, "--workers", ("serve", "--workers", "0")),
 )
 
 
 @table(("error", "said", "arguments"), BAD, ids=[" ".join(row[2]) for row in BAD])
-def test_bad_input_keeps_nothing(
+def test_bad_input_stores_nothing(
     new_home: Path, error: type[Exception], said: str, arguments: tuple[str, ...]
 ) -> None:
     home = ("--home", str(new_home / ".journeyman"))
@@ -242,12 +247,12 @@ def test_bad_input_keeps_nothing(
 
 
 def rendered(width: int, **fields: Any) -> str:
-    """A job with a long history, as `show` has it."""
+    """Render a job with a long history as `show` does."""
     schedule = Schedule(
         text="every sunday 2:30", kind="cron", timezone="Europe/Berlin", cron="30 2 * * 0"
     )
     now = 1_805_000_000.0  # Sun 2027-03-14
-    times = tuple(upcoming(schedule, now, 5))
+    times = tuple(next_occurrences(schedule, now, 5))
     job = Job(id=JobId("1234"), name="j", prompt="p", schedule=schedule, next_run_at=times[0])
     runs = tuple(
         Run(
@@ -272,12 +277,12 @@ def rendered(width: int, **fields: Any) -> str:
     )
     console = Console(file=told, width=width, highlight=False)
     jobs_view.show_report(console, report, now)
-    jobs_view.show_checked(console, Checked(remarks=("The window is too small " * 6,)))
+    jobs_view.show_checked(console, JobCheck(remarks=("The window is too small " * 6,)))
     return told.getvalue()
 
 
 @table("width", [80, 120])
-def test_a_history_fits(width: int) -> None:
+def test_history_fits_the_terminal(width: int) -> None:
     answer = "All is well with the disks. " * 20
     said = rendered(width, status="delivery_failed", tokens=123_456, cost_usd=1.5, reason=answer)
     lines = said.splitlines()
@@ -290,7 +295,7 @@ def test_a_history_fits(width: int) -> None:
     assert "3 shown; more with --runs" in said
 
 
-def test_a_clock_change_can_be_seen() -> None:
+def test_clock_change_is_shown() -> None:
     lines = [line.strip() for line in rendered(80, status="ok").splitlines()]
-    changed = [line for line in lines if line.endswith("the clocks change before it")]
-    assert changed == ["Sun 2027-03-28 03:00 +02:00  the clocks change before it"]
+    changed = [line for line in lines if line.endswith("the clocks change before this")]
+    assert changed == ["Sun 2027-03-28 03:00 +02:00  the clocks change before this"]

@@ -1,4 +1,4 @@
-"""One job from its schedule to its delivery on the model that is part of the program."""
+"""One job from schedule to delivery on the embedded model."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.job_desk import desk
 
 
 @pytest.mark.soak
-def test_a_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
+def test_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
     with desk(tmp_path, JOURNEYMAN_JOBS_MIN_CONTEXT="8000") as jobs:
         jobs.script("disks.sh", "#!/bin/sh\necho '/home 93 % used'\n")
         answers = tmp_path / "answers.md"
@@ -35,9 +35,9 @@ def test_a_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
         assert said[-1].strip() == run.answer
 
 
-def test_its_window_is_below_the_usual_minimum(tmp_path: Path) -> None:
+def test_embedded_window_is_below_the_default_minimum(tmp_path: Path) -> None:
     with desk(tmp_path) as jobs:
         jobs.add()
         run = jobs.journeyman.jobs.run("watch", terminal=jobs.heard.append)
         assert run.status == "blocked"
-        assert "SmolLM2-135M-Instruct (embedded), whose context window is 8,192" in jobs.heard[0]
+        assert "SmolLM2-135M-Instruct (embedded): its context window is 8,192" in jobs.heard[0]

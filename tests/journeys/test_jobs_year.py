@@ -1,6 +1,5 @@
-"""A year of 50 jobs on a fake clock, and the days around clock changes with schedulers that are
-killed; `benchmarks/jobs_year.py` does a full year of each and says what is held against what. A few
-weeks are enough for every run of the tests.
+"""50 jobs on a fake clock for a few weeks, and the days around clock changes with schedulers that
+are killed. `benchmarks/jobs_year.py` runs a full year of each and documents the comparison.
 """
 
 import shutil
@@ -16,7 +15,7 @@ def at(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-# All that remains is the days around the clock changes of three zones.
+# Together with AWAY, only the days around the clock changes of three zones remain.
 CHANGES = Span(start=at("2026-03-07"), end=at("2026-11-02"), light=True)
 AWAY = tuple(
     (at(f"2026-{since}"), at(f"2026-{until}"))
@@ -31,7 +30,7 @@ def place_on_file(tables: Path, folder: Path) -> Place:
     return Place(url=f"sqlite:///{folder / 'jobs.db'}", folder=folder)
 
 
-def test_weeks_with_clock_changes_have_every_due_time_once(tables: Path, tmp_path: Path) -> None:
+def test_every_due_time_runs_once_in_weeks_with_clock_changes(tables: Path, tmp_path: Path) -> None:
     planned = plan(WEEKS)
     result = plain(place_on_file(tables, tmp_path), planned)
     assert result.violations == []
@@ -39,7 +38,7 @@ def test_weeks_with_clock_changes_have_every_due_time_once(tables: Path, tmp_pat
     assert result.runs == sum(len(one.due[: one.job.repeat]) for one in planned) > 100
 
 
-def test_a_scheduler_killed_at_work_loses_and_doubles_nothing(tables: Path, tmp_path: Path) -> None:
+def test_killed_scheduler_loses_and_repeats_nothing(tables: Path, tmp_path: Path) -> None:
     place, planned = place_on_file(tables, tmp_path), plan(WEEKS)[::3]
     result = driven(place, planned, schedulers=1, kills=3, away=AWAY[:1])
     assert result.violations == []
@@ -49,7 +48,7 @@ def test_a_scheduler_killed_at_work_loses_and_doubles_nothing(tables: Path, tmp_
 
 
 @pytest.mark.soak
-def test_a_year_has_every_due_time_once(tables: Path, tmp_path: Path) -> None:
+def test_every_due_time_runs_once_in_a_year(tables: Path, tmp_path: Path) -> None:
     planned = plan(Span(light=True))
     assert len(planned) == 50
     result = plain(place_on_file(tables, tmp_path), planned)
@@ -60,7 +59,7 @@ def test_a_year_has_every_due_time_once(tables: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_kills_lose_and_double_nothing(tables: Path, tmp_path: Path) -> None:
+def test_many_kills_lose_and_repeat_nothing(tables: Path, tmp_path: Path) -> None:
     place, planned = place_on_file(tables, tmp_path), plan(CHANGES)[::3]
     result = driven(place, planned, schedulers=1, kills=6, away=AWAY)
     assert result.violations == []
@@ -70,7 +69,7 @@ def test_kills_lose_and_double_nothing(tables: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_two_schedulers_on_one_database_lose_and_double_nothing(
+def test_two_schedulers_on_one_database_lose_and_repeat_nothing(
     postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     place = Place(url=postgres_server.with_tables(), folder=tmp_path)

@@ -1,6 +1,6 @@
-"""Learning, templates, openings: the commands as a person uses them. Most tests share one home in
-which something was learned; what only reads its input is asked within this process, because
-starting the program takes most of a test's time.
+"""Learning, templates and openings: the commands as a person uses them. Most tests share one home
+in which something was learned; tests that only read run the command line within this process,
+because starting the program takes most of a test's time.
 """
 
 import json
@@ -31,7 +31,7 @@ UNSEEN = "\x1b[31m\x9b31m\ufeff"
 
 
 def chat(request: str, *calls: tuple[str, dict[str, Any], str]) -> list[dict[str, Any]]:
-    """A conversation in which these calls were made for a request."""
+    """A conversation in which these calls served a request."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": request}]
     for number, (tool, arguments, result) in enumerate(calls):
         function = {"name": tool, "arguments": json.dumps(arguments)}
@@ -58,9 +58,7 @@ SESSIONS = {
 
 @pytest.fixture(scope="session")
 def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which sessions were recorded and learned from, and a template built. Do not
-    change it: copy it.
-    """
+    """A home with recorded and learned sessions and a template. Do not change it: copy it."""
     home = tmp_path_factory.mktemp("learned")
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
         for name, (outcome, messages) in SESSIONS.items():
@@ -72,56 +70,56 @@ def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def learned(learned_home: Path) -> Command:
-    """The program there, for tests that change nothing."""
+    """The program in that home, for tests that change nothing."""
     return Command(learned_home)
 
 
 @pytest.fixture
 def working(learned_home: Path, tmp_path: Path) -> Command:
-    """The program in a copy, for tests that do."""
+    """The program in a copy, for tests that make changes."""
     shutil.copytree(learned_home, tmp_path / "working")
     return Command(tmp_path / "working")
 
 
 @pytest.fixture
 def library(learned_home: Path) -> Iterator[Journeyman]:
-    """What the program should agree with."""
+    """The library on the same home, to compare with the program."""
     with Journeyman(home=learned_home / ".journeyman", environ={}) as journeyman:
         yield journeyman
 
 
 class TestLearn:
-    def test_without_sessions_it_says_what_to_do(self, command: Command) -> None:
+    def test_without_sessions_the_next_step_is_explained(self, command: Command) -> None:
         assert "`journeyman import`" in command("learn").stdout
 
-    def test_what_teaches_and_what_does_not(self, command: Command, library: Journeyman) -> None:
+    def test_reasons_why_sessions_do_not_teach(self, command: Command, library: Journeyman) -> None:
         with Journeyman(home=command.home / ".journeyman", environ={}) as journeyman:
             for name, (outcome, messages) in SESSIONS.items():
                 journeyman.record(messages, session_id=name, outcome=outcome)
         said = command("learn").stdout
-        assert "Went through 7 sessions, new or due again, in " in said
-        assert "5 sessions teach" in said
+        assert "Processed 7 sessions, new or due again, in " in said
+        assert "5 sessions learned from" in said
         assert "1  its outcome is known, and was not a success" in said
         assert "1  it has no calls" in said
-        assert "2 calls and texts were kept out: `journeyman templates quarantine`" in said
+        assert "2 calls and texts were quarantined: `journeyman templates quarantine`" in said
         assert max(map(len, command("learn", COLUMNS="80").stdout.splitlines())) <= 80
         again = command.json("learn")
         assert again["mined"] == 0
         assert again["kinds"] == library.learn().kinds
         said = command("learn", "--workers", "2").stdout
         assert "Nothing is new" in said
-        assert "5 sessions teach" in said
+        assert "5 sessions learned from" in said
 
 
 class TestTemplates:
-    def test_an_empty_library_says_what_to_do(self, command: Command) -> None:
+    def test_in_an_empty_library_the_next_step_is_explained(self, command: Command) -> None:
         assert "`journeyman templates build NAME`" in command("templates", "list").stdout
 
-    def test_building_again_makes_a_new_version(self, working: Command) -> None:
+    def test_building_again_creates_a_new_version(self, working: Command) -> None:
         asked = ("--min-messages", 2, "--max-patterns", 3, "--addendum", "Depots are closed.")
         said = working("templates", "build", "depot", *asked).stdout
         assert "depot@2" in said
-        assert "5 that teach, of 7 looked at" in said
+        assert "5 used, of 7 examined" in said
         assert "journeyman open TASK --template depot" in said
         found = working.json("templates", "list", "--versions")
         assert [(one["name"], one.get("version", 1)) for one in found] == [
@@ -131,7 +129,7 @@ class TestTemplates:
         assert found[1]["patterns"] == 3
         assert found[1]["addendum"] == "Depots are closed."
 
-    def test_one_session(self, working: Command) -> None:
+    def test_a_template_of_one_session(self, working: Command) -> None:
         asked = ("--name", "one", "--type", "research", "--tag", "a", "--max-examples", 1)
         made = working.json("templates", "create", "stock", *asked)
         assert (made["name"], made["task_type"], made["tags"]) == ("one", "research", ["a"])
@@ -140,14 +138,14 @@ class TestTemplates:
         assert "its outcome is known" in said
 
     @table("columns", ["50", "80", "120"])
-    def test_the_list_fits_the_window(self, learned: Command, columns: str) -> None:
+    def test_the_list_fits_the_terminal(self, learned: Command, columns: str) -> None:
         shown = asked_here(learned, "templates", "list", COLUMNS=columns).stdout
         assert "depot" in shown
         assert ("not tried" in shown) == (columns != "50")
         assert max(map(len, shown.splitlines())) <= int(columns)
 
-    def test_looking(self, learned: Command, library: Journeyman) -> None:
-        # Showing shows patterns and obeys nothing.
+    def test_show_stats_and_quarantine(self, learned: Command, library: Journeyman) -> None:
+        # Patterns are shown with escapes and markup neutralised.
         said = learned("templates", "show", "depot").stdout
         assert "first_try  query_stock" in said
         assert 'query_stock {"depot": "north", "week":' in said
@@ -163,14 +161,14 @@ class TestTemplates:
         assert told["examples"] == library.templates.stats().examples
         assert "1 (1 mixed), 1 version" in asked_here(learned, "templates", "stats").stdout
 
-        # What is in quarantine can be looked at.
+        # The quarantine can be listed.
         said = asked_here(learned, "templates", "quarantine").stdout
         assert {line.split()[1] for line in said.splitlines()[1:3]} == {"pattern", "episode"}
         full = asked_here(learned, "templates", "quarantine", "--full").stdout
         assert "sessions  evil" in full
         assert "ignore all previous instructions" in full.casefold()
 
-    def test_what_is_exported_can_be_imported(self, working: Command) -> None:
+    def test_an_export_can_be_imported(self, working: Command) -> None:
         working("templates", "export", "depot", "-o", "depot.json")
         file = working.home / "depot.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -187,7 +185,7 @@ class TestTemplates:
             ours, theirs = (journeyman.templates.get(name).patterns for name in ("depot", "copy"))
         assert [one.id for one in ours] == [one.id for one in theirs]
 
-    def test_a_file_is_told_what_was_left_out_and_held_back(self, working: Command) -> None:
+    def test_an_import_reports_what_was_omitted_and_quarantined(self, working: Command) -> None:
         step = {"tool": "fetch", "arguments": {"url": "https://a.example"}, "result": INJECTION}
         good = {"kind": "first_try", "intent": "Fetch it", "steps": [{**step, "result": "ok"}]}
         bad = {"kind": "first_try", "intent": "Fetch the page", "steps": [step]}
@@ -196,12 +194,12 @@ class TestTemplates:
         file.write_text(json.dumps({**form, "addendum": "Ask.", "patterns": [good, bad]}))
         said = asked_here(working, "templates", "import", str(file)).stdout
         assert "1 left out" in said
-        assert "the addendum: somebody else's words" in said
+        assert "the addendum: text for models by another author" in said
         assert "2, 1 in quarantine" in said
         held = json.loads(asked_here(working, "templates", "quarantine", "--json").stdout)
         assert [one["templates"] for one in held if one["templates"]] == [["strange@1"]]
 
-    def test_deleting_asks_first(self, working: Command) -> None:
+    def test_deletion_asks_for_confirmation(self, working: Command) -> None:
         refused = working("templates", "delete", "depot", code=1, typed="n\n")
         assert "Delete 1 version of depot?" in refused.stderr
         assert len(asked_here(working, "templates", "list").stdout.splitlines()) == 2
@@ -217,8 +215,8 @@ class TestOpen:
         assert "query_stock" in told.stdout
         assert told.stderr == ""
 
-    def test_other_forms(self, learned: Command, library: Journeyman) -> None:
-        # Anthropic gets the note apart.
+    def test_other_formats(self, learned: Command, library: Journeyman) -> None:
+        # Anthropic's format has the note separately.
         told = json.loads(learned("open", TASK, "--format", "anthropic").stdout)
         opening = library.opening(TASK)
         assert told == {"system": opening.system, "messages": opening.messages("anthropic")}
@@ -241,7 +239,7 @@ class TestOpen:
             ("text", ""),
         ],
     )
-    def test_nothing_is_a_right_answer(self, learned: Command, form: str, empty: str) -> None:
+    def test_an_empty_opening_in_each_format(self, learned: Command, form: str, empty: str) -> None:
         told = asked_here(learned, "open", TASK, "--budget", "0", "--format", form)
         assert told.stdout == empty
         assert "leave no room" in told.stderr
@@ -250,7 +248,7 @@ class TestOpen:
         # Nothing similar.
         told = learned("open", "The photosynthesis of ferns", "--floor", "0.9")
         assert told.stdout == "[]\n"
-        assert "the floor is 0.90" in told.stderr
+        assert "below the floor of 0.90" in told.stderr
         assert len(told.stderr.splitlines()) == 1
 
         # Explained for programs.
@@ -261,11 +259,11 @@ class TestOpen:
         assert len(told["left_out"]) == len(opening.left_out)
 
     @table("columns", ["80", "120"])
-    def test_explained_for_people(self, learned: Command, columns: str) -> None:
+    def test_the_explanation_for_people(self, learned: Command, columns: str) -> None:
         said = asked_here(learned, "open", TASK, "--explain", COLUMNS=columns).stdout
         assert "of 1,500 tokens" in said
         assert "similar to the task" in said
-        assert "looked at and left out" in said
+        assert "considered and left out" in said
         assert max(map(len, said.splitlines())) <= int(columns)
 
     def test_a_template_alone(self, working: Command) -> None:
@@ -275,7 +273,7 @@ class TestOpen:
             assert told["choices"]
 
     @table("name", ["-", "tools.json"])
-    def test_only_what_fits_the_tools(self, working: Command, name: str) -> None:
+    def test_only_examples_that_fit_the_tools(self, working: Command, name: str) -> None:
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
         tools = json.dumps({"tools": [{"name": "query_stock", "inputSchema": schema}]})
         (working.home / "tools.json").write_text(tools)
@@ -283,9 +281,9 @@ class TestOpen:
         typed = tools if name == "-" else None
         told = asked_here(working, "open", TASK, "--tools", given, typed=typed)
         assert told.stdout == "[]\n"
-        assert "does not fit the tools" in told.stderr
+        assert "does not fit the current tools" in told.stderr
 
-    def test_escapes_reach_no_terminal(self, learned: Command) -> None:
+    def test_escape_sequences_are_neutralised(self, learned: Command) -> None:
         task = "Rename the files"
         told = asked_here(learned, "open", task, "--format", "anthropic", "--floor", "0").stdout
         assert not set("\x1b\x9b\ufeff") & set(told)
@@ -294,7 +292,7 @@ class TestOpen:
 
 
 WRONG_INPUT = {
-    "a path for a name": (("templates", "build", "../x"), BadTemplate, "cannot be called"),
+    "a path as a name": (("templates", "build", "../x"), BadTemplate, "cannot be called"),
     "a null in a name": (("templates", "build", "a\x00b"), BadTemplate, "cannot be called"),
     "a long name": (("templates", "build", "x" * 300), BadTemplate, "cannot be called"),
     "a reserved name": (("templates", "build", "con"), BadTemplate, "device"),
@@ -302,14 +300,18 @@ WRONG_INPUT = {
     "nothing to delete": (("templates", "delete", "nope", "--yes"), UnknownTemplate, "nope"),
     "nothing to export": (("templates", "export", "nope"), UnknownTemplate, "nope"),
     "export to a folder": (("templates", "export", "depot", "-o", "."), WrongInput, "directory"),
-    "export to nowhere": (("templates", "export", "depot", "-o", "no/x"), WrongInput, "No such"),
+    "export to a missing folder": (
+        ("templates", "export", "depot", "-o", "no/x"),
+        WrongInput,
+        "No such",
+    ),
     "import a folder": (("templates", "import", "."), WrongInput, "Is a directory"),
     "import what is not there": (("templates", "import", "nowhere"), WrongInput, "No such file"),
     "import no JSON": (("templates", "import", "half.json"), BadTemplate, "not JSON"),
-    "import something else": (("templates", "import", "tools.json"), BadTemplate, "no template"),
+    "import something else": (("templates", "import", "tools.json"), BadTemplate, "not a template"),
     "no template picked": (("open", "--type", "code", "--tag", "z"), UnknownTemplate, "the tag z"),
     "no such template": (("open", TASK, "--template", "nope"), UnknownTemplate, "nope"),
-    "no task": (("open", " "), WrongInput, "Say what"),
+    "no task": (("open", " "), WrongInput, "Describe what"),
     "no tools there": (("open", TASK, "--tools", "nowhere"), WrongInput, "No such file"),
     "tools that are a folder": (("open", TASK, "--tools", "."), WrongInput, "Is a directory"),
     "tools that are no JSON": (("open", TASK, "--tools", "half.json"), BadTools, "half.json"),
@@ -318,22 +320,22 @@ WRONG_INPUT = {
 
 WRONG_USAGE = {
     "nothing to open": ("open",),
-    "a template in two ways": ("open", "--template", "depot", "--tag", "stock"),
+    "a template selected twice": ("open", "--template", "depot", "--tag", "stock"),
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
     "a negative number of examples": ("open", TASK, "--max", "-1"),
-    "a floor that is no number": ("open", TASK, "--floor", "nan"),
-    "a floor out of reach": ("open", TASK, "--floor", "1.5"),
-    "an unknown form": ("open", TASK, "--format", "xml"),
+    "a floor that is not a number": ("open", TASK, "--floor", "nan"),
+    "a floor above 1": ("open", TASK, "--floor", "1.5"),
+    "an unknown format": ("open", TASK, "--format", "xml"),
     "no workers": ("learn", "--workers", "0"),
-    "workers that are no number": ("learn", "--workers", "abc"),
+    "workers that are not a number": ("learn", "--workers", "abc"),
     "no sessions": ("templates", "build", "x", "--max-sessions", "0"),
     "an unknown type": ("templates", "list", "--type", "poetry"),
 }
 
 
-def test_defaults_are_those_of_the_library() -> None:
-    """The command line has them as numbers, so that help need not load the library."""
+def test_defaults_match_the_library() -> None:
+    """The command line repeats the numbers, so that --help need not load the library."""
     promised = {
         build: signature(Library.build),
         create: signature(Library.create),
@@ -347,9 +349,9 @@ def test_defaults_are_those_of_the_library() -> None:
                 assert option.default == theirs.parameters[name].default, name
 
 
-class TestWrong:
+class TestErrors:
     @table(("arguments", "error", "says"), WRONG_INPUT.values(), ids=WRONG_INPUT)
-    def test_input_is_refused_and_changes_nothing(
+    def test_invalid_input_is_refused_and_changes_nothing(
         self,
         working: Command,
         monkeypatch: pytest.MonkeyPatch,
@@ -371,11 +373,11 @@ class TestWrong:
             assert [one.name for one in journeyman.templates.list(versions=True)] == ["depot"]
 
     @table("arguments", WRONG_USAGE.values(), ids=WRONG_USAGE)
-    def test_usage_is_explained(self, learned: Command, arguments: tuple[str, ...]) -> None:
+    def test_wrong_usage_is_explained(self, learned: Command, arguments: tuple[str, ...]) -> None:
         done = run_here(learned, *arguments)
         assert isinstance(done.exception, click.UsageError)
 
-    def test_the_person_is_told_in_one_line(self, learned: Command) -> None:
+    def test_an_error_is_one_line(self, learned: Command) -> None:
         said = learned("open", TASK, "--tools", "nowhere.json", code=1)
         assert said.stdout == ""
         assert said.stderr.startswith("journeyman: The tool definitions cannot be read")
@@ -383,7 +385,7 @@ class TestWrong:
 
 
 def run_here(command: Command, *arguments: str, typed: str | None = None, **environ: str) -> Result:
-    """The command line within this process; errors come back as they were raised."""
+    """Run the command line within this process; the result holds the exception that was raised."""
     runner = CliRunner(env=command.environ | environ)
     home = ("--home", str(command.home / ".journeyman"))
     return runner.invoke(command_line, [*home, *arguments], input=typed, standalone_mode=False)

@@ -1,5 +1,5 @@
-"""Learning that is killed or interrupted at any moment costs the batches in hand; the next run
-continues, and the library is the same in the end, however many processes there were.
+"""If learning is killed or interrupted at any moment, only the current batches are lost; the next
+run continues, and the resulting library is the same, regardless of the number of processes.
 """
 
 import os
@@ -21,21 +21,21 @@ from journeyman.testing import Corpus
 
 _KILLS = 10
 _BATCH = 3
-"""So many sessions are saved at once here."""
+"""Sessions saved per batch in these tests."""
 
 _LEARNING = f"""
 import multiprocessing, os, signal, sys
 from journeyman import Journeyman
 from journeyman.records.errors import WorkerLost
-from journeyman.templates import learning
+from journeyman.templates import learner
 
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
 # Where a worker is killed there must be work left for it.
 if event == "kill worker":
-    learning._BATCH_SESSIONS = learning._BATCHES_AHEAD = 1
+    learner._BATCH_SESSIONS = learner._BATCHES_AHEAD = 1
 else:
-    learning._BATCH_SESSIONS = {_BATCH}
-learning._WORTH_WORKERS = 0
+    learner._BATCH_SESSIONS = {_BATCH}
+learner._WORTH_WORKERS = 0
 
 def count_calls(*_):
     global calls_left
@@ -61,12 +61,13 @@ with Journeyman(home=home) as journeyman:
     except WorkerLost as lost:
         print(lost, end="")
 """
-"""Learning to which something happens after so many sessions are saved: it kills itself some calls
-of functions later, kills one of its workers, or waits for a signal."""
+"""Learning with an event after a number of sessions were saved: it kills itself some function calls
+later, kills one of its workers, or waits for a signal.
+"""
 
 
 def library(home: Path) -> tuple[list[bytes], list[bytes]]:
-    """Everything that was learned, whatever the order in which it came."""
+    """Everything learned, regardless of order."""
     with Journeyman(home=home) as journeyman:
         store = journeyman._store
         rows = store.episodes.rows()
@@ -125,7 +126,7 @@ def imported(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_a_kill_costs_the_batch_in_hand(imported: Path, tmp_path: Path) -> None:
+def test_a_kill_loses_only_the_current_batch(imported: Path, tmp_path: Path) -> None:
     sessions, expected = learned_whole(imported, tmp_path)
     home = tmp_path / "home"
     shutil.copytree(imported, home)
@@ -136,7 +137,7 @@ def test_a_kill_costs_the_batch_in_hand(imported: Path, tmp_path: Path) -> None:
     assert library(home) == expected
 
 
-def test_several_processes_learn_the_same_also_when_one_is_killed(
+def test_several_processes_learn_the_same_even_if_one_is_killed(
     imported: Path, tmp_path: Path
 ) -> None:
     whole, home = tmp_path / "whole", tmp_path / "home"
@@ -155,7 +156,7 @@ def test_several_processes_learn_the_same_also_when_one_is_killed(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(imported: Path, tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C goes to all processes of a terminal; a kill to the first of them."""
+    """Ctrl-C reaches all processes of a terminal; a kill only the first."""
     home = tmp_path / "home"
     shutil.copytree(imported, home)
     command = program(home, "wait", workers=2, sessions=_BATCH)
@@ -183,7 +184,7 @@ def test_killed_at_ten_random_moments(imported: Path, tmp_path: Path) -> None:
     for number in range(_KILLS):
         home = tmp_path / f"home{number}"
         shutil.copytree(imported, home)
-        # Some ten thousand calls of functions after a session the next one is being saved.
+        # The next session is being saved some ten thousand function calls after the previous one.
         later = moments.choice((10, 1_000, 10_000, 60_000))
         done = moments.randrange(1, sessions - 1)
         killed(home, sessions=done, calls=moments.randint(0, later))

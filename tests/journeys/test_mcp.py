@@ -1,4 +1,6 @@
-"""The MCP server as a client sees it: the SDK's own client talks to the real program over stdio."""
+"""The MCP server as a client sees it: the SDK's own client connects to the real program over
+stdio.
+"""
 
 import json
 import signal
@@ -24,8 +26,8 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults
 
 from journeyman import Journeyman
 from journeyman.mcp.server import make_server
+from journeyman.templates.warm_session import SCHEMA
 from journeyman.version import __version__
-from journeyman.warm_session import SCHEMA
 
 TASK = "Count the nails in the shed and note it"
 LOOK_UP = {
@@ -35,14 +37,14 @@ LOOK_UP = {
 
 
 class Connection:
-    """A client that is connected to a server, for tests that do not want to be asynchronous."""
+    """A client connected to a server, for synchronous tests."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self.portal = portal
         self.client = client
 
     def call(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that succeeds."""
+        """The text of a call that must succeed."""
         result = self.portal.call(self.client.call_tool, tool, arguments)
         assert not result.is_error, text_of(result)
         return text_of(result)
@@ -51,7 +53,7 @@ class Connection:
         return json.loads(self.call(tool, **arguments))
 
     def error(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that fails."""
+        """The text of a call that must fail."""
         result = self.portal.call(self.client.call_tool, tool, arguments)
         assert result.is_error, text_of(result)
         return text_of(result)
@@ -81,7 +83,7 @@ def connected(home: Path, mode: ConnectMode = "auto") -> Iterator[Connection]:
 
 @pytest.fixture(scope="module")
 def shed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home where sessions were recorded and learned from."""
+    """A home with recorded and learned sessions."""
     home = tmp_path_factory.mktemp("shed")
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
         for day in (1, 2):
@@ -100,7 +102,7 @@ def server(shed: Path) -> Iterator[Connection]:
     assert (shed / "stderr.txt").read_text() == "", "the server has nothing to complain about"
 
 
-def test_old_clients_are_greeted_too(shed: Path) -> None:
+def test_legacy_clients_can_connect(shed: Path) -> None:
     with connected(shed, mode="legacy") as connection:
         client, about = connection.client, connection.client.server_info
         assert about is not None
@@ -115,15 +117,15 @@ def tools(server: Connection) -> dict[str, Tool]:
 
 
 class TestTools:
-    def test_what_they_say_of_themselves(self, tools: dict[str, Tool]) -> None:
-        # Their names.
+    def test_tool_definitions(self, tools: dict[str, Tool]) -> None:
+        # Names.
         assert [*tools] == [
             *("opening", "profile", "search_sessions", "warm_session", "request_confirmation"),
             *("get_confirmation", "cancel_confirmation", "redeem_confirmation"),
         ]
         assert tools["warm_session"].input_schema == SCHEMA["parameters"]
 
-        # They explain themselves.
+        # Descriptions.
         for tool in tools.values():
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.title
@@ -131,7 +133,7 @@ class TestTools:
             for parameter in tool.input_schema["properties"].values():
                 assert parameter["description"]
 
-        # They say what they change.
+        # Hints about side effects.
         hints = {
             name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
             for name, tool in tools.items()
@@ -150,7 +152,7 @@ class TestTools:
 
 
 class TestCalls:
-    def test_a_template_from_beginning_to_end(self, server: Connection) -> None:
+    def test_the_life_cycle_of_a_template(self, server: Connection) -> None:
         built = server.json("warm_session", action="build", name="stock", tags=["shed"])
         assert (built["success"], built["qualified"], built["version"]) == (True, 2, 1)
         loaded = server.json("warm_session", action="load", name="stock")
@@ -171,7 +173,7 @@ class TestCalls:
         (group,) = server.json("profile", source="shed", by="type")["groups"]
         assert (group["sessions"], group["calls"]) == (2, 28)
 
-        # Compare and compress check.
+        # Compare and compress-check.
         compared = server.json(
             "warm_session", action="compare", session_id="good-1", compare_with="bad"
         )
@@ -187,13 +189,13 @@ class TestCalls:
         assert server.json("search_sessions", query="zebra")["hits"] == []
 
     def test_openings(self, server: Connection) -> None:
-        # An opening to read.
+        # Text for a person or model.
         text = server.call("opening", task=TASK)
         assert text.startswith("=== Journeyman")
         assert "look_up" in text
         assert text == server.call("opening", task=TASK, format="text")
 
-        # An opening for programs.
+        # Formats for programs.
         faults = {
             "openai": openai_faults,
             "responses": responses_faults,
@@ -205,7 +207,7 @@ class TestCalls:
             assert answer["patterns"] == len(answer["reasons"]) > 0
             assert answer["system"]
 
-        # An opening fits the tools and the limits.
+        # Tools and limits.
         one = server.json("opening", task=TASK, max_patterns=1, format="openai")
         assert one["patterns"] == 1
         assert server.call("opening", task=TASK, budget_tokens=1).startswith("Nothing to show. ")
@@ -213,19 +215,19 @@ class TestCalls:
             fitting = server.call("opening", task=TASK, tools=tools)
             assert "note_down" not in fitting
 
-        # An opening for something else is empty.
+        # An unrelated task.
         text = server.call("opening", task="Xylophone zebra quantum")
         assert text.startswith("Nothing to show. Nothing that was learned is similar enough")
 
 
 class TestWrongCalls:
-    def test_other_errors(self, server: Connection) -> None:
-        # Warm session answers as it does elsewhere.
+    def test_tool_and_protocol_errors(self, server: Connection) -> None:
+        # warm_session reports errors in its own format.
         answer = json.loads(server.error("warm_session", action="load", name="nothing"))
         assert answer["success"] is False
         assert "There is no template 'nothing'" in answer["error"]
 
-        # An unknown tool is an error of the protocol.
+        # An unknown tool is a protocol error.
         with pytest.raises(MCPError, match="no tool 'hammer'") as caught:
             server.call("hammer")
         assert caught.value.code == INVALID_PARAMS
@@ -247,13 +249,13 @@ class TestWrongCalls:
         ],
         ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
     )
-    def test_the_error_is_told(
+    def test_errors_are_explained(
         self, server: Connection, tool: str, arguments: dict[str, Any], said: str
     ) -> None:
         assert said in server.error(tool, **arguments)
 
 
-def test_calls_at_the_same_time_are_all_answered(server: Connection) -> None:
+def test_concurrent_calls_are_all_answered(server: Connection) -> None:
     asked = [
         ("warm_session", {"action": "build", "name": "one"}),
         ("profile", {}),
@@ -270,14 +272,14 @@ def test_calls_at_the_same_time_are_all_answered(server: Connection) -> None:
     assert {one["name"] for one in listed} >= {"one", "two"}
 
 
-class TestInside:
-    """The server without a process around it."""
+class TestInProcess:
+    """The server within this process."""
 
-    def test_while_a_call_is_running_the_server_answers(self, shed: Path) -> None:
+    def test_the_server_responds_while_a_call_is_running(self, shed: Path) -> None:
         done = Event()
         with (
             Journeyman(home=shed / ".journeyman", environ={"HOME": str(shed)}) as journeyman,
-            inside(journeyman) as (connection, worker),
+            in_process(journeyman) as (connection, worker),
         ):
             worker.submit(done.wait, 60)
             portal, client = connection.portal, connection.client
@@ -287,18 +289,18 @@ class TestInside:
             done.set()
             assert not call.result(timeout=60).is_error
 
-    def test_what_nobody_foresaw_is_told_and_the_next_call_is_served(
+    def test_an_unexpected_error_is_reported_and_the_next_call_is_served(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         nobody: Any = None
-        with inside(nobody) as (connection, _):
+        with in_process(nobody) as (connection, _):
             for _ in range(2):
                 assert "profile failed unexpectedly: AttributeError" in connection.error("profile")
         assert "the tool profile failed" in caplog.text
 
 
 @contextmanager
-def inside(journeyman: Journeyman) -> Iterator[tuple[Connection, ThreadPoolExecutor]]:
+def in_process(journeyman: Journeyman) -> Iterator[tuple[Connection, ThreadPoolExecutor]]:
     with (
         ThreadPoolExecutor(max_workers=1) as worker,
         start_blocking_portal() as portal,
@@ -320,8 +322,8 @@ GREETING = {
 
 
 @contextmanager
-def greeted(home: Path) -> Iterator[subprocess.Popen[str]]:
-    """The bare program after it has greeted; it is ended by the test."""
+def initialised(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """The bare program after the initial handshake; it is killed at the end."""
     with subprocess.Popen(
         [sys.executable, "-m", "journeyman", "mcp"],
         env=Command(home).environ,
@@ -341,23 +343,23 @@ def greeted(home: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-class TestEnds:
-    def test_when_its_input_ends(self, tmp_path: Path) -> None:
-        with greeted(tmp_path) as process:
+class TestShutdown:
+    def test_at_the_end_of_its_input(self, tmp_path: Path) -> None:
+        with initialised(tmp_path) as process:
             rest, said = process.communicate(timeout=60)
             assert (process.returncode, rest, said) == (0, "", "")
 
     @pytest.mark.soak
-    def test_on_ctrl_c_without_a_word(self, tmp_path: Path) -> None:
-        with greeted(tmp_path) as process:
+    def test_on_ctrl_c_without_output(self, tmp_path: Path) -> None:
+        with initialised(tmp_path) as process:
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == -signal.SIGINT
             assert process.stderr is not None
             assert process.stderr.read() == ""
 
     @pytest.mark.soak
-    def test_when_the_client_is_gone(self, tmp_path: Path) -> None:
-        with greeted(tmp_path) as process:
+    def test_when_the_client_disconnects(self, tmp_path: Path) -> None:
+        with initialised(tmp_path) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
@@ -368,7 +370,7 @@ class TestEnds:
             assert process.stderr.read() == ""
 
 
-def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_extra(tmp_path: Path) -> None:
     program = "import sys; sys.modules['mcp'] = None; from journeyman.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "mcp"],
@@ -381,7 +383,7 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
-def test_the_help_tells_how_to_register_it(command: Command) -> None:
+def test_the_help_explains_how_to_register_the_server(command: Command) -> None:
     shown = command("mcp", "--help").stdout
     assert "claude mcp add journeyman -- journeyman mcp" in shown
     begin = shown.index("{")

@@ -1,5 +1,5 @@
-"""Poisoned sessions beside honest ones: nothing of the poison comes out in an opening, a playbook
-or a template, and what is honest still does.
+"""Poisoned sessions among honest ones: no poison appears in an opening, a playbook or a template,
+while honest experience still does.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from tests.poison import COMMANDS, POISON, TEXTS, Step, bash, conversation, edit
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.playbook_files import block_text
 from journeyman.settings import STYLES
-from journeyman.templates.shown.opening import Form
+from journeyman.templates.opening import Form
+from journeyman.templates.playbook_files import block_text
 
 PROJECT = "github.com/acme/app"
 SESSIONS = 3
-"""How often each was recorded: from three sessions on, files and mistakes are shown too."""
+"""Recordings of each: files and mistakes are shown from three sessions on."""
 
 HONEST: dict[str, tuple[str, tuple[Step, ...], str]] = {
     "typo": (
@@ -69,7 +69,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journeyman]:
 
 
 def openings(journeyman: Journeyman, task: str) -> str:
-    """All that openings for a task say, in every style and form."""
+    """The text of all openings for a task, in every style and form."""
     shown = []
     for project in ("", "acme/app"):
         for style in STYLES:
@@ -80,7 +80,7 @@ def openings(journeyman: Journeyman, task: str) -> str:
 
 
 def shared(journeyman: Journeyman) -> str:
-    """All that is told whatever the task is: the playbook as data and as a file's block, and a
+    """Everything shown regardless of the task: the playbook as data and as a block in a file, and a
     template of everything.
     """
     playbook = journeyman.playbook("acme/app")
@@ -92,37 +92,35 @@ def shared(journeyman: Journeyman) -> str:
 
 
 def _text(value: object) -> str:
-    """JSON, with the characters as they are."""
+    """The value as text: strings unchanged, anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @pytest.fixture(scope="module")
-def told_always(learned: Journeyman) -> str:
+def shown_always(learned: Journeyman) -> str:
     return shared(learned)
 
 
-def test_there_is_poison_of_many_kinds() -> None:
+def test_the_poison_covers_many_kinds() -> None:
     assert len(POISON) >= 30
     assert len({one.kind for one in POISON.values()}) >= 10
 
 
 @table("name", COMMANDS)
-def test_no_step_that_a_person_would_have_to_confirm_comes_out(
-    learned: Journeyman, told_always: str, name: str
+def test_steps_that_need_confirmation_never_appear(
+    learned: Journeyman, shown_always: str, name: str
 ) -> None:
-    assert_nothing_comes_out(learned, told_always, name)
+    assert_never_appears(learned, shown_always, name)
 
 
 @table("name", TEXTS)
-def test_no_text_that_instructs_its_reader_comes_out(
-    learned: Journeyman, told_always: str, name: str
-) -> None:
-    assert_nothing_comes_out(learned, told_always, name)
+def test_instructing_text_never_appears(learned: Journeyman, shown_always: str, name: str) -> None:
+    assert_never_appears(learned, shown_always, name)
 
 
-def assert_nothing_comes_out(journeyman: Journeyman, told_always: str, name: str) -> None:
+def assert_never_appears(journeyman: Journeyman, shown_always: str, name: str) -> None:
     poison = POISON[name]
-    told = f"{told_always}\n{openings(journeyman, poison.request)}"
+    told = f"{shown_always}\n{openings(journeyman, poison.request)}"
     found = {
         text: told[max(0, at - 60) : at + 60]
         for text in poison.texts
@@ -132,6 +130,6 @@ def assert_nothing_comes_out(journeyman: Journeyman, told_always: str, name: str
 
 
 @table("name", HONEST)
-def test_what_is_honest_is_still_told(learned: Journeyman, name: str) -> None:
+def test_honest_experience_is_still_shown(learned: Journeyman, name: str) -> None:
     request, _, text = HONEST[name]
     assert text in openings(learned, request)

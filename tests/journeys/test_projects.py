@@ -1,4 +1,4 @@
-"""Sessions by project, as a person asks for them."""
+"""Sessions by project, as a person selects them."""
 
 import json
 from pathlib import Path
@@ -37,8 +37,8 @@ def transcript(folder: Path, name: str, cwd: Path | str) -> None:
 
 @pytest.fixture
 def worked(command: Command) -> Command:
-    """Sessions in a repository that is here, in its deleted worktree, in a colleague's checkout of
-    it and in another project.
+    """Sessions in a local repository, in its deleted worktree, in a colleague's checkout of it and
+    in another project.
     """
     app = command.home / "src" / "app"
     (app / ".git").mkdir(parents=True)
@@ -55,7 +55,7 @@ def worked(command: Command) -> Command:
     return command
 
 
-def test_sessions_are_chosen_by_project(worked: Command) -> None:
+def test_sessions_are_selected_by_project(worked: Command) -> None:
     def listed(*options: object) -> dict[str, str]:
         found = worked.json("sessions", "list", *options)
         return {one["session"]["id"]: one["session"].get("project", "") for one in found}
@@ -71,7 +71,7 @@ def test_sessions_are_chosen_by_project(worked: Command) -> None:
     for given in ("app", "APP", "acme/app", worked.home / "src" / "app", "src/app/docs"):
         assert listed("--project", given) == of_app, given
     assert listed("--project", "website") == {"other": "website"}
-    # The home is no repository.
+    # The home is not a repository.
     assert listed("--project", ".") == {}
 
     hits = worked.json("sessions", "search", "unusual", "--project", "website")
@@ -99,7 +99,7 @@ def test_the_project_is_shown(worked: Command) -> None:
     assert "project     github.com/acme/app" in worked("sessions", "show", "here").stdout
 
 
-def test_only_one_project_is_learned(worked: Command) -> None:
+def test_learning_from_one_project(worked: Command) -> None:
     assert worked.json("learn", "--project", "website")["mined"] == 1
     assert worked.json("learn", "--project", "src/app")["mined"] == 3
     assert worked.json("learn")["mined"] == 0
@@ -107,7 +107,7 @@ def test_only_one_project_is_learned(worked: Command) -> None:
     assert built["scanned"] == 1
 
 
-def test_a_project_that_nobody_knows(worked: Command) -> None:
+def test_an_unknown_project(worked: Command) -> None:
     assert worked.json("sessions", "list", "--project", "websit") == []
     for done in (
         worked("sessions", "list", "--project", "websit").stdout,
@@ -120,11 +120,11 @@ def test_a_project_that_nobody_knows(worked: Command) -> None:
     assert "of project 'websit'" in built.stderr
 
 
-def test_compare_is_narrowed_to_a_project(worked: Command) -> None:
+def test_comparing_within_a_project(worked: Command) -> None:
     told = worked.json(
         *("compare", "--warm-tag", "warm", "--cold-tag", "cold", "--project", "website")
     )
     assert told["warm"]["sessions"] == 0
     shown = worked("compare", "--warm-tag", "w", "--cold-tag", "c", "--project", "website").stdout
-    assert "No session of website has the tag w." in shown
+    assert "No session in website has the tag w." in shown
     assert "--project" in worked("compare", "here", "other", "--project", "app", code=2).stderr

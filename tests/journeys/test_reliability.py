@@ -1,4 +1,4 @@
-"""Judging, profiling, comparing: the commands as a person uses them."""
+"""Judging, profiling and comparing: the commands as a person uses them."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ class TestJudge:
         assert [one["status"] for one in verdicts] == ["failed", "ok", "refused", "unknown"]
         assert all(set(one) == {"status", "kind", "rule", "evidence"} for one in verdicts)
 
-    def test_the_same_from_the_library(self, command: Command) -> None:
+    def test_the_library_returns_the_same(self, command: Command) -> None:
         given = {"tool": "q", "arguments": {}, "result_text": '{"error": "no such table"}'}
         file = command.home / "calls.jsonl"
         file.write_text(json.dumps(given))
@@ -50,7 +50,7 @@ class TestJudge:
             verdict = journeyman.judge(given)
         assert (told["status"], told["rule"]) == (verdict.status, verdict.rule)
 
-    def test_a_broken_line_costs_that_line(self, command: Command) -> None:
+    def test_only_the_broken_line_is_unknown(self, command: Command) -> None:
         good = '{"tool": "q", "result_text": "fine"}'
         done = command("judge", "-", typed=f"{good}\nbroken\n{good}\n", code=1)
         statuses = [json.loads(line)["status"] for line in done.stdout.splitlines()]
@@ -80,9 +80,7 @@ class TestJudge:
 
 
 class TestProfile:
-    def test_the_judge_finds_what_the_sample_agents_went_through(
-        self, filled: Command, corpus: Corpus
-    ) -> None:
+    def test_the_profile_of_the_samples_is_correct(self, filled: Command, corpus: Corpus) -> None:
         found = filled.json("profile")
         truth = [one for one in corpus.sessions if one.source != "chat"]
         assert found["calls"] == sum(one.calls for one in truth)
@@ -93,41 +91,38 @@ class TestProfile:
         statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
         assert sum(found[status] for status in statuses) == found["calls"]
 
-    def test_what_is_shown(self, filled: Command) -> None:
-        # The whole profile is shown.
+    def test_output(self, filled: Command) -> None:
         text = filled("profile").stdout
-        for head in ("By tool", "What fails most", "By length of session", "Along a session"):
+        for head in ("By tool", "Most frequent failures", "By session length", "Over the course"):
             assert head in text
         assert "95 % interval" in text
 
-        # Groups are shown.
         shown = filled("profile", "--by", "source").stdout
         assert all(name in shown for name in ("claude_code", "codex", "hermes"))
 
-        # The second time gives the same.
+        # A repeated profile is identical.
         assert filled("profile").stdout == filled("profile").stdout
 
     @table("columns", ["60", "80", "120"])
-    def test_it_fits_the_window(self, filled: Command, columns: str) -> None:
+    def test_the_output_fits_the_terminal(self, filled: Command, columns: str) -> None:
         for line in filled("profile", COLUMNS=columns).stdout.splitlines():
             assert len(line) <= int(columns)
 
     @table("by", ["tool", "model", "source", "length", "type"])
-    def test_in_groups(self, filled: Command, by: str) -> None:
+    def test_groups(self, filled: Command, by: str) -> None:
         told = filled.json("profile", "--by", by)
         assert told["by"] == by
         assert sum(group["calls"] for group in told["groups"]) == told["calls"]
 
-    def test_of_chosen_sessions(self, filled: Command, corpus: Corpus) -> None:
-        # Of chosen sessions.
+    def test_selected_sessions(self, filled: Command, corpus: Corpus) -> None:
         codex = filled.json("profile", "--source", "codex")
         assert codex["sessions"] == len(corpus.of("codex"))
         one = filled.json("sessions", "list", "--limit", 1)[0]
         assert filled.json("profile", one["session"]["id"])["calls"] == one["calls"]
 
-        # Named and chosen at once is refused.
+        # Ids and filters cannot be combined.
         some = filled.json("sessions", "list", "--limit", 1)[0]["session"]["id"]
-        assert "not both" in filled("profile", some, "--source", "codex", code=1).stderr
+        assert "Use one of the two" in filled("profile", some, "--source", "codex", code=1).stderr
 
         # An unknown session.
         assert "There is no session 'nobody'" in filled("profile", "nobody", code=1).stderr
@@ -139,14 +134,14 @@ class TestProfile:
         filled("profile", "--plot", "rates.svg")
         assert ET.parse(filled.home / "rates.svg").getroot().tag.endswith("svg")
 
-        # Plots that cannot be written.
+        # Invalid plot files.
         said = filled("profile", "--plot", "rates.pdf", code=1).stderr
         assert ".png" in said
         assert ".svg" in said
         assert "nowhere" in filled("profile", "--plot", "nowhere/rates.png", code=1).stderr
         assert "nowhere" in filled("profile", "--html", "nowhere/report.html", code=1).stderr
 
-        # A page to send.
+        # An HTML report.
         filled("profile", "--html", "report.html")
         assert (filled.home / "report.html").stat().st_mode & 0o777 == 0o600
         text = (filled.home / "report.html").read_text()
@@ -156,7 +151,7 @@ class TestProfile:
 
 
 class TestBadInput:
-    """Each is answered in words, never by a traceback or a NaN."""
+    """Each gets a message, never a traceback or NaN."""
 
     def told(self, command: Command, *arguments: object) -> str:
         shown = command(*arguments).stdout
@@ -168,13 +163,13 @@ class TestBadInput:
     def test_no_sessions(self, command: Command) -> None:
         assert "There are no sessions" in self.told(command, "profile")
         record(command, "quiet")
-        assert "fits these options" in command("profile", "--source", "nope", code=1).stderr
+        assert "matches these options" in command("profile", "--source", "nope", code=1).stderr
         command("sessions", "delete", "quiet", "--yes")
         assert "nothing to draw" in command("profile", "--plot", "a.png", code=1).stderr
 
     def test_a_session_without_calls(self, command: Command) -> None:
         record(command, "quiet")
-        assert "not one tool call" in self.told(command, "profile", "quiet")
+        assert "no tool calls" in self.told(command, "profile", "quiet")
         assert "never compressed" in self.told(command, "compression", "quiet")
 
     def test_one_call(self, command: Command) -> None:
@@ -187,14 +182,14 @@ class TestBadInput:
         shown = self.told(command, "compare", "open", "open")
         assert "undecided" in shown
 
-    def test_comparing_with_nothing(self, command: Command) -> None:
+    def test_comparing_without_sessions(self, command: Command) -> None:
         record(command, "single", "fine")
         shown = self.told(command, "compare", "--warm-tag", "a", "--cold-tag", "b")
         assert "undecided" in shown
         assert "No session has the tag a." in shown
         assert "undecided" in self.told(command, "compare", "single", "single")
 
-    def test_a_missing_parent_and_a_circle(self, command: Command) -> None:
+    def test_a_missing_parent_and_a_cycle(self, command: Command) -> None:
         line = {
             "session": {
                 "id": "child",
@@ -210,11 +205,11 @@ class TestBadInput:
             (command.home / name).write_text(json.dumps({"journeyman": 1} | one))
         command("import", "a.jsonl", "b.jsonl")
         assert "gone is not stored" in self.told(command, "compression", "child")
-        assert "circle" in self.told(command, "compression", "loop")
+        assert "cycle" in self.told(command, "compression", "loop")
 
 
 class TestCompression:
-    def test_every_compressed_sample_is_answered(self, filled: Command) -> None:
+    def test_every_compressed_sample_has_a_result(self, filled: Command) -> None:
         found = filled.json("sessions", "list", "--limit", 100)
         compressed = [
             one["session"]["id"]
@@ -231,7 +226,7 @@ class TestCompression:
                 filled("compression", session, COLUMNS="400").stdout.split("\n")
             )
 
-    def test_lost_proficiency_is_a_no(self, command: Command) -> None:
+    def test_lost_proficiency_exits_with_1(self, command: Command) -> None:
         messages = [
             {"key": "u", "position": 0, "role": "user", "text": "go"},
             *(part for at in range(80) for part in _turn(at, failed=at >= 40, generation=at // 40)),

@@ -58,7 +58,7 @@ class Desk:
         return json.loads(self(*arguments, "--json", code=code, **environ).stdout)
 
     def session(self) -> Any:
-        """The newest session, as `sessions show` has it."""
+        """The newest session, as in `sessions show`."""
         newest = self.json("sessions", "list", "--source", "journeyman")[0]["session"]["id"]
         return self.json("sessions", "show", newest)
 
@@ -77,7 +77,7 @@ class Desk:
 
 @contextmanager
 def new_desk(tables: Path, home: Path) -> Iterator[Desk]:
-    """A person who has recorded nothing yet."""
+    """A person without recorded sessions."""
     (home / ".journeyman").mkdir(mode=0o700, parents=True)
     shutil.copyfile(tables, home / ".journeyman" / "journeyman.db")
     desk = Desk(Command(home))
@@ -93,7 +93,7 @@ def desk(tables: Path, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def home_with_template(learned_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which something was learned, and put into a template. Do not use it: copy it."""
+    """A home in which something was learned and built into a template. Do not use it: copy it."""
     home = tmp_path_factory.mktemp("experienced") / "home"
     shutil.copytree(learned_home, home)
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
@@ -103,7 +103,7 @@ def home_with_template(learned_home: Path, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def experienced(home_with_template: Path, tmp_path: Path) -> Iterator[Desk]:
-    """A person whose agents have done many things already."""
+    """A person with plenty of recorded experience."""
     shutil.copytree(home_with_template, tmp_path / "home")
     desk = Desk(Command(tmp_path / "home"))
     with desk.server:
@@ -111,7 +111,7 @@ def experienced(home_with_template: Path, tmp_path: Path) -> Iterator[Desk]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that happens in another process."""
+    """Wait for an event in another process."""
     deadline = time.monotonic() + _LONGEST_S
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
@@ -122,8 +122,8 @@ def shell(command: str, call_id: str = "call") -> Answer:
     return calls(("terminal", {"command": command}), ids=[call_id])
 
 
-class TestAsking:
-    def test_the_task_as_words_and_from_standard_input(self, desk: Desk) -> None:
+class TestTasks:
+    def test_the_task_as_arguments_and_from_standard_input(self, desk: Desk) -> None:
         desk.server.then(says("Hello."), says("Hello again."))
         said = desk("run", "Say", "hello.", "--workspace", "work")
         assert "Hello." in said.stdout
@@ -136,8 +136,8 @@ class TestAsking:
     @table(
         ("arguments", "code", "words"),
         [
-            ((), 2, "Say what the agent is to do"),
-            (("-",), 2, "Say what the agent is to do"),
+            ((), 2, "Pass a task for the agent"),
+            (("-",), 2, "Pass a task for the agent"),
             (("Go.", "--warm", "nobody"), 1, "no template 'nobody'"),
             (("Go.", "--workspace", "nowhere"), 2, "nowhere is not a folder"),
             (("Go.", "--turns", "0"), 2, "'--turns'"),
@@ -146,11 +146,11 @@ class TestAsking:
             (("Go.", "--workspace", "."), 2, "would be able to read"),
         ],
         ids=[
-            *("no_task", "empty_input", "unknown_template", "no_workspace", "no_turns"),
-            *("no_cost", "unknown_session", "its_own_home"),
+            *("no_task", "empty_input", "unknown_template", "missing_workspace", "zero_turns"),
+            *("invalid_cost", "unknown_session", "workspace_is_home"),
         ],
     )
-    def test_what_is_wrong_is_told_before_anything_is_spent(
+    def test_errors_are_reported_before_any_request(
         self, desk: Desk, arguments: tuple[str, ...], code: int, words: str
     ) -> None:
         place = () if "--workspace" in arguments else ("--workspace", "work")
@@ -160,7 +160,7 @@ class TestAsking:
         assert desk.server.chats == []
         assert desk.json("sessions", "list") == []
 
-    def test_an_answer_for_programs(self, desk: Desk) -> None:
+    def test_json_output(self, desk: Desk) -> None:
         desk.server.then(shell("echo one"), says("Done."))
         done = desk.run("Say one.", "--json", "--tag", "trial")
         told = json.loads(done.stdout)
@@ -173,7 +173,7 @@ class TestAsking:
         assert [one["session"]["id"] for one in found] == [told["session"]]
 
     @table(("command", "is_told"), [("echo one > list", True), ("cat list", False)])
-    def test_a_run_that_changed_files_says_how_to_undo_it(
+    def test_a_run_that_changed_files_shows_how_to_undo_it(
         self, tables: Path, tmp_path: Path, command: str, is_told: bool
     ) -> None:
         with new_desk(tables, tmp_path / str(is_told)) as desk:
@@ -181,7 +181,7 @@ class TestAsking:
             desk.server.then(shell(command), says("Done."))
             said = desk.run("Say one.").stdout
             session = desk.session()["overview"]["session"]["id"]
-            assert (f"undo with: journeyman undo {session}" in said) == is_told
+            assert (f"to undo the changes: journeyman undo {session}" in said) == is_told
             if is_told:
                 desk("undo", session, "--yes")
             assert (desk.work / "list").read_text() == "none\n"
@@ -192,7 +192,7 @@ class TestLimits:
         ("limit", "stop", "requests"),
         [(("--turns", "2"), "turns", 2), (("--tokens", "1"), "tokens", 0)],
     )
-    def test_a_limit_is_an_orderly_end(
+    def test_turn_and_token_limits(
         self, tables: Path, tmp_path: Path, limit: tuple[str, str], stop: str, requests: int
     ) -> None:
         with new_desk(tables, tmp_path / stop) as desk:
@@ -202,14 +202,14 @@ class TestLimits:
         assert limit[1] in told["note"]
         assert len(desk.server.chats) == requests
 
-    def test_cost(self, desk: Desk) -> None:
+    def test_cost_limit(self, desk: Desk) -> None:
         usage = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.02}
         desk.server.then(calls(("terminal", {"command": "echo 1"}), usage=usage), says("Done."))
         done = desk.run("Count.", "--cost", "0.01", code=1)
-        assert "About $0.0200 are spent; the limit is $0.0100." in done.stdout
+        assert "About $0.0200 was spent; the limit is $0.0100." in done.stdout
         assert len(desk.server.chats) == 1
 
-    def test_time(self, desk: Desk) -> None:
+    def test_time_limit(self, desk: Desk) -> None:
         desk.server.then(shell("sleep 1"), shell("echo 1", "b"), says("Done."))
         done = desk.run("Wait.", "--seconds", "1", code=1)
         assert "The limit of 1 seconds is reached." in done.stdout
@@ -217,25 +217,27 @@ class TestLimits:
 
 
 class TestWarm:
-    def test_off_is_cold(self, experienced: Desk) -> None:
+    def test_warm_off_starts_cold(self, experienced: Desk) -> None:
         experienced.server.then(says("Done."))
-        assert "Starting cold: as asked" in experienced.run(LIST, "--warm", "off").stdout
+        assert "Starting cold: as requested" in experienced.run(LIST, "--warm", "off").stdout
         assert [one["role"] for one in experienced.sent[0]] == ["system", "user"]
         session = experienced.session()["overview"]["session"]
         assert session["details"]["warm"] is False
 
-    def test_nothing_learned_is_cold_and_says_why(self, desk: Desk) -> None:
+    def test_without_experience_it_starts_cold_and_explains_why(self, desk: Desk) -> None:
         desk.server.then(says("Done."))
         assert re.search(r"Starting cold: \w+.*learn", desk.run(LIST).stdout)
 
-    def test_nothing_that_fits_is_cold_and_says_why(self, experienced: Desk) -> None:
+    def test_without_relevant_experience_it_starts_cold_and_explains_why(
+        self, experienced: Desk
+    ) -> None:
         experienced.server.then(says("Done."))
         said = experienced.run("Hum the overture of an opera in the bath tub").stdout
         assert "Starting cold: " in said
-        assert "as asked" not in said
+        assert "as requested" not in said
         assert len(experienced.sent[0]) == 2
 
-    def test_it_says_what_it_used_and_why(self, experienced: Desk) -> None:
+    def test_a_warm_start_states_what_it_used_and_why(self, experienced: Desk) -> None:
         experienced.server.then(says("Done."), says("Done."))
         said = experienced.run(LIST).stdout
         assert re.search(r"Starting warm: \d+ commands, \d examples?, about [\d,]+ tokens", said)
@@ -252,7 +254,7 @@ class TestWarm:
         assert first[-1] == {"role": "user", "content": LIST}
         assert any(one.get("tool_calls") for one in first)
 
-    def test_by_name(self, experienced: Desk) -> None:
+    def test_a_warm_start_with_a_named_template(self, experienced: Desk) -> None:
         experienced.server.then(says("Done."))
         said = experienced.run(LIST, "--warm", "everyday").stdout
         assert re.search(r"Starting warm: \d examples? of everyday", said)
@@ -260,7 +262,7 @@ class TestWarm:
         assert session["details"]["opening"]["template"] == "everyday@1"
 
 
-class TestStopping:
+class TestInterruption:
     def test_ctrl_c_during_a_call(self, desk: Desk) -> None:
         desk.server.then(
             calls(
@@ -280,7 +282,7 @@ class TestStopping:
 
     @pytest.mark.soak
     @pytest.mark.parametrize("answer", [never_ends, waits])
-    def test_ctrl_c_during_an_answer(self, desk: Desk, answer: Callable[[], Answer]) -> None:
+    def test_ctrl_c_during_a_reply(self, desk: Desk, answer: Callable[[], Answer]) -> None:
         desk.server.then(shell("echo 1"), answer())
         running = desk.start("run", "Wait.", "--workspace", "work")
         until(lambda: len(desk.server.chats) == 2)
@@ -290,9 +292,11 @@ class TestStopping:
         assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
     def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
-        """It says so, the session is in order, and it goes on where it was."""
+        """Check that the interruption is reported, the session is complete, and it can be
+        resumed.
+        """
         assert "Interrupted." in done.stdout
-        assert "what is done is kept" in done.stderr
+        assert "finished steps are stored" in done.stderr
         overview = desk.session()["overview"]
         session = overview["session"]
         assert f"journeyman run --resume {session['id']}" in done.stdout
@@ -304,17 +308,17 @@ class TestStopping:
         assert desk.sent[-1][: len(before)] == before
         assert desk.session()["overview"]["session"]["end_reason"] == "agent_stop"
 
-    def test_the_line_that_is_offered_works_as_it_stands(self, desk: Desk) -> None:
+    def test_the_command_shown_to_resume_works_unchanged(self, desk: Desk) -> None:
         desk.server.then(shell("echo 1 >> done.txt"))
         done = desk.run("Count.", "--turns", "1", code=1, COLUMNS="1000")
-        offered = re.search(r"Go on: journeyman (run .*)", done.stdout)
+        offered = re.search(r"To resume: journeyman (run .*)", done.stdout)
         assert offered is not None
         desk.server.then(shell("echo 2 >> done.txt", "b"), says("Done."))
         again = desk(*shlex.split(offered[1]))
         assert "Done." in again.stdout
         assert (desk.work / "done.txt").read_text() == "1\n2\n"
 
-    def test_a_resumed_session_can_be_told_something_new(self, desk: Desk) -> None:
+    def test_a_resumed_session_accepts_a_new_task(self, desk: Desk) -> None:
         desk.server.then(says("One."), says("Two."))
         desk.run("Count.")
         session = desk.session()["overview"]["session"]["id"]
@@ -326,7 +330,7 @@ class TestStopping:
 
 
 @needs_confinement
-def test_commands_have_the_network_only_when_it_is_given(desk: Desk) -> None:
+def test_commands_have_network_access_only_if_granted(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         script = f"import socket; socket.create_connection(('127.0.0.1', {port})); print('yes')"
@@ -339,7 +343,7 @@ def test_commands_have_the_network_only_when_it_is_given(desk: Desk) -> None:
     assert '"output":"yes\\n"' in given.replace(": ", ":")
 
 
-def test_where_nothing_confines_commands_the_first_line_says_so(desk: Desk) -> None:
+def test_the_first_line_warns_if_commands_are_unconfined(desk: Desk) -> None:
     desk.server.then(shell("make all"), shell("ls"), says("Done."))
     done = desk.run("Make it.", JOURNEYMAN_AGENT_CONFINE="false")
     assert done.stderr.startswith("Nothing confines commands here: agent.confine is false.")
@@ -348,7 +352,7 @@ def test_where_nothing_confines_commands_the_first_line_says_so(desk: Desk) -> N
     assert '"exit_code":0' in allowed.replace(": ", ":")
 
 
-def test_a_dangerous_command_without_anybody_to_ask(desk: Desk) -> None:
+def test_a_dangerous_command_without_an_approver_is_refused(desk: Desk) -> None:
     (desk.work / "keep").mkdir()
     (desk.work / "keep" / "letter.txt").write_text("dear")
     desk.server.then(shell("rm -rf ."), says("I was not allowed to."))
@@ -356,7 +360,7 @@ def test_a_dangerous_command_without_anybody_to_ask(desk: Desk) -> None:
     assert "refused" in done.stdout
     assert (desk.work / "keep" / "letter.txt").read_text() == "dear"
     told = desk.sent[-1][-1]["content"]
-    assert "nobody is here to allow it" in told
+    assert "no one is here to allow it" in told
     assert [one["status"] for one in desk.session()["verdicts"]] == ["refused"]
 
 
@@ -365,7 +369,7 @@ def is_review(request: Received) -> bool:
 
 
 def reviewing(*writes: Answer, after: str = "Gut.") -> Made:
-    """A model that answers a turn, and writes in a review of it."""
+    """A model that replies to a turn, and makes these writes when asked to review it."""
     left = list(writes)
 
     def answer(request: Received) -> Answer:
@@ -381,8 +385,8 @@ def remember(content: str = KEPT, evidence: str = "always answer in German") -> 
     return calls(("memory", arguments), ids=["write"])
 
 
-class TestReviewing:
-    def test_a_session_is_reviewed_and_the_review_undone(self, desk: Desk) -> None:
+class TestReviews:
+    def test_a_review_and_its_undo(self, desk: Desk) -> None:
         answer = reviewing(remember(evidence="I made it up"), remember())
         desk.server.then(*[answer] * 4)
         desk.run(WISH)
@@ -410,16 +414,16 @@ class TestReviewing:
 
         assert "Undone" in desk("review", "undo", listed["id"]).stdout
         assert KEPT not in (memory.read_text() if memory.exists() else "")
-        assert "nothing left to undo" in desk("review", "undo", listed["id"]).stdout
+        assert "Nothing is left to undo" in desk("review", "undo", listed["id"]).stdout
         assert "(undone)" in desk("review", "show", listed["id"]).stdout
 
-    def test_what_is_not_there_is_told(self, desk: Desk) -> None:
+    def test_unknown_sessions_and_reviews(self, desk: Desk) -> None:
         assert "no session 'nothing'" in desk("review", "nothing", code=1).stderr
         for verb in ("show", "undo"):
             assert "journeyman review list" in desk("review", verb, "nothing", code=1).stderr
-        assert "No session was reviewed yet" in desk("review", "list").stdout
+        assert "No session has been reviewed yet" in desk("review", "list").stdout
 
-    def test_after_a_turn_it_says_one_line(self, desk: Desk) -> None:
+    def test_a_review_after_a_turn_prints_one_line(self, desk: Desk) -> None:
         desk.server.then(*[reviewing(remember())] * 3)
         done = desk.run(WISH, "--review", **EVERY_TURN)
         (line,) = done.stderr.splitlines()
@@ -450,12 +454,12 @@ class TestReviewing:
         assert done.stderr == "Review: nothing to keep.\n"
         assert [one["status"] for one in desk.json("review", "list")] == ["unchanged"]
 
-    def test_without_being_asked_for_there_is_none(self, desk: Desk) -> None:
+    def test_no_review_overrides_the_setting(self, desk: Desk) -> None:
         desk.server.then(*[reviewing(remember())] * 3)
         desk.run(WISH, "--no-review", JOURNEYMAN_REVIEW_ENABLED="true", **EVERY_TURN)
         assert len(desk.server.chats) == 1
 
-    def test_a_review_that_fails_is_told_once_and_breaks_nothing(self, desk: Desk) -> None:
+    def test_a_failed_review_is_reported_once_and_does_not_fail_the_run(self, desk: Desk) -> None:
         desk.server.then(says("Gut."), fails(401, "no such key"))
         done = desk.run(WISH, "--review", **EVERY_TURN)
         assert "Gut." in done.stdout
@@ -475,7 +479,7 @@ class TestReviewing:
         assert [one["status"] for one in desk.json("review", "list")] == ["cancelled"]
 
 
-def test_what_the_agent_does_is_experience(desk: Desk) -> None:
+def test_runs_of_the_agent_become_experience(desk: Desk) -> None:
     (desk.work / "lists").mkdir()
     (desk.work / "lists" / "fruit.txt").write_text("pear\n")
     desk.server.then(

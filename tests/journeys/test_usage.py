@@ -1,4 +1,4 @@
-"""What sessions used and cost, as a person asks for it."""
+"""Token usage and cost of sessions, as a person requests them."""
 
 import pytest
 from tests.program import Command
@@ -11,7 +11,7 @@ SOURCES = {"claude_code", "codex", "hermes"}
 
 
 class TestUsage:
-    def test_the_numbers(self, filled: Command) -> None:
+    def test_numbers(self, filled: Command) -> None:
         # The tokens are those of the sessions.
         sessions = filled.json("sessions", "list", "--limit", 1000)
         report = filled.json("usage")
@@ -21,7 +21,7 @@ class TestUsage:
             assert sum(row[column] or 0 for row in report["rows"]) == recorded
         assert report["sessions"] == len(sessions)
 
-        # Every way adds up to the same.
+        # Every grouping adds up to the same total.
         first, *others = (
             filled.json("usage", "--by", by) for by in ("model", "source", "project", "day", "task")
         )
@@ -32,7 +32,7 @@ class TestUsage:
             costs = [row["cost_usd"] or 0 for row in one["rows"]]
             assert sum(costs) == pytest.approx(first["total"]["cost_usd"])
 
-        # What the lines are.
+        # Rows of each grouping.
         def keys(by: str, **environ: str) -> set[str]:
             return {row["key"] for row in filled.json("usage", "--by", by, **environ)["rows"]}
 
@@ -42,7 +42,9 @@ class TestUsage:
         assert filled.json("usage", TZ="Asia/Tokyo")["zone"] == "JST"
 
     @table("by", ["model", "day"])
-    def test_the_table_fits_and_no_number_is_cut(self, filled: Command, by: str) -> None:
+    def test_the_table_fits_the_terminal_and_no_number_is_truncated(
+        self, filled: Command, by: str
+    ) -> None:
         report = filled.json("usage", "--by", by)
         for columns in (40, 80, 120):
             shown = filled("usage", "--by", by, COLUMNS=f"{columns}").stdout
@@ -52,13 +54,13 @@ class TestUsage:
             for row in report["rows"]:
                 assert f" {row['api_calls']:,} " in shown
 
-    def test_what_is_said(self, filled: Command) -> None:
-        # Side work has its name and the rest is main.
+    def test_output(self, filled: Command) -> None:
+        # Side tasks are listed by name, the rest as main.
         shown = filled("usage", "--by", "task").stdout
         assert "\nmain " in shown
         assert "\ncompression " in shown
 
-        # It says what is estimated and what is not known.
+        # Estimated and unknown costs are marked.
         total = filled.json("usage")["total"]
         assert total["unknown_cost"] > 0
         assert total["estimated_share"] == 1.0
@@ -67,28 +69,28 @@ class TestUsage:
         assert f"the cost of {total['unknown_cost']} of {total['api_calls']} calls" in shown
         assert "The cost is estimated (~)." in shown
 
-        # Only some sessions.
+        # Filtered sessions.
         report = filled.json("usage", "--by", "source", "--source", "codex")
         assert [row["key"] for row in report["rows"]] == ["codex"]
         assert "sessions list" in filled("usage", "--source", "nobody", code=1).stderr
         assert filled.json("usage", "--source", "nobody")["rows"] == []
 
-        # By something else is wrong usage.
+        # An unknown grouping is wrong usage.
         assert "'day'" in filled("usage", "--by", "colour", code=2).stderr
 
     def test_nothing_recorded(self, command: Command) -> None:
-        # An empty store says what to do.
+        # In an empty store, the next step is explained.
         assert "journeyman import" in command("usage").stdout
         assert command.json("usage")["sessions"] == 0
 
-        # Sessions that recorded nothing.
+        # Sessions without recorded usage.
         chat = command.home / "chat.jsonl"
         chat.write_text('{"messages": [{"role": "user", "content": "hi"}]}\n')
         command("import", chat)
-        assert "No usage was recorded in 1 session" in command("usage").stdout
+        assert "1 session without usage" in command("usage").stdout
 
 
-def test_a_program_that_counts_by_itself(command: Command) -> None:
+def test_usage_recorded_by_a_program(command: Command) -> None:
     home = command.home / ".journeyman"
     with Journeyman(home=home, environ={"HOME": str(command.home)}) as journeyman:
         session = journeyman.record([{"role": "user", "content": "hello"}]).session.id

@@ -1,7 +1,7 @@
-"""Whatever happens to a conversation, the store has what the model reported: no more, no less.
+"""The store contains exactly the usage that the model reported, whatever happens to a conversation.
 
-A conversation here is compressed, stopped, killed, taken up again and reviewed, in any order; and
-others count for the same sessions meanwhile, piece by piece and in totals.
+A conversation here is compressed, stopped, killed, resumed and reviewed, in any order. Meanwhile,
+other programs add usage to the same sessions, in increments and in totals.
 """
 
 import itertools
@@ -23,9 +23,10 @@ from journeyman.agent.compression import INSTRUCTION as SUMMARISE
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.reviewer import INSTRUCTION as REVIEW
 from journeyman.agent.review.reviewer import Reviewer
+from journeyman.agent.review.rules import TextChecks
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
-from journeyman.agent.turn import Finished, Replied, Step, Turn
+from journeyman.agent.turn import FinishedTurn, ModelReplied, Step, Turn
 from journeyman.gate.decision import ALLOW
 from journeyman.models.model import JsonObject, Reply
 from journeyman.records import SessionId, Tokens, Usage
@@ -53,29 +54,29 @@ Event = Literal["", "cancelled", "interrupted", "killed", "killed_when_saved", "
 
 
 class Round(Struct, frozen=True, kw_only=True):
-    """One request and its reply: with calls, and with what happens to it."""
+    """A request and its reply, with calls and an event that interrupts it."""
 
     tokens: Tokens
     calls: int
     event: Event
 
 
-class Count(Struct, frozen=True, kw_only=True):
-    """Something that others count for the session, beside the agent."""
+class OtherUsage(Struct, frozen=True, kw_only=True):
+    """Usage that another program reports for the session."""
 
     task: str
     is_total: bool
     tokens: Tokens
 
 
-class Talk(Struct, frozen=True, kw_only=True):
-    """One turn: what the user says leads to these rounds and to an answer."""
+class TurnPlan(Struct, frozen=True, kw_only=True):
+    """The rounds and the answer of a turn, and what follows it."""
 
     rounds: list[Round]
     answer: Tokens
     window: int | None
     review: list[Tokens]
-    counts: list[Count]
+    counts: list[OtherUsage]
     reports_total: bool
 
 
@@ -87,15 +88,18 @@ rounds = st.builds(
         ["", "", "", "cancelled", "interrupted", "killed", "killed_when_saved", "full", "down"]
     ),
 )
-talks = st.builds(
-    Talk,
+turn_plans = st.builds(
+    TurnPlan,
     rounds=st.lists(rounds, max_size=4),
     answer=tokens,
     window=st.none() | st.integers(400, 6_000),
     review=st.lists(tokens, max_size=3),
     counts=st.lists(
         st.builds(
-            Count, task=st.sampled_from(["titles", "vision"]), is_total=st.booleans(), tokens=tokens
+            OtherUsage,
+            task=st.sampled_from(["titles", "vision"]),
+            is_total=st.booleans(),
+            tokens=tokens,
         ),
         max_size=3,
     ),
@@ -104,17 +108,17 @@ talks = st.builds(
 
 
 class Killed(BaseException):
-    """The end of the program, for the parts of it that would catch anything less."""
+    """Stands for a killed process; a BaseException, so that no handler of errors catches it."""
 
 
-class Book:
-    """What was reported, by session and task."""
+class Ledger:
+    """Reported usage by session and task."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, str], list[Usage]] = defaultdict(list)
 
     def sums(self) -> dict[str, dict[str, Any]]:
-        """By task, over all sessions: the known parts added up."""
+        """Return the sums of the known values by task, over all sessions."""
         by_task: dict[str, list[Usage]] = defaultdict(list)
         for (_, task), entries in self.entries.items():
             by_task[task] += entries
@@ -129,15 +133,15 @@ def summed(entries: Sequence[Usage]) -> dict[str, Any]:
     return found | {"api_calls": sum(one.api_calls for one in entries)}
 
 
-class Life:
-    """A conversation from its first turn to its last, with a model that keeps a book."""
+class ScriptedConversation:
+    """A conversation with a scripted model that records its usage in a ledger."""
 
     def __init__(self, store: Store, folder: Path, summaries: list[Tokens]) -> None:
         self.store = store
-        self.book = Book()
+        self.ledger = Ledger()
         self.ids: list[SessionId] = []
-        self.finished: list[Finished] = []
-        self.model = ScriptedModel([self._line], repeats=True, name=MODEL)
+        self.finished: list[FinishedTurn] = []
+        self.model = ScriptedModel([self._reply], repeats=True, name=MODEL)
         self._example = next(_examples)
         self._keys = itertools.count()
         self._knowledge = Knowledge(folder)
@@ -150,53 +154,53 @@ class Life:
         self._is_cancelled = False
         self._agent = self._new_agent()
 
-    def live(self, talk: Talk, number: int) -> None:
-        """One turn, taken up as often as it is interrupted, then its review and its counts."""
-        self._rounds, self._answer = iter(talk.rounds), talk.answer
-        self.model.context_tokens = talk.window
+    def run_turn(self, plan: TurnPlan, number: int) -> None:
+        """Run a turn, resume it after each interruption, then review it and add other usage."""
+        self._rounds, self._answer = iter(plan.rounds), plan.answer
+        self.model.context_tokens = plan.window
         self.finished.clear()
         turn = self._until_stopped(lambda: self._run(f"Do {number}."))
         while turn is None or not turn.completed:
             self._agent = self._new_agent()
             turn = self._until_stopped(self._resume)
-        if talk.review:
-            self._review_turn(talk.review)
-        for one in talk.counts:
-            self._count(one)
-        if talk.reports_total:
+        if plan.review:
+            self._review_turn(plan.review)
+        for one in plan.counts:
+            self._add_other_usage(one)
+        if plan.reports_total:
             self._report_total()
 
     def _run(self, task: str) -> Turn:
-        return self._agent.run_conversation(task, on_step=self._see, cancelled=self._cancelled)
+        return self._agent.run_conversation(task, on_step=self._on_step, cancelled=self._cancelled)
 
     def _resume(self) -> Turn:
         first = self.ids[0]
-        return self._agent.resume(first, on_step=self._see, cancelled=self._cancelled)
+        return self._agent.resume(first, on_step=self._on_step, cancelled=self._cancelled)
 
-    def _until_stopped(self, go_on: Callable[[], Turn]) -> Turn | None:
+    def _until_stopped(self, start: Callable[[], Turn]) -> Turn | None:
         self._is_cancelled = False
         try:
-            return go_on()
+            return start()
         except Killed:
             return None
 
     def _cancelled(self) -> bool:
         return self._is_cancelled
 
-    def _line(self, messages: Sequence[JsonObject], _tools: Sequence[JsonObject]) -> Reply:
-        said = [one["content"] for one in messages]
-        if REVIEW in said:
-            return self._told("background_review", self._reviewed())
-        if said[-1] == SUMMARISE:
-            return self._told("compression", says("So far.", next(self._summaries)))
-        return self._told("", self._next_reply())
+    def _reply(self, messages: Sequence[JsonObject], _tools: Sequence[JsonObject]) -> Reply:
+        contents = [one["content"] for one in messages]
+        if REVIEW in contents:
+            return self._booked("background_review", self._review_reply())
+        if contents[-1] == SUMMARISE:
+            return self._booked("compression", says("So far.", next(self._summaries)))
+        return self._booked("", self._next_reply())
 
-    def _told(self, task: str, reply: Reply) -> Reply:
-        """Put a reply into the book; it is given for certain."""
+    def _booked(self, task: str, reply: Reply) -> Reply:
+        """Record a reply in the ledger; the agent is certain to receive it."""
         assert self._agent.session is not None
         key = f"{next(self._keys)}"
         entry = Usage(key=key, model=MODEL, task=task, **asdict(reply.tokens))
-        self.book.entries[self._agent.session.id, task].append(entry)
+        self.ledger.entries[self._agent.session.id, task].append(entry)
         return reply
 
     def _next_reply(self) -> Reply:
@@ -213,14 +217,14 @@ class Life:
         first = next(self._keys) * 10 + 1_000
         return calls(*asked, ("act", {}), first=first, tokens=one.tokens)
 
-    def _reviewed(self) -> Reply:
+    def _review_reply(self) -> Reply:
         used, key = self._review.pop(0), next(self._keys)
         if not self._review:
             return says("Nothing to keep.", used)
         return calls(("skill_view", {"name": f"s{key}"}), first=1_000_000 + key, tokens=used)
 
-    def _see(self, step: Step) -> None:
-        if isinstance(step, Replied) and self._event == "killed_when_saved":
+    def _on_step(self, step: Step) -> None:
+        if isinstance(step, ModelReplied) and self._event == "killed_when_saved":
             self._event = ""
             raise Killed
 
@@ -233,8 +237,8 @@ class Life:
         return Result(content={"n": next(self._keys)})
 
     def _tools(self) -> tuple[Tool, ...]:
-        knowing = knowledge_tools(self._knowledge, keep=lambda _write, _invocation: None)
-        return (noting(), tool("act", self._act), *knowing)
+        own = knowledge_tools(self._knowledge, keep=lambda _write, _invocation: None)
+        return (noting(), tool("act", self._act), *own)
 
     def _new_agent(self) -> Agent:
         return agent(
@@ -243,17 +247,17 @@ class Life:
             *self._tools(),
             model=self.model,
             new_id=self._new_id,
-            reviewing=self,
+            background_review=self,
         )
 
     def _new_id(self) -> SessionId:
-        self.ids.append(SessionId(f"life{self._example}-{len(self.ids)}"))
+        self.ids.append(SessionId(f"conversation{self._example}-{len(self.ids)}"))
         return self.ids[-1]
 
     def cancel(self) -> None:
-        """A turn begins; no review runs, because each is run to its end."""
+        """Do nothing: every review has ended before the next turn begins."""
 
-    def consider(self, finished: Finished) -> None:
+    def consider(self, finished: FinishedTurn) -> None:
         self.finished.append(finished)
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -267,54 +271,56 @@ class Life:
             knowledge=self._knowledge,
             tools=self._tools(),
             decide=lambda _tool, _arguments: ALLOW,
-            similarity=lambda _text, others: [0.0] * len(others),
-            find_risky=lambda _text: "",
+            text_checks=TextChecks(
+                similarity=lambda _text, others: [0.0] * len(others),
+                find_risk=lambda _text: "",
+            ),
             prices=lambda _model, _tokens: None,
             clock=lambda: 5.0,
         )
         reviewer.review(self.finished[0])
 
-    def _count(self, one: Count) -> None:
+    def _add_other_usage(self, one: OtherUsage) -> None:
         assert self._agent.session is not None
         session = self._agent.session.id
-        entries = self.book.entries[session, one.task]
+        entries = self.ledger.entries[session, one.task]
         usage = Usage(key=f"k{next(self._keys)}", model=MODEL, task=one.task, **asdict(one.tokens))
         if one.is_total:
-            self.store.accounts.set_total(session, usage)
+            self.store.usage.set_total(session, usage)
             entries[:] = [usage]
         else:
-            self.store.accounts.add(session, usage)
+            self.store.usage.add(session, usage)
             entries.append(usage)
 
     def _report_total(self) -> None:
-        """The engine says what the session used so far, twice: nothing is added by that."""
+        """Report the usage of the session so far twice; this must not add anything."""
         assert self._agent.session is not None
         session = self._agent.session.id
-        told = summed(self.book.entries[session, ""])
+        total = summed(self.ledger.entries[session, ""])
         for key in ("first", "second"):
-            self.store.accounts.set_total(session, Usage(key=key, model=MODEL, **told))
+            self.store.usage.set_total(session, Usage(key=key, model=MODEL, **total))
 
 
-def check(life: Life) -> None:
-    """The store has what is in the book, by task and in all, in the sessions of one lineage."""
-    sessions = life.store.sessions
-    rows = [row for one in life.ids for row in sessions.usage(one)]
-    expected = life.book.sums()
+def check_usage(conversation: ScriptedConversation) -> None:
+    """Check that the store matches the ledger, by task and in total, in one lineage."""
+    sessions = conversation.store.sessions
+    rows = [row for one in conversation.ids for row in sessions.usage(one)]
+    expected = conversation.ledger.sums()
     assert {row.task for row in rows} == set(expected)
     for task, sums in expected.items():
         assert summed([row for row in rows if row.task == task]) == sums
-    everything = [one for entries in life.book.entries.values() for one in entries]
-    totals = [sessions.get(one).tokens for one in life.ids]
+    everything = [one for entries in conversation.ledger.entries.values() for one in entries]
+    totals = [sessions.get(one).tokens for one in conversation.ids]
     as_usage = [Usage(key="", **asdict(total)) for total in totals]
     both = (summed(as_usage), summed(everything))
     assert all(both[0][column] == both[1][column] for column in COLUMNS)
-    lineage = {one.id for one in sessions.ancestors(life.ids[-1])} | {life.ids[-1]}
-    assert lineage == set(life.ids)
+    lineage = {one.id for one in sessions.ancestors(conversation.ids[-1])} | {conversation.ids[-1]}
+    assert lineage == set(conversation.ids)
 
 
 @pytest.fixture(scope="module")
-def one_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all examples, each with sessions of its own."""
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store for all examples; each example has its own sessions."""
     with Store(f"sqlite:///{tmp_path_factory.mktemp('store') / 'j.db'}") as store:
         yield store
 
@@ -324,45 +330,47 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("knowledge")
 
 
-@given(talks=st.lists(talks, min_size=1, max_size=3), summaries=st.lists(tokens, min_size=1))
+@given(
+    turn_plans=st.lists(turn_plans, min_size=1, max_size=3), summaries=st.lists(tokens, min_size=1)
+)
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_the_store_has_what_was_reported(
-    one_store: Store, knowledge: Path, talks: list[Talk], summaries: list[Tokens]
+def test_store_matches_the_reported_usage(
+    shared_store: Store, knowledge: Path, turn_plans: list[TurnPlan], summaries: list[Tokens]
 ) -> None:
-    life = Life(one_store, knowledge, summaries)
-    for number, talk in enumerate(talks):
-        life.live(talk, number)
-        check(life)
+    conversation = ScriptedConversation(shared_store, knowledge, summaries)
+    for number, plan in enumerate(turn_plans):
+        conversation.run_turn(plan, number)
+        check_usage(conversation)
 
 
 LARGE = Tokens(input_tokens=900, output_tokens=7, cost_usd=0.5)
 SMALL = Tokens(input_tokens=10, cache_read_tokens=3)
-UNTOLD = Tokens()
+UNKNOWN = Tokens()
 
 
-def life_with(*happens: Event, store: Store, knowledge: Path) -> Life:
-    life = Life(store, knowledge, [SMALL])
-    talk = Talk(
-        rounds=[Round(tokens=LARGE, calls=2, event=one) for one in happens],
-        answer=UNTOLD,
+def conversation_with(*events: Event, store: Store, knowledge: Path) -> ScriptedConversation:
+    conversation = ScriptedConversation(store, knowledge, [SMALL])
+    plan = TurnPlan(
+        rounds=[Round(tokens=LARGE, calls=2, event=one) for one in events],
+        answer=UNKNOWN,
         window=1_000,
-        review=[SMALL, UNTOLD],
+        review=[SMALL, UNKNOWN],
         counts=[
-            Count(task="titles", is_total=total, tokens=one)
+            OtherUsage(task="titles", is_total=total, tokens=one)
             for total, one in ((False, LARGE), (True, SMALL), (True, LARGE), (False, SMALL))
         ],
         reports_total=True,
     )
-    life.live(talk, 0)
-    return life
+    conversation.run_turn(plan, 0)
+    return conversation
 
 
 @table("event", ["", "cancelled", "interrupted", "killed", "killed_when_saved", "full", "down"])
-def test_known_sums(one_store: Store, knowledge: Path, event: Event) -> None:
-    life = life_with("", event, "", store=one_store, knowledge=knowledge)
-    check(life)
-    assert len(life.ids) > 1, "nothing was compressed"
-    sums = life.book.sums()
+def test_known_sums(shared_store: Store, knowledge: Path, event: Event) -> None:
+    conversation = conversation_with("", event, "", store=shared_store, knowledge=knowledge)
+    check_usage(conversation)
+    assert len(conversation.ids) > 1, "nothing was compressed"
+    sums = conversation.ledger.sums()
     assert set(sums) == {"", "compression", "background_review", "titles"}
     assert (sums[""]["input_tokens"], sums[""]["cost_usd"], sums[""]["api_calls"]) == (2700, 1.5, 4)
     assert sums["titles"]["input_tokens"] == 910
@@ -370,12 +378,12 @@ def test_known_sums(one_store: Store, knowledge: Path, event: Event) -> None:
     assert sums[""]["reasoning_tokens"] is None
 
 
-def test_a_second_total_takes_the_place_of_the_first(one_store: Store, knowledge: Path) -> None:
-    life = life_with("", store=one_store, knowledge=knowledge)
-    session = life.ids[-1]
+def test_second_total_replaces_the_first(shared_store: Store, knowledge: Path) -> None:
+    conversation = conversation_with("", store=shared_store, knowledge=knowledge)
+    session = conversation.ids[-1]
     for used in (LARGE, SMALL):
         total = Usage(key="", model=MODEL, task="titles", **asdict(used))
-        one_store.accounts.set_total(session, total)
-    titles = [row for row in one_store.sessions.usage(session) if row.task == "titles"]
+        shared_store.usage.set_total(session, total)
+    titles = [row for row in shared_store.sessions.usage(session) if row.task == "titles"]
     assert summed(titles)["input_tokens"] == SMALL.input_tokens
     assert summed(titles)["output_tokens"] is None

@@ -1,5 +1,5 @@
-"""Whatever is asked for, and whatever the whitelist and the policy say: a digest covers every leaf,
-a never-bypass action is never let through, and what is shown can be had back.
+"""For any request, whitelist and policy: the digest covers every leaf, a never-bypass action is
+never approved automatically, and displayed text is reversible.
 """
 
 import copy
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.confirm_core import a_card
 
 from journeyman.confirm.digest import canonical, digest_of, fingerprint_of, same_json
-from journeyman.confirm.masking import masked
-from journeyman.confirm.policy import NEVER_BYPASS, Policy, Rule, edits_allowed
-from journeyman.confirm.shown_text import hidden_characters, is_hidden, visible
+from journeyman.confirm.policy import NEVER_BYPASS, Policy, Rule, edit_problem
 from journeyman.confirm.whitelist import check_entry, covers, entry_for
 from journeyman.records.confirmation import Constraint, Submission, WhitelistEntry
+from journeyman.redaction.masking import mask_parameters
+from journeyman.text.display import hidden_characters, is_hidden, visible
 
 NOW = 1000.0
 
@@ -33,7 +33,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-details_of_any_kind = st.dictionaries(words.filter(lambda one: one != "other"), values, max_size=4)
+any_details = st.dictionaries(words.filter(lambda one: one != "other"), values, max_size=4)
 
 
 def digests(details: dict[str, Any], nonce: str = "n") -> tuple[str, str]:
@@ -41,8 +41,8 @@ def digests(details: dict[str, Any], nonce: str = "n") -> tuple[str, str]:
     return digest_of(card, details), fingerprint_of(card)
 
 
-def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The ways to all values in a value."""
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths to a value and to all values inside it."""
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -50,24 +50,24 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(value, list)
         else ()
     )
-    return [way, *(place for key, one in inner for place in places(one, (*way, key)))]
+    return [path, *(deeper for key, one in inner for deeper in paths_in(one, (*path, key)))]
 
 
-def with_changed(details: dict[str, Any], way: tuple[Any, ...], new: Any) -> dict[str, Any]:
+def replace_at(details: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[str, Any]:
     changed: Any = copy.deepcopy(details)
-    at = changed
-    for key in way[:-1]:
-        at = at[key]
-    at[way[-1]] = new
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = new
     return changed  # type: ignore[no-any-return]
 
 
-@given(details_of_any_kind.filter(bool), st.data())
+@given(any_details.filter(bool), st.data())
 def test_story_4_changing_any_leaf_changes_the_digest(
     details: dict[str, Any], data: st.DataObject
 ) -> None:
-    way = data.draw(st.sampled_from(places(details)[1:]))
-    changed = with_changed(details, way, data.draw(values))
+    path = data.draw(st.sampled_from(paths_in(details)[1:]))
+    changed = replace_at(details, path, data.draw(values))
     before, after = digests(details), digests(changed)
     is_same = json.loads(canonical(details)) == json.loads(canonical(changed)) and same_types(
         details, changed
@@ -77,7 +77,7 @@ def test_story_4_changing_any_leaf_changes_the_digest(
 
 
 def same_types(one: Any, other: Any) -> bool:
-    """Python takes True for 1; JSON does not."""
+    """Distinguish True from 1, which are equal in Python but not in JSON."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same_types(one[k], other[k]) for k in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -85,14 +85,14 @@ def same_types(one: Any, other: Any) -> bool:
     return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
-@given(details_of_any_kind)
-def test_the_order_of_names_changes_no_digest(details: dict[str, Any]) -> None:
-    def turned(value: Any) -> Any:
+@given(any_details)
+def test_key_order_does_not_change_the_digest(details: dict[str, Any]) -> None:
+    def reversed_keys(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: turned(one) for key, one in reversed(value.items())}
-        return [turned(one) for one in value] if isinstance(value, list) else value
+            return {key: reversed_keys(one) for key, one in reversed(value.items())}
+        return [reversed_keys(one) for one in value] if isinstance(value, list) else value
 
-    assert digests(turned(details)) == digests(details)
+    assert digests(reversed_keys(details)) == digests(details)
     assert digests(json.loads(json.dumps(details))) == digests(details)
 
 
@@ -102,8 +102,8 @@ separators = st.sampled_from(["_", "-", ".", " ", "__", ":", "/", "\u200b", "*",
 
 
 @st.composite
-def dangerous(draw: st.DrawFn) -> str:
-    """A name that cannot be bypassed, in some spelling, with some words around it."""
+def never_bypass_actions(draw: st.DrawFn) -> str:
+    """A never-bypass name in any spelling, with a prefix and a suffix."""
     parts = draw(st.sampled_from(NEVER_BYPASS)).split("_")
     spelling = draw(st.sampled_from([str.lower, str.upper, str.title, str.swapcase]))
     core = draw(separators).join(map(spelling, parts))
@@ -140,7 +140,7 @@ def entries_for(action: str) -> st.SearchStrategy[list[WhitelistEntry]]:
     return st.lists(one, max_size=4)
 
 
-@given(dangerous(), st.data())
+@given(never_bypass_actions(), st.data())
 def test_story_9_for_every_whitelist_a_never_bypass_action_needs_a_person(
     action: str, data: st.DataObject
 ) -> None:
@@ -161,10 +161,10 @@ def test_story_9_for_every_whitelist_a_never_bypass_action_needs_a_person(
 
 
 @given(leaves, constraints, values)
-def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
+def test_entry_with_constraints_rejects_extra_parameters(
     value: Any, drawn: dict[str, Constraint], more: Any
 ) -> None:
-    """Unless it lets others in, or has no constraint at all."""
+    """An entry without constraints, or with `other_parameters`, accepts them."""
     entry = WhitelistEntry(
         id="e",
         action="x",
@@ -183,17 +183,17 @@ def test_an_entry_that_covers_something_covers_nothing_with_one_parameter_more(
     assert not covered({"another": more})
 
 
-@given(details_of_any_kind, st.sampled_from([(), ("a",), ("a", "b")]), values)
-def test_an_edit_changes_only_what_it_may(
+@given(any_details, st.sampled_from([(), ("a",), ("a", "b")]), values)
+def test_edit_changes_only_allowed_parameters(
     details: dict[str, Any], allowed: tuple[str, ...], new: Any
 ) -> None:
     rule = Rule(action="x", tier="ask", edits=allowed)
-    assert edits_allowed(rule, details, {**details, **dict.fromkeys(allowed, new)}) == ""
-    assert "'other'" in edits_allowed(rule, details, {**details, "other": new})
+    assert edit_problem(rule, details, {**details, **dict.fromkeys(allowed, new)}) == ""
+    assert "'other'" in edit_problem(rule, details, {**details, "other": new})
 
 
 @given(st.text(st.characters() | st.sampled_from("\\u{}5c\u202e\n\u2800"), max_size=40))
-def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
+def test_visible_text_hides_nothing_and_is_reversible(text: str) -> None:
     shown = visible(text)
     assert not any(is_hidden(one) for one in shown)
     back = re.sub(r"\\u\{([0-9a-f]+)\}", lambda found: chr(int(found[1], 16)), shown)
@@ -201,14 +201,12 @@ def test_what_is_shown_hides_nothing_and_can_be_had_back(text: str) -> None:
     assert hidden_characters(text) == sum(is_hidden(one) for one in text if one not in "\n\t")
 
 
-@given(details_of_any_kind, st.text("abcdefgh0123XYZ!-", min_size=6, max_size=20))
-def test_masking_hides_by_name_and_changes_nothing_that_is_hashed(
-    details: dict[str, Any], secret: str
-) -> None:
+@given(any_details, st.text("abcdefgh0123XYZ!-", min_size=6, max_size=20))
+def test_masking_hides_secrets_and_keeps_the_digest(details: dict[str, Any], secret: str) -> None:
     assume(secret not in json.dumps(details))
     details = {**details, "deep": [{"client_secret": secret}], "password": secret}
     before = digests(details)
-    shown = masked(details)
+    shown = mask_parameters(details)
     assert secret not in json.dumps(shown)
     assert digests(details) == before
-    assert same_json(masked(details), shown)
+    assert same_json(mask_parameters(details), shown)

@@ -1,5 +1,5 @@
-"""Story 9 through everything: whatever is on the whitelist, and however it came there, an action
-that can never be bypassed waits for a person. With the real service and a real database.
+"""Story 9 with the real service and database: a never-bypass action waits for a person, whatever is
+on the whitelist and however it was added.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ POLICIES = (
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Runner, Core]]:
-    """One service for all examples: each asks for something that was not asked for before."""
+    """A service for all examples; each example submits a new request."""
     with asyncio.Runner() as runner:
         serving = confirm_core(tmp_path_factory.mktemp("home"))
         core = runner.run(serving.__aenter__())
@@ -37,8 +37,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.
 
 
 @st.composite
-def dangerous(draw: st.DrawFn) -> str:
-    """A name that cannot be bypassed, in some spelling, with something around it."""
+def never_bypass_actions(draw: st.DrawFn) -> str:
+    """A never-bypass name in any spelling, with a prefix and a suffix."""
     words = draw(st.sampled_from(NEVER_BYPASS)).split("_")
     spelling = draw(st.sampled_from([str.lower, str.upper, str.title]))
     between = draw(st.sampled_from(["_", "-", ".", " ", "\u200b", ""]))
@@ -48,7 +48,7 @@ def dangerous(draw: st.DrawFn) -> str:
 
 @st.composite
 def whitelists(draw: st.DrawFn, action: str) -> list[WhitelistEntry]:
-    """Entries that would cover the action, each in its own way; the last one covers all of it."""
+    """Entries that would cover the action; the last one covers it without constraints."""
     one = st.builds(
         WhitelistEntry,
         id=st.just(""),
@@ -60,11 +60,11 @@ def whitelists(draw: st.DrawFn, action: str) -> list[WhitelistEntry]:
         added_by=st.just("ann"),
         added_at=st.just(0.0),
     )
-    all_of_it = WhitelistEntry(id="", action=action, added_by="ann", added_at=0.0)
-    return [*draw(st.lists(one, max_size=3)), all_of_it]
+    unconstrained = WhitelistEntry(id="", action=action, added_by="ann", added_at=0.0)
+    return [*draw(st.lists(one, max_size=3)), unconstrained]
 
 
-@given(action=dangerous(), policy=st.sampled_from(POLICIES), data=st.data())
+@given(action=never_bypass_actions(), policy=st.sampled_from(POLICIES), data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_for_every_whitelist_state_a_never_bypass_action_ends_pending(
     running: tuple[asyncio.Runner, Core], action: str, policy: Policy, data: st.DataObject
@@ -73,21 +73,21 @@ def test_for_every_whitelist_state_a_never_bypass_action_ends_pending(
     entries = data.draw(whitelists(action))
     number = next(_numbers)
     core.service.policy = Policy(rules=policy.rules, rate_limit=10**6, requester_limit=10**6)
-    # By the front door, where they are refused; and straight into the table, as somebody with the
-    # database could put them.
-    by_the_door = data.draw(st.booleans())
+    # Add entries through the service, which refuses them, or directly to the table, as someone with
+    # access to the database could.
+    through_the_service = data.draw(st.booleans())
 
     async def run() -> Any:
         ann = core.approver("ann")
         for entry in entries:
-            if by_the_door and entry.action != "*":
+            if through_the_service and entry.action != "*":
                 added = await core.service.add_to_whitelist(entry, ann)
                 assert refused_as(added) == "bad_request"
-        if not by_the_door:
+        if not through_the_service:
             with core.store.confirmations.writing(core.clock()) as ledger:
-                for place, entry in enumerate(entries):
-                    given = {"id": f"e{number}.{place}"}
-                    ledger.add(WhitelistEntry(**{**_fields(entry), **given}))
+                for index, entry in enumerate(entries):
+                    identity = {"id": f"e{number}.{index}"}
+                    ledger.add(WhitelistEntry(**{**fields_of(entry), **identity}))
         asked = {"action": action, "session_key": "s", "details": {"n": number}}
         return await core.submit(**asked)
 
@@ -99,14 +99,14 @@ def test_for_every_whitelist_state_a_never_bypass_action_ends_pending(
     assert stored.status == "pending"
 
 
-def _fields(entry: WhitelistEntry) -> dict[str, Any]:
+def fields_of(entry: WhitelistEntry) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in entry.__struct_fields__}
 
 
-def test_the_same_entries_do_let_other_actions_through(
+def test_same_entries_approve_other_actions(
     running: tuple[asyncio.Runner, Core],
 ) -> None:
-    """Without this, the property above would hold for a whitelist that does nothing."""
+    """Guard the property above, which would also hold if the whitelist had no effect."""
     runner, core = running
     core.service.policy = Policy(rate_limit=10**6, requester_limit=10**6)
 

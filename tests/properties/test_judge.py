@@ -1,4 +1,4 @@
-"""Whatever a recording holds, the judge has an answer."""
+"""The judge returns a verdict for any recorded call."""
 
 import json
 from typing import get_args
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from journeyman.outcomes.judge import judge
 from journeyman.outcomes.rules import EVIDENCE_LIMIT
-from journeyman.records import Call, Kind, Recorded, Status, Verdict
+from journeyman.records import Call, ResultFlags, Verdict, VerdictKind, VerdictStatus
 
 _pieces = st.sampled_from(
     [
@@ -49,7 +49,7 @@ objects = st.recursive(
     max_leaves=8,
 ).flatmap(lambda value: st.sampled_from([json.dumps(value), str(value)]))
 flags = st.none() | st.builds(
-    Recorded,
+    ResultFlags,
     is_error=st.none() | st.booleans(),
     exit_code=st.none() | st.integers(-1, 255),
     status=st.none() | st.sampled_from(["ok", "error", "denied", "killed", "odd"]),
@@ -66,11 +66,11 @@ calls = st.builds(
 
 
 @given(calls)
-def test_every_call_gets_a_verdict_with_its_evidence(call: Call) -> None:
+def test_every_call_gets_a_verdict_with_evidence(call: Call) -> None:
     verdict = judge(call)
     assert isinstance(verdict, Verdict)
-    assert verdict.status in get_args(Status)
-    assert verdict.kind in get_args(Kind)
+    assert verdict.status in get_args(VerdictStatus)
+    assert verdict.kind in get_args(VerdictKind)
     assert verdict.rule
     assert len(verdict.evidence) <= EVIDENCE_LIMIT
     assert "\n" not in verdict.evidence
@@ -78,12 +78,12 @@ def test_every_call_gets_a_verdict_with_its_evidence(call: Call) -> None:
 
 
 @given(calls)
-def test_a_call_without_result_or_flag_is_never_ok(call: Call) -> None:
+def test_call_without_result_or_flag_is_unknown(call: Call) -> None:
     if call.result is None and call.recorded is None:
         assert judge(call).status == "unknown"
 
 
 @given(texts)
-def test_a_recorder_that_says_error_is_never_overruled(text: str) -> None:
-    verdict = judge(Call(id="c", tool="t", result=text, recorded=Recorded(is_error=True)))
+def test_recorded_error_is_never_overruled(text: str) -> None:
+    verdict = judge(Call(id="c", tool="t", result=text, recorded=ResultFlags(is_error=True)))
     assert verdict.status not in ("ok", "unknown")

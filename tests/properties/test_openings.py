@@ -1,4 +1,4 @@
-"""Whatever a pattern holds, an opening is valid for every host, and known again afterwards."""
+"""An opening of any patterns is valid for every host and recognised afterwards."""
 
 import json
 
@@ -6,16 +6,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
-from journeyman.logs.chat import ChatReading
+from journeyman.logs.chat import ChatParser
 from journeyman.records import Message, Pattern, PatternId, Step
-from journeyman.templates.shown.opening import Choice, Opening, why_not_shown
-from journeyman.templates.shown.wording import (
-    after_opening,
+from journeyman.templates.opening import Choice, Opening, why_not_shown
+from journeyman.templates.opening_text import (
     is_own_call_id,
+    opening_length,
     without_opening_text,
 )
 
-# Half characters and control characters are likely; now and then a text is huge.
+# Favour lone surrogates and control characters; occasionally draw a huge text.
 letters = st.characters() | st.sampled_from('\ud800\udfff\x00\x1b\r\n\u2028 {}[]"\\<>=')
 _pieces = st.sampled_from(
     [
@@ -35,11 +35,11 @@ values = st.recursive(
     max_leaves=8,
 )
 objects = st.dictionaries(texts, values, max_size=3)
-written = objects.flatmap(
+json_objects = objects.flatmap(
     lambda value: st.booleans().map(lambda escaped: json.dumps(value, ensure_ascii=escaped))
 )
-# Now and then what cannot be shown.
-arguments = st.integers(0, 19).flatmap(lambda number: written if number else texts)
+# Occasionally draw arguments and names that cannot be shown.
+arguments = st.integers(0, 19).flatmap(lambda number: json_objects if number else texts)
 names = st.integers(0, 19).flatmap(
     lambda number: (
         st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True) if number else st.just("a.b")
@@ -71,27 +71,27 @@ openings = st.builds(
     addendum=st.just("") | texts,
 )
 FAULTS = {"openai": openai_faults, "responses": responses_faults, "anthropic": anthropic_faults}
-ASKED = {"role": "user", "content": "Now this."}
+TASK = {"role": "user", "content": "Now this."}
 
 
 @given(openings)
 @settings(suppress_health_check=list(HealthCheck))
-def test_every_form_is_valid_and_known_again(opening: Opening) -> None:
+def test_every_form_is_valid_and_recognised(opening: Opening) -> None:
     assert len(opening.patterns) == len(opening.reasons)
     assert len(opening.patterns) == sum(not why_not_shown(one.pattern) for one in opening.choices)
     opening.system.encode()
     check_text(opening)
     for form, faults in FAULTS.items():
         assert faults(opening.messages(form)) == []
-        check_injected(opening, form, [ASKED])
+        check_injection(opening, form, [TASK])
         if form != "anthropic":
-            check_injected(opening, form, [{"role": "system", "content": "Be kind."}, ASKED])
+            check_injection(opening, form, [{"role": "system", "content": "Be kind."}, TASK])
 
 
 def check_text(opening: Opening) -> None:
-    """It can be cut out again."""
+    """Check that the text form is valid and can be removed."""
     text = opening.messages("text")
-    if not opening.addendum:  # which may say anything, on lines of its own
+    if not opening.addendum:  # an addendum may contain any lines
         assert text_faults(text) == []
     text.encode()
     assert without_opening_text(f"before\n{text}\nafter" if text else "before\n\nafter") == (
@@ -99,24 +99,24 @@ def check_text(opening: Opening) -> None:
     )
 
 
-def check_injected(opening: Opening, form: str, asked: list[dict[str, str]]) -> None:
-    """Valid, unchanged by a second time, and known again when it is read."""
-    once = opening.inject(asked, form)
-    assert once[-1] == asked[-1]
+def check_injection(opening: Opening, form: str, request: list[dict[str, str]]) -> None:
+    """Check that injection is valid, idempotent and recognised when read."""
+    once = opening.inject(request, form)
+    assert once[-1] == request[-1]
     assert opening.inject(once, form) == once
     assert FAULTS[form](once) == []
     if form == "responses":
         return
-    reading = ChatReading()
+    reading = ChatParser()
     messages: list[Message] = []
     for index, raw in enumerate(once):
         messages += reading.read(raw, f"m{index}", index * 10)
     ours = [call.id for message in messages for call in message.tool_calls]
     assert all(is_own_call_id(one) for one in ours)
-    assert after_opening(messages) == (len(messages) - 1 if ours else 0)
+    assert opening_length(messages) == (len(messages) - 1 if ours else 0)
 
 
 @given(st.text(st.characters(), max_size=40) | st.from_regex(r"jm[a-z0-9]{7}", fullmatch=True))
-def test_any_text_can_be_asked_about(text: str) -> None:
+def test_any_text_can_be_checked(text: str) -> None:
     assert is_own_call_id(text) in (True, False)
     assert without_opening_text(text) == text

@@ -1,4 +1,4 @@
-"""Whatever text comes, redaction keeps its promises."""
+"""Redaction keeps its promises for any text."""
 
 import base64
 import json
@@ -8,14 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.canaries import sample
 
-from journeyman.redaction.families import table
+from journeyman.redaction.families import load_families
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import PLACEHOLDER
+from journeyman.redaction.secret_values import PLACEHOLDER
 
 _pieces = st.sampled_from(
     [
-        *(sample(row) for row in table().family[::9]),
+        *(sample(row) for row in load_families().family[::9]),
         *("password=", "password: ", '"token": "', "hunter2hunter2", "Authorization: Bearer "),
         *("bob@corp.example", "/home/alice/x", "alice", "C:\\Users\\bob\\", "+49 30 901820"),
         *("4111 1111 1111 1111", "123-45-6789", "-----BEGIN PRIVATE KEY-----\n", "MIIE" * 8),
@@ -53,7 +53,7 @@ values = st.recursive(
 
 
 @given(texts)
-def test_redacting_what_is_redacted_changes_nothing(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     redactor = Redactor()
     once = redactor.text(text)
     assert redactor.text(once) == once
@@ -80,9 +80,9 @@ def test_text_without_letters_or_digits_is_unchanged(text: str) -> None:
 CANARY = "ghp_" + "A1b2" * 9
 
 
-@settings(deadline=None)  # six wrappings in names double the text six times
+@settings(deadline=None)  # each level of nesting in names doubles the text
 @given(st.data(), st.integers(0, 6))
-def test_a_secret_does_not_survive_in_any_wrapping(data: st.DataObject, depth: int) -> None:
+def test_secret_is_removed_from_any_nesting(data: st.DataObject, depth: int) -> None:
     value: object = data.draw(st.sampled_from([CANARY, f"use {CANARY}", f"a\n{CANARY}\nb"]))
     for _ in range(depth):
         wrap = data.draw(st.sampled_from(["list", "object", "text", "name"]))
@@ -102,7 +102,7 @@ def test_a_secret_does_not_survive_in_any_wrapping(data: st.DataObject, depth: i
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=12))
-def test_numbers_follow_the_first_appearance(letters: list[str]) -> None:
+def test_placeholders_are_numbered_by_first_appearance(letters: list[str]) -> None:
     redactor = Redactor()
     redacted = " ".join(redactor.text(f"{letter}@corp.example") for letter in letters)
     order = list(dict.fromkeys(letters))
@@ -121,6 +121,6 @@ def test_placeholders_have_no_gaps(text: str) -> None:
 
 
 @given(st.lists(st.one_of(texts, st.text(max_size=60)), max_size=4))
-def test_the_quarantine_always_has_an_answer(some: list[str]) -> None:
-    found = find_suspicion(some)
+def test_any_texts_can_be_checked_for_suspicion(drawn: list[str]) -> None:
+    found = find_suspicion(drawn)
     assert found is None or (found.rule and found.evidence.isprintable())

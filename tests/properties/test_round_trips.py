@@ -1,4 +1,4 @@
-"""What goes in comes out: messages through the store and the export, lines through the reader."""
+"""Round trips: messages through the store and the export, lines through the reader."""
 
 import json
 from collections import Counter
@@ -9,19 +9,27 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from journeyman.logs.lines import BadLine, Line, LineDecoder, Lines
-from journeyman.logs.logfile import LogFile
-from journeyman.records import Fragment, Message, Recorded, Session, SessionId, ToolCall, join_calls
+from journeyman.logs.line_reader import BadLine, Line, LineDecoder, Lines
+from journeyman.logs.log_file import LogFile
+from journeyman.records import (
+    Fragment,
+    Message,
+    ResultFlags,
+    Session,
+    SessionId,
+    ToolCall,
+    join_calls,
+)
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import message_digest
 from journeyman.store.session_filters import phrases, snippet
 from journeyman.store.store import Store
 
-# Text as a database can hold it; what it cannot is tested in the store's contract.
+# Only text that a database can hold; the store contract tests cover the rest.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=80)
 ids = st.sampled_from(["a", "b", "c", ""])
 flags = st.builds(
-    Recorded,
+    ResultFlags,
     is_error=st.none() | st.booleans(),
     exit_code=st.none() | st.integers(-1, 255),
     details=st.dictionaries(texts, st.booleans() | texts | st.integers(0, 9), max_size=2),
@@ -52,24 +60,24 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 @pytest.fixture(scope="module")
-def one_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(f"sqlite:///{tmp_path_factory.mktemp('store') / 'j.db'}")
 
 
 @given(conversations(), st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_a_conversation_comes_back_however_it_is_cut(
-    one_store: Store, messages: list[Message], data: st.DataObject
+def test_conversation_survives_any_fragmentation(
+    shared_store: Store, messages: list[Message], data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, len(messages)))
     session = Session(id=SessionId("s"), source="test", log="/log")
-    with one_store.writing() as writing:
+    with shared_store.writing() as writing:
         writing.add(Fragment(session=session, replaces=True))
         writing.add(Fragment(session=session, messages=tuple(messages[cut:])))
         writing.add(Fragment(session=session, messages=tuple(messages[:cut])))
         writing.finish()
-    assert list(one_store.sessions.messages("s")) == messages
-    found = one_store.sessions.get("s")
+    assert list(shared_store.sessions.messages("s")) == messages
+    found = shared_store.sessions.get("s")
     calls = join_calls(messages)
     assert found.messages == len(messages)
     assert found.calls == len(calls)
@@ -77,7 +85,7 @@ def test_a_conversation_comes_back_however_it_is_cut(
 
 
 @given(conversations())
-def test_joining_loses_and_invents_nothing(messages: list[Message]) -> None:
+def test_every_call_is_joined_once(messages: list[Message]) -> None:
     calls = join_calls(messages)
     assert [call.id for call in calls] == [
         call.id for message in messages for call in message.tool_calls
@@ -85,36 +93,36 @@ def test_joining_loses_and_invents_nothing(messages: list[Message]) -> None:
     used = [call.answered_key for call in calls if call.result is not None]
     assert len(used) == len(set(used))
     asked = Counter(call.id for call in calls)
-    given_back = Counter(one.tool_call_id for one in messages if one.role == "tool")
-    for call_id in asked.keys() | given_back.keys():
+    results = Counter(one.tool_call_id for one in messages if one.role == "tool")
+    for call_id in asked.keys() | results.keys():
         answered = sum(call.id == call_id and call.result is not None for call in calls)
-        # A result that names no call answers none.
-        expected = min(asked[call_id], given_back[call_id]) if call_id else 0
+        # A result without a call id answers no call.
+        expected = min(asked[call_id], results[call_id]) if call_id else 0
         assert answered == expected
 
 
 @given(conversations())
-def test_an_export_reads_back_equal(messages: list[Message]) -> None:
+def test_export_round_trip(messages: list[Message]) -> None:
     exported = ExportedSession(session=Session(id=SessionId("s"), source="t"), messages=messages)
     assert msgspec.json.decode(msgspec.json.encode(exported), type=ExportedSession) == exported
 
 
 @given(conversations())
-def test_the_digest_ignores_where_a_message_stands_and_nothing_else(
+def test_message_digest_ignores_only_the_position(
     messages: list[Message],
 ) -> None:
     for message in messages:
         moved = msgspec.structs.replace(message, key="other", position=10**9)
-        said_otherwise = msgspec.structs.replace(message, text=message.text + "!")
+        reworded = msgspec.structs.replace(message, text=message.text + "!")
         assert message_digest(moved) == message_digest(message)
-        assert message_digest(said_otherwise) != message_digest(message)
+        assert message_digest(reworded) != message_digest(message)
 
 
 @given(st.lists(st.binary(max_size=60).map(lambda line: line.replace(b"\n", b" ")), max_size=20))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_lines_cover_the_file_and_say_where_they_are(tmp_path: Path, lines: list[bytes]) -> None:
+def test_lines_cover_the_file_and_have_correct_offsets(tmp_path: Path, lines: list[bytes]) -> None:
     content = b"".join(line + b"\n" for line in lines)
-    assume(not content.startswith(b"\x1f\x8b"))  # that would be a compressed file
+    assume(not content.startswith(b"\x1f\x8b"))  # the signature of a compressed file
     file = tmp_path / "log.jsonl"
     file.write_bytes(content)
     for line in Lines(LogFile(file), None):
@@ -124,7 +132,7 @@ def test_lines_cover_the_file_and_say_where_they_are(tmp_path: Path, lines: list
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_value_or_a_reason(data: bytes) -> None:
+def test_any_bytes_yield_a_value_or_a_reason(data: bytes) -> None:
     decoder = LineDecoder[dict[str, int]](dict[str, int])
     reason = "none"
     try:
@@ -135,12 +143,12 @@ def test_any_bytes_are_a_value_or_a_reason(data: bytes) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists))
-def test_whatever_the_standard_library_writes_is_read(value: object) -> None:
+def test_standard_library_json_is_read(value: object) -> None:
     data = json.dumps({"value": value}).encode()
     LineDecoder[object](object).decode(Line(1, 0, data, True))
 
 
 @given(st.text(max_size=200), st.text(max_size=40))
-def test_a_snippet_of_anything_is_text(text: str, query: str) -> None:
+def test_snippet_of_any_text(text: str, query: str) -> None:
     if phrases(query):
         assert isinstance(snippet(text, query), str)

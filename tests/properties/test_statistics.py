@@ -1,4 +1,4 @@
-"""What holds for the statistics whatever the sessions, and how often they are right."""
+"""Properties of the statistics for any sessions, and their error rates in simulations."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -23,9 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.records import JudgedCall, JudgedSession, SessionId, Status, Verdict
+from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict, VerdictStatus
 from journeyman.reliability.comparison import compare
-from journeyman.reliability.learning import learning
+from journeyman.reliability.learning_curve import learning
 from journeyman.reliability.rates import (
     Difference,
     Rate,
@@ -38,7 +38,9 @@ from journeyman.reliability.rates import (
 rates = st.integers(1, 200).flatmap(
     lambda total: st.integers(0, total).map(lambda errors: wilson(errors, total))
 )
-verdicts = st.sampled_from(get_args(Status)).map(lambda status: Verdict(status=status, rule=""))
+verdicts = st.sampled_from(get_args(VerdictStatus)).map(
+    lambda status: Verdict(status=status, rule="")
+)
 calls = st.builds(JudgedCall, call_id=st.just(""), tool=st.sampled_from("abc"), verdict=verdicts)
 sessions = st.lists(
     st.builds(
@@ -55,7 +57,7 @@ sessions = st.lists(
 
 
 def is_sound(difference: Difference) -> bool:
-    """Known and in order, or unknown with a reason."""
+    """Return whether the difference is known and ordered, or unknown with a reason."""
     if difference.low is None or difference.high is None:
         return difference.low is difference.high and difference.note != ""
     assert difference.estimate is not None
@@ -64,18 +66,18 @@ def is_sound(difference: Difference) -> bool:
 
 @settings(deadline=None)
 @given(rates, rates)
-def test_swapping_the_sides_turns_the_sign(first: Rate, second: Rate) -> None:
-    there, back = newcombe(first, second), newcombe(second, first)
-    assert is_sound(there)
-    assert there.low is not None
-    assert back.high is not None
-    assert there.low == pytest.approx(-back.high, abs=1e-12)
+def test_swapping_the_sides_reverses_the_sign(first: Rate, second: Rate) -> None:
+    difference, swapped = newcombe(first, second), newcombe(second, first)
+    assert is_sound(difference)
+    assert difference.low is not None
+    assert swapped.high is not None
+    assert difference.low == pytest.approx(-swapped.high, abs=1e-12)
     assert fisher_exact(first, second) == pytest.approx(fisher_exact(second, first), rel=1e-6)
 
 
 @settings(deadline=None)
 @given(rates, rates)
-def test_one_stratum_is_the_plain_difference(first: Rate, second: Rate) -> None:
+def test_single_stratum_equals_the_plain_difference(first: Rate, second: Rate) -> None:
     stratum = (first.errors, first.total, second.errors, second.total)
     plain = newcombe(first, second).estimate
     assert mantel_haenszel([stratum]) == pytest.approx(plain, abs=1e-12)
@@ -84,11 +86,11 @@ def test_one_stratum_is_the_plain_difference(first: Rate, second: Rate) -> None:
 
 @settings(deadline=None)
 @given(sessions, sessions)
-def test_any_two_sets_have_an_answer(warm: list[JudgedSession], cold: list[JudgedSession]) -> None:
+def test_any_two_sets_can_be_compared(warm: list[JudgedSession], cold: list[JudgedSession]) -> None:
     found = compare(warm, cold)
-    back = compare(cold, warm)
+    swapped = compare(cold, warm)
     opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
-    assert back.verdict == opposite[found.verdict]
+    assert swapped.verdict == opposite[found.verdict]
     assert is_sound(found.difference)
     assert all(is_sound(row.difference) for row in found.tools)
     assert sum(row.warm.total for row in found.tools) == found.warm.calls
@@ -98,10 +100,8 @@ def test_any_two_sets_have_an_answer(warm: list[JudgedSession], cold: list[Judge
 
 @settings(deadline=None)
 @given(sessions, st.sampled_from([0.2, 0.5]))
-def test_any_sessions_can_be_asked_about_learning(
-    given_sessions: list[JudgedSession], share: float
-) -> None:
-    found = learning(given_sessions, share=share)
+def test_learning_curve_of_any_sessions(drawn_sessions: list[JudgedSession], share: float) -> None:
+    found = learning(drawn_sessions, share=share)
     assert found.early.total == found.late.total
     for difference in (found.crude, found.stratified, found.first_later):
         assert is_sound(difference)
@@ -113,8 +113,8 @@ def test_any_sessions_can_be_asked_about_learning(
 
 @dataclass(frozen=True)
 class Simulation:
-    """How often is tried, and between what a method with 5 % errors stays, but for once in 270
-    times. A broken method has 20 % or more.
+    """Number of runs, and limits that a method with 5 % errors exceeds once in 270 times. A broken
+    method has 20 % errors or more.
     """
 
     runs: int
@@ -134,16 +134,14 @@ LESSONS = [
 
 @pytest.mark.parametrize("simulation", SIMULATIONS)
 @table("setting", SETS[:4], ids=lambda setting: f"{setting.sessions}")
-def test_sets_that_are_the_same_are_seldom_called_different(
-    setting: Sets, simulation: Simulation
-) -> None:
+def test_false_positive_rate_for_equal_sets(setting: Sets, simulation: Simulation) -> None:
     found = list(comparisons(setting, simulation.runs, np.random.default_rng(3)))
     assert np.mean([one.verdict != "undecided" for one in found]) <= simulation.most_errors
     assert np.mean([independent(one).decided for one in found]) > 0.15
 
 
 @pytest.mark.parametrize("simulation", SIMULATIONS)
-def test_single_sessions_that_are_the_same_are_seldom_called_different(
+def test_false_positive_rate_for_equal_single_sessions(
     simulation: Simulation,
 ) -> None:
     found = list(single_sessions(60, 0.2, simulation.runs, np.random.default_rng(4)))
@@ -152,7 +150,7 @@ def test_single_sessions_that_are_the_same_are_seldom_called_different(
 
 @pytest.mark.parametrize("simulation", SIMULATIONS)
 @table("setting", SETS[4:], ids=lambda setting: f"{setting.sessions}")
-def test_the_interval_between_sets_contains_the_truth(
+def test_interval_between_sets_covers_the_true_difference(
     setting: Sets, simulation: Simulation
 ) -> None:
     drawn = comparisons(setting, simulation.runs, np.random.default_rng(5))
@@ -163,7 +161,7 @@ def test_the_interval_between_sets_contains_the_truth(
 
 @pytest.mark.parametrize("simulation", LESSONS)
 @table("agent", AGENTS[1:4], ids=lambda agent: agent.name)
-def test_the_intervals_of_learning_contain_the_truth(agent: Agent, simulation: Simulation) -> None:
+def test_learning_intervals_cover_the_true_difference(agent: Agent, simulation: Simulation) -> None:
     found = list(lessons(agent, simulation.runs, np.random.default_rng(6)))
     crude, stratified = truths(agent)
     assert answered([one.stratified for one in found]) > 0.9

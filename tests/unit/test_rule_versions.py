@@ -1,6 +1,4 @@
-"""Rules that answer differently have another version, so that what was computed by the old ones is
-computed again.
-"""
+"""Rules that change their answers must raise their version, so that stored results are renewed."""
 
 import hashlib
 import json
@@ -16,16 +14,16 @@ from journeyman.gate.gate import Gate
 from journeyman.reliability.task_types import TYPES_VERSION
 from journeyman.templates import mining
 
-KNOWN_VERDICTS = ((2,), "93221b505af11a9f")
-KNOWN_PATTERNS = ((2, 2, 1, 4), "1bc5342a2ddfeb64")
+KNOWN_VERDICTS = ((3,), "93221b505af11a9f")
+KNOWN_PATTERNS = ((3, 2, 1, 5), "1bc5342a2ddfeb64")
 KNOWN_DECISIONS = ((2,), "c1b9aa9e3c931dbe")
-"""Versions, and a digest of what the rules answer to the sessions below. When a digest changes,
+"""Versions, and a digest of the answers of the rules for the sessions below. When a digest changes,
 raise the version of the rules that changed and enter both here.
 """
 
 
-def work() -> list[dict[str, Any]]:
-    """A session with a failure and its correction, a secret, a home folder and an order."""
+def sample_session() -> list[dict[str, Any]]:
+    """A session with a failure and its fix, a secret, a home folder and an injected instruction."""
     steps = [
         ("Run the tests of the parser", "Bash", {"command": "pytst tests/test_parser.py"},
          "Exit code 127\nbash: pytst: command not found"),
@@ -56,9 +54,9 @@ def digest(answers: object) -> str:
     return hashlib.sha256(msgspec.json.encode(answers, order="sorted")).hexdigest()[:16]
 
 
-def test_other_answers_mean_another_version(tmp_path: Path) -> None:
+def test_changed_answers_need_a_new_rules_version(tmp_path: Path) -> None:
     with Journeyman(home=tmp_path, environ={}) as journeyman:
-        journeyman.record(work(), source="claude_code", session_id="work", outcome=1.0)
+        journeyman.record(sample_session(), source="claude_code", session_id="work", outcome=1.0)
         journeyman.record(stock_keeping(1, failures=2), source="shed", session_id="stock")
         journeyman.learn()
         verdicts = [
@@ -84,9 +82,9 @@ def test_other_answers_mean_another_version(tmp_path: Path) -> None:
     assert ((*versions, mining.RULES_VERSION), digest((patterns, episodes))) == KNOWN_PATTERNS
 
 
-def test_other_decisions_of_the_gate_mean_another_version() -> None:
-    deciding = Gate(gate_cases.WORKSPACE, home=gate_cases.HOME)
+def test_changed_gate_decisions_need_a_new_rules_version() -> None:
+    gate_under_test = Gate(gate_cases.WORKSPACE, home=gate_cases.HOME)
     commands = [*gate_cases.EVERYDAY, *gate_cases.NETWORK, *(one for _, one in gate_cases.HOSTILE)]
-    decisions = [deciding.decide("terminal", {"command": one}) for one in commands]
+    decisions = [gate_under_test.decide("command", {"command": one}) for one in commands]
     answers = [(one.answer, one.rule, one.network) for one in decisions]
     assert ((gate.RULES_VERSION,), digest(answers)) == KNOWN_DECISIONS

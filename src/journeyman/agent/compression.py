@@ -1,6 +1,6 @@
-"""Context compression: a conversation that is too long for the model's window goes on in a new
-session with the same system prompt and opening, and a summary of the old one: in the model's own
-words, and as a list made from the calls, whose trail summaries by models lose.
+"""Context compression: a conversation that outgrows the model's context window continues in a new
+session with the same system prompt and opening. A summary replaces the old messages: the model's
+own words, and a list of the calls, because summaries written by models lose track of those.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,21 +13,22 @@ from journeyman.models.model import JsonObject, Model, Reply
 from journeyman.outcomes.judge import judge
 from journeyman.records import Lineage, Message, SessionId, join_calls
 from journeyman.records.errors import ContextFull, ModelUnavailable
+from journeyman.text.truncation import one_line
 
-FULL = 0.75
-"""Compress when this much of the window is used."""
+_COMPRESS_AT = 0.75
+"""Compress when this share of the window is used."""
 
-ROOM_TOKENS = 256
-"""What a reply needs at least."""
+_MIN_REPLY_TOKENS = 256
 
 _CHARACTERS_PER_TOKEN = 3.0
-"""A careful guess, for what no model has counted yet."""
+"""A conservative estimate for text whose tokens no model has counted yet."""
 
 _SUMMARY_TOKENS = 600
 _LAST_CALLS = 4
-_SHARE = 0.25
-"""How much of the window a summary may take."""
-_LONGEST = 40_000
+_SUMMARY_SHARE = 0.25
+"""The largest share of the window for a summary."""
+_SUMMARY_CHARACTERS = 40_000
+"""The longest summary where the window is unknown."""
 
 INSTRUCTION = (
     "The conversation has become too long. Summarise it for yourself, so that you can go on "
@@ -38,46 +39,49 @@ _HAPPENED = "What happened so far:"
 _DONE = "What was done:"
 _RESULTS = "The last results:"
 _REQUEST = "What the user asked for:"
+# Earlier summaries are parsed by these headings and by the first line.
 _HEADINGS = (_HAPPENED, _DONE, _RESULTS, _REQUEST)
-BEGIN = "[CONTEXT SUMMARY]: Earlier messages of this conversation were summarised to save space."
+_FIRST_LINE = (
+    "[CONTEXT SUMMARY]: Earlier messages of this conversation were summarised to save space."
+)
 
 
 def is_due(conversation: Conversation, prompt_tokens: int | None, window: int | None) -> bool:
-    """Whether the next request would be too large; `prompt_tokens` is what the last one took."""
-    if window is None or conversation.is_short:
+    """Whether the next request would be too large; `prompt_tokens` is the size of the last one."""
+    if window is None or not conversation.can_be_compressed:
         return False
     used = estimated_tokens(conversation.messages)
     if prompt_tokens is not None:
-        after = takewhile(lambda one: one.role != "assistant", reversed(conversation.messages))
-        used = prompt_tokens + estimated_tokens([*after])
-    return used > min(FULL * window, window - ROOM_TOKENS)
+        newest = takewhile(lambda item: item.role != "assistant", reversed(conversation.messages))
+        used = prompt_tokens + estimated_tokens([*newest])
+    return used > min(_COMPRESS_AT * window, window - _MIN_REPLY_TOKENS)
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
-    """A guess from the length of the texts."""
-    calls = sum(len(call.arguments) for one in messages for call in one.tool_calls)
-    characters = calls + sum(len(one.text) + 20 for one in messages)
-    return int(characters / _CHARACTERS_PER_TOKEN)
+    """An estimate from the length of the texts."""
+    in_calls = sum(len(call.arguments) for message in messages for call in message.tool_calls)
+    in_texts = sum(len(message.text) + 20 for message in messages)
+    return int((in_calls + in_texts) / _CHARACTERS_PER_TOKEN)
 
 
-def ask_summary(
+def request_summary(
     conversation: Conversation,
     model: Model,
     tools: Sequence[JsonObject],
     cancelled: Callable[[], bool],
 ) -> Reply | None:
-    """The model's own summary, from the same messages, which are cached; None if none is had."""
-    asked = [*conversation.chat, {"role": "user", "content": INSTRUCTION}]
+    """The model's own summary, from the same, cached messages; None if the model gives none."""
+    messages = [*conversation.chat, {"role": "user", "content": INSTRUCTION}]
     try:
-        return model.ask(asked, tools, max_tokens=_SUMMARY_TOKENS, cancelled=cancelled)
+        return model.ask(messages, tools, max_tokens=_SUMMARY_TOKENS, cancelled=cancelled)
     except (ContextFull, ModelUnavailable):
         return None
 
 
-def continued(
+def successor(
     conversation: Conversation, summary: str, new_id: SessionId, at: float, window: int | None
 ) -> Conversation:
-    """The conversation that goes on after this one."""
+    """The conversation that continues after this one."""
     parent = conversation.session
     session = msgspec.structs.replace(
         parent,
@@ -90,62 +94,63 @@ def continued(
     )
     lead = conversation.messages[: conversation.lead]
     child = Conversation(session, lead, lead=len(lead))
-    room = _LONGEST if window is None else int(window * _SHARE * _CHARACTERS_PER_TOKEN)
-    child.add(child.said("user", _told(conversation, summary.strip(), room), at, kind="summary"))
+    limit = _SUMMARY_CHARACTERS
+    if window is not None:
+        limit = int(window * _SUMMARY_SHARE * _CHARACTERS_PER_TOKEN)
+    text = _summary_text(conversation, summary.strip(), limit)
+    child.add(child.input_message("user", text, at, kind="summary"))
     return child
 
 
-def _told(conversation: Conversation, summary: str, room: int) -> str:
-    """The old conversation in about `room` characters, with what an earlier summary told."""
-    told = conversation.messages[conversation.lead :]
-    before = _sections(next((one.text for one in told if one.kind == "summary"), ""))
-    asked = [one.text for one in told if one.role == "user" and one.kind == "plain"]
-    calls = [call for call in join_calls(told) if call.asked_by == "assistant"]
-    requests = [*before[_REQUEST], *asked]
-    done = [line for part in before[_DONE] for line in part.splitlines() if line.strip()]
-    made = [f"- {call.tool} {_cut(call.arguments, 120)}: {judge(call).status}" for call in calls]
+def _summary_text(conversation: Conversation, summary: str, limit: int) -> str:
+    """The conversation, including an earlier summary in it, in about `limit` characters."""
+    messages = conversation.messages[conversation.lead :]
+    earlier = _sections(next((item.text for item in messages if item.kind == "summary"), ""))
+    new_requests = [item.text for item in messages if item.role == "user" and item.kind == "plain"]
+    requests = [*earlier[_REQUEST], *new_requests]
+    calls = [call for call in join_calls(messages) if call.asked_by == "assistant"]
+    done = [line for part in earlier[_DONE] for line in part.splitlines() if line.strip()]
+    done += [
+        f"- {call.tool} {one_line(call.arguments, 120)}: {judge(call).status}" for call in calls
+    ]
     results = [
-        f"- {call.tool} {_cut(call.arguments, 200)} gave {_cut(call.result or 'nothing', 400)}"
+        f"- {call.tool} {one_line(call.arguments, 200)} gave "
+        f"{one_line(call.result or 'nothing', 400)}"
         for call in calls[-_LAST_CALLS:]
     ]
     parts = [
-        (_HAPPENED, _cut(summary or "".join(before[_HAPPENED]), room // 4)),
-        (_DONE, "\n".join(_last_lines([*done, *made], room // 4))),
+        (_HAPPENED, one_line(summary or "".join(earlier[_HAPPENED]), limit // 4)),
+        (_DONE, "\n".join(_last_lines(done, limit // 4))),
         (_RESULTS, "\n".join(results)),
-        # The first says what all is about, the last what to do now.
+        # The first request states the goal, the last one what to do now.
         *(
-            (_REQUEST, _cut(one, room // 4))
-            for one in dict.fromkeys([*requests[:1], *requests[-1:]])
+            (_REQUEST, one_line(request, limit // 4))
+            for request in dict.fromkeys([*requests[:1], *requests[-1:]])
         ),
     ]
-    return "\n\n".join([BEGIN, *(f"{heading}\n{text}" for heading, text in parts if text)])
+    return "\n\n".join([_FIRST_LINE, *(f"{heading}\n{text}" for heading, text in parts if text)])
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """What a summary that was written before has under each heading; nothing of another text."""
-    found: dict[str, list[str]] = {heading: [] for heading in _HEADINGS}
+    """The parts of an earlier summary by heading; empty for any other text."""
+    sections: dict[str, list[str]] = {heading: [] for heading in _HEADINGS}
     current: list[str] | None = None
-    for line in text.splitlines() if text.startswith(BEGIN) else ():
-        if line in found:
-            current = found[line]
+    for line in text.splitlines() if text.startswith(_FIRST_LINE) else ():
+        if line in sections:
+            current = sections[line]
             current.append("")
         elif current is not None:
             current[-1] += f"{line}\n"
-    return {heading: [part.strip() for part in parts] for heading, parts in found.items()}
+    return {heading: [part.strip() for part in parts] for heading, parts in sections.items()}
 
 
-def _last_lines(lines: Sequence[str], room: int) -> list[str]:
-    """As many of the last lines as there is room for, and how many are left out."""
+def _last_lines(lines: Sequence[str], limit: int) -> list[str]:
+    """As many of the last lines as fit `limit` characters, after the number of omitted ones."""
     kept: list[str] = []
     for line in reversed(lines):
-        room -= len(line) + 1
-        if room < 0:
+        limit -= len(line) + 1
+        if limit < 0:
             break
         kept.insert(0, line)
-    left = len(lines) - len(kept)
-    return [f"({left} earlier calls)", *kept] if left else kept
-
-
-def _cut(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: max(limit - 1, 0)] + "…"
+    omitted = len(lines) - len(kept)
+    return [f"({omitted} earlier calls)", *kept] if omitted else kept

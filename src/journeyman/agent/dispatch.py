@@ -1,15 +1,13 @@
-"""From a call that the model asks for to its result: find the tool, read the arguments, pass the
-gate, ask a person where the gate says so, run. Whatever goes wrong becomes a result that the model
-can read; nothing is raised.
+"""Runs the tool calls that a model requests: find the tool, read the arguments, consult the gate,
+ask a person if the gate says so, run. Every error becomes a result that the model can read; nothing
+is raised.
 """
 
 import logging
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import groupby
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.agent.tools.tool import (
@@ -23,53 +21,41 @@ from journeyman.agent.tools.tool import (
     worked,
 )
 from journeyman.agent.tools.toolbox import Toolbox, read_arguments
-from journeyman.gate.decision import Decision
-from journeyman.records import Provenance, Recorded, ToolCall
+from journeyman.gate.decision import ApprovalRequest, Approver, Decision
+from journeyman.gate.parser import OUTPUT, read_script
+from journeyman.records import Provenance, ResultFlags, ToolCall
 from journeyman.records.errors import JourneymanError
 
 logger = logging.getLogger(__name__)
 
-_SIDE_BY_SIDE = 8
+_MAX_PARALLEL = 8
 
-Decide = Callable[[str, dict[str, object]], Decision]
+Decide = Callable[[Tool, dict[str, object]], Decision]
 
-_BETWEEN_COMMANDS = frozenset({"|", "||", "&&", ";"})
-_ACTING_OPTIONS = ("--output", "--pre", "--ext-diff", "--textconv", "--open-files")
-_EXPANDED = "$`\\\n\r*?[{"
+_UNSAFE_OPTIONS = ("--output", "--pre", "--ext-diff", "--textconv", "--open-files")
+_EXPANSION_CHARACTERS = "$`\\\n\r*?[{"
 
-
-class Question(Struct, frozen=True, kw_only=True):
-    """A call that needs a person's word. Who waits long for it looks whether it was `cancelled`."""
-
-    tool: str
-    arguments: dict[str, object]
-    rule: str
-    reason: str
-    session: str = ""
-    cancelled: Callable[[], bool] = lambda: False
-
-
-_CHANGED = (
-    "A person allowed it, but a file that it is about has changed since. It was not run; ask for "
+_CHANGED_SINCE = (
+    "A person allowed it, but a file that it concerns has changed since. It was not run; request "
     "it again as it is now."
 )
-_OFFLINE = "It failed for want of the network, which is off. A yes runs it again, with the network."
-NEEDS_NETWORK = Decision(answer="ask", rule="network.needed", reason=_OFFLINE)
-
-Ask = Callable[[Question], bool | None]
-"""Asks a person: yes, no, or None where nobody can answer, which is a no."""
-
-
-def nobody(_question: Question) -> None:
-    """For where no person can be asked."""
+_NEEDS_NETWORK = Decision(
+    answer="ask",
+    rule="network.needed",
+    reason="It failed because the network is off. If you allow it, it runs again with the network.",
+)
 
 
-def request_confirmation_tool(ask: Ask) -> Tool:
+def no_approver(_request: ApprovalRequest) -> None:
+    """The approver for when no person can be asked."""
+
+
+def request_confirmation_tool(ask: Approver) -> Tool:
     """The tool with which the model asks a person before it does something."""
 
     def run(call: Invocation) -> Result:
         action = call.arguments["action"]
-        question = Question(
+        request = ApprovalRequest(
             tool=action,
             arguments=call.arguments.get("details", {}),
             rule="agent.asks",
@@ -78,11 +64,11 @@ def request_confirmation_tool(ask: Ask) -> Tool:
             cancelled=call.cancelled,
         )
         reason = "A person said no. Do not do it, and do not ask again."
-        match ask(question):
+        match ask(request):
             case True:
                 return worked(approved=True, status="approved", action=action)
             case None:
-                reason = "Nobody is there to confirm this. Do not do it; say that it is left to do."
+                reason = "No one can confirm this now. Do not do it; report it as not done."
         return refused(reason, approved=False)
 
     return Tool(
@@ -95,11 +81,13 @@ def request_confirmation_tool(ask: Ask) -> Tool:
             details={"type": "object", "description": "Exact values the person should see."},
         ),
         run=run,
+        risk="report",
+        teaches=False,
     )
 
 
 class Dispatch:
-    """Runs the calls of one agent. `origin` is asked for each call, because the session changes
+    """Runs the calls of one agent. `origin` is evaluated for each call, because the session changes
     when the conversation is compressed.
     """
 
@@ -107,7 +95,7 @@ class Dispatch:
         self,
         toolbox: Toolbox,
         decide: Decide,
-        ask: Ask,
+        ask: Approver,
         origin: Callable[[], Provenance],
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -115,40 +103,37 @@ class Dispatch:
         self._origin, self._cancelled = origin, cancelled
 
     def run(self, calls: Sequence[ToolCall]) -> Iterator[tuple[int, Result]]:
-        """The result of each call with its place among the calls, as they come. Neighbours that
-        only read run side by side; the others run one after the other, in their order. A person is
-        asked one question at a time.
+        """Yield each result with the index of its call, as results arrive. Adjacent calls that only
+        read run in parallel; all others run one at a time, in order. A person is asked one question
+        at a time.
         """
-        numbered = enumerate(calls)
-        for only_read, group in groupby(numbered, key=lambda one: self._only_reads(one[1])):
-            together = list(group)
-            if not only_read or len(together) == 1:
-                for place, call in together:
-                    yield place, self._finished(self._prepared(call))
+        for reads_only, group in groupby(enumerate(calls), key=lambda item: self._reads(item[1])):
+            batch = list(group)
+            if not reads_only or len(batch) == 1:
+                for index, call in batch:
+                    yield index, self._execute(self._prepare(call))
                 continue
-            with ThreadPoolExecutor(min(len(together), _SIDE_BY_SIDE)) as pool:
-                ready = [(place, self._prepared(call)) for place, call in together]
-                begun = {pool.submit(self._finished, one): place for place, one in ready}
-                for done in as_completed(begun):
-                    yield begun[done], done.result()
+            with ThreadPoolExecutor(min(len(batch), _MAX_PARALLEL)) as pool:
+                prepared = [(index, self._prepare(call)) for index, call in batch]
+                futures = {pool.submit(self._execute, job): index for index, job in prepared}
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
 
-    def _only_reads(self, call: ToolCall) -> bool:
+    def _reads(self, call: ToolCall) -> bool:
         tool = self._toolbox.find(call.name)
         return tool is not None and tool.reads_only
 
-    def _prepared(self, call: ToolCall) -> Result | tuple[Tool, Invocation]:
-        """What is to be run, or the result, once everything that may speak against the call has
-        been asked.
-        """
+    def _prepare(self, call: ToolCall) -> Result | tuple[Tool, Invocation]:
+        """Return the tool and the invocation to run, or the result of a call that must not run."""
         if self._cancelled():
-            return interrupted(call.name)
+            return interrupted_result(call.name)
         tool = self._toolbox.find(call.name)
         if tool is None:
             return self._toolbox.unknown(call.name)
         arguments = read_arguments(tool, call.arguments)
         if isinstance(arguments, Result):
             return arguments
-        decision = self._decide(tool.name, arguments)
+        decision = self._decide(tool, arguments)
         if decision.answer == "refuse":
             return refused(f"{decision.reason} It was not run.", rule=decision.rule)
         invocation = Invocation(
@@ -159,19 +144,20 @@ class Dispatch:
             network=decision.answer == "ask" and decision.network,
         )
         if decision.answer == "ask":
-            answer = self._answer(tool, invocation, decision)
+            answer = self._request_approval(tool, invocation, decision)
             if not answer:
-                who = "nobody is here to allow it" if answer is None else "the user said no"
-                reason = f"{decision.reason} It needs a person's word, and {who}. It was not run; "
-                return refused(f"{reason}do not try it another way.", rule=decision.rule)
-            if self._decide(tool.name, arguments) != decision:
-                return refused(_CHANGED, rule=decision.rule)
-        if self._cancelled():  # while the person was thinking
-            return interrupted(call.name)
+                why = "no one is here to allow it" if answer is None else "the user said no"
+                reason = f"{decision.reason} It needs a person's decision, and {why}. "
+                reason += "It was not run; do not try it another way."
+                return refused(reason, rule=decision.rule)
+            if self._decide(tool, arguments) != decision:
+                return refused(_CHANGED_SINCE, rule=decision.rule)
+        if self._cancelled():  # while waiting for the person
+            return interrupted_result(call.name)
         return tool, invocation
 
-    def _answer(self, tool: Tool, call: Invocation, decision: Decision) -> bool | None:
-        question = Question(
+    def _request_approval(self, tool: Tool, call: Invocation, decision: Decision) -> bool | None:
+        request = ApprovalRequest(
             tool=tool.name,
             arguments=call.arguments,
             rule=decision.rule,
@@ -179,80 +165,82 @@ class Dispatch:
             session=call.origin.session,
             cancelled=self._cancelled,
         )
-        return self._ask(question)
+        return self._ask(request)
 
-    def _finished(self, prepared: Result | tuple[Tool, Invocation]) -> Result:
-        """The result of a call, made again with the network if it lacks that and a person allows
-        it. Otherwise the result itself says what it lacks.
+    def _execute(self, prepared: Result | tuple[Tool, Invocation]) -> Result:
+        """Return the result of a prepared call. A call that fails for lack of network runs again
+        with the network if a person allows it; otherwise its result states what it lacks.
         """
         if isinstance(prepared, Result):
             return prepared
         tool, call = prepared
-        result = _tried(tool, call)
+        result = _run_tool(tool, call)
         if not result.lacks_network or self._cancelled():
             return result
-        if not self._answer(tool, call, NEEDS_NETWORK):
+        if not self._request_approval(tool, call, _NEEDS_NETWORK):
             return result
-        return _tried(tool, replace(call, network=True))
+        return _run_tool(tool, replace(call, network=True))
 
 
-def _tried(tool: Tool, call: Invocation) -> Result:
+def _run_tool(tool: Tool, call: Invocation) -> Result:
     try:
         result = tool.run(call)
-        result.text.encode()  # what cannot be written down fails here, not later
+        result.text.encode()  # a result that cannot be stored fails here, not later
     except JourneymanError as error:
         return failed(str(error))
     except Exception as error:
-        # A tool is a stranger's code as far as the loop goes: its failure is a result.
-        logger.exception("The tool %s broke down", tool.name)
-        return failed(f"The tool {tool.name} broke down: {type(error).__name__}: {error!r}")
+        # Tools may be third-party code: any exception becomes a failed result.
+        logger.exception("The tool %s failed unexpectedly", tool.name)
+        return failed(
+            f"The tool {tool.name} failed unexpectedly: {type(error).__name__}: {error!r}"
+        )
     return result
 
 
-def ask_unconfined(decide: Decide, why: str, harmless: Sequence[str]) -> Decide:
-    """The gate where no kernel holds commands: what it would allow is asked about as well, but for
-    commands with one of these beginnings.
+def ask_when_unconfined(decide: Decide, why: str, harmless: Sequence[str]) -> Decide:
+    """Wrap the gate for a machine where the kernel does not confine commands: a command that it
+    allows needs approval as well, unless it begins with one of `harmless`.
     """
 
-    def decided(tool: str, arguments: dict[str, object]) -> Decision:
+    def decide_unconfined(tool: Tool, arguments: dict[str, object]) -> Decision:
         decision = decide(tool, arguments)
-        runs = tool in ("terminal", "execute_code")
-        command = str(arguments.get("command", "")) if tool == "terminal" else ""
-        if not runs or decision.answer != "allow" or _is_harmless(command, harmless):
+        command = str(arguments.get("command", "")) if tool.risk == "command" else ""
+        if not tool.runs_commands or decision.answer != "allow" or _is_harmless(command, harmless):
             return decision
         reason = f"Nothing confines commands here: {why}."
         return Decision(answer="ask", rule="unconfined", reason=reason)
 
-    return decided
+    return decide_unconfined
 
 
-def _is_harmless(line: str, beginnings: Sequence[str]) -> bool:
-    """Whether a line is made of commands with these beginnings and plain words that stay in the
-    folder: no expansions, no redirections, no options that write or run something.
+def _is_harmless(line: str, prefixes: Sequence[str]) -> bool:
+    """Return whether a line consists of commands with these prefixes and plain words that stay in
+    the folder: no expansions, no redirections, no options that write or run something.
     """
-    if any(character in line for character in _EXPANDED):
+    if any(character in line for character in _EXPANSION_CHARACTERS):
         return False
-    reader = shlex.shlex(line, posix=True, punctuation_chars=True)
-    reader.commenters = ""
-    try:
-        words = list(reader)
-    except ValueError:
+    script = read_script(line)
+    if script.notes or script.code or not script.commands:
         return False
-    commands: list[list[str]] = [[]]
-    for word in words:
-        if word in _BETWEEN_COMMANDS:
-            commands.append([])
-        elif word[0] in "<>()&|;/~" or ".." in word or word.startswith(_ACTING_OPTIONS):
-            return False
-        else:
-            commands[-1].append(word)
-    harmless = [beginning.split() for beginning in beginnings if beginning.strip()]
-    return all(any(command[: len(words)] == words for words in harmless) for command in commands)
+    harmless = [tuple(prefix.split()) for prefix in prefixes if prefix.strip()]
+    return all(
+        any(command.words[: len(prefix)] == prefix for prefix in harmless)
+        and not (command.settings or command.redirects or command.document)
+        and all(map(_stays_inside, command.words))
+        for command in script.commands
+    )
 
 
-def interrupted(name: str, why: str = "The user stopped the work before it was done.") -> Result:
-    """The result of a call that was not run, or not known to have run to its end."""
+def _stays_inside(word: str) -> bool:
+    is_outside = word.startswith(("/", "~")) or ".." in word
+    return not is_outside and OUTPUT not in word and not word.startswith(_UNSAFE_OPTIONS)
+
+
+def interrupted_result(
+    name: str, why: str = "The user stopped the work before it was done."
+) -> Result:
+    """The result of a call that did not run, or may not have run to completion."""
     return Result(
         content={"status": "interrupted", "error": f"[{name} was interrupted] {why}"},
-        recorded=Recorded(interrupted=True),
+        recorded=ResultFlags(interrupted=True),
     )

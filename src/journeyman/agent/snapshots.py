@@ -1,5 +1,5 @@
-"""Snapshots of a workspace in a private git repository, so that what an agent did there can be
-undone. The project's own .git is kept as ordinary files; no git command ever runs on it.
+"""Snapshots of a workspace in a private git repository, so that an agent's changes can be undone.
+The project's own .git is stored as ordinary files; no git command ever runs on it.
 """
 
 import hashlib
@@ -26,17 +26,18 @@ MOST_BYTES = 2**30
 MOST_FILES = 100_000
 LARGEST_IGNORED = 10 * 2**20
 IGNORED_FILES, IGNORED_BYTES = 1_000, 50 * 2**20
-"""What git ignores is kept when it is small: a file up to this size, a folder up to these."""
+"""Limits up to which a file, and the files and bytes of a folder, are stored although git ignores
+them."""
 
 KEPT_DAYS = 14
 MOST_SNAPSHOTS = 400
 
 _CHUNK = 2**20
-_PATIENCE_S, _GIT_S = 60.0, 300.0
+_LOCK_S, _GIT_S = 60.0, 300.0
 _FRESH_NS = 2 * 10**9
-"""A file that changed this shortly before it was read may change again under the same time."""
+"""A file that changed this recently before it was read may change again with the same time."""
 
-_KEPT_KINDS = (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
+_STORED_TYPES = (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
 _OBJECTS = re.compile(rb"(?:.*/)?\.git(?:/modules/.+)?(?:/lfs)?/objects(?=/|\Z)", re.DOTALL)
 _LATEST = "latest"
 _CONFIG = """[core]
@@ -68,8 +69,9 @@ _ENVIRONMENT = {
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """A file, a link, a folder or a pipe. `oid` names the content; it is empty for folders, pipes
-    and what was too large to keep. `changed_ns` and `inode` tell whether it must be read again.
+    """A file, a link, a folder or a pipe. `oid` identifies the content; it is empty for folders,
+    pipes and content that was too large. `changed_ns` and `inode` show whether it must be read
+    again.
     """
 
     mode: int
@@ -84,30 +86,30 @@ class Entry(Struct, frozen=True, array_like=True):
         return stat.S_ISDIR(self.mode)
 
     def is_still(self, status: os.stat_result) -> bool:
-        """Whether the file is unchanged, by all that the file system says."""
-        seen = (status.st_ctime_ns, status.st_ino, status.st_size, status.st_mode)
-        return seen == (self.changed_ns, self.inode, self.size, self.mode)
+        """Whether the file is unchanged, according to the file system."""
+        current = (status.st_ctime_ns, status.st_ino, status.st_size, status.st_mode)
+        return current == (self.changed_ns, self.inode, self.size, self.mode)
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A workspace by path, and the paths of which nothing was kept."""
+    """The entries of a workspace by path, and the paths that were left out."""
 
     entries: dict[bytes, Entry] = {}
     left_out: frozenset[bytes] = frozenset()
 
     def state(self, path: bytes) -> tuple[int, str] | None:
-        """Mode and content, by which snapshots are compared; None where nothing is."""
+        """Mode and content, by which snapshots are compared; None if there is nothing."""
         entry = self.entries.get(path)
         return None if entry is None else (entry.mode, entry.oid)
 
     def leaves_out(self, path: bytes) -> bool:
-        """Whether it is not known what was at this path."""
+        """Whether the snapshot says nothing about this path."""
         ends = (*(slash.start() for slash in re.finditer(rb"/", path)), len(path))
         return any(path[:end] in self.left_out for end in ends)
 
 
-class Taken(NamedTuple):
-    """A snapshot that is kept: its name, when it was taken, and a line about it."""
+class StoredSnapshot(NamedTuple):
+    """The name of a snapshot, when it was taken, and a line about it."""
 
     name: str
     at: float
@@ -116,7 +118,7 @@ class Taken(NamedTuple):
 
 class Snapshots:
     """The snapshots of one workspace, in a repository below `folder`. A workspace with more than
-    `most_bytes` has none; snapshots older than `days` go.
+    `most_bytes` has none; snapshots older than `days` are deleted.
     """
 
     def __init__(
@@ -135,35 +137,35 @@ class Snapshots:
         self._most_bytes, self._days, self._clock, self._program = most_bytes, days, clock, git
 
     def take(self, name: str, about: str = "", *, whole: bool = True) -> Snapshot:
-        """Keep the workspace as it is now, under a name. Where it is too large, one that must be
-        `whole` is not taken, and another does without the contents beyond the limit. Raises
-        OutsideProblem, saying why there is none.
+        """Store the workspace as it is now under a name. If it is too large, a snapshot that must
+        be `whole` fails, and another leaves out the contents beyond the limit. Raises
+        OutsideProblem with the reason.
         """
         with self._locked():
-            known = (self.get(_LATEST) or Snapshot()).entries
-            found, left_out = self._select(known, whole=whole)
-            made = Snapshot(entries={}, left_out=frozenset(left_out))
+            previous = (self.get(_LATEST) or Snapshot()).entries
+            selected, left_out = self._select(previous, whole=whole)
+            snapshot = Snapshot(entries={}, left_out=frozenset(left_out))
 
             def stream() -> Iterator[bytes]:
                 room, sure_ns = self._most_bytes, time.time_ns() - _FRESH_NS
-                for path, status in found.items():
+                for path, status in selected.items():
                     room -= status.st_size
-                    entry = known.get(path)
-                    with suppress(FileNotFoundError):  # gone meanwhile
+                    entry = previous.get(path)
+                    with suppress(FileNotFoundError):  # deleted in the meantime
                         if entry is None or not entry.is_still(status):
                             place = os.fsencode(self.workspace) + b"/" + path
                             entry = yield from _read(place, status, sure_ns, fits=room >= 0)
-                        made.entries[path] = entry
-                yield _commit(name, about, made, int(self._clock()))
+                        snapshot.entries[path] = entry
+                yield _commit(name, about, snapshot, int(self._clock()))
 
-            self._git("fast-import", "--quiet", "--force", "--depth=0", given=stream())
-            return made
+            self._git("fast-import", "--quiet", "--force", "--depth=0", stdin=stream())
+            return snapshot
 
     def get(self, name: str) -> Snapshot | None:
-        """The snapshot of this name; None where there is none."""
+        """Return the snapshot of this name, or None."""
         if not self._repository.is_dir():
             return None
-        answer = self._git("cat-file", "--batch", given=[f"refs/{name}:manifest\n".encode()])
+        answer = self._git("cat-file", "--batch", stdin=[f"refs/{name}:manifest\n".encode()])
         head, _, body = answer.partition(b"\n")
         if head.endswith(b" missing"):
             return None
@@ -172,28 +174,30 @@ class Snapshots:
         except msgspec.MsgspecError as error:
             raise OutsideProblem(f"{self._repository} is damaged: delete it") from error
 
-    def taken(self, below: str = "") -> list[Taken]:
-        """The snapshots whose names are below this one, in the order of their names."""
+    def taken(self, below: str = "") -> list[StoredSnapshot]:
+        """The snapshots with names below this one, ordered by name."""
         if not self._repository.is_dir():
             return []
-        form = "--format=%(refname:lstrip=1) %(committerdate:unix) %(contents:subject)"
-        lines = self._git("for-each-ref", form, f"refs/{below}").decode(errors="replace")
+        format_option = "--format=%(refname:lstrip=1) %(committerdate:unix) %(contents:subject)"
+        lines = self._git("for-each-ref", format_option, f"refs/{below}").decode(errors="replace")
         parts = [line.split(" ", 2) for line in lines.splitlines()]
-        return [Taken(name, float(at), about) for name, at, about in parts]
+        return [StoredSnapshot(name, float(at), about) for name, at, about in parts]
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget snapshots."""
+        """Delete snapshots."""
         lines = (f"delete refs/{name}\n".encode() for name in names)
-        self._git("update-ref", "--stdin", given=lines)
+        self._git("update-ref", "--stdin", stdin=lines)
 
     def tidy(self) -> None:
-        """Drop what is old, of this workspace and of others, and pack what is left."""
+        """Delete old snapshots, of this workspace and of others, and pack the rest."""
         oldest = self._clock() - self._days * 86_400
         with suppress(OSError, OutsideProblem), self._locked():
-            named = [one for one in self.taken() if one.name != _LATEST]
-            named.sort(key=lambda one: one.at, reverse=True)
+            stored = [snapshot for snapshot in self.taken() if snapshot.name != _LATEST]
+            stored.sort(key=lambda snapshot: snapshot.at, reverse=True)
             old = [
-                one.name for n, one in enumerate(named) if n >= MOST_SNAPSHOTS or one.at < oldest
+                snapshot.name
+                for position, snapshot in enumerate(stored)
+                if position >= MOST_SNAPSHOTS or snapshot.at < oldest
             ]
             self.drop(old)
             self._git("gc", "--quiet", *(() if old else ("--auto",)))
@@ -204,15 +208,15 @@ class Snapshots:
 
     @contextmanager
     def contents(self, oids: Iterable[str]) -> Iterator[Path]:
-        """A folder with these contents for a while, each in a file that has its id for a name."""
+        """Provide a temporary folder with these contents, each in a file named by its id."""
         with self._locked():
             folder = self._repository / "contents"
-            shutil.rmtree(folder, ignore_errors=True)  # somebody may have been killed
+            shutil.rmtree(folder, ignore_errors=True)  # left behind if a process was killed
             folder.mkdir()
             places = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(folder / "index")}
             rows = (f"100644 {oid}\t{oid}\n".encode() for oid in oids)
             try:
-                self._git("update-index", "--index-info", given=rows, variables=places)
+                self._git("update-index", "--index-info", stdin=rows, variables=places)
                 self._git("checkout-index", "--all", variables=places)
                 yield folder
             finally:
@@ -220,10 +224,10 @@ class Snapshots:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The repository, made if need be, while nobody else writes to it."""
+        """Hold the lock of the repository, which is created if it does not exist."""
         try:
             lock = self._repository / "lock"
-            with held_lock(lock, _PATIENCE_S):
+            with held_lock(lock, _LOCK_S):
                 os.utime(lock)
                 if not (self._repository / "HEAD").exists():
                     self._git("init", "--quiet", "--bare", "--template=", str(self._repository))
@@ -236,67 +240,67 @@ class Snapshots:
             raise OutsideProblem(f"{place}: {error.strerror}") from error
 
     def _select(
-        self, known: Collection[bytes], *, whole: bool
+        self, previous: Collection[bytes], *, whole: bool
     ) -> tuple[dict[bytes, os.stat_result], list[bytes]]:
-        """What is to be kept of the workspace, and what is left out: all that git does not ignore,
-        what it ignores if that is small, and the history of repositories as far as there is room.
-        What was kept before is kept again, whatever git ignores by now.
+        """Select the paths to store and those to leave out. Store all that git does not ignore,
+        what it ignores if that is small, and the history of repositories if there is room. What was
+        stored before is stored again, even if git ignores it now.
         """
         root, ignored = os.fsencode(self.workspace), self._ignored()
-        found: dict[bytes, os.stat_result] = {}
+        selected: dict[bytes, os.stat_result] = {}
         left_out: list[bytes] = []
         histories: dict[bytes, os.stat_result] = {}
 
-        def is_apart(path: bytes) -> bool:
+        def is_separate(path: bytes) -> bool:
             return path in ignored or _OBJECTS.fullmatch(path) is not None
 
-        for path, status in _below(root, b"", is_apart, left_out):
+        for path, status in _below(root, b"", is_separate, left_out):
             if _OBJECTS.fullmatch(path):
                 histories[path] = status
             elif path not in ignored:
-                found[path] = status
+                selected[path] = status
             elif not stat.S_ISDIR(status.st_mode):
-                if status.st_size <= LARGEST_IGNORED or path in known:
-                    found[path] = status
+                if status.st_size <= LARGEST_IGNORED or path in previous:
+                    selected[path] = status
                 else:
                     left_out.append(path)
             elif small := _if_small(root, path, status, IGNORED_FILES, IGNORED_BYTES):
-                found |= small
+                selected |= small
             else:
                 left_out.append(path)
-                for one in known:
-                    if one.startswith(path + b"/"):
+                for inner in previous:
+                    if inner.startswith(path + b"/"):
                         with suppress(OSError):
-                            found[one] = os.lstat(root + b"/" + one)
-            if whole and len(found) > MOST_FILES:
+                            selected[inner] = os.lstat(root + b"/" + inner)
+            if whole and len(selected) > MOST_FILES:
                 raise OutsideProblem(f"{self.workspace} has more than {MOST_FILES:,} files")
-        size = sum(status.st_size for status in found.values())
+        size = sum(status.st_size for status in selected.values())
         if whole and size > self._most_bytes:
             has = f"{self.workspace} has {size / 2**20:,.0f} MB, and the limit (agent.undo_mb) is"
             most = f"{self._most_bytes // 2**20:,}"
-            raise OutsideProblem(f"{has} {most}. What .gitignore lists and is large does not count")
+            raise OutsideProblem(f"{has} {most}. Large paths in .gitignore do not count")
         for path, status in histories.items():
-            room = self._most_bytes - sum(one.st_size for one in found.values())
-            small = _if_small(root, path, status, max(MOST_FILES - len(found), 0), room)
-            found |= small
+            room = self._most_bytes - sum(stored.st_size for stored in selected.values())
+            small = _if_small(root, path, status, max(MOST_FILES - len(selected), 0), room)
+            selected |= small
             left_out += [] if small else [path]
-        return found, left_out
+        return selected, left_out
 
     def _ignored(self) -> set[bytes]:
-        """The files and folders that the .gitignore files of the workspace name."""
+        """The files and folders that the .gitignore files of the workspace exclude."""
         above = (self.workspace, *self.workspace.parents)
-        top = next((one for one in above if (one / ".git").exists()), self.workspace)
+        top = next((folder for folder in above if (folder / ".git").exists()), self.workspace)
         inner = os.fsencode(self.workspace.relative_to(top))
         before = b"" if inner == b"." else inner + b"/"
-        asked = ("--others", "--ignored", "--exclude-standard", "--directory", "-z", "--")
-        answer = self._git(f"--work-tree={top}", "ls-files", *asked, os.fsdecode(before or b"."))
+        options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z", "--")
+        answer = self._git(f"--work-tree={top}", "ls-files", *options, os.fsdecode(before or b"."))
         return {path.rstrip(b"/").removeprefix(before) for path in answer.split(b"\0") if path}
 
     def _git(
-        self, *words: str, given: Iterable[bytes] = (), variables: Mapping[str, str] = {}
+        self, *words: str, stdin: Iterable[bytes] = (), variables: Mapping[str, str] = {}
     ) -> bytes:
-        """Run git in the private repository; what it prints. Nothing of the user's configuration
-        counts, and nothing of the project's.
+        """Run git in the private repository and return its output. The configurations of the user
+        and of the project have no effect.
         """
         places = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_DIR"), str(self._repository))
         path, pipe = os.environ.get("PATH", os.defpath), subprocess.PIPE
@@ -314,29 +318,29 @@ class Snapshots:
         with process:
             assert process.stdin is not None
             try:
-                with suppress(BrokenPipeError):  # git says below why it ended
-                    process.stdin.writelines(given)
-                output, said = process.communicate(timeout=_GIT_S)
+                with suppress(BrokenPipeError):  # git reports below why it ended
+                    process.stdin.writelines(stdin)
+                output, errors = process.communicate(timeout=_GIT_S)
             except subprocess.TimeoutExpired as error:
                 process.kill()
                 raise OutsideProblem(f"git {words[0]} took over {_GIT_S:g} seconds") from error
         if process.returncode:
-            lines = said.decode(errors="replace").strip().splitlines()
+            lines = errors.decode(errors="replace").strip().splitlines()
             raise OutsideProblem(f"git failed: {lines[-1][:200] if lines else words[0]}")
         return output
 
 
 def is_history(path: bytes) -> bool:
-    """Whether this is an object of a git repository: those are only ever added to, because what
-    was committed later may need them.
+    """Whether this is an object of a git repository. Undo never removes those, because later
+    commits may need them.
     """
     return _OBJECTS.match(path) is not None
 
 
 def _below(
-    root: bytes, folder: bytes, is_apart: Callable[[bytes], bool], unread: list[bytes]
+    root: bytes, folder: bytes, is_separate: Callable[[bytes], bool], unread: list[bytes]
 ) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Files, links and folders below a folder. One that is apart is not entered."""
+    """Yield files, links and folders below a folder. Separate folders are not entered."""
     cut = len(root) + 1
     for place, inner, names in os.walk(
         root + b"/" + folder, onerror=lambda error: unread.append(error.filename[cut:].rstrip(b"/"))
@@ -345,25 +349,25 @@ def _below(
         for name in sorted((*inner, *names)):
             with suppress(FileNotFoundError):
                 status = os.lstat(root + b"/" + before + name)
-                if stat.S_IFMT(status.st_mode) in _KEPT_KINDS:
+                if stat.S_IFMT(status.st_mode) in _STORED_TYPES:
                     yield before + name, status
-        inner[:] = sorted(name for name in inner if not is_apart(before + name))
+        inner[:] = sorted(name for name in inner if not is_separate(before + name))
 
 
 def _if_small(
     root: bytes, folder: bytes, status: os.stat_result, files: int, size: int
 ) -> dict[bytes, os.stat_result]:
-    """A folder and all below it; nothing where that is more than so many files or bytes."""
+    """A folder and all below it, or nothing if that exceeds this number of files or bytes."""
     inside = {folder: status, **dict(islice(_below(root, folder, lambda _: False, []), files + 1))}
-    is_small = len(inside) <= files and sum(one.st_size for one in inside.values()) <= size
+    is_small = len(inside) <= files and sum(entry.st_size for entry in inside.values()) <= size
     return inside if is_small else {}
 
 
 def _read(
     place: bytes, status: os.stat_result, sure_ns: int, *, fits: bool
 ) -> Generator[bytes, None, Entry]:
-    """Give the content of a file that fits, or of a link, as git imports it. Returns the entry,
-    which is without content where that cannot be read.
+    """Yield the content of a file that fits, or of a link, in git's import format. Return the
+    entry, without content if that cannot be read.
     """
     oid, is_sure = "", False
     if stat.S_ISLNK(status.st_mode):
@@ -386,7 +390,7 @@ def _read(
 
 
 def _blob(file: IO[bytes], size: int) -> Generator[bytes, None, str]:
-    """Give a blob of exactly this size, though a file that is written to may have less; its id."""
+    """Yield a blob of exactly this size, even if the file shrinks meanwhile, and return its id."""
     yield b"blob\ndata %d\n" % size
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     while size:
@@ -398,13 +402,13 @@ def _blob(file: IO[bytes], size: int) -> Generator[bytes, None, str]:
     return digest.hexdigest()
 
 
-def _commit(name: str, about: str, made: Snapshot, at: int) -> bytes:
-    """A commit that names the blobs of a snapshot, so that they are kept as long as it is."""
+def _commit(name: str, about: str, snapshot: Snapshot, at: int) -> bytes:
+    """A commit that refers to the blobs of a snapshot, so that git keeps them too."""
     line = " ".join(about.split()).encode(errors="replace")
-    manifest = msgspec.msgpack.encode(made)
-    kept = sorted({entry.oid for entry in made.entries.values() if entry.oid})
+    manifest = msgspec.msgpack.encode(snapshot)
+    oids = sorted({entry.oid for entry in snapshot.entries.values() if entry.oid})
     head = f"commit refs/{name}\ncommitter journeyman <> {at} +0000\ndata {len(line)}\n".encode()
-    rows = "\n".join(f"M 100644 {oid} {oid[:2]}/{oid[2:]}" for oid in kept).encode()
+    rows = "\n".join(f"M 100644 {oid} {oid[:2]}/{oid[2:]}" for oid in oids).encode()
     tail = f"\nreset refs/{_LATEST}\nfrom refs/{name}\n".encode()
     inline = b"\nM 100644 inline manifest\ndata %d\n" % len(manifest)
     return head + line + inline + manifest + b"\n" + rows + tail

@@ -1,4 +1,4 @@
-"""One turn: how far it may go, the steps that a person watching sees, and what it came to."""
+"""One turn of an agent: its limits, the steps it reports, and its result."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -9,9 +9,9 @@ from msgspec import Struct
 from journeyman.agent.tools.tool import Result
 from journeyman.models.model import JsonObject, Reply
 from journeyman.records import Call, Message, Session, SessionId, Tokens, ToolCall, Usage
-from journeyman.templates.shown.opening import Opening
+from journeyman.templates.opening import Opening
 
-Stop = Literal[
+StopReason = Literal[
     "done",
     "turns",
     "tokens",
@@ -24,11 +24,11 @@ Stop = Literal[
     "cut",
     "empty",
 ]
-"""Why a turn ended: the agent was done, a limit was reached, the user stopped it, it made the same
-calls with the same results again and again, the window was full, no reply could be had, the last
-reply was cut off, or the model said nothing."""
+"""Why a turn ended: the agent was done, a limit was reached, the user stopped it, it kept repeating
+the same calls with the same results, the context window was full, the model was unavailable, the
+last reply was cut off, or the model returned an empty reply."""
 
-END_REASONS: dict[Stop, str] = {
+END_REASONS: dict[StopReason, str] = {
     "done": "agent_stop",
     "turns": "max_turns",
     "tokens": "limitsExceeded",
@@ -41,11 +41,13 @@ END_REASONS: dict[Stop, str] = {
     "cut": "error",
     "empty": "error",
 }
-"""How the end of a turn is recorded, in the words that the gate for learning knows."""
+"""The end reason that is stored for each stop, in the terms that learning evaluates."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on one turn; None is no limit. `turns` counts requests to the model."""
+    """Limits on one turn; None means no limit. `turns` counts requests to the model; the turn stops
+    when the same calls have given the same results `same_again` times in a row.
+    """
 
     turns: int | None = 40
     tokens: int | None = None
@@ -54,13 +56,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     same_again: int = 4
 
 
-class Spent:
-    """What a turn has used so far, as far as the model told; None where it told nothing."""
+class TurnBudget:
+    """What a turn has used of its limits. Tokens and cost are None until the model reports some."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
-        self._began = clock()
+        self._started_at = clock()
         self.api_calls = 0
         self.tokens: int | None = None
         self.cost_usd: float | None = None
@@ -75,50 +77,52 @@ class Spent:
             self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
 
     @property
-    def is_late(self) -> bool:
-        """Whether the time is over: then a request or a call that is still going on is given up."""
-        limit = self._limits.seconds
-        return limit is not None and self._clock() - self._began >= limit
+    def is_out_of_time(self) -> bool:
+        """Whether the time limit is reached; a request or call in progress is then cancelled."""
+        limit = self.limits.seconds
+        return limit is not None and self._clock() - self._started_at >= limit
 
-    def over(self, least: int = 0) -> tuple[Stop, str] | None:
-        """The limit that is reached, or would be with `least` more tokens, and a sentence on it."""
-        limits, tokens, cost = self._limits, self.tokens or 0, self.cost_usd or 0.0
-        if self.is_late:
+    def find_exceeded(self, next_tokens: int = 0) -> tuple[StopReason, str] | None:
+        """Return the limit that is reached, or that a request of `next_tokens` would reach, with a
+        sentence about it.
+        """
+        limits, tokens, cost = self.limits, self.tokens or 0, self.cost_usd or 0.0
+        if self.is_out_of_time:
             return "time", f"The limit of {limits.seconds:g} seconds is reached."
         if limits.turns is not None and self.api_calls >= limits.turns:
             return "turns", f"The limit of {limits.turns} requests to the model is reached."
-        if limits.tokens is not None and tokens + least >= limits.tokens:
+        if limits.tokens is not None and tokens + next_tokens >= limits.tokens:
             used = f"{tokens:,} tokens are used"
             if tokens < limits.tokens:
-                used += f", and the next request alone takes about {least:,} or more"
+                used += f", and the next request needs about {next_tokens:,} or more"
             return "tokens", f"{used}; the limit is {limits.tokens:,}."
         if limits.cost_usd is not None and cost >= limits.cost_usd:
-            return "cost", f"About ${cost:.4f} are spent; the limit is ${limits.cost_usd:.4f}."
+            return "cost", f"About ${cost:.4f} was spent; the limit is ${limits.cost_usd:.4f}."
         return None
 
 
-class Begun(Struct, frozen=True, kw_only=True):
-    """A turn begins. `opening` is what a new session starts with; None where it goes on."""
+class TurnBegun(Struct, frozen=True, kw_only=True):
+    """A turn began. `opening` is the opening of a new session; None if the session continues."""
 
     session: SessionId
     opening: Opening | None = None
 
 
-class Replied(Struct, frozen=True, kw_only=True):
-    """The model answered; the answer is saved."""
+class ModelReplied(Struct, frozen=True, kw_only=True):
+    """The model replied; the reply is saved."""
 
     reply: Reply
 
 
-class Called(Struct, frozen=True, kw_only=True):
-    """A call was made or refused; its result is saved."""
+class ToolCalled(Struct, frozen=True, kw_only=True):
+    """A call ran or was refused; its result is saved."""
 
     call: ToolCall
     result: Result
 
     @property
     def joined(self) -> Call:
-        """The call with its result, as it is judged."""
+        """The call with its result, in the form that is judged."""
         return Call(
             id=self.call.id,
             tool=self.call.name,
@@ -128,26 +132,26 @@ class Called(Struct, frozen=True, kw_only=True):
         )
 
 
-class Compressed(Struct, frozen=True, kw_only=True):
-    """The conversation became too long and goes on in a new session, with a summary of the old."""
+class ContextCompressed(Struct, frozen=True, kw_only=True):
+    """The conversation became too long and continues in a new session, with a summary."""
 
     parent: SessionId
     child: SessionId
     messages: int
 
 
-class Stopped(Struct, frozen=True, kw_only=True):
-    """The turn is over: why, and a sentence for people where it did not simply end."""
+class TurnStopped(Struct, frozen=True, kw_only=True):
+    """The turn is over. `note` explains the reason to people, unless the agent was simply done."""
 
-    stop: Stop
+    stop: StopReason
     note: str = ""
 
 
-Step = Begun | Replied | Called | Compressed | Stopped
+Step = TurnBegun | ModelReplied | ToolCalled | ContextCompressed | TurnStopped
 
 
-class Finished(Struct, frozen=True, kw_only=True):
-    """A finished turn as a review gets it; `tokens` is what its last request and reply took."""
+class FinishedTurn(Struct, frozen=True, kw_only=True):
+    """A finished turn as input to a review; `tokens` is the size of its last request and reply."""
 
     session: Session
     messages: tuple[Message, ...]
@@ -158,15 +162,14 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """The end of a turn. `session` is the one it ended in, `began_in` where it began, which is
-    another when the conversation was compressed. `tokens` and `cost_usd` are as far as the model
-    told. `opening` is what a new session started with; `changed_files` says that undo has something
-    to do.
+    """The result of a turn. It ended in `session` and began in `began_in`; they differ if the
+    conversation was compressed. `tokens` and `cost_usd` are None if the model reported none.
+    `opening` is the opening of a new session; `changed_files` means that undo has work to do.
     """
 
     session: SessionId
     began_in: SessionId
-    stop: Stop
+    stop: StopReason
     final_response: str = ""
     note: str = ""
     messages: list[dict[str, Any]] = []

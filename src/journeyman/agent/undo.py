@@ -1,6 +1,5 @@
-"""Undo: the workspace is kept before the first write of a turn and after its end, and what a
-session changed between the two can be put back. What other people and programs changed is told
-apart from that.
+"""Undo: snapshots of the workspace before the first write of a turn and after its end, from which a
+session's changes can be reverted. Changes by other people and programs are recognised.
 """
 
 import errno
@@ -24,10 +23,10 @@ from journeyman.records.errors import OutsideProblem, WrongInput
 _BEFORE, _AFTER = "before", "after"
 
 
-class Change(Struct, frozen=True, kw_only=True):
-    """What undoing does to one path: a file that the session deleted is restored, one that it
-    changed is changed back, one that it made is deleted. `changed_since` says that somebody else
-    changed it after the session; `failed` says why it was not done.
+class UndoChange(Struct, frozen=True, kw_only=True):
+    """What undo does to one path: it restores a file that the session deleted, changes back one
+    that it changed, and deletes one that it created. `changed_since` means that something else
+    changed the path after the session; `failed` says why the change could not be made.
     """
 
     path: str
@@ -37,7 +36,9 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class UndoneTurn(Struct, frozen=True, kw_only=True):
-    """A turn that is undone. One without an end was killed: all that changed since is its work."""
+    """A turn that is undone. One that has not `ended` was killed: all changes since then count as
+    its own.
+    """
 
     number: int
     at: float
@@ -46,46 +47,46 @@ class UndoneTurn(Struct, frozen=True, kw_only=True):
 
 
 class Undo(Struct, frozen=True, kw_only=True):
-    """What undoing a session changes, or has changed when it is `done`. A redo has no turns."""
+    """What undoing a session will change, or has changed if `done`. A redo has no turns."""
 
     session: str
     workspace: str
     turns: tuple[UndoneTurn, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[UndoChange, ...]
     done: bool = False
 
     @property
     def changed_since(self) -> tuple[str, ...]:
-        """What somebody else changed after the session."""
-        return tuple(one.path for one in self.changes if one.changed_since)
+        """The paths that something else changed after the session."""
+        return tuple(change.path for change in self.changes if change.changed_since)
 
 
 class TurnSnapshots:
-    """Takes the snapshots of an agent's turns. Where that is not possible the work goes on, and
-    `tell` hears once why.
+    """Takes the snapshots of an agent's turns. If that fails, the turn continues, and `notify`
+    receives the reason once.
     """
 
-    def __init__(self, snapshots: Snapshots, tell: Callable[[str], None]) -> None:
-        self._snapshots, self._tell = snapshots, tell
+    def __init__(self, snapshots: Snapshots, notify: Callable[[str], None]) -> None:
+        self._snapshots, self._notify = snapshots, notify
         self._folder, self._task = "", ""
         self._turn: str | None = ""
         self._before = Snapshot()
-        self._told = ""
+        self._reported = ""
 
     def begin(self, session: Session, task: str) -> None:
-        """A turn begins: its first write is still to come."""
+        """Begin a turn; the snapshot is taken before its first write."""
         self._folder, self._task, self._turn = _folder("turns", session), task, None
 
     def guarded(self, tool: Tool) -> Tool:
-        """The tool with a snapshot before the first call in a turn, if it may write."""
+        """Wrap a tool that may write, so that its first call in a turn takes a snapshot."""
         if tool.reads_only:
             return tool
 
         def run(invocation: Invocation) -> Result:
             if self._turn is None:
                 self._turn = ""
-                with self._telling():
-                    turn = _next(self._snapshots, self._folder)
+                with self._reporting():
+                    turn = _next_name(self._snapshots, self._folder)
                     self._before = self._snapshots.take(f"{turn}/{_BEFORE}", self._task[:200])
                     self._turn = turn
             return tool.run(invocation)
@@ -93,10 +94,10 @@ class TurnSnapshots:
         return msgspec.structs.replace(tool, run=run)
 
     def end(self) -> bool:
-        """The turn is over; whether it changed something that can be undone."""
+        """End the turn; return whether it changed something that can be undone."""
         is_changed = False
         if self._turn:
-            with self._telling():
+            with self._reporting():
                 after = self._snapshots.take(f"{self._turn}/{_AFTER}", whole=False)
                 is_changed = bool(plan([(self._before, after)], after)[0])
             self._snapshots.tidy()
@@ -104,13 +105,13 @@ class TurnSnapshots:
         return is_changed
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _reporting(self) -> Iterator[None]:
         try:
             yield
         except OutsideProblem as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                self._tell(f"Undo is not available: {self._told.rstrip('.')}.")
+            if str(error) != self._reported:
+                self._reported = str(error)
+                self._notify(f"Undo is not available: {self._reported.rstrip('.')}.")
 
 
 def undo(
@@ -121,25 +122,29 @@ def undo(
     redo: bool = False,
     dry_run: bool = False,
 ) -> Undo:
-    """Put back what a session changed, from this turn on or all of it; with `redo`, what the last
-    undo or redo changed. The workspace is kept before, so that nothing is lost. Raises WrongInput
-    where there is nothing to go back to, OutsideProblem.
+    """Revert what a session changed, from this turn on or entirely; with `redo`, what the last undo
+    or redo changed. A snapshot of the workspace is taken first, so nothing is lost. Raises
+    WrongInput if there is nothing to revert, and OutsideProblem if the snapshots cannot be used.
     """
     undos = _folder("undos", session)
-    kept = _kept(snapshots, undos if redo else _folder("turns", session))
-    chosen = {name: one for name, one in kept.items() if turn is None or one.number >= turn}
+    turns = _stored_turns(snapshots, undos if redo else _folder("turns", session))
+    selected = {
+        name: stored for name, stored in turns.items() if turn is None or stored.number >= turn
+    }
     if redo:
-        chosen = dict(list(kept.items())[-1:])
-    numbers = [one.number for one in kept.values()]
-    if not chosen or (turn is not None and turn not in numbers):
-        raise WrongInput(_nothing(session, turn, numbers, redo=redo))
+        selected = dict(list(turns.items())[-1:])
+    numbers = [stored.number for stored in turns.values()]
+    if not selected or (turn is not None and turn not in numbers):
+        raise WrongInput(_nothing_to_undo(session, turn, numbers, redo=redo))
     if not snapshots.workspace.is_dir():
-        raise WrongInput(f"{snapshots.workspace} is not there any more. Make the folder first.")
+        raise WrongInput(
+            f"The workspace {snapshots.workspace} no longer exists. Create the folder first."
+        )
     pairs = [
         (snapshots.get(f"{name}/{_BEFORE}") or Snapshot(), snapshots.get(f"{name}/{_AFTER}"))
-        for name in chosen
+        for name in selected
     ]
-    own = _next(snapshots, undos)
+    own = _next_name(snapshots, undos)
     present = snapshots.take("present" if dry_run else f"{own}/{_BEFORE}", whole=False)
     targets, since = plan(pairs, present)
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
@@ -151,9 +156,9 @@ def undo(
     return Undo(
         session=session.id,
         workspace=str(snapshots.workspace),
-        turns=() if redo else tuple(chosen.values()),
+        turns=() if redo else tuple(selected.values()),
         changes=tuple(
-            Change(
+            UndoChange(
                 path=path.decode(errors="replace") + "/" * (target or there[path]).is_folder,
                 action="delete" if target is None else "change" if path in there else "restore",
                 changed_since=path in since,
@@ -168,9 +173,9 @@ def undo(
 def plan(
     turns: Sequence[tuple[Snapshot, Snapshot | None]], present: Snapshot
 ) -> tuple[dict[bytes, Entry | None], set[bytes]]:
-    """What to put where, None for what is to go, and which of these paths somebody else changed
-    after or between the turns. Each turn is the workspace before and after it, None where it was
-    killed.
+    """Return the target of each path, None if it must be removed, and the paths that something else
+    changed after or between the turns. Each turn is the workspace before and after it, None if the
+    turn was killed.
     """
     targets: dict[bytes, Entry | None] = {}
     left: dict[bytes, object] = {}
@@ -189,8 +194,8 @@ def plan(
             targets.setdefault(path, before.entries.get(path))
             left[path] = after.state(path)
     for path, target in list(targets.items()):
-        now, wanted = present.state(path), None if target is None else (target.mode, target.oid)
-        if now == wanted:
+        now, goal = present.state(path), None if target is None else (target.mode, target.oid)
+        if now == goal:
             del targets[path]
         elif now != left[path]:
             since.add(path)
@@ -198,19 +203,19 @@ def plan(
 
 
 def restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
-    """Put these paths as they were; what could not be done comes back with the reason. Each file
-    is replaced as a whole, and no link is followed on the way to it.
+    """Restore these paths; return those that failed with the reason. Each file is replaced
+    atomically, and no link on its path is followed.
     """
     failed: dict[bytes, str] = {}
-    shallow = sorted(targets)
-    there = [path for path in shallow if targets[path] is not None]
+    outer_first = sorted(targets)
+    remaining = [path for path in outer_first if targets[path] is not None]
     oids = {entry.oid for entry in targets.values() if entry is not None and entry.oid}
     with snapshots.contents(oids) as contents:
         for step, paths, is_clearing in (
-            (_open_up, shallow, True),
-            (_clear, shallow[::-1], True),
-            (_put, there, False),
-            (_settle, there[::-1], False),
+            (_grant_access, outer_first, True),
+            (_clear, outer_first[::-1], True),
+            (_put, remaining, False),
+            (_set_attributes, remaining[::-1], False),
         ):
             for path in paths:
                 place = snapshots.workspace / os.fsdecode(path)
@@ -219,22 +224,22 @@ def restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict
                         with entered(place.parent, create=not is_clearing) as folder:
                             step(folder, place.name, targets[path], contents)
                 except (FileNotFoundError, NotADirectoryError) as error:
-                    if not is_clearing:  # otherwise there is nothing to clear
+                    if not is_clearing:  # a missing path needs no clearing
                         failed[path] = str(error.strerror)
                 except OSError as error:
                     failed[path] = str(error.strerror)
     return failed
 
 
-def _open_up(folder: int, name: str, _entry: Entry | None, _contents: Path) -> None:
-    """Let the owner into a folder."""
+def _grant_access(folder: int, name: str, _entry: Entry | None, _contents: Path) -> None:
+    """Give the owner access to a folder."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISDIR(mode):
         os.chmod(name, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=folder)
 
 
 def _clear(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
-    """Remove what is there, if it is to go or is of another kind."""
+    """Remove a path that must go or is of another type."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if entry is not None and stat.S_IFMT(mode) == stat.S_IFMT(entry.mode):
         return
@@ -245,7 +250,7 @@ def _clear(folder: int, name: str, entry: Entry | None, _contents: Path) -> None
         os.rmdir(name, dir_fd=folder)
     except OSError:
         if entry is not None:
-            raise  # a folder that only has to go may stay for what somebody else put there
+            raise  # otherwise the folder stays for files that something else put there
 
 
 def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
@@ -257,7 +262,7 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
     elif stat.S_ISFIFO(entry.mode):
         os.mkfifo(name, stat.S_IMODE(entry.mode), dir_fd=folder)
     elif not entry.oid:
-        raise OSError(errno.EFBIG, "it could not be kept, or was too large")
+        raise OSError(errno.EFBIG, "its content was not stored, or was too large")
     elif stat.S_ISLNK(entry.mode):
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
@@ -268,45 +273,50 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
             put_file(folder, name, file, mode=stat.S_IMODE(entry.mode), owner=entry.owner)
 
 
-def _settle(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
-    """Give a folder its mode and owner, now that all is in it."""
+def _set_attributes(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
+    """Set mode and owner of a folder, once its contents are complete."""
     if entry is not None and entry.is_folder:
         with suppress(OSError):
             os.chown(name, *entry.owner, dir_fd=folder, follow_symlinks=False)
         os.chmod(name, stat.S_IMODE(entry.mode), dir_fd=folder)
 
 
-def _kept(snapshots: Snapshots, folder: str) -> dict[str, UndoneTurn]:
-    """The turns or undos that can be taken back by name, the oldest first."""
-    taken = {one.name: one for one in snapshots.taken(folder)}
-    found = {}
-    for name, one in taken.items():
+def _stored_turns(snapshots: Snapshots, folder: str) -> dict[str, UndoneTurn]:
+    """The turns or undos that can be reverted, by name, oldest first."""
+    taken = {snapshot.name: snapshot for snapshot in snapshots.taken(folder)}
+    turns = {}
+    for name, snapshot in taken.items():
         turn, _, part = name.rpartition("/")
         if part == _BEFORE:
             ended = f"{turn}/{_AFTER}" in taken
-            found[turn] = UndoneTurn(number=int(turn[-6:]), at=one.at, task=one.about, ended=ended)
-    return found
+            turns[turn] = UndoneTurn(
+                number=int(turn[-6:]), at=snapshot.at, task=snapshot.about, ended=ended
+            )
+    return turns
 
 
-def _next(snapshots: Snapshots, folder: str) -> str:
-    numbers = [one.number for one in _kept(snapshots, folder).values()]
+def _next_name(snapshots: Snapshots, folder: str) -> str:
+    numbers = [turn.number for turn in _stored_turns(snapshots, folder).values()]
     return f"{folder}/{max(numbers, default=0) + 1:06}"
 
 
 def _folder(kind: Literal["turns", "undos"], session: Session) -> str:
-    """Where the snapshots are of the session in which a conversation began, if it was compressed
-    since.
+    """The name of the folder with the snapshots of a conversation: that of its first session, if it
+    was compressed since.
     """
     first = str(session.details.get("first_session") or session.id)
     return f"{kind}/{hashlib.sha256(first.encode()).hexdigest()[:24]}"
 
 
-def _nothing(session: Session, turn: int | None, numbers: Sequence[int], *, redo: bool) -> str:
+def _nothing_to_undo(
+    session: Session, turn: int | None, numbers: Sequence[int], *, redo: bool
+) -> str:
     if redo:
-        return f"Nothing of the session {session.id} was undone, so there is nothing to redo."
+        return f"No changes of the session {session.id} were undone, so there is nothing to redo."
     if numbers:
-        return f"The session {session.id} has no turn {turn} to undo. It has: {str(numbers)[1:-1]}."
+        valid = ", ".join(map(str, numbers))
+        return f"The session {session.id} has no turn {turn} to undo. Its turns are: {valid}."
     return (
-        f"Nothing is kept of the workspace before the session {session.id}: it wrote nothing, it "
-        "ran without undo (agent.undo), or it is too long ago (agent.undo_days)."
+        f"There is no snapshot of the workspace before the session {session.id}: it wrote nothing, "
+        "it ran without undo (agent.undo), or it is too old (agent.undo_days)."
     )

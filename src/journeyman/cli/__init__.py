@@ -1,4 +1,4 @@
-"""The command line. Commands are loaded when they are called, so that help comes at once."""
+"""The command line. Each command is imported when it is called, which keeps `--help` fast."""
 
 import atexit
 import io
@@ -12,36 +12,39 @@ import click
 from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader, follows_interrupt
 from journeyman.version import __version__
 
-# Where each command is, and what the list of commands says of it.
+# Where each command is defined, and its line in the list of commands.
 _COMMANDS = {
-    "tour": ("tour:tour", "The whole story on this machine in about a minute."),
-    "doctor": ("doctor:doctor", "What is found, what works, what to fix."),
-    "import": ("import_logs:import_", "Import the sessions that agents have recorded."),
+    "tour": ("tour:tour", "See what Journeyman does, in about a minute."),
+    "doctor": ("doctor:doctor", "Check this machine: what works, and what to fix."),
+    "import": ("import_logs:import_", "Import the sessions that your agents recorded."),
     "sessions": ("sessions:sessions", "List, show, search, export and delete sessions."),
     "judge": ("judge:judge", "Judge tool calls from a file, line by line."),
-    "profile": ("profile:profile_command", "How reliable the calls of sessions were."),
-    "compression": ("compare:compression", "Did context compression preserve proficiency?"),
-    "compare": ("compare:compare", "Warm sessions against cold ones."),
-    "learn": ("import_logs:learn", "Learn which calls work, from the sessions that are new."),
+    "profile": ("profile:profile_command", "Show how reliable tool calls were."),
+    "compression": (
+        "compare:compression",
+        "Check whether context compression preserved proficiency.",
+    ),
+    "compare": ("compare:compare", "Compare warm sessions with cold ones."),
+    "learn": ("import_logs:learn", "Learn from new sessions which calls work."),
     "forget": ("forget:forget", "Remove what was learned, and do not learn it again."),
-    "playbook": ("playbook:playbook", "What holds in a project: commands, mistakes, files."),
+    "playbook": ("playbook:playbook", "Show the commands, mistakes and files of a project."),
     "templates": ("templates:templates", "Build, show and exchange sets of examples."),
-    "open": ("opening:open_", "What a new session should start with."),
-    "foresight": ("foresight:foresight", "How much of what sessions needed, openings foresee."),
-    "run": ("run:run", "Have an agent do a task, started warm."),
-    "undo": ("undo:undo", "Put back what a run changed in its folder."),
-    "review": ("review:review", "Keep what a session teaches; show and undo that."),
-    "usage": ("usage:usage", "Tokens and cost of sessions."),
-    "confirm": ("confirming:confirm", "Hold risky actions until a person decides."),
-    "jobs": ("jobs:jobs", "Agents on a schedule."),
-    "mcp": ("mcp:mcp", "Serve MCP, for the models of other programs."),
+    "open": ("opening:open_", "Print what a new session should start with."),
+    "foresight": ("foresight:foresight", "Measure how much openings foresee of later sessions."),
+    "run": ("run:run", "Run an agent on a task, started warm."),
+    "undo": ("undo:undo", "Restore the files that a run changed."),
+    "review": ("review:review", "Review sessions for lessons; show and undo reviews."),
+    "usage": ("usage:usage", "Show the tokens and cost of sessions."),
+    "confirm": ("confirm:confirm", "Hold risky actions until a person decides."),
+    "jobs": ("jobs:jobs", "Run agents on a schedule."),
+    "mcp": ("mcp:mcp", "Serve MCP to models in other programs."),
 }
 
-_WRONG_USAGE = (BadSetting, UnknownReader)
+_USAGE_ERRORS = (BadSetting, UnknownReader)
 
 
 class _LazyGroup(click.Group):
-    """A group that knows its commands by name and loads one when it is called."""
+    """A group that lists its commands by name and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -55,7 +58,7 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
 
 @click.group(
@@ -67,75 +70,75 @@ class _LazyGroup(click.Group):
     "--home",
     envvar="JOURNEYMAN_HOME",
     metavar="FOLDER",
-    help="Where Journeyman keeps its data (default ~/.journeyman; variable JOURNEYMAN_HOME).",
+    help="Folder for Journeyman's data (default ~/.journeyman; variable JOURNEYMAN_HOME).",
 )
 @click.option(
     "--database",
     metavar="URL",
-    help="The database, sqlite:///… or postgresql://… (variable JOURNEYMAN_DATABASE).",
+    help="Database to use, sqlite:///… or postgresql://… (variable JOURNEYMAN_DATABASE).",
 )
 @click.version_option(__version__, prog_name="journeyman")
 @click.pass_context
 def command_line(ctx: click.Context, home: str | None, database: str | None) -> None:
     """Journeyman gives tool-using agents experience.
 
-    It reads the sessions that your agents (Hermes, Claude Code, Codex and others) have recorded,
-    judges every tool call in them, learns which calls work, and starts the next session with the
-    few examples that fit its task.
+    It reads the sessions that your agents (Hermes, Claude Code, Codex and others) recorded, judges
+    every tool call in them, learns which calls work, and starts the next session with the few
+    examples that fit its task.
     """
     ctx.obj = {"home": home, "database": database}
 
 
 def main() -> None:
-    """Run the command line; errors that have an explanation are shown as that."""
+    """Run the command line; an error that explains itself is shown without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a character shows another, not an error.
+            # A character that the terminal cannot encode is replaced instead of raising an error.
             stream.reconfigure(errors="replace")
-    # What is logged is for programs that set up logging; people are told in other ways. SQLAlchemy
-    # would show a traceback when Ctrl-C hits the closing of a connection.
+    # Log records are for programs that configure logging; people get messages instead. SQLAlchemy
+    # would log a traceback when Ctrl-C arrives while a connection closes.
     for name in ("journeyman", "sqlalchemy"):
         logging.getLogger(name).addHandler(logging.NullHandler())
     atexit.unregister(_ignore_interrupts)
     atexit.register(_ignore_interrupts)
     try:
-        # Not standalone, so that errors can be told our way; then `ctx.exit(1)` comes back as 1.
+        # Not standalone, so that errors are shown below; `ctx.exit(1)` is then returned as 1.
         code = command_line.main(prog_name="journeyman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as stop:
-        is_no = isinstance(stop, click.Abort) and not stop.__cause__
-        sys.exit(_told("Not confirmed: nothing was done." if is_no else _INTERRUPTED))
+        is_declined = isinstance(stop, click.Abort) and not stop.__cause__
+        sys.exit(_report("Not confirmed. Nothing was changed." if is_declined else _INTERRUPTED))
     except JourneymanError as error:
-        sys.exit(_told(f"journeyman: {error}", 2 if isinstance(error, _WRONG_USAGE) else 1))
+        sys.exit(_report(f"journeyman: {error}", 2 if isinstance(error, _USAGE_ERRORS) else 1))
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; there is nobody left to tell.
+        # The reader of the pipe is gone, so there is nowhere to report it.
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        sys.exit(_told(f"journeyman: {error}."))
+        sys.exit(_report(f"journeyman: {error}."))
     except Exception as error:
         if follows_interrupt(error):
-            sys.exit(_told(_INTERRUPTED))
+            sys.exit(_report(_INTERRUPTED))
         if sys.flags.dev_mode:
             raise
         logging.getLogger(__name__).debug("unexpected", exc_info=True)
-        unexpected = f"journeyman: this should not happen: {type(error).__name__}: {error}."
-        sys.exit(_told(f"{unexpected} `python -X dev -m journeyman …` shows where."))
+        unexpected = f"journeyman: unexpected error: {type(error).__name__}: {error}."
+        sys.exit(_report(f"{unexpected} Run `python -X dev -m journeyman …` for a traceback."))
 
 
 _INTERRUPTED = "Interrupted. Nothing was left half done; run the command again."
 
 
 def _ignore_interrupts() -> None:
-    """The command has finished and reported: a Ctrl-C while Python shuts down must not turn
-    that into a failure.
+    """Ignore Ctrl-C while Python shuts down: the command has finished and reported, and must not
+    turn into a failure.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _told(text: str, code: int = 1) -> int:
+def _report(text: str, code: int = 1) -> int:
     click.echo(text, err=True)
     return code

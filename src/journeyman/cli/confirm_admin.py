@@ -1,5 +1,5 @@
-"""`journeyman confirm whitelist`, `audit` and `policy`: what is let through without asking, what
-happened and whether the record of it is whole, and what needs a person.
+"""`journeyman confirm whitelist`, `audit` and `policy`: actions that need no approval, the record
+of all events and its verification, and the rules.
 """
 
 import sys
@@ -10,14 +10,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, confirm_given, confirm_shown, shown
-from journeyman.cli.asked import flag, option
+from journeyman.cli import confirm_options, confirm_view, context, formatting
 from journeyman.cli.confirm_cards import limit_option
-from journeyman.cli.confirm_given import command, ending, id_argument
-from journeyman.cli.shown import Column
+from journeyman.cli.confirm_options import command, examples_epilog, id_argument
+from journeyman.cli.context import flag, option
+from journeyman.cli.formatting import Column
 from journeyman.confirm.schemas import ListedEntry, ListedEvent, Verified
-from journeyman.confirm.shown_text import visible
-from journeyman.journeyman import Journeyman
+from journeyman.facade.journeyman import Journeyman
+from journeyman.text.display import visible
 
 if TYPE_CHECKING:
     from journeyman.confirm.audit import Format
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    epilog=ending(
+    epilog=examples_epilog(
         None,
         "whitelist list",
         'whitelist add pay_invoice --where "amount>=0" --where "amount<=100" --for 2h',
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     )
 )
 def whitelist() -> None:
-    """List, add and remove what is let through without asking.
+    """List, add and remove actions that are allowed without asking for approval.
 
-    Only an approver can. Some actions are never let through, whatever stands here; `journeyman
-    confirm policy show` names them.
+    This needs an approver's key. Some actions always need approval, regardless of the whitelist;
+    `journeyman confirm policy show` names them.
     """
 
 
-@command(whitelist, "list", "list --json", shows=confirm_shown.show_whitelist)
+@command(whitelist, "list", "list --json", render=confirm_view.show_whitelist)
 def list_entries(journeyman: Journeyman) -> list[ListedEntry]:
-    """List what is let through, and how often it was."""
-    return confirm_given.approver(journeyman).whitelist()
+    """List the entries of the whitelist, and how often each was used."""
+    return confirm_options.approver_client(journeyman).whitelist()
 
 
 @command(
@@ -51,125 +51,132 @@ def list_entries(journeyman: Journeyman) -> list[ListedEntry]:
     "add read_calendar",
     'add pay_invoice --where "amount>=0" --where "amount<=100" --for 2h',
     'add deploy --where \'to in ["test","stage"]\' --others --agent ci',
-    shows=confirm_shown.show_added,
+    render=confirm_view.show_added,
 )
 @click.argument("action")
 @option(
     "--where CONSTRAINT",
-    'Only with such a parameter: name=value, name<=10, name>=1, name in ["a","b"].',
-    to="wheres",
+    'Constraint on a parameter: name=value, name<=10, name>=1, name in ["a","b"].',
+    dest="wheres",
     multiple=True,
 )
-@flag("--others", "Parameters without a constraint may be there too.", to="other_parameters")
-@option("--session NAME", "Only in this session.", to="session_key", default="")
-@option("--agent NAME", "Only for this agent.", to="requester", default="")
+@flag("--others", "Allow parameters that have no constraint.", dest="other_parameters")
+@option("--session NAME", "Only in this session.", dest="session_key", default="")
+@option("--agent NAME", "Only for this agent.", dest="requester", default="")
 @option(
     "--for TIME",
-    "How long, like 15m, 2h or 7d (default: until it is removed).",
-    to="expires_in_s",
-    callback=asked.seconds,
+    "Time until the entry expires, like 15m, 2h or 7d (default: never).",
+    dest="expires_in_s",
+    callback=context.parse_duration,
 )
-@option("--reason", "Why; it stands in the audit log.", default="")
+@option("--reason", "Reason for the audit log.", default="")
 def add(
     journeyman: Journeyman, *, action: str, wheres: tuple[str, ...], **limits: Any
 ) -> ListedEntry:
-    """Let ACTION through without asking, by its exact name.
+    """Allow ACTION, by its exact name, without asking for approval.
 
-    Without --where it is let through with any parameters. With it, every constraint must hold and
-    no other parameter may be there, unless --others says so.
+    Without --where, all parameters are allowed. With it, every constraint must hold and no other
+    parameter is allowed, unless you pass --others.
     """
-    # Loaded here because its libraries are an extra, and help needs none of them.
+    # Imported here because its libraries are an optional extra that help does not need.
     from journeyman.confirm.whitelist import parse_constraints  # noqa: PLC0415
 
-    lasts = limits["expires_in_s"]
-    limits |= {"constraints": parse_constraints(wheres), "expires_in_s": lasts and round(lasts)}
-    return confirm_given.approver(journeyman).add_to_whitelist(action, **limits)
+    expires_in_s = limits["expires_in_s"]
+    limits |= {
+        "constraints": parse_constraints(wheres),
+        "expires_in_s": expires_in_s and round(expires_in_s),
+    }
+    return confirm_options.approver_client(journeyman).add_to_whitelist(action, **limits)
 
 
 @command(
     whitelist,
     "remove 8c1d2e3f",
-    says=lambda entry: f"Removed: people are asked again about {visible(entry.action)}.",
+    message=lambda entry: f"Removed: {visible(entry.action)} needs approval again.",
 )
 @id_argument
 def remove(journeyman: Journeyman, *, id_: str) -> ListedEntry:
-    """Take an entry back: people are asked again."""
-    return confirm_given.approver(journeyman).revoke(id_)
+    """Remove an entry: the action needs approval again."""
+    return confirm_options.approver_client(journeyman).revoke(id_)
 
 
 @click.group(
-    epilog=ending(
+    epilog=examples_epilog(
         None, "audit list --limit 20", "audit verify", "audit export --format csv > audit.csv"
     )
 )
 def audit() -> None:
-    """List, check and export the audit log.
+    """List, verify and export the audit log.
 
-    Each entry holds the digest of the one before, and the last digest is kept outside the
-    database too: an entry that was changed, or cut off, is noticed. It is not proof against
-    somebody who can write to both places.
+    Each entry contains the digest of the one before, and the last digest is also stored outside
+    the database, so changed or missing entries are detected. This does not protect against someone
+    who can write to both places.
     """
 
 
-@command(audit, "list", "list --confirmation 5f0c2d… --json", shows=confirm_shown.show_audit)
+@command(audit, "list", "list --confirmation 5f0c2d… --json", render=confirm_view.show_audit)
 @limit_option
-@option("--confirmation ID", "Only of this one, by its whole id.", default="")
-def list_events(journeyman: Journeyman, **chosen: Any) -> list[ListedEvent]:
-    """List what happened, newest first. The service is asked, with an approver's key."""
-    return confirm_given.approver(journeyman).audit(**chosen)
+@option("--confirmation ID", "Only events of this confirmation, by its full id.", default="")
+def list_events(journeyman: Journeyman, **filters: Any) -> list[ListedEvent]:
+    """List events, newest first. This queries the service with an approver's key."""
+    return confirm_options.approver_client(journeyman).audit(**filters)
 
 
 @command(
     audit,
     "verify",
     "verify --anchor 812:9a1b… --json",
-    shows=confirm_shown.show_verified,
-    fails=lambda found: not found.ok,
+    render=confirm_view.show_verified,
+    is_failure=lambda verified: not verified.ok,
 )
 @option(
-    "--anchor SEQ:DIGEST", "An entry that is known from elsewhere, such as a notice.", default=""
+    "--anchor SEQ:DIGEST",
+    "Entry known from elsewhere, such as a notice, to check against.",
+    default="",
 )
 def verify(journeyman: Journeyman, *, anchor: str) -> Verified:
-    """Check the chain in the database, and name the first broken link."""
+    """Verify the chain of entries in the database, and report the first broken link."""
     return journeyman.confirmations.verify_audit(anchor)
 
 
 @command(audit, "export > audit.jsonl", "export --format csv > audit.csv", has_json=False)
 @option(
     "--format",
-    "One JSON object a line, with which the chain can be checked, or a table.",
-    to="form",
+    "jsonl has one JSON object per line and can be verified; csv is a table.",
+    dest="format_",
     type=click.Choice(["jsonl", "csv"]),
     default="jsonl",
 )
-def export(journeyman: Journeyman, *, form: "Format") -> None:
+def export(journeyman: Journeyman, *, format_: "Format") -> None:
     """Write the whole audit log to standard output, oldest first."""
-    # As it is for a file; on a terminal nothing in it may be obeyed.
-    clean = asked.escaped if sys.stdout.isatty() else str
-    for line in journeyman.confirmations.export_audit(form):
-        click.echo(clean(line), nl=False)
+    # Unchanged in a file; escaped on a terminal, which could otherwise be controlled by it.
+    escape = context.escape_json if sys.stdout.isatty() else str
+    for line in journeyman.confirmations.export_audit(format_):
+        click.echo(escape(line), nl=False)
 
 
-@command(audit, "reset", "reset --yes", has_json=False, fails=lambda found: not found.ok)
-@flag("--yes", "Do not ask.")
+@command(audit, "reset", "reset --yes", has_json=False, is_failure=lambda verified: not verified.ok)
+@context.yes_option
 def reset(journeyman: Journeyman, *, yes: bool) -> Verified:
-    """Accept the log as it is now, after it was found cut off.
+    """Accept the log as it is now, after entries at its end were found missing.
 
-    Needed when the database was restored from a backup: the digest that is kept outside is set to
-    the last entry there is. That is written to the log.
+    Needed after the database was restored from a backup: sets the digest stored outside the
+    database to the last existing entry. The reset itself is recorded in the log.
     """
     if not yes:
-        question = "Accept the log as it is now? What is missing will no longer be noticed."
+        question = "Accept the log as it is now? Missing entries will no longer be detected."
         click.confirm(question, abort=True, err=True)
-    journeyman.confirmations.reset_anchor(confirm_given.person())
-    found = journeyman.confirmations.verify_audit()
-    no = f"The end is accepted, but the chain does not hold: {visible(found.problem)}"
-    click.echo("Accepted; that stands in the log." if found.ok else no)
-    return found
+    journeyman.confirmations.reset_anchor(confirm_options.operator_name())
+    verified = journeyman.confirmations.verify_audit()
+    broken = f"The end is accepted, but the chain is broken: {visible(verified.problem)}"
+    click.echo("Accepted. The reset is recorded in the log." if verified.ok else broken)
+    return verified
 
 
 @click.group(
-    epilog=ending(None, "policy show", "policy show deploy_production", "policy check confirm.toml")
+    epilog=examples_epilog(
+        None, "policy show", "policy show deploy_production", "policy check confirm.toml"
+    )
 )
 def policy() -> None:
     """Show the policy, and check a file before it is used."""
@@ -178,69 +185,73 @@ def policy() -> None:
 @command(policy, "show", "show pay_invoice", "show --json")
 @click.argument("action", required=False)
 def show(journeyman: Journeyman, *, action: str | None, as_json: bool) -> None:
-    """Show the rules, or what they say about ACTION."""
-    found = journeyman.confirmations.policy()
+    """Show the rules, or the rule for ACTION."""
+    rules = journeyman.confirmations.policy()
     if action is not None:
-        _show_rule(found, action, as_json=as_json)
+        _show_rule(rules, action, as_json=as_json)
     elif as_json:
-        asked.print_json({**found.describe(), "digest": found.digest})
+        context.print_json({**rules.describe(), "digest": rules.digest})
     else:
-        _show_policy(shown.console(), found)
+        _show_policy(formatting.console(), rules)
 
 
 @command(
     policy,
     "check",
     "check confirm.toml",
-    says=lambda found: f"The policy can be used: {shown.many(found['rules'], 'rule')}.",
+    message=lambda checked: (
+        f"The policy is valid: {formatting.pluralize(checked['rules'], 'rule')}."
+    ),
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 def check(journeyman: Journeyman, *, file: Path | None) -> dict[str, Any]:
-    """Check FILE, or the file of the settings, without using it."""
-    found = journeyman.confirmations.policy(file)
-    return {"ok": True, "rules": len(found.rules), "digest": found.digest}
+    """Check FILE, or the file in the settings, without using it."""
+    rules = journeyman.confirmations.policy(file)
+    return {"ok": True, "rules": len(rules.rules), "digest": rules.digest}
 
 
-def _show_policy(console: Console, found: "Policy") -> None:
+def _show_policy(console: Console, rules: "Policy") -> None:
     columns = (
         Column("action", lambda rule: visible(rule.action)),
-        Column("tier", lambda rule: confirm_shown.styled(rule.tier)),
-        Column("people", lambda rule: rule.quorum, number=True),
-        Column("limit", lambda rule: f"{found.rate_limit_of(rule)} an hour"),
-        Column("by", lambda rule: ", ".join(rule.channels) or "any way"),
+        Column("tier", lambda rule: confirm_view.styled(rule.tier)),
+        Column("people", lambda rule: rule.quorum, numeric=True),
+        Column("limit", lambda rule: f"{rules.rate_limit_of(rule)} per hour"),
+        Column("by", lambda rule: ", ".join(rule.channels) or "any channel"),
         Column("reason", lambda rule: visible(rule.reason)),
     )
-    nothing = "There are no rules: people are asked about everything."
-    shown.listed(console, found.rules, columns, nothing)
-    console.print(Text("Never let through without a person", style="bold"))
-    console.print(Text(visible(", ".join(found.never_bypass))))
+    if_empty = "There are no rules: every action needs approval."
+    formatting.print_table(console, rules.rules, columns, if_empty)
+    console.print(Text("Always need approval", style="bold"))
+    console.print(Text(visible(", ".join(rules.never_bypass))))
     console.print(
-        f"An agent may ask {found.requester_limit} times an hour. An approval is good for "
-        f"{found.redeem_within_s} seconds."
+        f"An agent can make {rules.requester_limit} requests per hour. An approval is valid for "
+        f"{rules.redeem_within_s} seconds."
     )
 
 
-def _show_rule(found: "Policy", action: str, *, as_json: bool) -> None:
-    rule = found.rule_for(action)
-    limit = found.rate_limit_of(rule)
+def _show_rule(rules: "Policy", action: str, *, as_json: bool) -> None:
+    rule = rules.rule_for(action)
+    limit = rules.rate_limit_of(rule)
     if as_json:
         names = ("tier", "why", "quorum", "channels", "edits", "self_approval", "second_factor")
-        told = {name: getattr(rule, name) for name in (*names, "file_params")}
-        asked.print_json({"action": action, "rate_limit": limit, **told})
+        fields = {name: getattr(rule, name) for name in (*names, "file_params")}
+        context.print_json({"action": action, "rate_limit": limit, **fields})
         return
-    console = shown.console()
-    head = Text(f"{visible(action)}  ", style="bold")
-    console.print(head.append_text(confirm_shown.styled(rule.tier, "not bold")))
-    changes = "all parameters may be changed" if rule.edits else "none"
-    facts = {
+    console = formatting.console()
+    title = Text(f"{visible(action)}  ", style="bold")
+    console.print(title.append_text(confirm_view.styled(rule.tier, "not bold")))
+    edits = "all parameters can be changed" if rule.edits else "none"
+    rule_fields = {
         "why": visible(rule.why),
         "people": str(rule.quorum),
-        "limit": f"{limit} an hour",
+        "limit": f"{limit} per hour",
         "by": ", ".join(rule.channels),
-        "changes": changes if isinstance(rule.edits, bool) else visible(", ".join(rule.edits)),
+        "changes": edits if isinstance(rule.edits, bool) else visible(", ".join(rule.edits)),
         "code": "needed" if rule.second_factor else "not needed",
     }
-    shown.facts(console, {f"  {name}": value for name, value in facts.items()}, width=11, wrap=True)
+    formatting.print_fields(
+        console, {f"  {name}": value for name, value in rule_fields.items()}, width=11, wrap=True
+    )
 
 
 COMMANDS = (whitelist, audit, policy)

@@ -13,19 +13,21 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, confirm_given, confirm_shown, shown
-from journeyman.cli.asked import flag, option
-from journeyman.cli.confirm_given import command, detail_option, details_option, id_argument
+from journeyman.cli import confirm_options, confirm_view, context, formatting
+from journeyman.cli.confirm_options import command, detail_option, details_option, id_argument
+from journeyman.cli.context import flag, option
 from journeyman.confirm.schemas import Card
-from journeyman.confirm.shown_text import visible
-from journeyman.journeyman import Journeyman
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
 from journeyman.records.errors import JourneymanError
+from journeyman.text.display import visible
 
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
 
-limit_option = option("--limit", "How many.", type=asked.WholeNumber(1, 500), default=20)
+limit_option = option(
+    "-n --limit", "Number of rows to list.", type=context.WholeNumber(1, 500), default=20
+)
 
 
 @command(
@@ -38,17 +40,22 @@ limit_option = option("--limit", "How many.", type=asked.WholeNumber(1, 500), de
 @click.argument("description")
 @detail_option
 @details_option
-@option("--wait/--no-wait", "Wait for the decision (the default), or not.", default=True)
+@option("--wait/--no-wait", "Wait for the decision (the default), or return at once.", default=True)
 @option(
     "--timeout SECONDS",
-    "How long people may take to decide; then the answer is no.",
-    to="timeout_s",
+    "Time that people have to decide; after that, the answer is no.",
+    dest="timeout_s",
     type=click.IntRange(30, 3600),
     default=300,
 )
-@option("--session NAME", "The session that this belongs to.", to="session_key", default="")
-@option("--key", "Asking again with the same key asks only once.", to="idempotency_key", default="")
-@flag("--edits", "Take an approval with changed parameters, too.")
+@option("--session NAME", "Session that the request belongs to.", dest="session_key", default="")
+@option(
+    "--key",
+    "Idempotency key: people are asked only once for requests with the same key.",
+    dest="idempotency_key",
+    default="",
+)
+@flag("--edits", "Also accept an approval with changed parameters.")
 def request(
     journeyman: Journeyman,
     *,
@@ -57,54 +64,53 @@ def request(
     wait: bool,
     edits: bool,
     as_json: bool,
-    **given: Any,
+    **fields: Any,
 ) -> None:
-    """Ask people to confirm ACTION, and wait for what they decide.
+    """Request approval for ACTION, and wait for the decision.
 
-    It ends with 0 only when it was approved, and with 1 when it was denied, nobody decided in
-    time, or anything went wrong. An approval is good for one time and is used up here, so do at
-    once what was approved. Ctrl-C takes the request back. With --no-wait, 0 means that the
-    request was taken, not that it was approved.
+    The exit code is 0 only if the action was approved, and 1 if it was denied, not decided in
+    time, or anything failed. An approval is valid once and is used up here, so perform the action
+    at once. Ctrl-C cancels the request. With --no-wait, 0 means that the request was accepted, not
+    that it was approved.
     """
-    details = confirm_given.details(document, pairs)
-    client = confirm_given.agent(journeyman)
-    card = client.request(details=details, **given)
+    details = confirm_options.parse_details(document, pairs)
+    client = confirm_options.agent_client(journeyman)
+    card = client.request(details=details, **fields)
     if not wait:
-        asked.answer(card, confirm_shown.show_asked, as_json=as_json)
+        context.print_result(card, confirm_view.show_requested, as_json=as_json)
         return
-    with _cancelling(client, card):
+    with _cancel_on_interrupt(client, card):
         if not as_json and card.status == "pending":
-            confirm_shown.show_asked(shown.console(), card)
-        decided = _awaited(client, card, None)
+            confirm_view.show_requested(formatting.console(), card)
+        decided = _wait_for_decision(client, card, None)
     if not decided.is_approved or (decided.edited is not None and not edits):
-        asked.answer(decided, confirm_shown.show_decided, as_json=as_json)
+        context.print_result(decided, confirm_view.show_decided, as_json=as_json)
         click.get_current_context().exit(1)
     grant = client.redeem(decided, decided.approved_details if edits else details)
-    found = {"confirmation": decided, "grant": grant}
-    asked.answer(found, confirm_shown.show_grant, as_json=as_json)
+    granted = {"confirmation": decided, "grant": grant}
+    context.print_result(granted, confirm_view.show_grant, as_json=as_json)
 
 
 @command(
     None,
     "wait 5f0c2d",
     "wait 5f0c2d --timeout 60 --json",
-    shows=confirm_shown.show_decided,
-    fails=lambda card: not card.is_approved or card.edited is not None,
+    render=confirm_view.show_decided,
+    is_failure=lambda card: not card.is_approved or card.edited is not None,
 )
 @id_argument
 @option(
     "--timeout SECONDS",
-    "Stop waiting after this time; the request goes on waiting.",
-    type=asked.MORE,
+    "Stop waiting after this time; the request stays open.",
+    type=context.POSITIVE_FLOAT,
 )
 def wait(journeyman: Journeyman, *, id_: str, timeout: float | None) -> Card:
     """Wait until the confirmation ID is decided.
 
-    It ends with 0 when it was approved as it was asked for and can be redeemed, and with 1
-    otherwise, also when nobody has decided yet. The approval is not used up: that is for
-    `journeyman confirm redeem`.
+    The exit code is 0 if it was approved as requested and can be redeemed, and 1 otherwise, also
+    while it is undecided. The approval is not used up: `journeyman confirm redeem` does that.
     """
-    return _awaited(confirm_given.reader(journeyman), id_, timeout)
+    return _wait_for_decision(confirm_options.reader_client(journeyman), id_, timeout)
 
 
 @command(None, "redeem 5f0c2d --detail amount=100 && ./pay.sh", "redeem 5f0c2d --json")
@@ -114,82 +120,88 @@ def wait(journeyman: Journeyman, *, id_: str, timeout: float | None) -> Card:
 def redeem(
     journeyman: Journeyman, *, id_: str, pairs: tuple[str, ...], document: str | None, as_json: bool
 ) -> None:
-    """Use up the approval of ID, just before the action is done.
+    """Use up the approval of ID, just before the action is performed.
 
-    Give the parameters that are about to be used: it ends with 0 only the first time, and only
-    when exactly these were approved. Without any, those that were asked for are taken, and it
-    ends with 1 when a person changed them.
+    Pass the parameters that are about to be used: the exit code is 0 only the first time, and only
+    if exactly these were approved. Without any, the requested parameters are used, and the exit
+    code is 1 if a person changed them.
     """
-    client = confirm_given.agent(journeyman)
+    client = confirm_options.agent_client(journeyman)
     card = client.get(id_)
-    given = document is not None or bool(pairs)
-    if card.edited is not None and not given:
-        asked.answer(card, confirm_shown.show_decided, as_json=as_json)
+    has_details = document is not None or bool(pairs)
+    if card.edited is not None and not has_details:
+        context.print_result(card, confirm_view.show_decided, as_json=as_json)
         click.get_current_context().exit(1)
-    details = confirm_given.details(document, pairs) if given else card.approved_details
-    show = partial(confirm_shown.show_grant, always=not given)
-    found = {"confirmation": card, "grant": client.redeem(card, details)}
-    asked.answer(found, show, as_json=as_json)
+    details = (
+        confirm_options.parse_details(document, pairs) if has_details else card.approved_details
+    )
+    show = partial(confirm_view.show_grant, always=not has_details)
+    granted = {"confirmation": card, "grant": client.redeem(card, details)}
+    context.print_result(granted, show, as_json=as_json)
 
 
 @command(
     None,
     "cancel 5f0c2d",
     'cancel 5f0c2d --reason "no longer needed"',
-    says=lambda card: f"Cancelled: {visible(card.short_id)} {visible(card.action)}",
+    message=lambda card: f"Cancelled: {visible(card.short_id)} {visible(card.action)}",
 )
 @id_argument
-@option("--reason", "Why.", default="")
+@option("--reason", "Reason for cancelling.", default="")
 def cancel(journeyman: Journeyman, *, id_: str, reason: str) -> Card:
-    """Take a request back that nobody has decided yet."""
-    return confirm_given.reader(journeyman).cancel(id_, reason=reason)
+    """Cancel a request that is still undecided."""
+    return confirm_options.reader_client(journeyman).cancel(id_, reason=reason)
 
 
-def _awaited(client: "ConfirmClient", waited: Card | str, timeout_s: float | None) -> Card:
-    known = waited.short_id if isinstance(waited, Card) else waited
-    with shown.waiting(f"waiting for a decision on {visible(known)}; Ctrl-C stops"):
-        return client.wait(waited, timeout_s)
+def _wait_for_decision(client: "ConfirmClient", card: Card | str, timeout_s: float | None) -> Card:
+    id_ = card.short_id if isinstance(card, Card) else card
+    with formatting.spinner(f"waiting for a decision on {visible(id_)}; Ctrl-C stops"):
+        return client.wait(card, timeout_s)
 
 
 @contextmanager
-def _cancelling(client: "ConfirmClient", card: Card) -> Iterator[None]:
-    """Takes a request back when its wait is interrupted: nobody would use the approval."""
+def _cancel_on_interrupt(client: "ConfirmClient", card: Card) -> Iterator[None]:
+    """Cancel a request if waiting for it is interrupted, because its approval would go unused."""
     try:
         yield
     except KeyboardInterrupt:
         try:
             client.cancel(card.id, reason="interrupted")
-            told = f"Interrupted: the request {visible(card.short_id)} was cancelled."
+            message = f"Interrupted: the request {visible(card.short_id)} was cancelled."
         except JourneymanError as error:
-            told = f"Interrupted. The request was not cancelled: {error}"
-        click.echo(told, err=True)
+            message = f"Interrupted. The request was not cancelled: {error}"
+        click.echo(message, err=True)
         click.get_current_context().exit(1)
 
 
 @command(
-    None, "list", "list --status pending", "list --limit 5 --json", shows=confirm_shown.show_cards
+    None, "list", "list --status pending", "list --limit 5 --json", render=confirm_view.show_cards
 )
-@option("--status", "Only these.", type=click.Choice(get_args(ConfirmationStatus)))
+@option(
+    "--status",
+    "Only confirmations with this status.",
+    type=click.Choice(get_args(ConfirmationStatus)),
+)
 @limit_option
-def list_(journeyman: Journeyman, **chosen: Any) -> list[Card]:
+def list_(journeyman: Journeyman, **filters: Any) -> list[Card]:
     """List confirmations, newest first.
 
-    With an approver's key all of them, with an agent's token its own.
+    With an approver's key, lists all of them; with an agent's token, only its own.
     """
-    return confirm_given.reader(journeyman).list(**chosen)
+    return confirm_options.reader_client(journeyman).list(**filters)
 
 
-@command(None, "show 5f0c2d", "show 5f0c2d --json", shows=confirm_shown.show_card)
+@command(None, "show 5f0c2d", "show 5f0c2d --json", render=confirm_view.show_card)
 @id_argument
 def show(journeyman: Journeyman, *, id_: str) -> Card:
-    """Show one confirmation, whole.
+    """Show a confirmation in full.
 
-    Characters that hide or turn text round are shown as escapes.
+    Invisible characters, and those that change the direction of text, are shown as escapes.
     """
-    return confirm_given.reader(journeyman).get(id_)
+    return confirm_options.reader_client(journeyman).get(id_)
 
 
-_reason = option("--reason", "Why; the agent and the audit log are told.", default="")
+_reason_option = option("--reason", "Reason, for the agent and the audit log.", default="")
 
 
 @command(
@@ -197,65 +209,65 @@ _reason = option("--reason", "Why; the agent and the audit log are told.", defau
     "approve 5f0c2d",
     'approve 5f0c2d --reason "as agreed" --detail amount=80',
     "approve 5f0c2d --yes --digest sha256:9a1b…",
-    shows=confirm_shown.show_vote,
+    render=confirm_view.show_vote,
 )
 @id_argument
-@_reason
-@option("--code", "The one-time code, where one is needed.", default="")
-@flag("--yes", "Do not ask; needs --digest.")
-@option("--digest SHA256", "What you were shown, with --yes.", default="")
+@_reason_option
+@option("--code", "One-time code, if the policy requires one.", default="")
+@flag("--yes", "Do not ask for confirmation; needs --digest.")
+@option("--digest SHA256", "Digest of what you were shown; with --yes.", default="")
 @option(
     "--detail NAME=VALUE",
-    "Approve it with this parameter changed, where the policy lets people do so.",
-    to="pairs",
+    "Change this parameter and approve, if the policy allows changes; repeatable.",
+    dest="pairs",
     multiple=True,
 )
 def approve(
-    journeyman: Journeyman, *, id_: str, yes: bool, digest: str, pairs: Sequence[str], **given: str
+    journeyman: Journeyman, *, id_: str, yes: bool, digest: str, pairs: Sequence[str], **vote: str
 ) -> Card:
-    """Look at the confirmation ID and approve it.
+    """Review the confirmation ID and approve it.
 
-    The card is shown and the short id has to be typed. The key comes from
-    JOURNEYMAN_CONFIRM_APPROVER_KEY, or is asked for. An agent's token cannot approve.
+    Shows the confirmation and asks you to type its short id. The approver's key is read from
+    JOURNEYMAN_CONFIRM_APPROVER_KEY or a prompt. An agent's token cannot approve.
     """
     if yes and not digest:
-        raise click.UsageError("--yes needs --digest, which `journeyman confirm show` tells.")
-    changes = confirm_given.details(None, pairs)
-    client = confirm_given.approver(journeyman)
+        raise click.UsageError("--yes needs --digest, which `journeyman confirm show` prints.")
+    changes = confirm_options.parse_details(None, pairs)
+    client = confirm_options.approver_client(journeyman)
     card = client.get(id_)
     changed = card.approved_details | changes if changes else None
     if not yes:
-        _ask(card, changed)
-    if card.second_factor and not given["code"] and not yes:
-        given["code"] = click.prompt("One-time code", hide_input=True, err=True)
-    given["code"] = given["code"].strip()
+        _confirm_by_id(card, changed)
+    if card.second_factor and not vote["code"] and not yes:
+        vote["code"] = click.prompt("One-time code", hide_input=True, err=True)
+    vote["code"] = vote["code"].strip()
     typed = "" if yes else card.short_id
-    return client.approve(card.id, digest or card.digest, details=changed, typed=typed, **given)
+    return client.approve(card.id, digest or card.digest, details=changed, typed=typed, **vote)
 
 
 @command(
-    None, "deny 5f0c2d", 'deny 5f0c2d --reason "not on a Friday"', shows=confirm_shown.show_vote
+    None, "deny 5f0c2d", 'deny 5f0c2d --reason "not on a Friday"', render=confirm_view.show_vote
 )
 @id_argument
-@_reason
+@_reason_option
 def deny(journeyman: Journeyman, *, id_: str, reason: str) -> Card:
-    """Say no to the confirmation ID. One no is enough."""
-    return confirm_given.approver(journeyman).deny(id_, reason=reason)
+    """Deny the confirmation ID. One denial is enough."""
+    return confirm_options.approver_client(journeyman).deny(id_, reason=reason)
 
 
-def _ask(card: Card, changed: dict[str, Any] | None) -> None:
-    """Show what would be approved, and have the person type which one it is. On standard error:
-    standard output is for the answer.
+def _confirm_by_id(card: Card, changed: dict[str, Any] | None) -> None:
+    """Show what would be approved and ask the person to type its id; raise Abort if it differs.
+    Uses standard error, because standard output is for the result.
     """
     console = Console(stderr=True, highlight=False)
-    confirm_shown.show_card(console, card)
+    confirm_view.show_card(console, card)
     if changed is not None:
-        said = Text("you change the parameters to", style="bold")
-        confirm_shown.show_parameters(console, said, changed)
+        title = Text("you change the parameters to", style="bold")
+        confirm_view.show_parameters(console, title, changed)
     if card.status != "pending":
-        return  # the service says no, and that it is on record
+        return  # the service refuses the vote and records it
     if sys.stdin.isatty():
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # only what is typed from now on is an answer
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # discard what was typed before the prompt
     typed: str = click.prompt(
         f"Type {visible(card.short_id)} to approve it", default="", show_default=False, err=True
     )

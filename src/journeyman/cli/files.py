@@ -1,5 +1,5 @@
-"""Files that people name to commands: read up to a size, and written whole, for their owner's eyes
-only. What cannot be done is told in one line.
+"""Files named on the command line: read up to a size limit, and written atomically so that only
+their owner can read them. Failures become one-line errors.
 """
 
 import errno
@@ -11,50 +11,58 @@ from typing import Any
 
 import click
 
-from journeyman.atomic_write import replace_file
-from journeyman.cli.asked import flag, option
+from journeyman.cli.context import flag, option
 from journeyman.records.errors import WrongInput
+from journeyman.text.atomic_write import replace_file
 
 STANDARD_INPUT = "-"
-_LONGEST_TEXT = 1024 * 1024
+_MAX_TEXT_BYTES = 1024 * 1024
 
 
-def read(name: str, what: str, *, most: int) -> bytes:
-    """The bytes of a file, or of standard input for a dash. Raises WrongInput, also when there are
-    more than `most`.
+def read(name: str, content_name: str, *, max_bytes: int) -> bytes:
+    """Return the bytes of a file, or of standard input for a dash. Raise WrongInput if it cannot be
+    read or has more than `max_bytes`.
     """
     where = "standard input" if name == STANDARD_INPUT else name
     try:
         if name == STANDARD_INPUT:
-            data = sys.stdin.buffer.read(most + 1)
+            data = sys.stdin.buffer.read(max_bytes + 1)
         else:
             with Path(name).open("rb") as file:
-                data = file.read(most + 1)
+                data = file.read(max_bytes + 1)
     except (OSError, ValueError) as problem:
         raise WrongInput(
-            f"The {what} cannot be read from {where}: {_said(problem)}. Name another file."
+            f"The {content_name} cannot be read from {where}: {_reason(problem)}. Name another "
+            "file."
         ) from problem
-    if len(data) > most:
+    if len(data) > max_bytes:
         raise WrongInput(
-            f"The {what} in {where} is longer than {most:,} bytes, which is more than is read. "
-            "Give a shorter one."
+            f"The {content_name} in {where} is longer than the limit of {max_bytes:,} bytes. "
+            "Supply a shorter one."
         )
     return data
 
 
-def read_text(name: str, what: str, *, most: int = _LONGEST_TEXT) -> str:
-    """The same as text."""
-    return read(name, what, most=most).decode("utf-8", "replace")
+def read_text(name: str, content_name: str, *, max_bytes: int = _MAX_TEXT_BYTES) -> str:
+    """Return the text of a file or of standard input; limits and errors are those of `read`."""
+    return read(name, content_name, max_bytes=max_bytes).decode("utf-8", "replace")
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    output = option("-o --output FILE", "Write it to FILE.", type=click.Path(path_type=Path))
-    return output(flag("--force", "Overwrite FILE if it is there.")(command))
+    """Add --output and --force, which the command passes to `write`."""
+    output = option(
+        "-o --output FILE",
+        "Write to FILE instead of standard output.",
+        type=click.Path(path_type=Path),
+    )
+    return output(flag("--force", "Overwrite FILE if it exists.")(command))
 
 
-def put(content: bytes, what: str, said: str, *, output: Path | None, force: bool) -> None:
-    """Write to a file that only its owner may read, or to standard output without one. Raises
-    WrongInput, and UsageError when the file is there already, unless `force`.
+def write(
+    content: bytes, content_name: str, label: str, *, output: Path | None, force: bool
+) -> None:
+    """Write to a file that only its owner can read, or to standard output if there is none. Raise
+    WrongInput if that fails, and UsageError if the file exists, unless `force`.
     """
     if output is None or str(output) == STANDARD_INPUT:
         click.echo(content, nl=False)
@@ -63,24 +71,25 @@ def put(content: bytes, what: str, said: str, *, output: Path | None, force: boo
         if output.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if output.is_file() and not force:
-            raise click.UsageError(f"{output} is there already. Use --force to overwrite it.")
+            raise click.UsageError(f"{output} already exists. Use --force to overwrite it.")
         if output.exists() and not output.is_file():
-            output.write_bytes(content)  # a pipe or a device: there is nothing to replace
+            output.write_bytes(content)  # a pipe or a device cannot be replaced
         else:
             replace_file(output, content)
     except (OSError, ValueError) as problem:
         raise WrongInput(
-            f"The {what} cannot be written to {output}: {_said(problem)}. Name another place."
+            f"The {content_name} cannot be written to {output}: {_reason(problem)}. Name another "
+            "file."
         ) from problem
-    click.echo(f"{said} written to {output}", err=True)
+    click.echo(f"{label} written to {output}", err=True)
 
 
-def _said(problem: OSError | ValueError) -> str:
+def _reason(problem: OSError | ValueError) -> str:
     return getattr(problem, "strerror", None) or str(problem)
 
 
 def task_text(words: tuple[str, ...]) -> str:
-    """A task as it was given: in words, or on standard input where they are a dash."""
+    """Return a task from the words of the command line, or from standard input for a dash."""
     if words == (STANDARD_INPUT,):
         return read_text(STANDARD_INPUT, "task")
     return " ".join(words)

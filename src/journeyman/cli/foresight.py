@@ -1,91 +1,92 @@
-"""`journeyman foresight`: what openings would have foreseen of your own later sessions."""
+"""`journeyman foresight`: measures what openings would have foreseen of later sessions."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, shown
-from journeyman.cli.asked import option
-from journeyman.foresight import FIRST, Foresight
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, formatting
+from journeyman.cli.context import option
+from journeyman.facade.journeyman import Journeyman
+from journeyman.records.defaults import BUDGET_TOKENS
 from journeyman.records.errors import WrongInput
-from journeyman.templates.defaults import BUDGET_TOKENS
+from journeyman.trials.foresight import FIRST_COMMANDS, Foresight
 
 
-def show(console: Console, found: Foresight) -> None:
+def show(console: Console, report: Foresight) -> None:
     console.print(
-        f"{found.teaching:,} earlier sessions teach; {found.requests:,} requests of "
-        f"{found.asking:,} later ones ask. They ran {found.commands:,} commands that worked, of "
-        f"which {found.seen:.0%} had been seen before."
+        f"{report.teaching:,} earlier sessions to learn from; {report.requests:,} requests from "
+        f"{report.asking:,} later sessions to predict. They ran {report.commands:,} commands that "
+        f"worked, {report.seen:.0%} of which had been seen before."
     )
-    numbers = (f"first {FIRST}", "all", "precision", "any hit", "failures", "tokens")
-    rows: Iterator[Sequence[shown.Cell]] = (
+    numbers = (f"first {FIRST_COMMANDS}", "all", "precision", "any hit", "failures", "tokens")
+    rows: Iterator[Sequence[formatting.Cell]] = (
         (
-            Text(arm.name, style="bold" if arm is found.arms[0] else ""),
+            Text(arm.name, style="bold" if arm is report.arms[0] else ""),
             f"{arm.first.estimate:.2f} ({arm.first.low:.2f} to {arm.first.high:.2f})",
             *(f"{share.estimate:.2f}" for share in (arm.recall, arm.precision, arm.hit)),
-            f"{arm.failures} of {found.foreseeable}",
+            f"{arm.failures} of {report.foreseeable}",
             f"{arm.tokens:,.0f}",
         )
-        for arm in found.arms
+        for arm in report.arms
     )
-    console.print(shown.table("way", *numbers, numbers=numbers, rows=rows))
-    console.print(_meaning(found))
+    console.print(formatting.table("method", *numbers, numbers=numbers, rows=rows))
+    console.print(_meaning(report))
 
 
-def _meaning(found: Foresight) -> str:
-    ours, listed, gain = found.arms[0], found.arms[1], found.gain
+def _meaning(report: Foresight) -> str:
+    opening, most_used, gain = report.arms[0], report.arms[1], report.gain
     points = f"{100 * gain.estimate:+.1f} points ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
     chance = "is more than chance explains"
     if gain.low <= 0 <= gain.high:
-        chance = "is within what chance explains for so few sessions"
-    said = (
-        f"An opening's first {FIRST} commands hold {ours.first.estimate:.0%} of those that a "
-        f"request then needs; the list of the {FIRST} most used holds {listed.first.estimate:.0%}. "
-        f"The difference, {points}, {chance}."
+        chance = "could be chance with this few sessions"
+    text = (
+        f"An opening's first {FIRST_COMMANDS} commands cover {opening.first.estimate:.0%} of those "
+        f"that a request then needs; a list of the {FIRST_COMMANDS} most used commands covers "
+        f"{most_used.first.estimate:.0%}. The difference, {points}, {chance}."
     )
     if gain.estimate <= 0:
-        said += " On these sessions the plain list does as well or better."
-    if found.foreseeable:
-        said += (
-            f" {found.foreseeable} failures were of a kind that three earlier sessions had met; "
-            f"openings mention {ours.failures} of them."
+        text += " On these sessions, the plain list does as well or better."
+    if report.foreseeable:
+        text += (
+            f" {report.foreseeable} failures were of a kind seen in at least three earlier "
+            f"sessions; openings mention {opening.failures} of them."
         )
-    return said
+    return text
 
 
-@asked.command(shows=show)
-@asked.project_option
+@context.command(render=show)
+@context.project_option
 @option(
     "--budget",
-    "How many tokens an opening may cost, by estimate.",
-    to="budget_tokens",
-    type=asked.COUNT,
+    "Token budget of an opening, estimated.",
+    dest="budget_tokens",
+    type=context.NON_NEGATIVE_INT,
     default=BUDGET_TOKENS,
 )
 def foresight(journeyman: Journeyman, *, project: str | None, budget_tokens: int) -> Foresight:
     """Measure on your own sessions how much openings foresee.
 
-    The earlier 60 % of the sessions teach. For each request of the later ones that ran commands,
-    an opening is made from what was known then, and compared with the commands that worked and the
-    calls that failed. Beside it stand what anyone could do by hand: a list of the most used
-    commands, the first examples, and the commands of the nearest requests.
+    Learns from the earlier 60 % of the sessions. For each request in the later ones that ran
+    commands, builds an opening from what was known at the time and compares it with the commands
+    that worked and the calls that failed. For comparison, it also scores what you could do by
+    hand: a list of the most used commands, the first examples, and the commands of the nearest
+    requests.
 
     Examples:
       journeyman foresight
       journeyman foresight --project .
       journeyman foresight --budget 800 --json
     """
-    with shown.progress_bar("Learning", "sessions") as progress:
+    with formatting.progress_bar("Learning", "sessions") as progress:
         journeyman.learn(progress=progress)
-    with shown.counting_bar("Asking") as progress:
-        found = journeyman.foresight(
+    with formatting.counting_bar("Predicting") as progress:
+        report = journeyman.foresight(
             project=project or "", budget_tokens=budget_tokens, progress=progress
         )
-    if found is None:
+    if report is None:
         raise WrongInput(
-            "There are too few sessions with shell commands to measure foresight on. "
-            "`journeyman import` brings in what your agents have recorded."
+            "Foresight cannot be measured: too few sessions have shell commands. `journeyman "
+            "import` imports what your agents recorded."
         )
-    return found
+    return report

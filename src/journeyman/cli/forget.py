@@ -1,4 +1,4 @@
-"""`journeyman forget`."""
+"""`journeyman forget`: removes what was learned."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,26 +9,26 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, shown
-from journeyman.cli.asked import flag, option
-from journeyman.cli.shown import Column
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.cli.formatting import Column
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records import SessionId
-from journeyman.records.kept_out import Forgotten
+from journeyman.records.exclusions import Forgotten
 
-_NAMED = 5
+_MAX_NAMES = 5
 
 
-@asked.command()
+@context.command()
 @click.argument("target", required=False, default="", metavar="[SESSION|PROJECT|SOURCE]")
-@option("--session ID", "What was learned from this session.", default="")
-@option("--project NAME|DIR", "What was learned in this project.", default="")
-@option("--source NAME", "What was learned from this recorder.", default="")
-@option("--matching TEXT", "What holds this text, in any case; it is no pattern.")
-@flag("--dry-run", "Only show what would be removed.")
-@flag("--undo", "Let what was forgotten be learned again.")
-@flag("--list", "Show which sessions are forgotten.", to="listing")
-@asked.yes_option
+@option("--session ID", "Forget what was learned from this session.", default="")
+@option("--project NAME|DIR", "Forget what was learned in this project.", default="")
+@option("--source NAME", "Forget what was learned from this recorder.", default="")
+@option("--matching TEXT", "Forget what contains this literal text, in any case.")
+@flag("--dry-run", "Show what would be removed, and remove nothing.")
+@flag("--undo", "Allow what was forgotten to be learned again.")
+@flag("--list", "List the forgotten sessions.", dest="is_list")
+@context.yes_option
 def forget(
     journeyman: Journeyman,
     *,
@@ -36,19 +36,18 @@ def forget(
     matching: str | None,
     dry_run: bool,
     undo: bool,
-    listing: bool,
+    is_list: bool,
     yes: bool,
     as_json: bool,
     **where: Any,
 ) -> None:
-    """Remove what was learned from a session, a project or a recorder, or what holds a text.
+    """Remove what was learned from a session, a project or a recorder, or what contains a text.
 
-    Episodes, patterns, vectors and what was kept out are removed, playbooks and openings no longer
-    know of it, and templates lose the patterns concerned; a template with nothing left is deleted.
-    It is not learned again until you --undo it. Sessions that are recorded later are learned from
-    as usual.
+    Removes episodes, patterns, vectors and quarantined items. Playbooks and openings no longer use
+    them, and templates lose the affected patterns; a template with none left is deleted. None
+    of it is learned again until you --undo it. Sessions recorded later are learned from as usual.
 
-    The recorded sessions stay: `journeyman sessions delete` deletes those.
+    The recorded sessions stay; `journeyman sessions delete` deletes them.
 
     Examples:
       journeyman forget 0442a060 --dry-run
@@ -58,101 +57,121 @@ def forget(
       journeyman forget --list
       journeyman forget --undo 0442a060
     """
-    if listing:
-        asked.answer(journeyman.forgotten.list(), _show_list, as_json=as_json)
+    if is_list:
+        context.print_result(journeyman.forgotten.list(), _show_list, as_json=as_json)
         return
     if not (target or any(where.values()) or matching is not None):
-        raise click.UsageError("Say what to forget: a session, a project, a source, or --matching.")
+        raise click.UsageError(
+            "Name what to forget: a session, a project, a source, or --matching TEXT."
+        )
     if undo:
-        look = "`journeyman forget --list`"
-        if matching is not None:
-            raise click.UsageError(f"The text is not kept. {look} names the sessions to undo.")
-        if dry_run:
-            raise click.UsageError(f"--undo has no --dry-run. {look} shows what can be undone.")
+        _check_undo(matching, dry_run=dry_run)
         ids = journeyman.unforget(target, **where)
-        asked.answer(ids, partial(_show_undone, journeyman), as_json=as_json)
+        context.print_result(ids, partial(_show_undone, journeyman), as_json=as_json)
         return
     if not yes or dry_run:
-        would = journeyman.forget(target, **where, matching=matching, dry_run=True)
+        preview = journeyman.forget(target, **where, matching=matching, dry_run=True)
         if dry_run:
-            asked.answer(would, _show, as_json=as_json)
+            context.print_result(preview, _show, as_json=as_json)
             return
-        asked.check_terminal()
-        _show(Console(stderr=True, highlight=False), would)
-        if would.is_empty and not would.sessions:
+        context.require_terminal()
+        _show(Console(stderr=True, highlight=False), preview)
+        if preview.is_empty and not preview.sessions:
             return
         click.confirm("Forget this?", abort=True, err=True)
-    gone = journeyman.forget(target, **where, matching=matching)
-    asked.answer(gone, partial(_show, undo_by=_undo_by(target, where)), as_json=as_json)
-
-
-def _undo_by(target: str, where: Mapping[str, str]) -> str:
-    chosen = [word for name, value in where.items() if value for word in (f"--{name}", value)]
-    given = [target] if target else chosen
-    return shlex.join(["journeyman", "forget", "--undo", *given]) if given else ""
-
-
-def _show(console: Console, found: Forgotten, undo_by: str | None = None) -> None:
-    """What was removed, with the command that takes it back, empty where none takes back all of it;
-    or without one, what would be removed.
-    """
-    many, done = shown.many, undo_by is not None
-    if found.is_empty:
-        sessions, will = many(len(found.sessions), "session"), "will" if done else "would"
-        some = f"Nothing was learned from {sessions} so far, and nothing {will} be."
-        console.print(
-            some if found.sessions else "Nothing that was learned holds this: nothing to forget."
-        )
-        return
-    lists = (("changed", found.templates_changed), ("deleted", found.templates_deleted))
-    templates = [f"{done_} {shown.names(names, _NAMED)}" for done_, names in lists if names]
-    less = f" ({many(found.template_patterns, 'pattern')} less)" if found.template_patterns else ""
-    lost = (many(found.commands, "command"), many(found.files, "file"))
-    facts = {
-        "sessions": f"{len(found.sessions):,}",
-        "projects": shown.names(found.projects, _NAMED),
-        "episodes": f"{found.episodes:,} with {many(found.vectors, 'vector')}",
-        "playbooks": f"{', '.join(lost)} and {many(found.mistakes, 'mistake')} no longer known",
-        "patterns": f"{found.patterns:,}",
-        "kept out": f"{found.kept_out:,}" if found.kept_out else "",
-        "templates": "; ".join(templates) + less,
-    }
-    console.print(Text("Forgotten:" if done else "This would be forgotten:", style="bold"))
-    shown.facts(console, {f"  {name}": value for name, value in facts.items()}, width=12, wrap=True)
-    if not done:
-        return
-    if found.learned_again:
-        again = many(found.learned_again, "session")
-        alike = "again that had something in common with it."
-        console.print(f"`journeyman learn` goes through {again} {alike}")
-    if found.projects:
-        console.print(
-            "Files that hold a playbook are as they were: `journeyman playbook --write FILE` "
-            "brings them up to date."
-        )
-    if found.sessions:
-        if not undo_by and len(found.sessions) == 1:
-            undo_by = _undo_by(found.sessions[0], {})
-        back = f"`{undo_by}`" if undo_by else "`journeyman forget --undo` with each of them"
-        said = f"The sessions are still stored. To take it back: {back}, then `journeyman learn`."
-        console.print(shown.cell(said), soft_wrap=True)
-
-
-def _show_undone(journeyman: Journeyman, console: Console, found: Sequence[SessionId]) -> None:
-    stored = [one.session.id for one in journeyman.sessions.with_ids(found)]
-    for gone in sorted(set(found).difference(stored)):
-        said = f"Session {gone} is not stored any more. If it is imported again, it may teach."
-        console.print(shown.cell(said), soft_wrap=True)
-    if stored:
-        said = f"{shown.many(len(stored), 'session')} may teach again: `journeyman learn` learns "
-        said += f"from {'it' if len(stored) == 1 else 'them'}. Templates stay as they are."
-        console.print(said, soft_wrap=True)
-
-
-def _show_list(console: Console, found: Sequence[Any]) -> None:
-    columns = (
-        Column("session", lambda one: shown.short_id(one.session), overflow="fold"),
-        Column("forgotten", lambda one: shown.moment(one.at), no_wrap=True),
-        Column("requests", lambda one: ", ".join(map(str, one.requests)) or "all"),
+    forgotten = journeyman.forget(target, **where, matching=matching)
+    context.print_result(
+        forgotten, partial(_show, undo_by=_undo_command(target, where)), as_json=as_json
     )
-    shown.listed(console, found, columns, "Nothing is forgotten.")
+
+
+def _check_undo(matching: str | None, *, dry_run: bool) -> None:
+    list_command = "`journeyman forget --list`"
+    if matching is not None:
+        raise click.UsageError(
+            "--undo cannot find sessions by text, because the text is not stored. "
+            f"{list_command} shows the sessions to undo."
+        )
+    if dry_run:
+        raise click.UsageError(f"--undo has no --dry-run. {list_command} shows what can be undone.")
+
+
+def _undo_command(target: str, where: Mapping[str, str]) -> str:
+    options = [word for name, value in where.items() if value for word in (f"--{name}", value)]
+    arguments = [target] if target else options
+    return shlex.join(["journeyman", "forget", "--undo", *arguments]) if arguments else ""
+
+
+def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) -> None:
+    """Show what was removed, with the command that undoes it (empty if no single command does);
+    without `undo_by`, show what would be removed.
+    """
+    pluralize, is_done = formatting.pluralize, undo_by is not None
+    if forgotten.is_empty:
+        sessions, will = (
+            pluralize(len(forgotten.sessions), "session"),
+            "will" if is_done else "would",
+        )
+        none_yet = f"Nothing was learned from {sessions} so far, and nothing {will} be."
+        no_match = "Nothing that was learned contains this: nothing to forget."
+        console.print(none_yet if forgotten.sessions else no_match)
+        return
+    lists = (("changed", forgotten.templates_changed), ("deleted", forgotten.templates_deleted))
+    templates = [
+        f"{action} {formatting.join_names(names, _MAX_NAMES)}" for action, names in lists if names
+    ]
+    fewer = f" ({pluralize(forgotten.template_patterns, 'pattern')} fewer)"
+    lost = (pluralize(forgotten.commands, "command"), pluralize(forgotten.files, "file"))
+    fields = {
+        "sessions": f"{len(forgotten.sessions):,}",
+        "projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
+        "episodes": f"{forgotten.episodes:,} with {pluralize(forgotten.vectors, 'vector')}",
+        "playbooks": f"{', '.join(lost)} and {pluralize(forgotten.mistakes, 'mistake')} removed",
+        "patterns": f"{forgotten.patterns:,}",
+        "quarantine": f"{forgotten.kept_out:,}" if forgotten.kept_out else "",
+        "templates": "; ".join(templates) + (fewer if forgotten.template_patterns else ""),
+    }
+    console.print(Text("Forgotten:" if is_done else "This would be forgotten:", style="bold"))
+    formatting.print_fields(
+        console, {f"  {name}": value for name, value in fields.items()}, width=13, wrap=True
+    )
+    if not is_done:
+        return
+    if forgotten.learned_again:
+        again = pluralize(forgotten.learned_again, "session")
+        console.print(
+            f"`journeyman learn` processes {again} again that had something in common with it."
+        )
+    if forgotten.projects:
+        console.print(
+            "Files with a playbook were not changed. To update one: `journeyman playbook --write "
+            "FILE`."
+        )
+    if forgotten.sessions:
+        if not undo_by and len(forgotten.sessions) == 1:
+            undo_by = _undo_command(forgotten.sessions[0], {})
+        undo = f"`{undo_by}`" if undo_by else "`journeyman forget --undo` with each of them"
+        note = f"The sessions are still stored. To undo this: {undo}, then `journeyman learn`."
+        console.print(formatting.safe_text(note), soft_wrap=True)
+
+
+def _show_undone(journeyman: Journeyman, console: Console, ids: Sequence[SessionId]) -> None:
+    stored = [overview.session.id for overview in journeyman.sessions.with_ids(ids)]
+    for missing in sorted(set(ids).difference(stored)):
+        note = (
+            f"Session {missing} is no longer stored. If it is imported again, it is learned from."
+        )
+        console.print(formatting.safe_text(note), soft_wrap=True)
+    if stored:
+        sessions = formatting.pluralize(len(stored), "session")
+        note = f"{sessions} can be learned from again: `journeyman learn`. Templates do not change."
+        console.print(note, soft_wrap=True)
+
+
+def _show_list(console: Console, exclusions: Sequence[Any]) -> None:
+    columns = (
+        Column("session", lambda row: formatting.short_id(row.session), overflow="fold"),
+        Column("forgotten", lambda row: formatting.local_time(row.at), no_wrap=True),
+        Column("requests", lambda row: ", ".join(map(str, row.requests)) or "all"),
+    )
+    formatting.print_table(console, exclusions, columns, "Nothing is forgotten.")

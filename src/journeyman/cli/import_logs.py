@@ -1,4 +1,4 @@
-"""`journeyman import` and `journeyman learn`."""
+"""`journeyman import` and `journeyman learn`: bring in recorded sessions, and learn from them."""
 
 import tempfile
 from pathlib import Path
@@ -8,24 +8,24 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, shown
-from journeyman.cli.asked import flag, option
-from journeyman.journeyman import Journeyman
-from journeyman.records.report import ImportReport, LearnReport, Place
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.facade.journeyman import Journeyman
+from journeyman.records.report import ImportReport, LearnReport, LogLocation
 
-_ABOUT_KIND = {
-    "sequence": "the few calls that together served a request",
+_PATTERN_KINDS = {
+    "sequence": "the few calls that together fulfilled a request",
     "recovery": "a failed call and its correction",
     "final": "the call after which the agent was done",
     "first_try": "a call that worked at once",
 }
 
 
-_Imported = tuple[ImportReport, list[Place] | None]
-"""What importing did, and where it looked if no path was given."""
+_Imported = tuple[ImportReport, list[LogLocation] | None]
+"""The report of an import, and the locations that were searched if no path was supplied."""
 
 
-def _failed(imported: _Imported) -> bool:
+def _has_failed(imported: _Imported) -> bool:
     report, places = imported
     return bool(report.problems) or (places is not None and not report.sources)
 
@@ -33,58 +33,67 @@ def _failed(imported: _Imported) -> bool:
 def _show_imported(console: Console, imported: _Imported) -> None:
     report, places = imported
     for place in places or ():
-        found = f"{shown.many(len(place.logs), 'log')}, {shown.size(place.size_bytes)}"
-        said = f"{place.source:12s} {found if place.logs else 'nothing'} in {place.folder}"
-        console.print(Text(said, style="" if place.logs else "dim"), soft_wrap=True)
+        logs = formatting.pluralize(len(place.logs), "log")
+        contents = f"{logs}, {formatting.size(place.size_bytes)}"
+        line = f"{place.source:12s} {contents if place.logs else 'nothing'} in {place.folder}"
+        console.print(Text(line, style="" if place.logs else "dim"), soft_wrap=True)
     if report.sources:
         names = ("new", "updated", "unchanged", "sessions")
-        counts = [[getattr(one, name) for name in names] for one in report.sources.values()]
+        counts = [[getattr(source, name) for name in names] for source in report.sources.values()]
         rows = [(source, *row) for source, row in zip(report.sources, counts, strict=True)]
-        table = shown.table("source", *names, numbers=names, rows=rows)
+        table = formatting.table("source", *names, numbers=names, rows=rows)
         if len(rows) > 1:
             sums = map(sum, zip(*counts, strict=True))
-            table.add_row("all", *map(shown.count, sums), style="bold")
+            table.add_row("all", *map(formatting.count, sums), style="bold")
         console.print("", table, "", sep="\n")
     elif places is not None:
         console.print(
-            "\nNo logs were found in the usual places.\n"
-            "Name a file or a folder: `journeyman import PATH`.\n"
-            "See what Journeyman does: `journeyman tour`."
+            "\nNo logs were found in the default locations.\n"
+            "To import a file or a folder: `journeyman import PATH`.\n"
+            "To see what Journeyman does: `journeyman tour`."
         )
     if report.skipped_lines:
         lines = [
-            f"{one.log}:{one.line}: {one.reason}" if one.line else f"{one.log}: {one.reason}"
-            for one in report.skipped
+            f"{skip.log}:{skip.line}: {skip.reason}" if skip.line else f"{skip.log}: {skip.reason}"
+            for skip in report.skipped
         ]
         title = f"{report.skipped_lines:,} skipped"
-        shown.problems(console, title, lines, total=report.skipped_lines)
+        formatting.print_problems(console, title, lines, total=report.skipped_lines)
     if report.ignored:
-        title = shown.counted(len(report.ignored), "file is no log", "files are no logs")
-        shown.problems(console, title, [one.reason for one in report.ignored])
+        title = formatting.pluralize(len(report.ignored), "file is not a log", "files are not logs")
+        formatting.print_problems(console, title, [file.reason for file in report.ignored])
     for problem in report.problems:
-        console.print(shown.cell(f"problem: {problem.reason}"), style="red", soft_wrap=True)
-    read = f"{shown.many(report.logs_read, 'log')} read ({shown.size(report.read_bytes)})"
-    console.print(f"{read}, {report.logs_unchanged:,} unchanged, in {report.seconds:.1f} s")
+        console.print(
+            formatting.safe_text(f"problem: {problem.reason}"), style="red", soft_wrap=True
+        )
+    logs, size = formatting.pluralize(report.logs_read, "log"), formatting.size(report.read_bytes)
+    unchanged = f"{report.logs_unchanged:,} unchanged"
+    console.print(f"{logs} read ({size}), {unchanged}, in {report.seconds:.1f} s")
     if report.new:
         console.print("Next: `journeyman profile`, `journeyman learn`, `journeyman sessions list`")
 
 
-@asked.command(name="import", shows=_show_imported, tells=lambda found: found[0], fails=_failed)
+@context.command(
+    name="import",
+    render=_show_imported,
+    to_json=lambda imported: imported[0],
+    is_failure=_has_failed,
+)
 @click.argument(
     "paths", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="[PATH]..."
 )
-@option("--source", "The format, if known.", default="auto")
-@flag("--reread", "Read everything again, also what is unchanged.")
-@flag("--sample", "Import sample sessions instead, made for it.")
-@asked.workers_option
+@option("--source", "Format of the logs; auto detects it.", default="auto")
+@flag("--reread", "Read all logs again, even unchanged ones.")
+@flag("--sample", "Import sample sessions instead.")
+@context.workers_option
 def import_(
     journeyman: Journeyman, *, paths: tuple[Path, ...], sample: bool, **options: Any
 ) -> _Imported:
-    """Import the sessions that agents have recorded.
+    """Import the sessions that your agents recorded.
 
-    Without a PATH, looks where Hermes, Claude Code and Codex keep their logs. What was imported
-    before is not read again; a log that grew is read from where it ended. The sample sessions are
-    those of scripted agents that really run their calls while you wait.
+    Without a PATH, searches the folders where Hermes, Claude Code and Codex keep their logs.
+    Unchanged logs are not read again; a log that grew is read from where it ended. The sample
+    sessions come from scripted agents that run their calls for real while you wait.
 
     Examples:
       journeyman import                                the logs found on this machine
@@ -94,18 +103,18 @@ def import_(
       journeyman import --sample                       sample sessions, to try things with
 
     Sources: hermes, hermes_export, claude_code, codex, openai, tau_bench, tau2,
-    mini_swe_agent, sharegpt, journeyman. Files of other programs are only read.
+    mini_swe_agent, sharegpt, journeyman. Files of other programs are never changed.
     """
     if sample and paths:
-        raise click.UsageError("Give paths, or --sample, not both.")
+        raise click.UsageError("Pass paths or --sample, not both.")
     if sample:
         from journeyman.testing import write_corpus  # noqa: PLC0415 - loads slowly
 
-        made = tempfile.TemporaryDirectory(prefix="journeyman-sample-")
-        folder = click.get_current_context().with_resource(made)
+        temporary = tempfile.TemporaryDirectory(prefix="journeyman-sample-")
+        folder = click.get_current_context().with_resource(temporary)
         paths = (write_corpus(Path(folder)).folder,)
     places = None if paths else journeyman.places()
-    with asked.ending_workers(), shown.progress_bar("Importing", "logs") as progress:
+    with context.exit_on_sigterm(), formatting.progress_bar("Importing", "logs") as progress:
         report = journeyman.import_logs(paths or None, progress=progress, **options)
     return report, places
 
@@ -114,47 +123,48 @@ def _show_learned(console: Console, report: LearnReport) -> None:
     if not report.sessions:
         console.print(
             "There are no sessions to learn from.\n"
-            "`journeyman import` brings in those that your agents have recorded."
+            "`journeyman import` imports those that your agents recorded."
         )
         return
-    said = f"Nothing is new since the last time; {shown.many(report.sessions, 'session')} in all."
+    sessions = formatting.pluralize(report.sessions, "session")
+    summary = f"Nothing is new since the last run; {sessions} in total."
     if report.mined:
-        mined = f"{shown.many(report.mined, 'session')}, new or due again"
-        said = f"Went through {mined}, in {report.seconds:.1f} s; {report.sessions:,} in all."
-    console.print(f"{said}\n")
-    teaching = shown.counted(report.teaching, "session teaches", "sessions teach")
-    console.print(Text(teaching, style="bold"))
+        mined = f"{formatting.pluralize(report.mined, 'session')}, new or due again"
+        summary = f"Processed {mined}, in {report.seconds:.1f} s; {report.sessions:,} in total."
+    console.print(f"{summary}\n")
+    usable = formatting.pluralize(report.teaching, "session learned from", "sessions learned from")
+    console.print(Text(usable, style="bold"))
     if report.reasons:
-        # Loaded here: most who call this often have nothing new, and want the answer at once.
-        from journeyman.templates.mining.episodes import WHY_NOT  # noqa: PLC0415
+        # Imported here to keep frequent calls fast: usually nothing is new.
+        from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS  # noqa: PLC0415
 
         rest = report.sessions - report.teaching
-        because = ("teaches nothing, because", "teach nothing, each because")
-        console.print(shown.counted(rest, *because))
-        for reason, number in sorted(report.reasons.items(), key=lambda one: (-one[1], one[0])):
-            console.print(Text(f"{number:7,d}  {WHY_NOT.get(reason, reason)}"))
+        excluded = ("session not learned from, because", "sessions not learned from, each because")
+        console.print(formatting.pluralize(rest, *excluded))
+        for reason, number in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0])):
+            console.print(Text(f"{number:7,d}  {NOT_LEARNED_REASONS.get(reason, reason)}"))
     console.print()
-    console.print(Text(shown.many(report.patterns, "pattern"), style="bold"))
-    for kind, about in _ABOUT_KIND.items():
+    console.print(Text(formatting.pluralize(report.patterns, "pattern"), style="bold"))
+    for kind, description in _PATTERN_KINDS.items():
         if number := report.kinds.get(kind, 0):
-            console.print(Text.assemble(f"{number:7,d}  {kind:10s} ", (about, "dim")))
+            console.print(Text.assemble(f"{number:7,d}  {kind:10s} ", (description, "dim")))
     if report.quarantined:
-        held = shown.counted(report.quarantined, "call or text was", "calls and texts were")
-        console.print(f"{held} kept out: `journeyman templates quarantine`", style="yellow")
+        held = formatting.pluralize(report.quarantined, "call or text was", "calls and texts were")
+        console.print(f"{held} quarantined: `journeyman templates quarantine`", style="yellow")
     if report.patterns:
-        console.print('Next: `journeyman open "what the next session is to do" --explain`')
+        console.print('Next: `journeyman open "the task of the next session" --explain`')
 
 
-@asked.command(shows=_show_learned)
-@asked.project_option
-@asked.workers_option
+@context.command(render=_show_learned)
+@context.project_option
+@context.workers_option
 def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
-    """Learn from the sessions that are new: which calls worked, and what each was for.
+    """Learn from new sessions which calls worked, and what each was for.
 
-    Only what went well teaches: requests whose last calls worked and that the person did not
-    reject. Kept are the calls that served them, the commands and files that they used, and the
-    mistakes with what fixed them; secrets, e-mail addresses and the like are left out. What looks
-    like an instruction to its reader goes into quarantine and is never used.
+    Only successful work is learned from: requests whose last calls worked and that the person did
+    not reject. Stored are the calls that fulfilled them, the commands and files they used, and
+    mistakes with their fixes. Secrets, e-mail addresses and other personal data are redacted. Text
+    that reads like an instruction goes into quarantine and is never used.
 
     Examples:
       journeyman learn
@@ -162,5 +172,5 @@ def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
       journeyman learn --project .
       journeyman learn --json
     """
-    with asked.ending_workers(), shown.progress_bar("Learning", "sessions") as progress:
+    with context.exit_on_sigterm(), formatting.progress_bar("Learning", "sessions") as progress:
         return journeyman.learn(progress=progress, **options)

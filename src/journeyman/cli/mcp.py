@@ -4,7 +4,7 @@ import signal
 
 import click
 
-from journeyman.cli import asked
+from journeyman.cli import context
 
 
 @click.command(
@@ -28,14 +28,14 @@ In other clients:
 def mcp() -> None:
     """Serve MCP: tools that let a model use what Journeyman knows.
 
-    An MCP client starts this command and talks to it on standard input and output; you do not
-    call it yourself. The tools are opening, profile, search_sessions, warm_session, and four that
-    have people confirm something, which they cannot do themselves. It ends when its input ends.
+    An MCP client starts this command and communicates with it on standard input and output; you
+    do not run it yourself. The tools are opening, profile, search_sessions, warm_session, and four
+    that request confirmations, which the model cannot decide itself. It ends when its input ends.
     """
-    # Loaded here because the SDK is an extra and slow to load, and help needs none of it.
+    # Imported here because the SDK is an optional extra and loads slowly; help does not need it.
     from journeyman.mcp.server import serve  # noqa: PLC0415
 
     # Ctrl-C ends the process at once: the thread that waits for input cannot be woken otherwise,
-    # and what is written to the database is written whole or not at all.
+    # and database writes are atomic.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    serve(asked.opened())
+    serve(context.open_journeyman())

@@ -1,4 +1,4 @@
-"""`journeyman open`: what a new session should start with."""
+"""`journeyman open`: prints what a new session should start with."""
 
 import json
 import math
@@ -9,68 +9,75 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, files, shown
-from journeyman.cli.asked import flag, option
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, files, formatting
+from journeyman.cli.context import flag, option
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Pattern, PatternType
+from journeyman.records.defaults import (
+    BUDGET_TOKENS,
+    MAX_TEMPLATE_PATTERNS,
+    MIN_SIMILARITY,
+    MOST_PATTERNS,
+)
 from journeyman.records.errors import BadTools, UnknownTemplate
 from journeyman.settings import STYLES
-from journeyman.templates.defaults import BUDGET_TOKENS, FLOOR, MOST_OF_TEMPLATE, MOST_PATTERNS
-from journeyman.templates.shown.briefing import episode_line, mistake_line
-from journeyman.templates.shown.opening import Choice, Form, Opening
-from journeyman.templates.strict_json import BadJson, read_json
+from journeyman.templates.briefing import episode_line, mistake_line
+from journeyman.templates.opening import Choice, Form, Opening
+from journeyman.text.display import readable
+from journeyman.text.strict_json import InvalidJson, read_json
 
-TYPE = click.Choice(get_args(PatternType))
-_ALL = "*"
-_LARGEST_TOOLS = 20 * 1024 * 1024
+TASK_TYPE = click.Choice(get_args(PatternType))
+_ALL_PROJECTS = "*"
+_MAX_TOOLS_BYTES = 20 * 1024 * 1024
 
 
-@asked.command(name="open")
+@context.command(name="open")
 @click.argument("task", nargs=-1, metavar="[TASK]")
 @option(
     "--project NAME|DIR",
-    "Whose experience: a name or a folder; default the current folder's, * for all.",
+    "Project to draw on: a name or a folder, * for all (default: the current folder).",
 )
-@option("--template NAME", "Only examples of this template.")
-@option("--type", "Pick a template of this type.", to="task_type", type=TYPE)
-@option("--tag", "Pick a template with this tag; repeatable.", to="tags", multiple=True)
+@option("--template NAME", "Use only examples from this template.")
+@option("--type", "Pick a template of this type.", dest="task_type", type=TASK_TYPE)
+@option("--tag", "Pick a template with this tag; repeatable.", dest="tags", multiple=True)
 @option(
     "--format",
-    "Whose messages; text is for hosts that take none.",
-    to="form",
+    "Message format; text is for hosts that accept no messages.",
+    dest="form",
     type=click.Choice(get_args(Form)),
     default="openai",
 )
 @option(
     "--budget",
-    f"How many tokens it may cost, by estimate; default {BUDGET_TOKENS:,}.",
-    to="budget_tokens",
-    type=asked.COUNT,
+    f"Token budget, estimated (default {BUDGET_TOKENS:,}).",
+    dest="budget_tokens",
+    type=context.NON_NEGATIVE_INT,
 )
 @option(
-    "--max",
-    f"How many examples at most; default {MOST_PATTERNS}, or {MOST_OF_TEMPLATE} of a template "
-    "without a task.",
-    to="max_patterns",
-    type=asked.COUNT,
+    "--max-patterns",
+    f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
+    "without a task).",
+    former_names=["--max"],
+    type=context.NON_NEGATIVE_INT,
 )
 @option(
-    "--floor",
-    "How similar to the task an example has to be.",
+    "--floor N",
+    "Lowest similarity to the task that an example must have.",
     type=click.FloatRange(0.0, 1.0),
-    default=FLOOR,
+    default=MIN_SIMILARITY,
 )
 @option(
     "--style",
-    "As text with one example, or as messages; default by model and tools.",
+    "Text with one example, or messages (default: by model and tools).",
     type=click.Choice(STYLES),
 )
-@option("--model", "The model that will read it: settings may name a style.", default="")
-@flag("--alike", "Only examples that show the same way of working: for small models.")
+@option("--model", "Model that will read it; settings can map models to styles.", default="")
+@flag("--alike", "Use only examples that work the same way; for small models.")
 @option(
-    "--tools FILE", "The session's tool definitions as JSON: what does not fit them is left out."
+    "--tools FILE",
+    "JSON tool definitions of the session; examples that do not fit them are left out.",
 )
-@flag("--explain", "Show what was chosen, what was not, and why.")
+@flag("--explain", "Show what was selected, what was left out, and why.")
 def open_(
     journeyman: Journeyman,
     *,
@@ -85,12 +92,12 @@ def open_(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Print what a new session on TASK should start with: the commands that work in this project
-    and are likely to be needed, mistakes that recur, and the nearest earlier requests.
+    """Print what a new session on TASK should start with: commands that work in this project and
+    are likely to be needed, recurring mistakes, and the nearest earlier requests.
 
-    The messages are printed for programs: put them after your system message and before the
-    task. Where nothing fits, they are an empty list, and standard error says why. A dash reads TASK
-    from standard input.
+    The messages are for programs: insert them after your system message and before the task.
+    If nothing fits, the list is empty, and standard error says why. A dash reads TASK from
+    standard input.
 
     Examples:
       journeyman open "Add a test for an amount split among people"
@@ -100,161 +107,180 @@ def open_(
       journeyman open --type code --tag python --format text
       cat task.txt | journeyman open - --tools tools.json --budget 800
     """
-    picks = task_type is not None or bool(tags)
-    if template is not None and picks:
+    picks_template = task_type is not None or bool(tags)
+    if template is not None and picks_template:
         raise click.UsageError("Name a template, or pick one with --type and --tag, not both.")
-    if not task and template is None and not picks:
-        raise click.UsageError("Say what the session is to do, or name a template.")
+    if not task and template is None and not picks_template:
+        raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
-        raise click.UsageError("Standard input is either the task or the tools, not both.")
-    if math.isnan(limits["floor"]):  # which is neither below nor above anything
+        raise click.UsageError("Standard input can be the task or the tools, not both.")
+    if math.isnan(limits["floor"]):  # NaN passes every range check
         raise click.UsageError("--floor takes a number from 0 to 1.")
-    said = files.task_text(task)
-    definitions = None if tools is None else _definitions(tools)
-    place = "" if project == _ALL else journeyman.project_named(project or ".")
+    task_text = files.task_text(task)
+    definitions = None if tools is None else _read_tool_definitions(tools)
+    project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
     opening = journeyman.opening(
-        said,
-        project=place,
+        task_text,
+        project=project_name,
         tools=definitions,
-        template=_picked(journeyman, task_type, tags) if picks else template,
+        template=_pick_template(journeyman, task_type, tags) if picks_template else template,
         counted=not explain,
         **limits,
     )
-    if project not in (None, _ALL) and not journeyman.sessions.list(project=place, limit=1):
-        nearest = ", ".join(journeyman.sessions.nearest_projects(place))
-        known = f" Known projects: {nearest}." if nearest else ""
-        click.echo(f"No session belongs to project {place!r}.{known}", err=True)
+    if project not in (None, _ALL_PROJECTS):
+        _warn_if_unknown(journeyman, project_name)
     if explain and as_json:
-        asked.print_json(opening)
-        return
-    if explain:
-        usual = BUDGET_TOKENS if said.strip() else None
-        budget = usual if limits["budget_tokens"] is None else limits["budget_tokens"]
-        _show_explained(shown.console(), opening, budget)
-        return
-    _print_messages(opening, form, as_json=as_json)
-    if opening.note:
-        click.echo(opening.note, err=True)
-    elif sys.stderr.isatty() and sys.stdout.isatty():
-        told = f"{opening_in_brief(opening)}, {opening.tokens:,} tokens; --explain says why."
-        click.echo(told, err=True)
+        context.print_json(opening)
+    elif explain:
+        default = BUDGET_TOKENS if task_text.strip() else None
+        budget = default if limits["budget_tokens"] is None else limits["budget_tokens"]
+        _show_explained(formatting.console(), opening, budget)
+    else:
+        _print_messages(opening, form, as_json=as_json)
 
 
-def opening_in_brief(opening: Opening) -> str:
-    examples = shown.many(len(opening.patterns) + len(opening.briefing.episodes), "example")
-    commands = shown.many(len(opening.briefing.commands), "command")
+def _warn_if_unknown(journeyman: Journeyman, project: str) -> None:
+    if not journeyman.sessions.list(project=project, limit=1):
+        nearest = ", ".join(journeyman.sessions.nearest_projects(project))
+        known = f" Known projects: {nearest}." if nearest else ""
+        click.echo(f"No session belongs to project {project!r}.{known}", err=True)
+
+
+def summarize_opening(opening: Opening) -> str:
+    """Return the number of commands and examples in an opening."""
+    examples = formatting.pluralize(
+        len(opening.patterns) + len(opening.briefing.episodes), "example"
+    )
+    commands = formatting.pluralize(len(opening.briefing.commands), "command")
     return f"{commands}, {examples}" if opening.briefing.commands else examples
 
 
-def _definitions(name: str) -> Any:
-    data = files.read(name, "tool definitions", most=_LARGEST_TOOLS)
+def _read_tool_definitions(name: str) -> Any:
+    data = files.read(name, "tool definitions", max_bytes=_MAX_TOOLS_BYTES)
     try:
         return read_json(data)
-    except BadJson as error:
+    except InvalidJson as error:
         where = "standard input" if name == files.STANDARD_INPUT else name
         raise BadTools(
-            f"The tool definitions cannot be read from {where}: {error}. Give JSON: a list of "
-            "definitions as OpenAI, Anthropic or MCP has them, or schemas by name."
+            f"The tool definitions cannot be read from {where}: {error}. Supply JSON: a list of "
+            "definitions in the OpenAI, Anthropic or MCP format, or schemas by name."
         ) from error
 
 
-def _picked(journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...]) -> str:
-    found = journeyman.templates.pick(task_type=task_type, tags=tags)
-    if found is None:
+def _pick_template(journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...]) -> str:
+    template = journeyman.templates.pick(task_type=task_type, tags=tags)
+    if template is None:
         of_type = f" of type {task_type}" if task_type else ""
         tagged = f" with the tag {', '.join(tags)}" if tags else ""
-        look = "`journeyman templates list` shows what there is."
-        raise UnknownTemplate(f"There is no template{of_type}{tagged}. {look}")
-    return f"{found.name}@{found.version}"
+        hint = "`journeyman templates list` shows all templates."
+        raise UnknownTemplate(f"There is no template{of_type}{tagged}. {hint}")
+    return f"{template.name}@{template.version}"
 
 
-_SHOWN_LEFT_OUT = 15
+_MAX_LEFT_OUT = 15
 
 
 def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
-    """The opening on standard output, in UTF-8 wherever that goes."""
+    """Print the opening to standard output, always as UTF-8, and a summary or the reason why it is
+    empty to standard error.
+    """
     messages = opening.messages(form)
     if isinstance(messages, str) and not as_json:
-        text = shown.plain(messages) if sys.stdout.isatty() else messages
+        text = readable(messages) if sys.stdout.isatty() else messages
     else:
-        told = {"system": opening.system, "messages": messages}
-        # The standard library's: arguments may hold numbers of any length, and keys keep their
-        # order.
-        value = told if form == "anthropic" else messages
-        text = asked.escaped(json.dumps(value, ensure_ascii=False, indent=2))
+        with_system = {"system": opening.system, "messages": messages}
+        value = with_system if form == "anthropic" else messages
+        # The standard library's encoder: arguments may contain integers of any length, and keys
+        # keep their order.
+        text = context.escape_json(json.dumps(value, ensure_ascii=False, indent=2))
     if text:
         click.echo(text.encode())
+    if opening.note:
+        click.echo(opening.note, err=True)
+    elif sys.stderr.isatty() and sys.stdout.isatty():
+        summary = f"{summarize_opening(opening)}, {opening.tokens:,} tokens; --explain says why."
+        click.echo(summary, err=True)
 
 
 def _show_explained(console: Console, opening: Opening, budget: int | None) -> None:
     if opening.template:
-        console.print(shown.cell(f"From the template {opening.template}."))
+        console.print(formatting.safe_text(f"From the template {opening.template}."))
     of_budget = "" if budget is None else f" of {budget:,}"
-    chosen = f"Chosen, {opening.tokens:,}{of_budget} tokens"
-    console.print(Text("Nothing was chosen" if opening.is_empty else chosen, style="bold"))
+    selected = f"Selected, {opening.tokens:,}{of_budget} tokens"
+    console.print(Text("Nothing was selected" if opening.is_empty else selected, style="bold"))
     briefing = opening.briefing
     if briefing.commands:
-        shown.head(console, "Commands, likeliest first")
+        formatting.print_heading(console, "Commands, most likely first")
         numbers = ("sessions", "worked")
         rows = (
-            (one.sessions, f"{one.worked} of {one.worked + one.failed}", one.form)
-            for one in briefing.commands
+            (
+                command.sessions,
+                f"{command.worked} of {command.worked + command.failed}",
+                command.form,
+            )
+            for command in briefing.commands
         )
-        console.print(shown.table(*numbers, "command", numbers=numbers, rows=rows))
+        console.print(formatting.table(*numbers, "command", numbers=numbers, rows=rows))
     for title, lines in (
-        ("Mistakes that recur", [mistake_line(one) for one in briefing.mistakes]),
-        ("Files that near requests used", briefing.files),
-        ("In one line each", [episode_line(one) for one in briefing.episodes]),
+        ("Recurring mistakes", [*map(mistake_line, briefing.mistakes)]),
+        ("Files that similar requests used", briefing.files),
+        ("Similar requests", [*map(episode_line, briefing.episodes)]),
     ):
         if lines:
-            shown.head(console, title)
-            console.print(*(Text(f"- {shown.plain(line)}") for line in lines), sep="\n")
+            formatting.print_heading(console, title)
+            console.print(*(Text(f"- {readable(line)}") for line in lines), sep="\n")
     if opening.choices:
-        shown.head(console, "Shown as messages")
+        formatting.print_heading(console, "Shown as messages")
         for number, choice in enumerate(opening.choices, start=1):
             show_choice(console, choice, number)
     if opening.note:
-        console.print(shown.cell(opening.note))
+        console.print(formatting.safe_text(opening.note))
     if opening.left_out:
-        shown.head(console, f"{len(opening.left_out):,} looked at and left out")
-        for row in opening.left_out[:_SHOWN_LEFT_OUT]:
+        formatting.print_heading(console, f"{len(opening.left_out):,} considered and left out")
+        for row in opening.left_out[:_MAX_LEFT_OUT]:
             pattern = row.pattern
-            similar = shown.UNKNOWN if row.similarity is None else f"{row.similarity:.2f}"
-            tools = shown.one_line(_tools(pattern), console.width // 3)
-            head = Text(f"{similar:>4}  {pattern.kind:9s}  ").append(f"{tools}: ", style="bold")
-            shown.after(console, head, pattern.intent, full=False)
-            console.print(Text(f"      {shown.plain(row.reason)}", style="dim"))
-        shown.more(console, len(opening.left_out), _SHOWN_LEFT_OUT, ": --json has all")
+            similar = formatting.UNKNOWN if row.similarity is None else f"{row.similarity:.2f}"
+            tools = formatting.one_line(_tool_names(pattern), console.width // 3)
+            label = Text(f"{similar:>4}  {pattern.kind:9s}  ").append(f"{tools}: ", style="bold")
+            formatting.print_labelled(console, label, pattern.intent, full=False)
+            console.print(Text(f"      {readable(row.reason)}", style="dim"))
+        formatting.print_remainder(
+            console, len(opening.left_out), _MAX_LEFT_OUT, ": --json lists all"
+        )
 
 
 def show_choice(console: Console, choice: Choice, number: int) -> None:
     show_pattern(console, choice.pattern, number=number, full=False)
-    console.print(Text(f"{_INDENT}why: {shown.plain(choice.reason)}", style="dim"))
+    console.print(Text(f"{_INDENT}why: {readable(choice.reason)}", style="dim"))
 
 
 _INDENT = "   "
 
 
 def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool) -> None:
-    """A pattern with its steps, each on two lines unless all is asked for."""
+    """Show a pattern with its steps, each on two lines unless `full`."""
     head = Text(f"{number}. ", style="dim").append(pattern.kind, style="bold cyan")
-    head.append(f"  {_tools(pattern)}", style="bold")
+    head.append(f"  {_tool_names(pattern)}", style="bold")
     times = "once" if pattern.times == 1 else f"{pattern.times:,} times"
-    seen = f"seen {times} in {shown.many(pattern.session_count, 'session')}"
+    seen = f"seen {times} in {formatting.pluralize(pattern.session_count, 'session')}"
     head.append(f"  {seen}, {pattern.tokens:,} tokens", style="dim")
     console.print(head)
     if pattern.quarantined:
-        said = f"in quarantine ({shown.plain(pattern.quarantined)}): it is in no opening"
-        console.print(Text(f"{_INDENT}{said}", style="red"))
+        note = f"in quarantine ({readable(pattern.quarantined)}): never in an opening"
+        console.print(Text(f"{_INDENT}{note}", style="red"))
     layout: dict[str, Any] = {"full": full, "indent": f"{_INDENT}  "}
-    shown.after(console, Text(_INDENT), pattern.intent or "(no request was recorded)", **layout)
+    formatting.print_labelled(
+        console, Text(_INDENT), pattern.intent or "(no request was recorded)", **layout
+    )
     for step in pattern.steps:
-        call = Text(f"{_INDENT}→ ", style="cyan").append(f"{shown.plain(step.tool)} ", style="bold")
-        shown.after(console, call, step.arguments, **layout)
+        call = Text(f"{_INDENT}→ ", style="cyan").append(f"{readable(step.tool)} ", style="bold")
+        formatting.print_labelled(console, call, step.arguments, **layout)
         failed = Text("" if step.worked else "[did not work] ", style="red")
-        head = Text(f"{_INDENT}  ").append_text(failed)
-        shown.after(console, head, step.result or "(no output)", style="dim", **layout)
+        label = Text(f"{_INDENT}  ").append_text(failed)
+        formatting.print_labelled(
+            console, label, step.result or "(no output)", style="dim", **layout
+        )
 
 
-def _tools(pattern: Pattern) -> str:
-    return shown.plain(", ".join(pattern.tools))
+def _tool_names(pattern: Pattern) -> str:
+    return readable(", ".join(pattern.tools))

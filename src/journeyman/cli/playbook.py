@@ -1,4 +1,4 @@
-"""`journeyman playbook`: what holds in a project, and the same in a file that agents read."""
+"""`journeyman playbook`: shows a project's playbook, and writes it to a file that agents read."""
 
 import difflib
 import shlex
@@ -9,30 +9,29 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, shown
-from journeyman.cli.asked import flag, option
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookFile, PlaybookMistake
-from journeyman.templates.shown.briefing import remedy_text
+from journeyman.templates.briefing import remedy_text
+from journeyman.text.display import readable
 
-_NAMED = 8
+_MAX_PROJECTS_NAMED = 8
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@asked.command()
+@context.command()
 @click.argument("project", required=False, metavar="[PROJECT]")
 @option(
     "--write FILE",
-    "Keep a marked block with the playbook in this file, such as CLAUDE.md or AGENTS.md.",
-    to="write_to",
+    "Write the playbook to a marked block of this file, such as CLAUDE.md.",
+    dest="write_to",
     type=_FILE,
 )
-@option(
-    "--undo FILE", "Take back what the last --write did to this file.", to="undo_in", type=_FILE
-)
-@flag("--yes", "Write without asking.")
-@flag("--all", "All commands and files, not only the first.", to="every")
+@option("--undo FILE", "Undo the last --write to this file.", dest="undo_in", type=_FILE)
+@context.yes_option
+@flag("--all", "Show all rows, not only the first.", dest="show_all")
 def playbook(
     journeyman: Journeyman,
     *,
@@ -40,17 +39,18 @@ def playbook(
     write_to: Path | None,
     undo_in: Path | None,
     yes: bool,
-    every: bool,
+    show_all: bool,
     as_json: bool,
 ) -> None:
-    """Show what holds in PROJECT: the commands that work there, the mistakes that recur with what
-    fixed them, and the files that work keeps coming back to.
+    """Show the playbook of PROJECT: the commands that work there, recurring mistakes and their
+    fixes, and the files used most.
 
-    PROJECT is a folder or the name of a repository; without one it is the current folder's. All of
-    it is counted from recorded sessions: `journeyman import` and `journeyman learn` come first.
+    PROJECT is a folder or the name of a repository (default: the current folder). Everything is
+    counted from recorded sessions, so run `journeyman import` and `journeyman learn` first.
 
-    --write puts the most useful part into a file that agents read at the start, between two marks.
-    It shows the change and asks before it writes; what is outside the marks is never touched.
+    --write puts the most useful part into a file that agents read at the start, between two
+    markers. It shows the change and asks for confirmation before it writes; text outside the
+    markers is never changed.
 
     Examples:
       journeyman playbook
@@ -60,109 +60,119 @@ def playbook(
       journeyman playbook --undo CLAUDE.md
     """
     if write_to and undo_in:
-        raise click.UsageError("Give --write or --undo, not both.")
+        raise click.UsageError("Pass --write or --undo, not both.")
     files = journeyman.playbook_files
     if undo_in:
-        if _change(undo_in, files.preview_undo(undo_in), yes=yes):
+        if _confirm_change(undo_in, files.preview_undo(undo_in), yes=yes):
             files.undo(undo_in)
-            click.echo("Taken back.", err=True)
+            click.echo("Undone.", err=True)
         return
-    found = journeyman.playbook(project or ".")
-    if found.is_empty:
+    learned = journeyman.playbook(project or ".")
+    if learned.is_empty:
         named = bool(project or write_to or as_json)
-        _tell_empty(journeyman, found.project or project or ".", named=named)
+        _report_empty(journeyman, learned.project or project or ".", named=named)
     elif write_to:
-        if _change(write_to, files.preview(found, write_to), yes=yes):
-            files.write(found, write_to)
-            click.echo(f"Written. `journeyman playbook --undo {write_to}` takes it back.", err=True)
+        if _confirm_change(write_to, files.preview(learned, write_to), yes=yes):
+            files.write(learned, write_to)
+            click.echo(f"Written. To undo this: `journeyman playbook --undo {write_to}`", err=True)
     elif as_json:
-        asked.print_json(found)
+        context.print_json(learned)
     else:
-        _show_playbook(shown.console(), found, every=every)
+        _show_playbook(formatting.console(), learned, show_all=show_all)
 
 
-def _tell_empty(journeyman: Journeyman, project: str, *, named: bool) -> None:
-    """Say which projects there are; raises WrongInput where this one was asked for by name, or was
+def _report_empty(journeyman: Journeyman, project: str, *, named: bool) -> None:
+    """List the known projects. Raise WrongInput if this project was requested by name, or was
     forgotten.
     """
-    forgotten = {one.session for one in journeyman.forgotten.list()}
+    forgotten = {exclusion.session for exclusion in journeyman.forgotten.list()}
     stored = journeyman.sessions.list(project=project) if forgotten else ()
-    if any(one.session.id in forgotten for one in stored):
+    if any(overview.session.id in forgotten for overview in stored):
         raise WrongInput(
-            f"What was learned in {project!r} was forgotten. To take it back: "
+            f"There is no playbook: what was learned in {project!r} was forgotten. To undo that: "
             f"`journeyman forget --undo --project {shlex.quote(project)}`, then `journeyman learn`."
         )
-    known = [one for one in journeyman.sessions.projects() if one.project]
-    said = f"Nothing has been learned in {project!r}."
+    known = [totals for totals in journeyman.sessions.projects() if totals.project]
+    message = f"Nothing has been learned in {project!r}."
     if named or not known:
-        names = ", ".join(one.project for one in known[:_NAMED])
+        names = ", ".join(totals.project for totals in known[:_MAX_PROJECTS_NAMED])
         raise WrongInput(
-            f"{said} {f'Known projects: {names}. ' if names else ''}"
-            "`journeyman import` and `journeyman learn` learn from recorded sessions."
+            f"{message} {f'Known projects: {names}. ' if names else ''}"
+            "To learn from recorded sessions: `journeyman import`, then `journeyman learn`."
         )
-    console, numbers = shown.console(), ("sessions", "calls")
-    console.print(f"{said} Name one of these projects: journeyman playbook PROJECT")
-    rows = ((one.sessions, one.calls, _day(one.ended_at), one.project) for one in known)
-    console.print(shown.table(*numbers, "last", "project", numbers=numbers, rows=rows))
+    console, numbers = formatting.console(), ("sessions", "calls")
+    console.print(f"{message} Name one of these projects: journeyman playbook PROJECT")
+    rows = ((row.sessions, row.calls, _day(row.ended_at), row.project) for row in known)
+    console.print(formatting.table(*numbers, "last", "project", numbers=numbers, rows=rows))
 
 
-def _change(path: Path, after: str, *, yes: bool) -> bool:
-    """Show what would change in a file and ask; whether there is anything to change."""
-    from journeyman.playbook_files import read_text  # noqa: PLC0415 - help needs nothing of it
+def _confirm_change(path: Path, after: str, *, yes: bool) -> bool:
+    """Show what would change in a file and ask for confirmation; return whether anything would."""
+    from journeyman.templates.playbook_files import read_playbook_file  # noqa: PLC0415 - not needed for help
 
-    before = read_text(path)
+    before = read_playbook_file(path)
     if before == after:
         click.echo(f"{path} is up to date.", err=True)
         return False
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), f"{path} (now)", f"{path} (then)", lineterm=""
     )
-    click.echo("\n".join(shown.plain(line) for line in lines))
+    click.echo("\n".join(readable(line) for line in lines))
     if not yes:
         click.confirm(f"Change {path}?", abort=True, err=True)
     return True
 
 
-_SHOWN = 20
+_MAX_ROWS = 20
 
 
 def _day(at: float | None) -> str:
-    return shown.moment(at)[:10]
+    return formatting.local_time(at)[:10]
 
 
-def _show_playbook(console: Console, playbook: Playbook, *, every: bool) -> None:
-    sessions = shown.many(playbook.sessions, "session")
-    console.print(Text(f"{shown.plain(playbook.project)}: {sessions}", style="bold"))
+def _show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> None:
+    sessions = formatting.pluralize(playbook.sessions, "session")
+    console.print(Text(f"{readable(playbook.project)}: {sessions}", style="bold"))
 
     room = max(console.width - 40, 20)
 
-    def told(what: str, below: str, *, rest: str = "", most: int = room) -> Text:
-        line = shown.one_line(below, most)
+    def two_lines(title: str, below: str, *, rest: str = "", limit: int = room) -> Text:
+        line = formatting.one_line(below, limit)
         dim = (f"\n{line}" if line else "", "dim")
-        return Text.assemble((shown.plain(what), "bold"), shown.plain(rest), dim)
+        return Text.assemble((readable(title), "bold"), readable(rest), dim)
 
-    def command(one: PlaybookCommand) -> Sequence[shown.Cell]:
-        worked, request = f"{one.worked} of {one.worked + one.failed}", "".join(one.requests[-1:])
-        return one.sessions, worked, _day(one.last_at), told(one.form, one.purpose or request)
+    def command_row(row: PlaybookCommand) -> Sequence[formatting.Cell]:
+        worked, request = f"{row.worked} of {row.worked + row.failed}", "".join(row.requests[-1:])
+        return row.sessions, worked, _day(row.last_at), two_lines(row.form, row.purpose or request)
 
-    def mistake(one: PlaybookMistake) -> Sequence[shown.Cell]:
-        fixed = f"fixed by {remedy_text(one.remedy)}" if one.remedy else ""
-        what = told(one.target or one.tool, fixed, rest=f": {one.error}", most=len(fixed))
-        return one.sessions, f"{one.mended} of {one.times}", what
+    def mistake_row(row: PlaybookMistake) -> Sequence[formatting.Cell]:
+        fix = f"fixed by {remedy_text(row.remedy)}" if row.remedy else ""
+        mistake = two_lines(row.target or row.tool, fix, rest=f": {row.error}", limit=len(fix))
+        return row.sessions, f"{row.mended} of {row.times}", mistake
 
-    def file(one: PlaybookFile) -> Sequence[shown.Cell]:
-        return one.sessions, one.read, one.changed, told(one.path, "".join(one.requests[-1:]))
+    def file_row(row: PlaybookFile) -> Sequence[formatting.Cell]:
+        request = "".join(row.requests[-1:])
+        return row.sessions, row.read, row.changed, two_lines(row.path, request)
 
-    parts: tuple[tuple[str, str, Sequence[Sequence[shown.Cell]], int], ...] = (
-        ("Commands that work", "worked last command", [*map(command, playbook.commands)], _SHOWN),
-        ("Mistakes that recur", "fixed mistake", [*map(mistake, playbook.mistakes)], _SHOWN),
-        ("Where things are", "read changed file", [*map(file, playbook.files)], _SHOWN // 2),
+    parts: tuple[tuple[str, str, Sequence[Sequence[formatting.Cell]], int], ...] = (
+        (
+            *("Commands that work", "worked last command"),
+            *([*map(command_row, playbook.commands)], _MAX_ROWS),
+        ),
+        (
+            *("Recurring mistakes", "fixed mistake"),
+            *([*map(mistake_row, playbook.mistakes)], _MAX_ROWS),
+        ),
+        (
+            *("Files used most", "read changed file"),
+            *([*map(file_row, playbook.files)], _MAX_ROWS // 2),
+        ),
     )
-    for title, heads, rows, most in parts:
+    for title, headers, rows, limit in parts:
         if rows:
-            shown.head(console, title)
-            names = ("sessions", *heads.split())
-            shown_rows = rows if every else rows[:most]
-            console.print(shown.table(*names, numbers=names[:2], rows=shown_rows))
-            if not every:
-                shown.more(console, len(rows), most, ": --all shows them")
+            formatting.print_heading(console, title)
+            names = ("sessions", *headers.split())
+            shown_rows = rows if show_all else rows[:limit]
+            console.print(formatting.table(*names, numbers=names[:2], rows=shown_rows))
+            if not show_all:
+                formatting.print_remainder(console, len(rows), limit, ": --all shows them")

@@ -9,18 +9,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, shown
-from journeyman.cli.asked import flag, option
-from journeyman.cli.shown import Column
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.cli.formatting import Column
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records import KeptOutKind, Quarantined
 
-_LIMIT = asked.WholeNumber(1, 1_000_000_000)
-_LISTED = 30
-_KEY_SHOWN = 8
-_SESSIONS_SHOWN = 10
-# The file that a call changes. The arguments may be cut, so they are not read as JSON.
-_FILE = re.compile(
+_DEFAULT_LIMIT = 30
+_KEY_LENGTH = 8
+_MAX_SESSIONS = 10
+# The file that a call changes. The arguments may be truncated, so they are not parsed as JSON.
+_CHANGED_FILE = re.compile(
     r'\*\*\* (?:Add|Update|Delete) File: ([^\\\n"]+)'
     r'|"(?:file_?path|notebook_path|path|target_file)"\s*:\s*"((?:[^"\\]|\\.)+)"',
     re.IGNORECASE,
@@ -28,7 +27,7 @@ _FILE = re.compile(
 
 
 @click.group(
-    cls=asked.DefaultGroup,
+    cls=context.DefaultGroup,
     default="list",
     usage="[list] [OPTIONS] | show KEY | release KEY... | delete KEY... | restore KEY...",
     no_args_is_help=False,
@@ -40,86 +39,98 @@ Examples:
   journeyman templates quarantine release 3f2a9c10""",
 )
 def quarantine() -> None:
-    """Look at what was kept out of what is learned, and decide about it.
+    """List what was excluded from learning, and decide about it.
 
-    Kept out is what a person would have to confirm, such as a forced push, and text that reads like
-    an instruction to its reader. It is in no opening, playbook or template. Without a command,
-    everything that waits for a decision is listed.
+    Excluded are actions that a person would have to confirm, such as a forced push, and text that
+    reads like an instruction. They are in no opening, playbook or template. Without a command,
+    lists everything that waits for a decision.
     """
 
 
-def _in_short(one: Quarantined) -> str:
-    """What a list says of it: of a call that changes a file, the tool and the file."""
-    tool = one.text.partition(" ")[0]
-    found = _FILE.search(one.text) if one.kind == "call" or tool == "apply_patch" else None
-    return shown.one_line(f"{tool} {found[1] or found[2]} …" if found else one.text, 400)
+def _summary(item: Quarantined) -> str:
+    """Return the text of an item for a list: for a call that changes a file, the tool and file."""
+    tool = item.text.partition(" ")[0]
+    is_edit = item.kind == "call" or tool == "apply_patch"
+    match = _CHANGED_FILE.search(item.text) if is_edit else None
+    return formatting.one_line(f"{tool} {match[1] or match[2]} …" if match else item.text, 400)
 
 
 _COLUMNS = (
-    Column("key", lambda one: one.key[:_KEY_SHOWN], no_wrap=True),
-    Column("state", lambda one: one.state if one.decided_at else "", optional=True),
-    Column("kind", lambda one: one.kind, needs=60, no_wrap=True),
-    Column("rule", lambda one: one.rule, overflow="fold", max_width=24),
-    Column("sessions", lambda one: len(one.sessions) or "template", needs=70, number=True),
-    Column("text", _in_short, ratio=1, min_width=16, **shown.CUT),
+    Column("key", lambda item: item.key[:_KEY_LENGTH], no_wrap=True),
+    Column("state", lambda item: item.state if item.decided_at else "", optional=True),
+    Column("kind", lambda item: item.kind, min_terminal_width=60, no_wrap=True),
+    Column("rule", lambda item: item.rule, overflow="fold", max_width=24),
+    Column(
+        "sessions",
+        lambda item: len(item.sessions) or "template",
+        min_terminal_width=70,
+        numeric=True,
+    ),
+    Column("text", _summary, ratio=1, min_width=16, **formatting.TRUNCATED),
 )
 
 
-def _show(console: Console, one: Quarantined) -> None:
-    ids = [shown.short_id(session) for session in one.sessions]
-    by = f" by {one.decided_by}" if one.decided_by else ""
-    decided = f"{by}, {shown.moment(one.decided_at)}" if one.decided_at is not None else ""
-    facts = {
-        "key": one.key,
-        "kind": one.kind,
-        "rule": one.rule,
-        "reason": one.reason,
-        "state": f"{one.state}{decided}",
-        "sessions": shown.names(ids, _SESSIONS_SHOWN),
-        "templates": ", ".join(one.templates),
-        "text": one.text,
+def _show(console: Console, item: Quarantined) -> None:
+    ids = [formatting.short_id(session) for session in item.sessions]
+    by = f" by {item.decided_by}" if item.decided_by else ""
+    decided = (
+        f"{by}, {formatting.local_time(item.decided_at)}" if item.decided_at is not None else ""
+    )
+    fields = {
+        "key": item.key,
+        "kind": item.kind,
+        "rule": item.rule,
+        "reason": item.reason,
+        "state": f"{item.state}{decided}",
+        "sessions": formatting.join_names(ids, _MAX_SESSIONS),
+        "templates": ", ".join(item.templates),
+        "text": item.text,
     }
-    shown.facts(console, facts)
+    formatting.print_fields(console, fields)
 
 
-def _show_list(console: Console, found: Sequence[Quarantined]) -> None:
-    given = click.get_current_context().params
-    limit, decided = given["limit"] or _LISTED, given["decided"]
-    if not found:
-        nothing = "Nothing is in quarantine: no rule kept anything out that waits for a decision."
-        if any(given[name] for name in ("rule", "session", "project", "kind")):
-            nothing = "Nothing in quarantine fits: `journeyman templates quarantine` shows all."
+def _show_list(console: Console, items: Sequence[Quarantined]) -> None:
+    options = click.get_current_context().params
+    limit, decided = options["limit"] or _DEFAULT_LIMIT, options["decided"]
+    if not items:
+        message = "Quarantine is empty: nothing waits for a decision."
+        if any(options[name] for name in ("rule", "session", "project", "kind")):
+            message = "Nothing in quarantine matches: `journeyman templates quarantine` shows all."
         elif decided:
-            nothing = "Nothing was released or deleted."
-        console.print(nothing)
+            message = "Nothing was released or deleted."
+        console.print(message)
         return
-    if given["full"]:
-        for one in found[:limit]:
-            _show(console, one)
+    if options["full"]:
+        for item in items[:limit]:
+            _show(console, item)
             console.print()
     else:
-        console.print(shown.fitting_table(found[:limit], _COLUMNS, console.width), "", sep="\n")
-    if len(found) > limit:
-        console.print(f"{limit:,} of {len(found):,}; more with --limit.", style="dim")
+        console.print(formatting.fit_table(items[:limit], _COLUMNS, console.width), "", sep="\n")
+    if len(items) > limit:
+        console.print(f"{limit:,} of {len(items):,}; more with --limit.", style="dim")
     for verb in ("show", "restore") if decided else ("show", "release", "delete"):
-        said = f"journeyman templates quarantine {verb} {found[0].key[:_KEY_SHOWN]}"
-        console.print(Text(said, style="dim"))
+        hint = f"journeyman templates quarantine {verb} {items[0].key[:_KEY_LENGTH]}"
+        console.print(Text(hint, style="dim"))
 
 
-def _up_to_limit(found: Sequence[Quarantined]) -> Sequence[Quarantined]:
-    return found[: click.get_current_context().params["limit"]]
+def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
+    return items[: click.get_current_context().params["limit"]]
 
 
-@asked.command(quarantine, "list", shows=_show_list, tells=_up_to_limit)
-@option("--rule RULE", "Only what this rule kept out, or rules that begin so.")
-@option("--session ID", "Only what was found in this session.")
-@asked.project_option
-@option("--kind", "Only this kind.", type=click.Choice(get_args(KeptOutKind)))
-@flag("--decided", "What was released or deleted instead.")
-@option("-n --limit N", f"How many to show (default {_LISTED}; with --json all).", type=_LIMIT)
-@flag("--full", "Show all that is kept of every text.")
-def list_(journeyman: Journeyman, *, rule: str | None, **chosen: Any) -> Sequence[Quarantined]:
-    """List what waits for a decision, what most sessions have first.
+@context.command(quarantine, "list", render=_show_list, to_json=_up_to_limit)
+@option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
+@option("--session ID", "Only items found in this session.")
+@context.project_option
+@option("--kind", "Only items of this kind.", type=click.Choice(get_args(KeptOutKind)))
+@flag("--decided", "List released and deleted items instead.")
+@option(
+    "-n --limit N",
+    f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).",
+    type=context.POSITIVE_INT,
+)
+@flag("--full", "Show the full stored text of each item.")
+def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequence[Quarantined]:
+    """List items that wait for a decision, those found in most sessions first.
 
     Examples:
       journeyman templates quarantine list
@@ -129,20 +140,21 @@ def list_(journeyman: Journeyman, *, rule: str | None, **chosen: Any) -> Sequenc
     """
     if rule is not None:
         known = journeyman.kept_out.rules()
-        beginning = f"{rule.rstrip('.')}."
-        if known and not any(f"{one}.".startswith(beginning) for one in known):
-            said = f"No rule {rule!r} has kept anything out. Rules that have: {', '.join(known)}."
-            raise click.UsageError(said)
-    if chosen["session"] is not None:
-        chosen["session"] = journeyman.sessions.get(chosen["session"]).session.id
-    del chosen["limit"], chosen["full"]
-    return journeyman.kept_out.list(rule=rule, **chosen)
+        prefix = f"{rule.rstrip('.')}."
+        if known and not any(f"{name}.".startswith(prefix) for name in known):
+            raise click.UsageError(
+                f"No item in quarantine has a rule {rule!r}. Use one of: {', '.join(known)}."
+            )
+    if filters["session"] is not None:
+        filters["session"] = journeyman.sessions.get(filters["session"]).session.id
+    del filters["limit"], filters["full"]
+    return journeyman.kept_out.list(rule=rule, **filters)
 
 
-@asked.command(quarantine, shows=_show)
+@context.command(quarantine, render=_show)
 @click.argument("key", metavar="KEY")
 def show(journeyman: Journeyman, *, key: str) -> Quarantined:
-    """Show one thing that was kept out: the rule, its reason, where it was found, and the text.
+    """Show one item: the rule, its reason, where it was found, and the text.
 
     Examples:
       journeyman templates quarantine show 3f2a9c10
@@ -151,41 +163,47 @@ def show(journeyman: Journeyman, *, key: str) -> Quarantined:
     return journeyman.kept_out.get(key)
 
 
-def _tell(done: str, _console: Console, found: Sequence[Quarantined]) -> None:
-    for one in found:
-        click.echo(shown.one_line(f"{done} {one.key[:_KEY_SHOWN]}  {one.rule}  {one.text}", 100))
-    if done != "Deleted" and any(one.sessions for one in found):
-        click.echo("Now run `journeyman learn`. Until then, what is learned stays as it was.")
+def _show_decision(done: str, _console: Console, items: Sequence[Quarantined]) -> None:
+    for item in items:
+        click.echo(
+            formatting.one_line(f"{done} {item.key[:_KEY_LENGTH]}  {item.rule}  {item.text}", 100)
+        )
+    if done != "Deleted" and any(item.sessions for item in items):
+        click.echo("To apply this: `journeyman learn`. Until then, nothing changes.")
 
 
 _keys = click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 
 
-def _add_decision(name: str, question: str, about: str) -> None:
-    """A command that shows things and asks, and then has the store decide about them."""
+def _add_decision(name: str, question: str, help_text: str) -> None:
+    """Add a command that shows items, asks for confirmation, and stores the decision."""
 
-    @asked.command(quarantine, name, help=about, shows=partial(_tell, f"{name}d".capitalize()))
+    @context.command(
+        quarantine, name, help=help_text, render=partial(_show_decision, f"{name}d".capitalize())
+    )
     @_keys
-    @asked.yes_option
+    @context.yes_option
     def _decide(journeyman: Journeyman, *, keys: Sequence[str], yes: bool) -> Sequence[Quarantined]:
         if not yes:
             console = Console(stderr=True, highlight=False)
             for key in keys:
                 _show(console, journeyman.kept_out.get(key))
                 console.print()
-            things = shown.many(len(keys), "thing")
-            click.confirm(question.format(things), abort=True, err=True)
-        decided: Sequence[Quarantined] = getattr(journeyman.kept_out, name)(keys, by=asked.person())
+            items = formatting.pluralize(len(keys), "item")
+            click.confirm(question.format(items), abort=True, err=True)
+        decided: Sequence[Quarantined] = getattr(journeyman.kept_out, name)(
+            keys, by=context.user_name()
+        )
         return decided
 
 
 _add_decision(
     "release",
-    "Release {}? Agents will be shown this.",
-    """Let things be learned after all: a rule was wrong about them.
+    "Release {}? Agents will see this.",
+    """Allow items to be learned after all, if a rule was wrong about them.
 
-    The next `journeyman learn` learns from them; until then all stays as it was. `restore` takes
-    it back.
+    The next `journeyman learn` learns from them; until then, nothing changes. `restore` undoes
+    this.
 
     Examples:
       journeyman templates quarantine release 3f2a9c10
@@ -194,10 +212,10 @@ _add_decision(
 )
 _add_decision(
     "delete",
-    "Delete {}? What is deleted stays kept out.",
-    """Take things off the list. They stay kept out, and are not listed again.
+    "Delete {}? Deleted items stay excluded from learning.",
+    """Remove items from the list. They stay excluded from learning and are not listed again.
 
-    `restore` takes it back. To remove all that was learned around them, use `journeyman forget`.
+    `restore` undoes this. To remove what was learned around them, use `journeyman forget`.
 
     Examples:
       journeyman templates quarantine delete 3f2a9c10
@@ -206,10 +224,10 @@ _add_decision(
 )
 
 
-@asked.command(quarantine, shows=partial(_tell, "Restored"))
+@context.command(quarantine, render=partial(_show_decision, "Restored"))
 @_keys
 def restore(journeyman: Journeyman, *, keys: Sequence[str]) -> Sequence[Quarantined]:
-    """Take a decision back: things are listed again. The next `journeyman learn` keeps them out.
+    """Undo a decision: items are listed again. The next `journeyman learn` excludes them.
 
     Examples:
       journeyman templates quarantine restore 3f2a9c10

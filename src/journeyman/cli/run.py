@@ -1,13 +1,14 @@
-"""`journeyman run`: an agent does a task in this folder; each step is shown as it is done."""
+"""`journeyman run`: runs an agent on a task in this folder and shows each step as it happens."""
 
 import signal
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -15,55 +16,72 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from journeyman.agent.dispatch import Question
-from journeyman.agent.turn import Begun, Called, Compressed, Limits, Replied, Step, Turn
-from journeyman.cli import asked, files, shown
-from journeyman.cli.asked import flag, option
-from journeyman.cli.opening import opening_in_brief
+from journeyman.agent.turn import (
+    ContextCompressed,
+    Limits,
+    ModelReplied,
+    Step,
+    ToolCalled,
+    Turn,
+    TurnBegun,
+)
+from journeyman.cli import context, files, formatting
+from journeyman.cli.context import flag, option
+from journeyman.cli.opening import summarize_opening
 from journeyman.cli.sessions import show_call
-from journeyman.journeyman import Journeyman
+from journeyman.facade.journeyman import Journeyman
+from journeyman.gate.decision import ApprovalRequest
 from journeyman.models.model import Model
 from journeyman.records import Call, Verdict
-from journeyman.templates.shown.opening import Opening
+from journeyman.templates.opening import Opening
+from journeyman.text.display import readable
 
-_TAIL = 60
-_WAITED_S = 0.1
-_TOLD = {
+if TYPE_CHECKING:
+    from journeyman.agent.agent import Agent
+
+_TAIL_LENGTH = 60
+_REVIEW_POLL_S = 0.1
+_LIMITS = ("turns", "tokens", "cost_usd", "seconds")
+_STOP_MESSAGES = {
     **dict.fromkeys(("turns", "tokens", "cost", "time"), "Stopped at a limit."),
     "interrupted": "Interrupted.",
-    "repeating": "Stopped: it goes round in circles.",
-    "context_full": "Stopped: the conversation does not fit the model's window.",
-    "model_failed": "Stopped: the model gave no answer.",
-    "cut": "The answer is not whole.",
-    "empty": "Stopped: the model had nothing to say.",
+    "repeating": "Stopped: the agent keeps repeating itself.",
+    "context_full": "Stopped: the conversation does not fit the model's context window.",
+    "model_failed": "Stopped: the model did not answer.",
+    "cut": "The answer was cut off.",
+    "empty": "Stopped: the model returned an empty answer.",
 }
 
 
-@asked.command()
+@context.command()
 @click.argument("task", nargs=-1, metavar="[TASK]")
 @option(
     "--model NAME",
-    "embedded, a .gguf file, or a model at the endpoint in the settings.",
+    "Model to use: embedded, a .gguf file, or one at the configured endpoint.",
     default="",
 )
 @option(
     "--warm auto|NAME|off",
-    "Start with examples that fit, with those of a template, or with none.",
+    "Start with examples that fit the task, with those of a template, or with none.",
     default="auto",
 )
 @option(
     "--workspace FOLDER",
-    "Where the agent works (default: here, or where a resumed session worked).",
+    "Folder to work in (default: the current one, or that of the resumed session).",
     type=click.Path(path_type=Path),
 )
-@option("--resume ID", "Go on with a session that was interrupted.")
-@option("--turns", "Requests to the model at most.", type=asked.SOME)
-@option("--tokens", "Tokens at most.", type=asked.SOME)
-@option("--cost USD", "Dollars at most.", to="cost_usd", type=asked.MORE)
-@option("--seconds", "Time at most.", type=asked.MORE)
-@option("--review/--no-review", "Review the turn when it is done.", default=None)
-@flag("--network", "Give the agent's commands the network.")
-@option("--tag", "A tag for the session; repeatable.", to="tags", multiple=True)
+@option("--resume ID", "Resume a session that was interrupted.")
+@option("--turns", "Largest number of requests to the model.", type=context.POSITIVE_INT)
+@option("--tokens", "Largest number of tokens.", type=context.POSITIVE_INT)
+@option("--cost USD", "Highest cost, in dollars.", dest="cost_usd", type=context.POSITIVE_FLOAT)
+@option("--seconds N", "Longest run time, in seconds.", type=context.POSITIVE_FLOAT)
+@option(
+    "--review/--no-review",
+    "Review the turn afterwards (default: as in the settings).",
+    default=None,
+)
+@flag("--network", "Allow the agent's commands to use the network.")
+@option("--tag", "Tag for the session; repeatable.", dest="tags", multiple=True)
 def run(
     journeyman: Journeyman,
     *,
@@ -73,11 +91,11 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Have an agent do TASK with tools, in this folder.
+    """Run an agent on TASK, with tools, in this folder.
 
     It starts warm: with the few examples from recorded sessions that fit the task, if there are
-    any. Every step is kept, so a run that was interrupted, or killed, can be resumed. Risky
-    calls are asked about on a terminal and refused elsewhere. A dash reads TASK from standard
+    any. Every step is stored, so a run that was interrupted or killed can be resumed. Risky calls
+    need your approval on a terminal and are refused elsewhere. A dash reads TASK from standard
     input.
 
     Examples:
@@ -89,56 +107,65 @@ def run(
       journeyman run --resume 20261116-081500-3fa2b1
       cat task.txt | journeyman run - --json
     """
-    said = files.task_text(task)
-    if not said.strip() and resume is None:
-        raise click.UsageError("Say what the agent is to do, or --resume a session.")
-    names = ("turns", "tokens", "cost_usd", "seconds")
-    usual = {name: getattr(journeyman.settings.agent, name) for name in names}
-    given = {name: options.pop(name) for name in names}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    limits = msgspec.convert(usual | chosen, Limits)
+    text = files.task_text(task)
+    if not text.strip() and resume is None:
+        raise click.UsageError("Pass a task for the agent, or --resume a session.")
+    limits = _limits(journeyman, {name: options.pop(name) for name in _LIMITS})
     if resume is not None:
         session = journeyman.sessions.get(resume).session
         workspace = workspace or (Path(session.cwd) if session.cwd else None)
         options["model"] = options["model"] or session.details.get("asked_model", "")
-    watching = Watching(shown.console(), journeyman.judge, quiet=as_json)
+    display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
         workspace=workspace or Path(),
-        # Where a confirmation service is configured, it is asked, and not who sits here.
-        ask=None if journeyman.settings.confirm.token else watching.ask,
+        # A configured confirmation service decides instead of the person at the terminal.
+        ask=None if journeyman.settings.confirm.token else display.ask,
         limits=limits,
-        tell=watching.tell,
+        tell=display.notify,
         platform="cli",
         **options,
     )
     if limits.cost_usd is not None and not agent.knows_cost:
-        watching.tell(
-            f"No price is known for {agent.model.name}, so a limit on cost cannot hold; "
-            "--tokens can."
+        display.notify(
+            f"No price is known for {agent.model.name}, so the cost limit cannot be enforced. "
+            "Use --tokens instead."
         )
-    told = "Stopping; what is done is kept. Ctrl-C again stops at once."
-    with asked.stoppable(told, tell=watching.tell) as stopping, agent:
-        watching.start(agent.model)
-        hooks: dict[str, Any] = {"on_step": watching.see, "on_text": watching.hear}
+    message = "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately."
+    with context.graceful_stop(message, notify=display.notify) as stopping, agent:
+        display.start(agent.model)
+        hooks: dict[str, Any] = {"on_step": display.add_step, "on_text": display.add_text}
         hooks["cancelled"] = stopping.is_set
         if resume is None:
-            turn = agent.run_conversation(said, **hooks)
+            turn = agent.run_conversation(text, **hooks)
         else:
-            turn = agent.resume(resume, said, **hooks)
+            turn = agent.resume(resume, text, **hooks)
         if as_json:
-            asked.print_json(_turn_json(turn, watching.steps, journeyman.judge))
+            context.print_json(_turn_json(turn, display.steps, journeyman.judge))
         else:
-            watching.end(turn)
-        if not agent.wait_for_review(0.0):
-            with shown.waiting("reviewing the turn; Ctrl-C skips it"):
-                while not stopping.is_set() and not agent.wait_for_review(_WAITED_S):
-                    pass
+            display.end(turn)
+        _wait_for_review(agent, stopping)
     click.get_current_context().exit(0 if turn.completed else 1)
 
 
-class Watching:
-    """Shows the steps of a turn as they come. On a terminal a line moves while the model thinks;
-    when `quiet`, only questions and stops are told, on standard error. `steps` are all so far.
+def _limits(journeyman: Journeyman, options: dict[str, float | None]) -> Limits:
+    """Return the limits from the options, and from the settings where there is no option."""
+    settings = {name: getattr(journeyman.settings.agent, name) for name in options}
+    requested = {name: value for name, value in options.items() if value is not None}
+    return msgspec.convert(settings | requested, Limits)
+
+
+def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
+    if agent.wait_for_review(0.0):
+        return
+    with formatting.spinner("reviewing the turn; Ctrl-C skips it"):
+        while not stopping.is_set() and not agent.wait_for_review(_REVIEW_POLL_S):
+            pass
+
+
+class RunDisplay:
+    """Shows the steps of a turn as they happen. On a terminal, a status line is animated while the
+    model thinks. If `quiet`, shows only questions and stops, on standard error. `steps` holds all
+    steps so far.
     """
 
     def __init__(
@@ -147,7 +174,7 @@ class Watching:
         self._console, self._judge, self._quiet = console, judge, quiet
         self._status: Status | None = None
         self.steps: list[Step] = []
-        self._heard = ""
+        self._tail = ""
         self._calls = 0
         self._refused = 0
         self._began = time.monotonic()
@@ -155,72 +182,73 @@ class Watching:
     def start(self, model: Model) -> None:
         if self._quiet:
             return
-        self._say(f"{model.name} ({model.provider})")
+        self._print(f"{model.name} ({model.provider})")
         if sys.stderr.isatty():
             self._status = Console(stderr=True).status("thinking")
             self._status.start()
 
-    def _say(self, text: str, style: str = "dim") -> None:
-        self._console.print(Text(shown.plain(text), style=style))
+    def _print(self, text: str, style: str = "dim") -> None:
+        self._console.print(Text(readable(text), style=style))
 
-    def hear(self, text: str) -> None:
-        """Text of the model as it comes."""
+    def add_text(self, text: str) -> None:
+        """Show text that the model streams."""
         if self._status is not None:
-            self._heard = (self._heard + text)[-_TAIL:]
-            self._status.update(Text(shown.one_line(self._heard, _TAIL), style="dim"))
+            self._tail = (self._tail + text)[-_TAIL_LENGTH:]
+            self._status.update(Text(formatting.one_line(self._tail, _TAIL_LENGTH), style="dim"))
 
-    def see(self, step: Step) -> None:
+    def add_step(self, step: Step) -> None:
+        """Store a finished step and show it."""
         self.steps.append(step)
-        self._heard = ""
+        self._tail = ""
         if not self._quiet:
             with self.paused():
                 self._show(step)
 
     def _show(self, step: Step) -> None:
-        if isinstance(step, Begun):
-            self._say(f"session {step.session}")
+        if isinstance(step, TurnBegun):
+            self._print(f"session {step.session}")
             self._show_opening(step.opening)
-        elif isinstance(step, Replied) and step.reply.tool_calls and step.reply.text.strip():
-            self._say(step.reply.text.strip())
-        elif isinstance(step, Called):
+        elif isinstance(step, ModelReplied) and step.reply.tool_calls and step.reply.text.strip():
+            self._print(step.reply.text.strip())
+        elif isinstance(step, ToolCalled):
             call = msgspec.structs.replace(step.joined, index=self._calls)
             self._calls += 1
             verdict = self._judge(call)
             self._refused += verdict.status == "refused"
             show_call(self._console, call, verdict, full=False)
-        elif isinstance(step, Compressed):
-            full = f"The window is full: {step.messages} messages were summarised"
-            self._say(f"{full}; it goes on as {step.child}.", "yellow")
+        elif isinstance(step, ContextCompressed):
+            full = f"The context window is full: {step.messages} messages were summarised"
+            self._print(f"{full}; the run continues as {step.child}.", "yellow")
 
     def end(self, turn: Turn) -> None:
         if self._status is not None:
             self._status.stop()
             self._status = None
         if turn.final_response:
-            self._say(f"\n{turn.final_response}", "")
+            self._print(f"\n{turn.final_response}", "")
         if not turn.completed:
-            self._say("\n" + f"{_TOLD.get(turn.stop, '')} {turn.note}".strip(), "yellow")
-            self._say(f"Go on: journeyman run --resume {turn.session}", "")
+            self._print("\n" + f"{_STOP_MESSAGES.get(turn.stop, '')} {turn.note}".strip(), "yellow")
+            self._print(f"To resume: journeyman run --resume {turn.session}", "")
         refused = f" ({self._refused} refused)" if self._refused else ""
         used = [
-            shown.many(turn.api_calls, "request"),
-            shown.many(turn.calls, "call") + refused,
+            formatting.pluralize(turn.api_calls, "request"),
+            formatting.pluralize(turn.calls, "call") + refused,
             "tokens unknown" if turn.tokens is None else f"{turn.tokens:,} tokens",
             *([f"about ${turn.cost_usd:.4f}"] if turn.cost_usd else []),
             f"{time.monotonic() - self._began:.1f} s",
         ]
-        self._say(f"\nsession {turn.session}: {', '.join(used)}")
+        self._print(f"\nsession {turn.session}: {', '.join(used)}")
         if turn.changed_files:
-            self._say(f"undo with: journeyman undo {turn.session}")
+            self._print(f"to undo the changes: journeyman undo {turn.session}")
 
-    def tell(self, line: str) -> None:
-        """A line for the person, beside the answer."""
+    def notify(self, line: str) -> None:
+        """Show a notice on standard error."""
         with self.paused():
-            click.echo(shown.plain(line), err=True)
+            click.echo(readable(line), err=True)
 
-    def ask(self, question: Question) -> bool | None:
-        """Ask the person at the terminal, if there is one. Only what is typed after the question
-        is an answer to it; Ctrl-C there means no, and stop.
+    def ask(self, question: ApprovalRequest) -> bool | None:
+        """Ask the person at the terminal for approval; return None if there is no terminal. Input
+        typed before the question is discarded; Ctrl-C means no, and stops the run.
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
@@ -229,7 +257,7 @@ class Watching:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
             stop = signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
-                return click.confirm("Allow it?", default=False, err=True)
+                return click.confirm("Allow this?", default=False, err=True)
             except click.Abort:
                 if callable(stop):
                     stop(signal.SIGINT, None)
@@ -239,7 +267,7 @@ class Watching:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Without the moving line, for as long as something else is said."""
+        """Hide the status line while something else is printed."""
         if self._status is not None:
             self._status.stop()
         yield
@@ -251,45 +279,47 @@ class Watching:
         if opening is None:
             return
         if opening.is_empty:
-            self._say(f"Starting cold: {opening.note or 'as asked'}", "")
+            self._print(f"Starting cold: {opening.note or 'as requested'}", "")
             return
         origin = f" of {opening.template}" if opening.template else ""
         tokens = f"about {opening.tokens:,} tokens"
-        self._say(f"Starting warm: {opening_in_brief(opening)}{origin}, {tokens}", "green")
+        self._print(f"Starting warm: {summarize_opening(opening)}{origin}, {tokens}", "green")
         for pattern, reason in zip(opening.patterns, opening.reasons, strict=True):
-            self._say(f"  {shown.one_line(pattern.intent, max(self._console.width - 4, 30))}", "")
-            self._say(f"    why: {reason}")
+            self._print(
+                f"  {formatting.one_line(pattern.intent, max(self._console.width - 4, 30))}", ""
+            )
+            self._print(f"    why: {reason}")
 
 
-def _show_question(question: Question) -> None:
-    """What is to be decided: all of what would run, every line of it marked so that none can pass
-    for ours, and then why it is asked.
+def _show_question(question: ApprovalRequest) -> None:
+    """Show the request: everything that would run, each line marked so that none can pass for
+    Journeyman's own output, and then why approval is needed.
     """
-    lines = [f"\nThe agent wants to use {shown.plain(question.tool)}:"]
+    lines = [f"\nThe agent wants to use {readable(question.tool)}:"]
     for name, value in question.arguments.items():
-        lines.append(f"  {shown.plain(name)}:")
-        lines += [shown.plain(f"  │ {line}") for line in str(value).split("\n")]
-    lines.append(shown.plain(f"Why you are asked: {question.reason} ({question.rule})"))
+        lines.append(f"  {readable(name)}:")
+        lines += [readable(f"  │ {line}") for line in str(value).split("\n")]
+    lines.append(readable(f"Reason: {question.reason} ({question.rule})"))
     click.echo("\n".join(lines), err=True)
 
 
 def _turn_json(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(turn)
+    document: dict[str, Any] = msgspec.to_builtins(turn)
     opening = turn.opening
-    told["completed"] = turn.completed
-    told["opening"] = opening and {
+    document["completed"] = turn.completed
+    document["opening"] = opening and {
         "id": opening.id,
         "template": opening.template,
         "patterns": [pattern.id for pattern in opening.patterns],
         "reasons": list(opening.reasons),
         "note": opening.note,
     }
-    told["steps"] = []
+    document["steps"] = []
     for step in steps:
-        if isinstance(step, Called):
+        if isinstance(step, ToolCalled):
             call = {"tool": step.call.name, "arguments": step.call.arguments}
             verdict = judge(step.joined)
-            told["steps"].append(call | {"result": step.result.content, "verdict": verdict})
-        elif isinstance(step, Compressed):
-            told["steps"].append(msgspec.to_builtins(step))
-    return told
+            document["steps"].append(call | {"result": step.result.content, "verdict": verdict})
+        elif isinstance(step, ContextCompressed):
+            document["steps"].append(msgspec.to_builtins(step))
+    return document

@@ -1,4 +1,4 @@
-"""`journeyman templates`: build, create, list, show, stats, delete, export, import, quarantine."""
+"""`journeyman templates`: builds, shows and exchanges named sets of examples."""
 
 import shlex
 from collections import Counter
@@ -10,24 +10,32 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import asked, files, shown
-from journeyman.cli.asked import flag, option
-from journeyman.cli.opening import TYPE, show_pattern
+from journeyman.cli import context, files, formatting
+from journeyman.cli.context import flag, option
+from journeyman.cli.formatting import Column
+from journeyman.cli.opening import TASK_TYPE, show_pattern
 from journeyman.cli.quarantine import quarantine
-from journeyman.cli.shown import Column
-from journeyman.journeyman import Journeyman
-from journeyman.records import Effect, Gain, Imported, Template, TemplateOrigin, TemplateStats
-from journeyman.templates.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+from journeyman.facade.journeyman import Journeyman
+from journeyman.records import (
+    Effect,
+    Gain,
+    ImportedTemplate,
+    Template,
+    TemplateOrigin,
+    TemplateStats,
+)
+from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+from journeyman.text.display import readable
 
-_tags = option("--tag", "A tag for it; may be repeated.", to="tags", multiple=True)
-_description = option("--description", "What it is for, for people.")
-_addendum = option("--addendum", "A text of your own that models see beside the examples.")
+_tags_option = option("--tag", "Tag for the template; repeatable.", dest="tags", multiple=True)
+_description_option = option("--description", "Description of the template, for people.")
+_addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
 
 _NO_TEMPLATES = (
     "There are no templates yet.\n"
-    "`journeyman templates build NAME` makes one from long sessions that went well.\n"
-    "`journeyman templates create SESSION` makes one from a single session."
+    "`journeyman templates build NAME` builds one from long, successful sessions.\n"
+    "`journeyman templates create SESSION` creates one from a single session."
 )
 _ORIGINS: dict[TemplateOrigin, str] = {
     "built": "built from sessions",
@@ -37,95 +45,106 @@ _ORIGINS: dict[TemplateOrigin, str] = {
 
 
 _COLUMNS = (
-    Column("name", lambda one: one.name, overflow="fold", min_width=12),
-    Column("version", lambda one: str(one.version), number=True),
-    Column("type", lambda one: one.task_type, needs=50),
-    Column("tags", lambda one: ", ".join(one.tags), needs=70, optional=True),
-    Column("patterns", lambda one: len(one.patterns), number=True),
-    Column("used", lambda one: one.used, needs=60, number=True),
-    Column("effect", lambda one: _effect(one.effect), needs=80),
-    Column("created", lambda one: shown.moment(one.created_at)[:10], needs=60, no_wrap=True),
+    Column("name", lambda row: row.name, overflow="fold", min_width=12),
+    Column("version", lambda row: str(row.version), numeric=True),
+    Column("type", lambda row: row.task_type, min_terminal_width=50),
+    Column("tags", lambda row: ", ".join(row.tags), min_terminal_width=70, optional=True),
+    Column("patterns", lambda row: len(row.patterns), numeric=True),
+    Column("used", lambda row: row.used, min_terminal_width=60, numeric=True),
+    Column("effect", lambda row: _effect(row.effect), min_terminal_width=80),
+    Column(
+        "created",
+        lambda row: formatting.local_time(row.created_at)[:10],
+        min_terminal_width=60,
+        no_wrap=True,
+    ),
 )
 
 
-def _show_facts(console: Console, one: Template) -> None:
-    held = sum(bool(pattern.quarantined) for pattern in one.patterns)
-    used = shown.many(one.used, "time")
-    teaching = shown.counted(one.qualified, "that teaches", "that teach")
-    of_source = f" of {one.source}" if one.source else ""
-    taught = f"{teaching}, of {one.scanned:,}{of_source} looked at"
-    facts = {
-        "template": f"{one.name}@{one.version}",
-        "about": one.description,
-        "type": one.task_type,
-        "tags": ", ".join(one.tags),
-        "made": f"{_ORIGINS[one.origin]}, {shown.moment(one.created_at)}",
-        "sessions": taught if one.scanned and one.origin != "created" else "",
-        "patterns": shown.count(len(one.patterns)) + (f", {held:,} in quarantine" if held else ""),
-        "addendum": one.addendum,
-        "gain": "" if one.gain is None else _gain(one.gain),
-        "used": f"{used}, last {shown.moment(one.last_used_at)}" if one.used else "never",
-        "effect": _effect(one.effect),
+def _show_details(console: Console, template: Template) -> None:
+    quarantined = sum(bool(pattern.quarantined) for pattern in template.patterns)
+    used = formatting.pluralize(template.used, "time")
+    of_source = f" of {template.source}" if template.source else ""
+    sessions = f"{template.qualified:,} used, of {template.scanned:,}{of_source} examined"
+    fields = {
+        "template": f"{template.name}@{template.version}",
+        "about": template.description,
+        "type": template.task_type,
+        "tags": ", ".join(template.tags),
+        "created": f"{_ORIGINS[template.origin]}, {formatting.local_time(template.created_at)}",
+        "sessions": sessions if template.scanned and template.origin != "created" else "",
+        "patterns": formatting.count(len(template.patterns))
+        + (f", {quarantined:,} in quarantine" if quarantined else ""),
+        "addendum": template.addendum,
+        "gain": "" if template.gain is None else _gain(template.gain),
+        "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
+        if template.used
+        else "never",
+        "effect": _effect(template.effect),
     }
-    shown.facts(console, facts)
+    formatting.print_fields(console, fields)
 
 
-def _show_made(console: Console, one: Template) -> None:
-    _show_facts(console, one)
+def _show_created(console: Console, template: Template) -> None:
+    _show_details(console, template)
     console.print()
-    name = shlex.quote(one.name)
-    console.print(Text(f"Look at it: `journeyman templates show {name}`"), soft_wrap=True)
-    console.print(Text(f"Use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
+    name = shlex.quote(template.name)
+    console.print(Text(f"To look at it: `journeyman templates show {name}`"), soft_wrap=True)
+    console.print(Text(f"To use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
 
 
-def _show_imported(console: Console, imported: Imported) -> None:
-    one = imported.template
-    _show_facts(console, one)
+def _show_imported(console: Console, imported: ImportedTemplate) -> None:
+    template = imported.template
+    _show_details(console, template)
     if imported.skipped:
-        shown.problems(console, f"\n{len(imported.skipped):,} left out", imported.skipped)
-    rules = Counter(pattern.quarantined for pattern in one.patterns if pattern.quarantined)
+        formatting.print_problems(
+            console, f"\n{len(imported.skipped):,} left out", imported.skipped
+        )
+    rules = Counter(pattern.quarantined for pattern in template.patterns if pattern.quarantined)
     if rules:
-        told = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
-        marked = f"`journeyman templates show {shlex.quote(one.name)}` marks them."
-        said = f"\nIn quarantine, and in no opening: {told}.\n{marked}"
-        console.print(shown.cell(said), style="yellow")
+        counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
+        marked = f"`journeyman templates show {shlex.quote(template.name)}` marks them."
+        note = f"\nIn quarantine, and never in an opening: {counts}.\n{marked}"
+        console.print(formatting.safe_text(note), style="yellow")
 
 
-def _show_stats(console: Console, found: TemplateStats) -> None:
-    if not found.total:
+def _show_stats(console: Console, stats: TemplateStats) -> None:
+    if not stats.total:
         console.print(_NO_TEMPLATES)
         return
-    types = ", ".join(f"{number:,} {name}" for name, number in found.by_type.items())
-    versions = shown.many(found.versions, "version")
-    facts = {
-        "templates": f"{found.total:,} ({types}), {versions} in all",
-        "examples": f"{found.examples:,} in the newest versions",
-        "used": shown.many(found.used, "time"),
-        "most used": found.most_used,
-        "tried": f"in {shown.many(found.tried, 'trial')}" if found.tried else "in no trial yet",
+    types = ", ".join(f"{number:,} {name}" for name, number in stats.by_type.items())
+    versions = formatting.pluralize(stats.versions, "version")
+    fields = {
+        "templates": f"{stats.total:,} ({types}), {versions} in total",
+        "examples": f"{stats.examples:,} in the newest versions",
+        "used": formatting.pluralize(stats.used, "time"),
+        "most used": stats.most_used,
+        "tried": f"in {formatting.pluralize(stats.tried, 'trial')}"
+        if stats.tried
+        else "in no trial yet",
     }
-    shown.facts(console, facts, width=11, wrap=True)
+    formatting.print_fields(console, fields, width=11, wrap=True)
 
 
 def _gain(gain: Gain) -> str:
-    """By how much errors fell from early to late calls; a positive gain is better."""
+    """Return how much the error rate fell from early to late calls; positive is better."""
     if gain.estimate is None or gain.low is None or gain.high is None:
-        return "too few calls to say"
-    said = f"{100 * gain.estimate:+.1f} points from early to late calls"
-    return f"{said} (95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+        return "too few calls to measure"
+    points = f"{100 * gain.estimate:+.1f} points from early to late calls"
+    return f"{points} (95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
 
 
 def _effect(effect: Effect) -> str:
     if effect.mean is None:
         return "not tried"
-    return f"{effect.mean:+.2f} in {shown.many(effect.tried, 'trial')}"
+    return f"{effect.mean:+.2f} in {formatting.pluralize(effect.tried, 'trial')}"
 
 
 @click.group()
 def templates() -> None:
     """Build, create, show and exchange templates: named sets of examples that worked.
 
-    A template is named by its name, which means the newest version, or by name@version.
+    A template is identified by its name, which means the newest version, or by name@version.
     """
 
 
@@ -133,32 +152,37 @@ templates.add_command(quarantine)
 _reference = click.argument("reference", metavar="NAME[@VERSION]")
 
 
-@asked.command(templates, shows=_show_made)
+@context.command(templates, render=_show_created)
 @click.argument("name")
-@option("--min-messages", "Only sessions this long.", type=asked.COUNT, default=MIN_MESSAGES)
+@option(
+    "--min-messages",
+    "Only sessions with at least this many messages.",
+    type=context.NON_NEGATIVE_INT,
+    default=MIN_MESSAGES,
+)
 @option(
     "--max-sessions",
-    "How many sessions that teach are used, newest first.",
-    type=asked.SOME,
+    "Largest number of sessions to use, newest first.",
+    type=context.POSITIVE_INT,
     default=MAX_SESSIONS,
 )
 @option(
     "--max-patterns",
-    "How many patterns are kept, those seen most first.",
-    type=asked.SOME,
+    "Largest number of patterns to store, most frequent first.",
+    type=context.POSITIVE_INT,
     default=MAX_PATTERNS,
 )
-@asked.project_option
-@asked.source_option
-@_tags
-@_description
-@_addendum
+@context.project_option
+@context.source_option
+@_tags_option
+@_description_option
+@_addendum_option
 def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options: Any) -> Template:
-    """Make a template from the newest long sessions that went well.
+    """Build a template from the newest long sessions that succeeded.
 
-    What is new in them is learned first. Building the same NAME again makes a new version, with
-    the tags and texts of the one before unless you give others (an empty text clears); the older
-    ones stay.
+    New sessions are learned from first. Building the same NAME again adds a version with the tags
+    and texts of the one before, unless you pass others (an empty text clears them); older versions
+    are kept.
 
     Examples:
       journeyman templates build web
@@ -166,46 +190,55 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
       journeyman templates build here --project .
       journeyman templates build web --addendum "Our tests run with make test." --json
     """
-    with shown.counting_bar("Looking at sessions") as progress:
+    with formatting.counting_bar("Examining sessions") as progress:
         return journeyman.templates.build(name, tags=tags or None, progress=progress, **options)
 
 
-@asked.command(templates, shows=_show_made)
+@context.command(templates, render=_show_created)
 @click.argument("session")
-@option("--name", "What it is called (default: made of the session's title).")
-@option("--type", "Its type (default: that of the calls).", to="task_type", type=TYPE)
-@_tags
-@_description
-@_addendum
-@option("--max-examples", "How many patterns are kept.", type=asked.SOME, default=MAX_EXAMPLES)
+@option("--name", "Name of the template (default: from the session's title).")
+@option(
+    "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
+)
+@_tags_option
+@_description_option
+@_addendum_option
+@option(
+    "--max-patterns",
+    "Largest number of patterns to store.",
+    dest="max_examples",
+    former_names=["--max-examples"],
+    type=context.POSITIVE_INT,
+    default=MAX_EXAMPLES,
+)
 def create(journeyman: Journeyman, *, session: str, **options: Any) -> Template:
-    """Make a template from one SESSION that went well.
+    """Create a template from one SESSION that succeeded.
 
     Examples:
       journeyman templates create 0442a060
       journeyman templates create 0442a060 --name release --type code --tag deploy
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    return journeyman.templates.create(session, **given)
+    settings = {name: value for name, value in options.items() if value is not None}
+    return journeyman.templates.create(session, **settings)
 
 
-def _show_list(console: Console, found: Sequence[Template]) -> None:
-    given = click.get_current_context().params
-    fits = "No template fits: `journeyman templates list` shows all."
-    nothing = fits if given["task_type"] or given["tags"] else _NO_TEMPLATES
-    shown.listed(console, found, _COLUMNS, nothing)
+def _show_list(console: Console, templates: Sequence[Template]) -> None:
+    options = click.get_current_context().params
+    no_match = "No template matches: `journeyman templates list` shows all."
+    if_empty = no_match if options["task_type"] or options["tags"] else _NO_TEMPLATES
+    formatting.print_table(console, templates, _COLUMNS, if_empty)
 
 
-def _without_patterns(found: Sequence[Template]) -> list[dict[str, Any]]:
-    """Templates for programs; `templates show` has the patterns."""
-    return [msgspec.to_builtins(one) | {"patterns": len(one.patterns)} for one in found]
+def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
+    """Return templates for JSON output, with the number of their patterns instead of them."""
+    return [msgspec.to_builtins(row) | {"patterns": len(row.patterns)} for row in templates]
 
 
-@asked.command(templates, "list", shows=_show_list, tells=_without_patterns)
-@option("--type", "Only those of this type.", to="task_type", type=TYPE)
-@option("--tag", "Only those with this tag; may be repeated.", to="tags", multiple=True)
-@flag("--versions", "All versions, not only the newest.")
-def list_(journeyman: Journeyman, *, versions: bool, **chosen: Any) -> Sequence[Template]:
+@context.command(templates, "list", render=_show_list, to_json=_without_patterns)
+@option("--type", "Only templates of this type.", dest="task_type", type=TASK_TYPE)
+@option("--tag", "Only templates with this tag; repeatable.", dest="tags", multiple=True)
+@flag("--versions", "List all versions, not only the newest.")
+def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence[Template]:
     """List templates by name.
 
     Examples:
@@ -213,33 +246,33 @@ def list_(journeyman: Journeyman, *, versions: bool, **chosen: Any) -> Sequence[
       journeyman templates list --type code --tag python
       journeyman templates list --versions --json
     """
-    return journeyman.templates.list(versions=versions, **chosen)
+    return journeyman.templates.list(versions=versions, **filters)
 
 
-@asked.command(templates)
+@context.command(templates)
 @_reference
-@flag("--full", "Show all of every call and result.")
+@flag("--full", "Show calls and results in full.")
 def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
-    """Show a template: what is known of it, and its patterns.
+    """Show a template: its details and its patterns.
 
     Examples:
       journeyman templates show web
       journeyman templates show web@1 --full | less
     """
-    found = journeyman.templates.get(reference)
+    template = journeyman.templates.get(reference)
     if as_json:
-        asked.print_json(found)
+        context.print_json(template)
         return
-    console = shown.console()
-    _show_facts(console, found)
-    for number, pattern in enumerate(found.patterns, start=1):
+    console = formatting.console()
+    _show_details(console, template)
+    for number, pattern in enumerate(template.patterns, start=1):
         console.print()
         show_pattern(console, pattern, number=number, full=full)
 
 
-@asked.command(templates, shows=_show_stats)
+@context.command(templates, render=_show_stats)
 def stats(journeyman: Journeyman) -> TemplateStats:
-    """Show the library in numbers.
+    """Show statistics on the stored templates.
 
     Examples:
       journeyman templates stats
@@ -248,63 +281,65 @@ def stats(journeyman: Journeyman) -> TemplateStats:
     return journeyman.templates.stats()
 
 
-@asked.command(
+@context.command(
     templates,
-    says=lambda gone: f"Deleted {shown.many(gone['versions'], 'version')} of {gone['name']}.",
+    message=lambda deleted: (
+        f"Deleted {formatting.pluralize(deleted['versions'], 'version')} of {deleted['name']}."
+    ),
 )
 @_reference
-@asked.yes_option
+@context.yes_option
 def delete(journeyman: Journeyman, reference: str, *, yes: bool) -> dict[str, Any]:
-    """Delete a template with all its versions, or the one version that is named.
+    """Delete a template with all its versions, or only the named version.
 
     Examples:
       journeyman templates delete web
       journeyman templates delete web@1 --yes
     """
     library = journeyman.templates
-    found = library.get(reference)
+    template = library.get(reference)
     if not yes:
-        every = [one for one in library.list(versions=True) if one.name == found.name]
-        which = [found] if "@" in reference else every
-        for one in which:
-            patterns = shown.many(len(one.patterns), "pattern")
-            made = f"{patterns}  {shown.moment(one.created_at)}  {one.description[:60]}"
-            click.echo(shown.plain(f"{one.name}@{one.version}  {made}"), err=True)
-        versions = shown.many(len(which), "version")
-        click.confirm(f"Delete {versions} of {found.name}?", abort=True, err=True)
-    return {"name": found.name, "versions": library.delete(reference)}
+        every = [row for row in library.list(versions=True) if row.name == template.name]
+        selected = [template] if "@" in reference else every
+        for row in selected:
+            patterns = formatting.pluralize(len(row.patterns), "pattern")
+            details = f"{patterns}  {formatting.local_time(row.created_at)}  {row.description[:60]}"
+            click.echo(readable(f"{row.name}@{row.version}  {details}"), err=True)
+        versions = formatting.pluralize(len(selected), "version")
+        click.confirm(f"Delete {versions} of {template.name}?", abort=True, err=True)
+    return {"name": template.name, "versions": library.delete(reference)}
 
 
-@asked.command(templates, has_json=False)
+@context.command(templates, has_json=False)
 @_reference
 @files.output_options
-def export(journeyman: Journeyman, *, reference: str, **to: Any) -> None:
-    """Write a template as JSON, for another machine or for a colleague.
+def export(journeyman: Journeyman, *, reference: str, **destination: Any) -> None:
+    """Write a template as JSON, for another machine or a colleague.
 
     Examples:
       journeyman templates export web > web.json
       journeyman templates export web@1 -o web.json --force
     """
-    files.put(journeyman.templates.export(reference), "template", reference, **to)
+    files.write(journeyman.templates.export(reference), "template", reference, **destination)
 
 
-@asked.command(templates, "import", shows=_show_imported)
+@context.command(templates, "import", render=_show_imported)
 @click.argument("file")
-@option("--name", "What it is to be called here (default: as the file says).")
-@flag("--with-addendum", "Keep its words to models too. Read them before.")
-def import_(journeyman: Journeyman, *, file: str, **options: Any) -> Imported:
-    """Keep a template from a FILE, or from standard input for a dash.
+@option("--name", "Name of the template here (default: as in the file).")
+@flag("--with-addendum", "Also import its addendum for models. Read it first.")
+def import_(journeyman: Journeyman, *, file: str, **options: Any) -> ImportedTemplate:
+    """Import a template from FILE, or from standard input for a dash.
 
-    The file is not trusted: its examples are redacted and looked at like all that is learned. A
-    name that is there already gets a new version.
+    The file is not trusted: its examples are redacted and checked like everything that is learned.
+    If the name exists, a new version is added.
 
     Examples:
       journeyman templates import web.json
       journeyman templates import web.json --name colleagues-web
       ssh build journeyman templates export web | journeyman templates import -
     """
-    # Loaded here, because it takes longer than showing help.
+    # Imported here because loading it takes longer than showing help.
     from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415
 
-    data = files.read(file, "template", most=LARGEST_FILE)
+    data = files.read(file, "template", max_bytes=LARGEST_FILE)
     return journeyman.templates.import_file(data, **options)

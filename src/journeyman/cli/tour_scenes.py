@@ -1,6 +1,6 @@
-"""Two parts of the tour. A risky action waits for a person: a real service, a real client, and what
-becomes of everything that an agent might try. And an agent is put on a schedule: real jobs, run by
-hand, and what is delivered of each; no model is asked.
+"""Three scenes of the tour: a risky action waits for a person, with a real service and client; an
+agent is confined and its changes are undone, with scripted calls; and agents run on a schedule, as
+real jobs started manually. No scene calls a model.
 """
 
 import io
@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from journeyman.cli import shown
-from journeyman.journeyman import Journeyman
+from journeyman.cli import formatting
+from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import ConfirmationRefused, MissingPart
 from journeyman.testing import ScriptedModel, calls, says
+from journeyman.text.display import readable
 
 Scene = Iterator[tuple[str, str, bool]]
-"""Who does what, what comes of it, and whether that is well."""
+"""Lines of a scene: the actor, what happens, and whether it succeeds."""
 
 ACTION = "transfer_funds"
 DETAILS = {"to": "ACME", "amount": 4200}
@@ -28,20 +29,20 @@ CHANGED = {**DETAILS, "amount": 9000}
 
 
 def show_scene(console: Console, scene: Scene) -> list[dict[str, str]]:
-    """What happens, line by line, and the same as data."""
-    lines, told = Table.grid(padding=(0, 2)), []
+    """Print a scene line by line, and return it as data."""
+    lines, events = Table.grid(padding=(0, 2)), []
     try:
-        for who, what, is_good in scene:
-            lines.add_row(Text(who, style="bold"), Text(what, style="" if is_good else "red"))
-            told.append({"who": who, "what": what})
+        for actor, event, is_good in scene:
+            lines.add_row(Text(actor, style="bold"), Text(event, style="" if is_good else "red"))
+            events.append({"who": actor, "what": event})
     except MissingPart as missing:
         console.print(Text(str(missing)))
-        told.append({"missing": str(missing)})
+        events.append({"missing": str(missing)})
     console.print(lines)
-    return told
+    return events
 
 
-def _confirming(folder: Path) -> Scene:
+def _confirmation_scene(folder: Path) -> Scene:
     environ = {
         "HOME": str(folder),
         "JOURNEYMAN_CONFIRM_PORT": "0",
@@ -53,33 +54,35 @@ def _confirming(folder: Path) -> Scene:
         _, token = desk.add_agent("bookkeeper")
         _, key = desk.add_approver("ana")
         with desk.served(terminal=io.StringIO()) as started:
-            ways = environ | {"JOURNEYMAN_CONFIRM_URL": started.agents_url}
-            with Journeyman(home=home, environ=ways) as asking:
-                yield from _story(asking, token, key)
-        found = desk.verify_audit()
-        holds = "every link holds" if found.ok else found.problem
-        yield "audit", f"{found.entries} entries, each bound to the one before: {holds}", found.ok
+            client_environ = environ | {"JOURNEYMAN_CONFIRM_URL": started.agents_url}
+            with Journeyman(home=home, environ=client_environ) as client:
+                yield from _confirmation_steps(client, token, key)
+        audit = desk.verify_audit()
+        state = "the chain is intact" if audit.ok else audit.problem
+        yield "audit", f"{audit.entries} entries, each linked to the one before: {state}", audit.ok
 
 
-def _story(journeyman: Journeyman, token: str, key: str) -> Scene:
+def _confirmation_steps(journeyman: Journeyman, token: str, key: str) -> Scene:
     with journeyman.approver_client(token) as agent, journeyman.approver_client(key) as ana:
         card = agent.request(ACTION, "Pay the invoice for March.", DETAILS)
-        asked = f"asks for {ACTION} to {DETAILS['to']}, {DETAILS['amount']}"
-        yield "agent", f"{asked}: {card.status} ({shown.plain(card.rule)})", True
-        yield from _refused("approves it itself", agent.approve, card.id, card.digest)
-        card = ana.approve(card.id, card.digest, reason="the invoice is right")
-        yield "ana", f"approves exactly that, by its digest {card.digest[:19]}…", True
-        yield from _refused(f"takes {CHANGED['amount']} instead", agent.redeem, card, CHANGED)
+        requested = f"requests {ACTION} to {DETAILS['to']}, {DETAILS['amount']}"
+        yield "agent", f"{requested}: {card.status} ({readable(card.rule)})", True
+        yield from _refused("tries to approve it itself", agent.approve, card.id, card.digest)
+        card = ana.approve(card.id, card.digest, reason="the invoice is correct")
+        yield "ana", f"approves exactly that request, by its digest {card.digest[:19]}…", True
+        yield from _refused(
+            f"tries to transfer {CHANGED['amount']} instead", agent.redeem, card, CHANGED
+        )
         agent.redeem(card, DETAILS)
-        yield "agent", f"takes {DETAILS['amount']}, as approved: granted, once", True
-        yield from _refused("takes it again", agent.redeem, card, DETAILS)
+        yield "agent", f"transfers {DETAILS['amount']}, as approved: granted, once", True
+        yield from _refused("tries to use the approval again", agent.redeem, card, DETAILS)
 
 
-def _refused(said: str, attempt: Callable[..., object], *given: object) -> Scene:
+def _refused(attempt: str, function: Callable[..., object], *arguments: object) -> Scene:
     try:
-        attempt(*given)
-    except ConfirmationRefused as no:
-        yield "agent", f"{said}: {shown.plain(str(no))}", False
+        function(*arguments)
+    except ConfirmationRefused as refusal:
+        yield "agent", f"{attempt}: {readable(str(refusal))}", False
 
 
 LEAK = """import socket
@@ -90,9 +93,9 @@ print(os.listdir({home!r}))
 """
 
 
-def _holding(folder: Path) -> Scene:
-    """What becomes of code that an agent writes and then runs, and of a folder that it empties. No
-    model is asked: the calls are scripted.
+def _confinement_scene(folder: Path) -> Scene:
+    """Confine code that an agent writes and runs, and restore a file that it deletes. The calls
+    are scripted; no model is called.
     """
     work, home = folder / "held", str(Path.home())
     work.mkdir()
@@ -102,19 +105,25 @@ def _holding(folder: Path) -> Scene:
         "peek.py": PEEK.format(home=home),
         "Makefile": "all:\n\trm plan.txt\n",
     }
-    written = [("write_file", {"path": name, "content": text}) for name, text in files.items()]
+    writes = [("write_file", {"path": name, "content": text}) for name, text in files.items()]
     commands = ("python3 leak.py", "python3 peek.py", "git push --force origin main", "make")
-    ran = [("terminal", {"command": command}) for command in commands]
-    model = ScriptedModel([calls(*written), *(calls(one, first=10) for one in ran), says("Done.")])
+    runs = [("terminal", {"command": command}) for command in commands]
+    model = ScriptedModel([calls(*writes), *(calls(run, first=10) for run in runs), says("Done.")])
     with Journeyman(home=folder / "held_journeyman", environ={"HOME": home}) as journeyman:
         with journeyman.agent(model=model, workspace=work, warm="off", review=False) as agent:
             turn = agent.run_conversation("Tidy up.")
-        results = [one["content"] for one in turn.messages if one["role"] == "tool"][len(files) :]
+        results = [message["content"] for message in turn.messages if message["role"] == "tool"][
+            len(files) :
+        ]
         for command, content in zip(commands, results, strict=True):
             result = json.loads(content)
-            said = result.get("error") or (result["output"].strip() or "done").splitlines()[-1]
-            yield "agent", f"{command}: {shown.one_line(said, 110)}", result.get("exit_code") == 0
-        changes = shown.many(len(journeyman.undo(turn.session).changes), "change")
+            output = result.get("error") or (result["output"].strip() or "done").splitlines()[-1]
+            yield (
+                "agent",
+                f"{command}: {formatting.one_line(output, 110)}",
+                result.get("exit_code") == 0,
+            )
+        changes = formatting.pluralize(len(journeyman.undo(turn.session).changes), "change")
         yield "you", f"journeyman undo: {changes} undone, plan.txt is back", True
 
 
@@ -125,43 +134,46 @@ SCRIPTS = {
 }
 
 
-def _jobs(folder: Path) -> Scene:
+def _jobs_scene(folder: Path) -> Scene:
     home, workdir = folder / "jobs", folder / "jobs_workdir"
-    for made in (home / "scripts", workdir):
-        made.mkdir(parents=True, mode=0o700)
+    for path in (home / "scripts", workdir):
+        path.mkdir(parents=True, mode=0o700)
     for name, text in SCRIPTS.items():
         (home / "scripts" / name).write_text(f"{text}\n")
         (home / "scripts" / name).chmod(0o600)
-    usual = {"HOME": str(folder)}
-    with Journeyman(home=home, environ=usual) as journeyman:
+    environ = {"HOME": str(folder)}
+    with Journeyman(home=home, environ=environ) as journeyman:
         added = journeyman.jobs.add(
             "every monday 09:00", "Which disk is nearly full?", timezone=ZONE, workdir=workdir
         )
         times = (datetime.fromtimestamp(at, ZoneInfo(ZONE)) for at in added.upcoming[:3])
         following = ", ".join(f"{at:%d %b %H:%M}" for at in times)
         yield "you", f"every monday 09:00: {added.said}; next {following}", True
-        yield from _ran(journeyman, added.job.name, "on the model that runs here")
+        yield from _run_job(journeyman, added.job.name, "with the embedded model")
     with Journeyman(
-        home=home, environ=usual | {"JOURNEYMAN_JOBS_MIN_CONTEXT": "1000"}
+        home=home, environ=environ | {"JOURNEYMAN_JOBS_MIN_CONTEXT": "1000"}
     ) as journeyman:
-        for script, title in (("broken.sh", "its script fails"), ("quiet.sh", "nothing is new")):
+        for script, title in (
+            ("broken.sh", "with a failing script"),
+            ("quiet.sh", "with nothing new"),
+        ):
             name = Path(script).stem
             journeyman.jobs.add(
                 "every 30m", "Look at the disks.", name=name, script=script, workdir=workdir
             )
-            yield from _ran(journeyman, name, title)
+            yield from _run_job(journeyman, name, title)
 
 
-def _ran(journeyman: Journeyman, name: str, title: str) -> Scene:
+def _run_job(journeyman: Journeyman, name: str, title: str) -> Scene:
     delivered: list[str] = []
     run = journeyman.jobs.run(name, terminal=delivered.append)
-    told = "you are told" if delivered else "nobody is bothered"
-    reason = f" ({shown.one_line(run.reason.split('. ')[0], 150)})" if run.reason else ""
-    yield "job", f"{title}: {run.status}{reason}; {told}", run.is_good
+    notice = "you are notified" if delivered else "no notification"
+    reason = f" ({formatting.one_line(run.reason.split('. ')[0], 150)})" if run.reason else ""
+    yield "job", f"{title}: {run.status}{reason}; {notice}", run.is_good
 
 
 SCENES: tuple[tuple[str, str, Callable[[Path], Scene]], ...] = (
-    ("confirmation", "A risky action waits for a person", _confirming),
-    ("holding", "What an agent cannot do, and what is undone", _holding),
-    ("jobs", "Agents on a schedule", _jobs),
+    ("confirmation", "A risky action waits for a person", _confirmation_scene),
+    ("holding", "What an agent cannot do, and what can be undone", _confinement_scene),
+    ("jobs", "Agents on a schedule", _jobs_scene),
 )

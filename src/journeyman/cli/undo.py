@@ -1,4 +1,4 @@
-"""`journeyman undo`: put back what a run changed in its folder."""
+"""`journeyman undo`: restores the files that a run changed."""
 
 from collections import Counter
 
@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.agent.undo import Undo
-from journeyman.cli import asked, shown
-from journeyman.journeyman import Journeyman
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.facade.journeyman import Journeyman
+from journeyman.text.display import readable
 
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 _LABELS: dict[str, tuple[str, str]] = {
     "restore": ("restore", "green"),
     "change": ("change back", "yellow"),
@@ -18,17 +20,16 @@ _LABELS: dict[str, tuple[str, str]] = {
 }
 
 
-@asked.command(fails=lambda found: any(one.failed for one in found.changes))
+@context.command(is_failure=lambda plan: any(change.failed for change in plan.changes))
 @click.argument("session", metavar="SESSION")
-@click.option(
-    "--turn",
-    type=asked.SOME,
-    metavar="N",
-    help="Undo this turn and those after it (default: the whole session).",
+@option(
+    "--turn N",
+    "Undo this turn and those after it (default: the whole session).",
+    type=context.POSITIVE_INT,
 )
-@click.option("--redo", is_flag=True, help="Take the last undo back.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@flag("--redo", "Reverse the last undo.")
+@flag("--dry-run", "Show what would change, and change nothing.")
+@context.yes_option
 def undo(
     journeyman: Journeyman,
     *,
@@ -39,10 +40,10 @@ def undo(
     yes: bool,
     as_json: bool,
 ) -> Undo:
-    """Put back the files that a run changed, deleted or created.
+    """Restore the files that a run changed or deleted, and delete those that it created.
 
-    Shows what would change and asks first. Files that the run did not touch stay as they are. The
-    folder is kept as it is before anything is changed, so --redo can bring it back.
+    Shows what would change and asks for confirmation. Files that the run did not touch are not
+    changed. The state of the folder is saved first, so --redo can bring it back.
 
     Examples:
       journeyman undo 20261116-081500-3fa2b1 --dry-run
@@ -51,47 +52,50 @@ def undo(
       journeyman undo 20261116-081500-3fa2b1 --redo
     """
     if turn is not None and redo:
-        raise click.UsageError("--redo takes the last undo back as a whole: leave out --turn.")
-    found = journeyman.undo(session, turn=turn, redo=redo, dry_run=True)
+        raise click.UsageError("--redo reverses the last undo as a whole. Leave out --turn.")
+    plan = journeyman.undo(session, turn=turn, redo=redo, dry_run=True)
     if not as_json:
-        _show(shown.console(), found)
-    if found.changes and not dry_run:
+        _show(formatting.console(), plan)
+    if plan.changes and not dry_run:
         if not yes:
-            asked.check_terminal()
-            question = f"Change {shown.many(len(found.changes), 'path')} in {found.workspace}?"
-            if found.changed_since:
-                later = f"Somebody changed {shown.names(found.changed_since, 5)} after the run"
-                question = f"{later}, which would be lost. {question}"
-            click.confirm(shown.plain(question), abort=True, err=True)
-        found = journeyman.undo(session, turn=turn, redo=redo)
+            context.require_terminal()
+            question = (
+                f"Change {formatting.pluralize(len(plan.changes), 'path')} in {plan.workspace}?"
+            )
+            if plan.changed_since:
+                files = formatting.join_names(plan.changed_since, 5)
+                lost = f"{files} changed after the run, and those changes would be lost."
+                question = f"{lost} {question}"
+            click.confirm(readable(question), abort=True, err=True)
+        plan = journeyman.undo(session, turn=turn, redo=redo)
     if as_json:
-        asked.print_json(found)
-    elif found.done:
-        for change in found.changes:
+        context.print_json(plan)
+    elif plan.done:
+        for change in plan.changes:
             if change.failed:
-                said = f"Not done: {shown.plain(change.path)}: {change.failed}"
-                shown.console().print(Text(said, style="red"))
-        click.echo(f"Done. To take it back: journeyman undo {shown.plain(found.session)} --redo")
-    return found
+                failure = f"Failed: {readable(change.path)}: {change.failed}"
+                formatting.console().print(Text(failure, style="red"))
+        click.echo(f"Done. To reverse this: journeyman undo {readable(plan.session)} --redo")
+    return plan
 
 
-def _show(console: Console, found: Undo) -> None:
-    for turn in found.turns:
-        task = shown.one_line(turn.task, 60)
-        ended = "" if turn.ended else " (ended abruptly: all changes since count as its own)"
-        console.print(Text(f"turn {turn.number}, {shown.moment(turn.at)}: {task}{ended}"))
-    if not found.changes:
-        console.print("Nothing to change: the files are as they were before.")
+def _show(console: Console, plan: Undo) -> None:
+    for turn in plan.turns:
+        task = formatting.one_line(turn.task, 60)
+        ended = "" if turn.ended else " (ended abruptly: all changes since are attributed to it)"
+        console.print(Text(f"turn {turn.number}, {formatting.local_time(turn.at)}: {task}{ended}"))
+    if not plan.changes:
+        console.print("Nothing to change: the files are already in their earlier state.")
         return
-    own = [one for one in found.changes if not one.path.startswith(".git/")]
-    for change in own[:_MOST_SHOWN]:
+    outside_git = [change for change in plan.changes if not change.path.startswith(".git/")]
+    for change in outside_git[:_MAX_SHOWN]:
         since = "  (changed since)" if change.changed_since else ""
         label, style = _LABELS[change.action]
         line = Text(f"  {label:<12}", style=style)
-        console.print(line.append(shown.plain(change.path) + since, style="default"))
-    shown.more(console, len(own), _MOST_SHOWN, "")
-    if inner := len(found.changes) - len(own):
-        console.print(f"  and {shown.many(inner, 'file')} of the git repository (.git)")
-    counts = Counter(_LABELS[one.action][0] for one in found.changes)
+        console.print(line.append(readable(change.path) + since, style="default"))
+    formatting.print_remainder(console, len(outside_git), _MAX_SHOWN, "")
+    if in_git := len(plan.changes) - len(outside_git):
+        console.print(f"  and {formatting.pluralize(in_git, 'file')} in the git repository (.git)")
+    counts = Counter(_LABELS[change.action][0] for change in plan.changes)
     labels = (label for label, _ in _LABELS.values() if counts[label])
     console.print(", ".join(f"{counts[label]:,} to {label}" for label in labels))

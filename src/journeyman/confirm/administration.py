@@ -1,4 +1,4 @@
-"""What is done about confirmations on the machine itself, without the service, and written down."""
+"""Administration of confirmations on this machine: credentials, audit, policy, and serving."""
 
 import getpass
 import os
@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TextIO, TypeVar
 from msgspec import Struct
 
 from journeyman.confirm import credentials
-from journeyman.confirm.audit import Anchor, Format, exported, read_head, verify
+from journeyman.confirm.audit import Anchor, Format, export_lines, read_head, verify
 from journeyman.confirm.credentials import Signing, read_key
-from journeyman.confirm.options import Options
 from journeyman.confirm.policy import Policy, read_policy
 from journeyman.confirm.schemas import Verified
+from journeyman.confirm.service_options import ServiceOptions
 from journeyman.records.confirmation import Confirmation, Credential, CredentialKind
 from journeyman.records.errors import MissingPart
-from journeyman.store.confirmations import Confirmations, Ledger
+from journeyman.store.confirmations import Confirmations
+from journeyman.store.ledger import Ledger
 
 if TYPE_CHECKING:
-    from journeyman.confirm.server.serving import Serving
+    from journeyman.confirm.server.daemon import ConfirmationServer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,19 +32,19 @@ T = TypeVar("T")
 def _writes(
     work: Callable[Concatenate[Ledger, P], T],
 ) -> "Callable[Concatenate[Administration, P], T]":
-    """A method that makes a change, if the audit reaches its noted head."""
+    """Return a method that makes a change, provided that the audit reaches its anchored head."""
 
     @wraps(work)
-    def method(mine: "Administration", /, *given: P.args, **named: P.kwargs) -> T:
-        mine.anchor.checked(mine.confirmations)
-        with mine.writing() as ledger:
-            return work(ledger, *given, **named)
+    def method(admin: "Administration", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        admin.anchor.checked(admin.confirmations)
+        with admin.writing() as ledger:
+            return work(ledger, *args, **kwargs)
 
     return method
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """The first approver's way in, made by the first start and shown once."""
+    """The first approver's login, created at the first start and shown once."""
 
     name: str
     key: str
@@ -54,8 +55,8 @@ class Login(Struct, frozen=True, kw_only=True):
         return f"Login(name={self.name!r})"
 
 
-class Started(Struct, frozen=True, kw_only=True):
-    """Where the service answers now."""
+class ServiceInfo(Struct, frozen=True, kw_only=True):
+    """The addresses and channels of a running service."""
 
     agents_url: str
     page_url: str
@@ -65,10 +66,12 @@ class Started(Struct, frozen=True, kw_only=True):
 
 
 class Administration:
-    """The everyday acts of who runs the service. `by` says in whose name something is done."""
+    """What the operator of the service does. Every change is recorded in the audit; `by` is the
+    name it is recorded under.
+    """
 
     def __init__(
-        self, confirmations: Confirmations, options: Options, clock: Callable[[], float]
+        self, confirmations: Confirmations, options: ServiceOptions, clock: Callable[[], float]
     ) -> None:
         self.confirmations = confirmations
         self.options = options
@@ -82,78 +85,79 @@ class Administration:
     _note_login_link = _writes(credentials.note_login_link)
 
     def login_link(self, name: str, by: str = "setup", page_url: str = "") -> str:
-        """A link that logs an approver in once, within a quarter of an hour."""
+        """Return a link that logs an approver in once, within 15 minutes."""
         self._note_login_link(name, by)
         signing = Signing(read_key(self.options.files / "confirm.key"))
         return f"{page_url or self.options.shown_page_url}/open#{signing.login_link(name)}"
 
     def credentials(self, kind: CredentialKind) -> Sequence[Credential]:
-        """Agents or approvers, newest first, also those that were revoked."""
+        """Return agents or approvers, newest first, including revoked ones."""
         return self.confirmations.credentials(kind)
 
-    def list(self, *, limit: int | None = 50, **wanted: Any) -> Sequence[Confirmation]:
-        """Cards, newest first; `wanted` is what the store's list takes, such as a `status`."""
-        return self.confirmations.list(limit=limit, **wanted)
+    def list(self, *, limit: int | None = 50, **filters: Any) -> Sequence[Confirmation]:
+        """Return cards, newest first; `filters` are those of the store, such as `status`."""
+        return self.confirmations.list(limit=limit, **filters)
 
     def policy(self, path: Path | None = None) -> Policy:
-        """The policy in the file of the settings, or in another. Raises BadSetting."""
-        mine, is_needed = self.options, path is not None or self.options.policy_required
-        return read_policy(path or mine.policy, rate_limit=mine.rate_limit, required=is_needed)
+        """Return the policy of the settings, or of another file. Raise BadSetting."""
+        options, is_required = self.options, path is not None or self.options.policy_required
+        file = path or options.policy
+        return read_policy(file, rate_limit=options.rate_limit, required=is_required)
 
     def verify_audit(self, anchor: str = "") -> Verified:
-        """Whether the audit holds, against the noted head or against one that is given."""
-        noted = read_head(anchor, "What was given") if anchor else self.anchor.read()
-        return verify(self.confirmations, noted)
+        """Verify the audit against its anchored head, or against the head in `anchor`."""
+        anchored = read_head(anchor, f"{anchor[:100]!r}") if anchor else self.anchor.read()
+        return verify(self.confirmations, anchored)
 
     def export_audit(self, format_: Format = "jsonl") -> Iterator[str]:
-        """Every entry, oldest first, as the lines of a file."""
-        return exported(self.confirmations.audit_texts(), format_)
+        """Yield every entry, oldest first, as the lines of a file."""
+        return export_lines(self.confirmations.audit_texts(), format_)
 
     def reset_anchor(self, by: str = "setup") -> str:
-        """Note the audit's head as it is now, and write down that this was done."""
-        noted = self.anchor.read()
-        before = "" if noted is None else f"{noted[0]}:{noted[1]}"
+        """Anchor the audit's head as it is now, and record that in the audit."""
+        anchored = self.anchor.read()
+        before = "" if anchored is None else f"{anchored[0]}:{anchored[1]}"
         with self.writing(lowers=True) as ledger:
             entry = ledger.note("anchor_reset", by, before=before)
         return f"{entry.seq}:{entry.digest}"
 
     def serve(
-        self, told: Callable[[Started], None] = lambda _: None, *, anonymous: bool = False
+        self, on_started: Callable[[ServiceInfo], None] = lambda _: None, *, anonymous: bool = False
     ) -> None:
-        """Serve until Ctrl-C or a signal; `told` hears when it answers."""
-        serving, started = self._joined(anonymous=anonymous)
-        serving.run(lambda _: told(started()))
+        """Serve until Ctrl-C or a signal; `on_started` is called once the service answers."""
+        serving, started = self._assemble(anonymous=anonymous)
+        serving.run(lambda _: on_started(started()))
 
     @contextmanager
-    def served(self, *, terminal: TextIO | None = None) -> Iterator[Started]:
-        """Serve in a thread for as long as the block lasts: for programs that bring the service
-        along, and for tests. Port 0 is any that is free. Raises as `serve` does.
+    def served(self, *, terminal: TextIO | None = None) -> Iterator[ServiceInfo]:
+        """Serve in a thread while the block runs, for programs that embed the service and for
+        tests. Port 0 means any free port. Raise what `serve` raises.
         """
-        begun: list[Started] = []
-        serving, started = self._joined(terminal=terminal)
-        with serving.in_thread(lambda _: begun.append(started())):
-            yield begun[0]
+        results: list[ServiceInfo] = []
+        serving, started = self._assemble(terminal=terminal)
+        with serving.in_thread(lambda _: results.append(started())):
+            yield results[0]
 
-    def _joined(
+    def _assemble(
         self, *, anonymous: bool = False, terminal: TextIO | None = None
-    ) -> "tuple[Serving, Callable[[], Started]]":
-        """The core, the notices, and a server that has its ports; and what is to be called on its
-        event loop once it answers. Raises what `bind` and the settings of the notices raise.
+    ) -> "tuple[ConfirmationServer, Callable[[], ServiceInfo]]":
+        """Return a server with its service, notifier and bound ports, and a function to call on its
+        event loop once it answers. Raise what `bind` and the notification settings raise.
         """
         try:
-            from journeyman.confirm.notices.dispatch import Notifying  # noqa: PLC0415
-            from journeyman.confirm.server.serving import Serving  # noqa: PLC0415
+            from journeyman.confirm.notices.dispatch import Notifier  # noqa: PLC0415
+            from journeyman.confirm.server.daemon import ConfirmationServer  # noqa: PLC0415
             from journeyman.confirm.service import Service  # noqa: PLC0415
         except ImportError as missing:
             raise MissingPart(
-                f"Serving confirmations needs parts that are not installed here ({missing}). "
+                f"Serving confirmations needs packages that are not installed ({missing}). "
                 "Install them with: pip install 'journeyman[confirm]'"
             ) from missing
         options, file = self.options, self.options.policy
         is_required = options.policy_required
 
         def policy() -> Policy:
-            # Once it was there it must not go away, because its rules would go with it.
+            # A file that existed must not disappear, because its rules would disappear with it.
             nonlocal is_required
             is_required = is_required or os.path.lexists(file)
             return read_policy(file, rate_limit=options.rate_limit, required=is_required)
@@ -161,25 +165,25 @@ class Administration:
         def page_url() -> str:
             return serving.options.shown_page_url
 
-        def started() -> Started:
-            notifying.start()
-            return Started(
+        def started() -> ServiceInfo:
+            notifier.start()
+            return ServiceInfo(
                 agents_url=serving.options.agents_url,
                 page_url=page_url(),
-                channels=notifying.channels,
+                channels=notifier.channels,
                 login=login,
                 anonymous=anonymous,
             )
 
         service = Service(self.confirmations, options.files, policy, clock=self._clock)
-        notifying = Notifying(service, self.confirmations, options.notify, page_url, terminal)
-        serving = Serving(service, options, anonymous=anonymous, ending=notifying.stop)
+        notifier = Notifier(service, self.confirmations, options.notify, page_url, terminal)
+        serving = ConfirmationServer(service, options, anonymous=anonymous, ending=notifier.stop)
         serving.bind()
         login = self._first_login(page_url())
         return serving, started
 
     def _first_login(self, page_url: str) -> Login | None:
-        """An approver, where there never was one: without, nobody could decide anything."""
+        """Create the first approver, if there never was one: otherwise no one could decide."""
         if self.credentials("approver"):
             return None
         try:
@@ -192,7 +196,9 @@ class Administration:
 
     @contextmanager
     def writing(self, *, lowers: bool = False) -> Iterator[Ledger]:
-        """A transaction whose last entry is noted as the audit's head; it may be a lower one."""
+        """Open a transaction, and anchor its last entry as the audit's head; with `lowers`, even if
+        a later head was anchored.
+        """
         with self.confirmations.writing(self._clock()) as ledger:
             yield ledger
         if ledger.entries:

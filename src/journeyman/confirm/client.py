@@ -1,6 +1,6 @@
-"""The client of the confirmation service: for agents, who ask and redeem, and with an approver's
-key for people, who decide. `ConfirmClient` is for plain programs, `AsyncConfirmClient` for those
-with an event loop; both have the same methods.
+"""Clients of the confirmation service, for agents that request and redeem and, with an approver's
+key, for people who decide. `ConfirmClient` blocks, `AsyncConfirmClient` is for programs with an
+event loop; both have the same methods.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx2
 
-from journeyman.confirm.operations import PATIENCE_S, Content, Operations, Unreached
+from journeyman.confirm.client_operations import PATIENCE_S, Operations, ResponseBody, Unreachable
 
-_UNREACHED = (httpx2.HTTPError, httpx2.InvalidURL, OSError)
+_CONNECTION_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, OSError)
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -26,14 +26,14 @@ class AsyncConfirmClient(Operations):
         super().__init__(url, token, patience_s=patience_s)
         self._http = httpx2.AsyncClient(**self._options)
 
-    async def _exchange(self, content: Content, request: dict[str, Any]) -> int:
+    async def _exchange(self, body: ResponseBody, request: dict[str, Any]) -> int:
         try:
-            async with self._http.stream(**request) as answer:
-                async for piece in answer.aiter_bytes():
-                    content.add(piece)
-        except _UNREACHED as problem:
-            raise _unreached(problem) from problem
-        return answer.status_code
+            async with self._http.stream(**request) as response:
+                async for chunk in response.aiter_bytes():
+                    body.add(chunk)
+        except _CONNECTION_ERRORS as error:
+            raise _unreachable(error) from error
+        return response.status_code
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -49,51 +49,53 @@ class AsyncConfirmClient(Operations):
 
 
 class _BlockingOperations(Operations):
-    """The operations with an exchange that never suspends: one step takes them to their end."""
+    """The operations over a blocking connection: they never suspend, so one step runs them."""
 
     def __init__(self, url: str, token: str, *, patience_s: float) -> None:
         super().__init__(url, token, patience_s=patience_s)
         self.http = httpx2.Client(**self._options)
 
-    async def _exchange(self, content: Content, request: dict[str, Any]) -> int:
+    async def _exchange(self, body: ResponseBody, request: dict[str, Any]) -> int:
         try:
-            with self.http.stream(**request) as answer:
-                for piece in answer.iter_bytes():
-                    content.add(piece)
-        except _UNREACHED as problem:
-            raise _unreached(problem) from problem
-        return answer.status_code
+            with self.http.stream(**request) as response:
+                for chunk in response.iter_bytes():
+                    body.add(chunk)
+        except _CONNECTION_ERRORS as error:
+            raise _unreachable(error) from error
+        return response.status_code
 
     async def _pause(self, seconds: float) -> None:
         time.sleep(seconds)
 
 
-def _unreached(problem: Exception) -> Unreached:
-    return Unreached(str(problem) or type(problem).__name__)
+def _unreachable(error: Exception) -> Unreachable:
+    return Unreachable(str(error) or type(error).__name__)
 
 
 def _blocking(
-    operation: Callable[Concatenate[Operations, Given], Coroutine[Any, Any, Result]],
-) -> "Callable[Concatenate[ConfirmClient, Given], Result]":
-    """An operation that returns its result, where nothing needs to be awaited."""
+    operation: Callable[Concatenate[Operations, Arguments], Coroutine[Any, Any, Result]],
+) -> "Callable[Concatenate[ConfirmClient, Arguments], Result]":
+    """Turn an asynchronous operation into a method that returns its result directly."""
 
     @wraps(operation)
-    def method(client: "ConfirmClient", /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def method(
+        client: "ConfirmClient", /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
         try:
             operation(client.operations, *args, **kwargs).send(None)
         except StopIteration as end:
             result: Result = end.value
             return result
-        raise AssertionError("an operation that blocks was suspended")
+        raise AssertionError("a blocking operation was suspended")
 
     return method
 
 
 class ConfirmClient:
-    """Asks the confirmation service at `url`, as whoever the token or key belongs to.
+    """Connects to the confirmation service at `url`, as the holder of the token or key.
 
-    The everyday call is `ask`: it is true only when a person, or an entry that a person made,
-    approved exactly these details. Use it as a context manager, or `close` it.
+    The usual call is `ask`: its answer is true only if a person, or a whitelist entry added by a
+    person, approved exactly these details. Use it as a context manager, or `close` it.
     """
 
     def __init__(self, url: str, token: str = "", *, patience_s: float = PATIENCE_S) -> None:

@@ -1,6 +1,6 @@
-"""The policy: what an action needs before it may be done. Forbidden actions come first, then those
-that can never be bypassed, then the first rule of the file that fits; an action no rule knows is
-asked about.
+"""The policy: what an action requires before it may be done. Forbidden actions come first, then
+those that can never be bypassed, then the first rule of the file that matches. Without a matching
+rule, a person is asked.
 """
 
 import os
@@ -18,7 +18,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
 from journeyman.confirm.digest import canonical, digest_of_json, same_json
-from journeyman.records.confirmation import Channel, Tier
+from journeyman.records.confirmation import TIERS, Channel, Tier
 from journeyman.records.errors import BadSetting, WrongInput
 
 NEVER_BYPASS = (
@@ -26,63 +26,63 @@ NEVER_BYPASS = (
     *("shutdown_service", "wipe_database", "exec_remote", "publish_package", "rotate_keys"),
     "migrate_database",
 )
-"""Actions that a person must decide on whatever any file or whitelist says."""
+"""Actions that a person must decide on, regardless of any file or whitelist."""
 
 CHANNELS: tuple[Channel, ...] = ("page", "api", "telegram")
 CRITICAL_CHANNELS: tuple[Channel, ...] = ("page", "api")
-"""A button in a chat asks for no login, so critical actions need the other ways unless a rule says
-otherwise."""
+"""A button in a chat requires no login, so it cannot approve critical actions unless a rule says
+so."""
 
 
-# Marks of other languages of patterns would silently fit nothing.
+# Syntax of other pattern languages is rejected, because it would silently match nothing.
 _Pattern = Annotated[str, Meta(pattern=r"^(\*|[^\[\]{}!|]*[^\W_][^\[\]{}!|]*)$")]
 _Names = tuple[Annotated[str, Meta(min_length=1)], ...]
 _Count = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the actions that fit a pattern need. Where a field is empty or None, the policy's own
-    value holds.
+    """What the actions that match a pattern require. Where a field is empty or None, the value of
+    the policy applies.
     """
 
     action: _Pattern
-    """The name, with * for any letters and ? for one."""
+    """The name, with * for any characters and ? for one."""
     tier: Tier
     quorum: _Count = 1
     edits: bool | _Names = False
     """Which parameters an approver may change: none, all, or these."""
     rate_limit: _Count | None = None
-    """Requests in an hour at most; `Policy.rate_limit_of` knows the number."""
+    """Requests allowed per hour; see `Policy.rate_limit_of`."""
     channels: Annotated[tuple[Channel, ...], Meta(min_length=1)] = ()
     self_approval: bool | None = None
     second_factor: bool | None = None
     file_params: _Names = ()
-    """Parameters that name files: their content is bound to the approval."""
+    """Parameters that name files, whose content is bound to the approval."""
     schema: dict[str, Any] | None = None
     reason: str = ""
 
 
-class RuleInForce(Rule, frozen=True, kw_only=True):
-    """The rule for one action: nothing is left to the policy but the limit. `why` says in words
-    why it holds.
+class EffectiveRule(Rule, frozen=True, kw_only=True):
+    """The effective rule for one action: everything but the limit is resolved. `why` explains in
+    words which rule it is.
     """
 
     why: str
 
 
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """All rules. The built-in names are in force whatever is given."""
+    """All rules. The built-in names that can never be bypassed always apply."""
 
     rules: tuple[Rule, ...] = ()
     more_never_bypass: tuple[_Pattern, ...] = field(default=(), name="never_bypass")
     rate_limit: int = 10
-    """Requests for one action in an hour at most, where its rule says nothing else."""
+    """Requests for one action allowed per hour, unless its rule sets another limit."""
     requester_limit: _Count = 60
-    """Cards that one agent may put before people in an hour."""
+    """Confirmations that one agent may request from people per hour."""
     redeem_within_s: _Count = 600
     self_approval: bool = False
     second_factor: bool = False
-    """Whether critical actions need a second factor, where their rule says nothing else."""
+    """Whether critical actions need a second factor, unless their rule states it."""
 
     @cached_property
     def never_bypass(self) -> tuple[str, ...]:
@@ -90,64 +90,71 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
 
     @property
     def digest(self) -> str:
-        """Two policies that say the same have the same."""
+        """The digest of the policy; equal for equal policies."""
         return digest_of_json(self.describe(), "journeyman.policy.v1")
 
     def never_bypassed_as(self, action: str) -> str:
-        """The listed name that an action goes by, or empty. Odd letters could be any other."""
+        """Return the never-bypassed name that an action matches, or an empty string. Names with
+        non-ASCII letters always count, because such letters can imitate others.
+        """
         if not spellings_of(action).squashed.isascii():
             return "a name with letters beyond a to z"
-        return next((name for name in self.never_bypass if _goes_by(name, action)), "")
+        return next((name for name in self.never_bypass if _contains_name(name, action)), "")
 
     @cached_property
-    def rule_for(self) -> Callable[[str], RuleInForce]:
-        """What an action needs: always a rule, never less than a person where none is written."""
+    def rule_for(self) -> Callable[[str], EffectiveRule]:
+        """Return the effective rule for an action. Without a matching rule, a person is asked."""
         return lru_cache(maxsize=4096)(self._rule_for)
 
-    def _rule_for(self, action: str) -> RuleInForce:
-        fitting = [
+    def _rule_for(self, action: str) -> EffectiveRule:
+        matching = [
             (number, rule)
             for number, rule in enumerate(self.rules, 1)
-            if _fits(rule.action, rule.tier, action)
+            if _matches(rule.action, rule.tier, action)
         ]
-        forbidden = [one for one in fitting if one[1].tier == "forbidden"]
-        number, rule = next(iter(forbidden or fitting), (0, Rule(action=action, tier="ask")))
+        forbidden = [(number, rule) for number, rule in matching if TIERS[rule.tier].is_forbidden]
+        number, rule = next(iter(forbidden or matching), (0, Rule(action=action, tier="ask")))
         why = f"rule {number} ({rule.action}, {rule.tier})" + (rule.reason and f": {rule.reason}")
         if not number:
-            why = "no rule knows this action, so a person decides"
+            why = "no rule matches this action, so a person decides"
         if not forbidden and (name := self.never_bypassed_as(action)):
             why = f"{name} can never be bypassed" + (f"; {why}" if number else "")
-            if rule.tier != "critical":  # without what makes a lesser rule easier
-                channels = tuple(way for way in rule.channels if way in CRITICAL_CHANNELS)
-                second = rule.second_factor or None
-                rule = replace(rule, channels=channels, self_approval=None, second_factor=second)
-                rule = replace(rule, tier="critical")
-        critical = rule.tier == "critical"
-        given: dict[str, Any] = {
-            "channels": rule.channels or (CRITICAL_CHANNELS if critical else CHANNELS)
+            if not TIERS[rule.tier].is_strict:
+                # Drop what makes the lesser rule easier to satisfy.
+                rule = replace(
+                    rule,
+                    tier="critical",
+                    channels=tuple(name for name in rule.channels if name in CRITICAL_CHANNELS),
+                    self_approval=None,
+                    second_factor=rule.second_factor or None,
+                )
+        is_strict = TIERS[rule.tier].is_strict
+        resolved: dict[str, Any] = {
+            "channels": rule.channels or (CRITICAL_CHANNELS if is_strict else CHANNELS)
         }
         if rule.self_approval is None:
-            given["self_approval"] = self.self_approval
+            resolved["self_approval"] = self.self_approval
         if rule.second_factor is None:
-            given["second_factor"] = critical and self.second_factor
-        return RuleInForce(**asdict(rule) | given, why=why)
+            resolved["second_factor"] = is_strict and self.second_factor
+        return EffectiveRule(**asdict(rule) | resolved, why=why)
 
     def may_whitelist(self, rule: Rule) -> bool:
-        """Whether an entry of one person may stand for what a rule asks for."""
-        return rule.tier == "ask" and rule.quorum == 1 and not rule.second_factor
+        """Return whether a whitelist entry, added by one person, can satisfy a rule."""
+        is_simple = rule.quorum == 1 and not rule.second_factor
+        return TIERS[rule.tier].can_be_whitelisted and is_simple
 
     def rate_limit_of(self, rule: Rule) -> int:
         return self.rate_limit if rule.rate_limit is None else rule.rate_limit
 
     def describe(self) -> dict[str, Any]:
-        """The policy as plain data, to be shown."""
-        shown: dict[str, Any] = msgspec.to_builtins(self)
-        return shown | {"never_bypass": list(self.never_bypass)}
+        """Return the policy as plain data."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields | {"never_bypass": list(self.never_bypass)}
 
 
 class Spellings(NamedTuple):
-    """The ways to read an action's name, in small letters with _ between words: by its capitals,
-    by its separators alone, and as one word.
+    """The readings of an action's name, in lower case with _ between words: split at capitals and
+    separators, split at separators alone, and as one word.
     """
 
     words: str
@@ -155,60 +162,62 @@ class Spellings(NamedTuple):
     squashed: str
 
 
-_CAPITAL = re.compile(r"(?<=[^\W\d_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
-_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-_BETWEEN = re.compile(r"[\W_]+")
-_PLAIN = re.compile(r"[\w .:/-]+", re.ASCII)
-_BETWEEN_IN_PATTERN = re.compile(r"(?:[^\w*?]|_)+")
+_CAPITAL_BOUNDARY = re.compile(r"(?<=[^\W\d_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
+_NUMBER_BOUNDARY = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_SEPARATORS = re.compile(r"[\W_]+")
+_PLAIN_NAME = re.compile(r"[\w .:/-]+", re.ASCII)
+_PATTERN_SEPARATORS = re.compile(r"(?:[^\w*?]|_)+")
 
 
 @lru_cache(maxsize=4096)
 def spellings_of(name: str, *, pattern: bool = False) -> Spellings:
-    """`AWS.deployProduction2` is aws_deploy_production_2, or awsdeployproduction2. In a pattern the
-    wildcards stay; in an action they are nothing but marks between words.
+    """Return the readings of a name: `AWS.deployProduction2` is aws_deploy_production_2, or
+    awsdeployproduction2. In a pattern the wildcards stay; in an action they are separators.
     """
-    between = _BETWEEN_IN_PATTERN if pattern else _BETWEEN
+    separators = _PATTERN_SEPARATORS if pattern else _SEPARATORS
     plain = unicodedata.normalize("NFKD", name)
-    plain = "".join(each for each in plain if not unicodedata.combining(each))
-    separated = _spelled(plain, between)
-    words = _spelled(_CAPITAL.sub("_", plain), between)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    separated = _normalized(plain, separators)
+    words = _normalized(_CAPITAL_BOUNDARY.sub("_", plain), separators)
     return Spellings(words, separated, separated.replace("_", ""))
 
 
-def _spelled(name: str, between: re.Pattern[str]) -> str:
+def _normalized(name: str, separators: re.Pattern[str]) -> str:
     folded = unicodedata.normalize("NFKC", name.casefold())
-    return between.sub("_", _NUMBER.sub("_", folded)).strip("_")
+    return separators.sub("_", _NUMBER_BOUNDARY.sub("_", folded)).strip("_")
 
 
 @lru_cache(maxsize=8192)
-def _fits(listed: str, tier: Tier, action: str) -> bool:
-    """Whether a rule is about an action. How the action is spelled does not matter, except for a
-    rule that lets it through: that one fits only what is plainly spelled.
+def _matches(listed: str, tier: Tier, action: str) -> bool:
+    """Return whether a rule applies to an action, regardless of spelling. A routine rule, which
+    approves without asking, applies only to plainly spelled names.
     """
     name, pattern = spellings_of(action), spellings_of(listed, pattern=True)
     if tier == "routine":
-        return bool(_PLAIN.fullmatch(action)) and fnmatchcase(name.words, pattern.words)
+        return bool(_PLAIN_NAME.fullmatch(action)) and fnmatchcase(name.words, pattern.words)
     return name.squashed == pattern.squashed or any(
-        fnmatchcase(read, form) for read in name[:2] for form in pattern[:2]
+        fnmatchcase(reading, form) for reading in name[:2] for form in pattern[:2]
     )
 
 
 @lru_cache(maxsize=8192)
-def _goes_by(listed: str, action: str) -> bool:
-    """Whether an action is, or has in its name, one that can never be bypassed. A name of several
-    words counts wherever it stands: `delete_database` is a `delete_data`. A single word and a
-    pattern count only as whole words, since `rm` is no part of `form`.
+def _contains_name(listed: str, action: str) -> bool:
+    """Return whether an action contains a name that can never be bypassed. A name of several words
+    counts anywhere: `delete_database` contains `delete_data`. A single word or a pattern counts
+    only as whole words, so that `rm` is not found in `form`.
     """
-    name, known = spellings_of(action), spellings_of(listed, pattern=True)
-    if "_" in known.separated and "*" not in listed and "?" not in listed:
-        return known.squashed in name.squashed
-    return fnmatchcase(name.squashed, known.squashed) or any(
-        fnmatchcase(f"_{read}_", f"*_{form}_*") for read in name[:2] for form in known[:2]
+    name, pattern = spellings_of(action), spellings_of(listed, pattern=True)
+    if "_" in pattern.separated and "*" not in listed and "?" not in listed:
+        return pattern.squashed in name.squashed
+    return fnmatchcase(name.squashed, pattern.squashed) or any(
+        fnmatchcase(f"_{reading}_", f"*_{form}_*") for reading in name[:2] for form in pattern[:2]
     )
 
 
 def check_details(rule: Rule, details: Mapping[str, Any]) -> str:
-    """What is wrong with the parameters by the rule's schema, for which nothing is ever fetched."""
+    """Return how the parameters violate the rule's schema, or an empty string. References to other
+    documents are never fetched.
+    """
     if rule.schema is None:
         return ""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -217,57 +226,59 @@ def check_details(rule: Rule, details: Mapping[str, Any]) -> str:
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
     try:
-        found = Draft202012Validator(rule.schema, registry=Registry()).iter_errors(dict(details))
-        wrong = best_match(found)
+        errors = Draft202012Validator(rule.schema, registry=Registry()).iter_errors(dict(details))
+        error = best_match(errors)
     except (Unresolvable, RecursionError):
-        return "they cannot be checked by the policy's schema, so they are not taken"
-    return "" if wrong is None else f"{wrong.json_path}: {wrong.message[:300]}"
+        return "the parameters cannot be checked with the policy's schema, so they are refused"
+    return "" if error is None else f"{error.json_path}: {error.message[:300]}"
 
 
-def edits_allowed(rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What was changed that may not be changed; empty when nothing was. The content of a file that
-    a parameter names is bound to the request.
+def edit_problem(rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return which changed parameters must not be changed, or an empty string. A parameter that
+    names a file cannot change, because the file's content is bound to the request.
     """
     missing = object()
-    wrong = [
+    forbidden = [
         name
         for name in {**before, **after}
         if not same_json(before.get(name, missing), after.get(name, missing))
         and (name in rule.file_params or not (rule.edits is True or name in (rule.edits or ())))
     ]
-    names = ", ".join(map(repr, wrong[:5]))
-    return names and f"By the policy, nobody may change {names}. Deny it instead."
+    names = ", ".join(map(repr, forbidden[:5]))
+    return names and f"The policy does not allow changing {names}. Deny the request instead."
 
 
 def read_policy(path: Path, *, rate_limit: int, required: bool = True) -> Policy:
-    """The policy in a TOML file; the built-in rules where there is none and none is `required`.
-    What is not understood is an error, never left out: raises BadSetting.
+    """Return the policy in a TOML file, or the built-in rules if it is missing and not `required`.
+    Raise BadSetting for anything that is not understood; nothing is ignored.
     """
     try:
         with path.open("rb") as file:
-            is_open = os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o002
+            is_world_writable = os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o002
             values = tomllib.load(file)
-        policy = _policy_of(values, rate_limit)
+        policy = _parse_policy(values, rate_limit)
     except FileNotFoundError as error:
         if not required:
             return Policy(rate_limit=rate_limit)
-        raise BadSetting(f"There is no policy at {path}. Name a file that is there.") from error
+        raise BadSetting(
+            f"There is no policy file {path}. Create it, or set another path."
+        ) from error
     except (OSError, ValueError, RecursionError, WrongInput) as error:
         raise BadSetting(
-            f"The policy {path} cannot be used: {error}. Mend the file: a rule has an action, a "
-            f"tier ({', '.join(get_args(Tier))}), and perhaps "
-            f"{', '.join(Rule.__struct_fields__[2:])}. `journeyman confirm policy check` looks at "
-            "it."
+            f"The policy {path} cannot be used: {error}. Fix the file: a rule has an action, a "
+            f"tier ({', '.join(get_args(Tier))}), and optionally "
+            f"{', '.join(Rule.__struct_fields__[2:])}. Check it with: journeyman confirm policy "
+            "check"
         ) from error
-    if is_open:
+    if is_world_writable:
         raise BadSetting(
-            f"The policy {path} can be written by everybody, so also by the agents that it holds. "
-            "Make it yours alone: chmod 600."
+            f"The policy {path} is writable by every user, and so by the agents it restricts. "
+            "Make it writable by its owner only: chmod 600."
         )
     return policy
 
 
-def _policy_of(values: dict[str, Any], rate_limit: int) -> Policy:
+def _parse_policy(values: dict[str, Any], rate_limit: int) -> Policy:
     if "rate_limit" in values:
         raise ValueError("rate_limit belongs to a rule, or to the settings as confirm.rate_limit")
     policy = msgspec.convert(values | {"rate_limit": rate_limit}, Policy)
@@ -286,16 +297,16 @@ def _policy_of(values: dict[str, Any], rate_limit: int) -> Policy:
             except SchemaError as error:
                 raise ValueError(f"the schema of rule {number}: {error.message[:200]}") from error
             except Unresolvable as error:
-                said = f"the schema of rule {number} refers to {error.ref!r}, which is not in it"
-                raise ValueError(said) from error
+                problem = f"the schema of rule {number} refers to {error.ref!r}, which is not in it"
+                raise ValueError(problem) from error
     canonical(policy.describe())
     return policy
 
 
 def _references(schema: object) -> list[str]:
     if isinstance(schema, list):
-        return [one for item in schema for one in _references(item)]
+        return [reference for item in schema for reference in _references(item)]
     if not isinstance(schema, dict):
         return []
     own = [schema[key] for key in ("$ref", "$dynamicRef") if isinstance(schema.get(key), str)]
-    return own + [one for item in schema.values() for one in _references(item)]
+    return own + [reference for item in schema.values() for reference in _references(item)]

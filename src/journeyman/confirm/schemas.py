@@ -1,6 +1,6 @@
-"""What the confirmation service takes and returns, and what goes over HTTP between it and its
-clients, for both sides. Times are ISO 8601 over HTTP and seconds in records; `shown` makes the one
-from the other.
+"""Schemas of the confirmation service: what its operations take and return, and what it exchanges
+with clients over HTTP, for both sides. Times are seconds in records and ISO 8601 over HTTP;
+`to_schema` converts them.
 """
 
 from datetime import datetime
@@ -9,11 +9,9 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from journeyman.confirm.shown_text import visible
 from journeyman.records.confirmation import (
     CardFields,
     Channel,
-    Choice,
     Confirmation,
     ConfirmationId,
     ConfirmationStatus,
@@ -21,8 +19,10 @@ from journeyman.records.confirmation import (
     Credential,
     EntryFields,
     EventFields,
+    VoteChoice,
     VoteFields,
 )
+from journeyman.text.display import visible
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Short = Annotated[str, Meta(max_length=200)]
@@ -35,16 +35,16 @@ Moment = Annotated[datetime, Meta(tz=True)]
 Schema = TypeVar("Schema")
 
 
-def shown(record: object, kind: type[Schema]) -> Schema:
-    """A record as clients see it."""
+def to_schema(record: object, kind: type[Schema]) -> Schema:
+    """Convert a record to the schema that clients receive."""
     return msgspec.convert(record, kind, from_attributes=True, strict=False)
 
 
-# What the operations of the service return. A refusal is `records.Refusal`.
+# Results of the operations of the service. A refusal is `records.Refusal`.
 
 
 class LimitState(Struct, frozen=True, kw_only=True):
-    """How much of a limit is left, and when the first place in it is free again."""
+    """What is left of a limit, and when the next request becomes possible again."""
 
     limit: int
     remaining: int
@@ -52,8 +52,8 @@ class LimitState(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A submission that was taken: as a new card, as one more waiter of a card (`shared`), or as
-    the same one told again (`replayed`).
+    """An accepted submission: a new card, one that joins an identical waiting card (`shared`), or a
+    repetition of the same request (`replayed`).
     """
 
     confirmation: Confirmation
@@ -63,14 +63,14 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether people have to be told."""
+        """Whether people have to be notified."""
         return self.confirmation.status == "pending" and not (self.shared or self.replayed)
 
 
 class Ballot(Struct, frozen=True, kw_only=True):
-    """A person's word as it arrives. `digest` says what the person saw."""
+    """A person's decision as received. `digest` identifies what the person saw."""
 
-    choice: Choice
+    choice: VoteChoice
     digest: str = ""
     reason: str = ""
     edited: dict[str, Any] | None = None
@@ -80,15 +80,15 @@ class Ballot(Struct, frozen=True, kw_only=True):
 
 
 class Granted(Struct, frozen=True, kw_only=True):
-    """The single-use right to do what was approved, signed by the service."""
+    """The single-use permission to do what was approved, recorded in the audit."""
 
     confirmation: Confirmation
     grant: str
 
 
 class LoggedIn(Struct, frozen=True, kw_only=True):
-    """A session in the browser: the half of its secret for the cookie, and the half that the page
-    keeps and sends with everything it asks for.
+    """A browser session: the half of its secret for the cookie, and the half that the page stores
+    and sends with every request.
     """
 
     credential: Credential
@@ -96,15 +96,15 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
     csrf: str
 
     def __repr__(self) -> str:
-        """Without the secrets, which have no place in a log."""
+        """Omit the secrets, which must not be logged."""
         return f"LoggedIn(name={self.credential.name!r})"
 
 
-# What is sent to the service. Unknown fields are passed over: nobody approves by saying so.
+# Requests to the service. Unknown fields are ignored, so a request cannot approve itself.
 
 
 class NewConfirmation(Struct, frozen=True, kw_only=True):
-    """An action that an agent asks for."""
+    """An action that an agent requests."""
 
     action: Name
     description: Annotated[str, Meta(min_length=1, max_length=20_000)]
@@ -116,20 +116,20 @@ class NewConfirmation(Struct, frozen=True, kw_only=True):
 
 
 class Cancellation(Struct, frozen=True, kw_only=True):
-    """Taking a request back."""
+    """Cancels a request."""
 
     reason: Reason = ""
 
 
 class Redemption(Struct, frozen=True, kw_only=True):
-    """Using an approval, once. `details` are what is about to run, to be held against it."""
+    """Uses an approval, once. `details` are what is about to run, to be compared with it."""
 
     digest: Digest
     details: dict[str, Any] | None = None
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """A yes to what the digest stands for; `details` where the person changed them."""
+    """Approves what the digest identifies; with `details`, if the person changed them."""
 
     digest: Digest
     reason: Reason = ""
@@ -139,14 +139,14 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 class Denial(Struct, frozen=True, kw_only=True):
-    """A no. Without a digest it is a no whatever was shown."""
+    """Denies a request. Without a digest, regardless of what was shown."""
 
     reason: Reason = ""
     digest: Digest = ""
 
 
 class NewWhitelistEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An action that is to pass without a person."""
+    """An action to approve without asking."""
 
     action: Name
     session_key: Short = ""
@@ -165,20 +165,20 @@ class LoginRequest(Struct, frozen=True, kw_only=True):
 
 
 class LinkRequest(Struct, frozen=True, kw_only=True):
-    """A one-time link, or what stands behind its `#`."""
+    """A one-time link, or the part after its `#`."""
 
     link: Secret
 
 
-# What the service answers
+# Responses of the service.
 
 
 class CastVote(VoteFields[Moment], frozen=True, kw_only=True):
-    """One person's word."""
+    """One person's decision."""
 
 
 class Card(CardFields[Moment], frozen=True, kw_only=True):
-    """A confirmation, with what the policy allows with it now."""
+    """A confirmation, with what the policy allows for it now."""
 
     votes: tuple[CastVote, ...] = ()
     approvals: int = 0
@@ -190,30 +190,30 @@ class Card(CardFields[Moment], frozen=True, kw_only=True):
 
     @property
     def is_approved(self) -> bool:
-        """Whether it may be redeemed: approved, and not redeemed before."""
+        """Whether it can be redeemed: approved, and not redeemed before."""
         return self.status in ("approved", "auto_approved")
 
     @property
     def outcome(self) -> str:
-        """What became of it, in a sentence that is safe to show."""
+        """The outcome, as a sentence that is safe to show."""
         by = f" by {visible(self.settled_by)}" if self.settled_by else ""
-        why = f": {visible(self.reason.rstrip('.'))}" if self.reason else ""
-        return _OUTCOMES[self.status].format(by=by, why=why)
+        reason = f": {visible(self.reason.rstrip('.'))}" if self.reason else ""
+        return _OUTCOMES[self.status].format(by=by, reason=reason)
 
 
 _OUTCOMES: dict[ConfirmationStatus, str] = {
-    "pending": "Nobody has decided yet.",
-    "approved": "Approved{by}{why}.",
-    "auto_approved": "Approved without asking{why}.",
-    "denied": "Denied{by}{why}. Do not do it.",
-    "expired": "Nobody decided in time, which means no. Do not do it.",
-    "cancelled": "Cancelled{by}{why}. Do not do it.",
-    "redeemed": "Approved{by}, and done already: an approval is good for one time.",
+    "pending": "No one has decided yet.",
+    "approved": "Approved{by}{reason}.",
+    "auto_approved": "Approved without asking{reason}.",
+    "denied": "Denied{by}{reason}. Do not do it.",
+    "expired": "No one decided in time, which means no. Do not do it.",
+    "cancelled": "Cancelled{by}{reason}. Do not do it.",
+    "redeemed": "Approved{by} and already used: an approval is valid once.",
 }
 
 
 class LimitLeft(Struct, frozen=True, kw_only=True):
-    """How many more requests for this action are taken, and when there is room again."""
+    """How many more requests for this action are accepted, and when the limit resets."""
 
     limit: int
     remaining: int
@@ -221,8 +221,8 @@ class LimitLeft(Struct, frozen=True, kw_only=True):
 
 
 class SubmittedCard(Card, frozen=True, kw_only=True):
-    """A confirmation that was just asked for. `shared`: another identical request was there
-    already; `replayed`: this very request was.
+    """A confirmation that was just requested. `shared`: an identical request was already waiting;
+    `replayed`: this very request was received before.
     """
 
     shared: bool = False
@@ -238,7 +238,7 @@ class Cards(Struct, frozen=True, kw_only=True):
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """The right to do once what was approved: exactly `details`."""
+    """The permission to do once what was approved: exactly `details`."""
 
     grant: str
     id: ConfirmationId
@@ -247,7 +247,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     redeemed_at: Moment | None = None
 
     def __repr__(self) -> str:
-        """Without the grant itself, which has no place in a log."""
+        """Omit the grant itself, which must not be logged."""
         return f"Grant(id={self.id!r}, digest={self.digest!r})"
 
 
@@ -256,7 +256,7 @@ class ListedEntry(EntryFields[Moment], frozen=True, kw_only=True):
 
 
 class Whitelist(Struct, frozen=True, kw_only=True):
-    """What is let through without asking."""
+    """What is approved without asking."""
 
     whitelist: list[ListedEntry]
 
@@ -274,7 +274,7 @@ class AuditPage(Struct, frozen=True, kw_only=True):
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """What checking the audit's chain found. `broken_at` is the first entry that does not hold."""
+    """The result of verifying the audit. `broken_at` is the first invalid entry."""
 
     ok: bool
     entries: int
@@ -282,7 +282,7 @@ class Verified(Struct, frozen=True, kw_only=True):
     broken_at: int | None = None
     problem: str = ""
     anchor: str = ""
-    """What the chain was held against outside the table, as `seq:digest`; empty when nothing."""
+    """The anchored head that the chain was compared with, as `seq:digest`; empty without one."""
 
 
 class Counts(Struct, frozen=True, kw_only=True):
@@ -302,7 +302,7 @@ class ActionStats(Counts, frozen=True, kw_only=True):
 
 
 class Stats(Counts, frozen=True, kw_only=True):
-    """How people decide: approving nearly all, and fast, means that too much is asked."""
+    """How people decide. If nearly all is approved quickly, too many requests need a person."""
 
     days: int
     auto_approved: int
@@ -311,7 +311,7 @@ class Stats(Counts, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The service is there, and its database can be written to."""
+    """The service is running, and its database can be written to."""
 
     status: str
     version: str = ""
@@ -319,7 +319,7 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Who is logged in. `view_only` is the one confirmation that a link's session may look at."""
+    """Who is logged in. `view_only` is the one confirmation that a link's session may view."""
 
     name: str
     has_totp: bool
@@ -327,15 +327,15 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 class Session(Person, frozen=True, kw_only=True):
-    """The same, told once, with the half of the session's secret that the page keeps and sends as
-    the header X-CSRF-Token.
+    """A new session, with the half of its secret that the page stores and sends as the header
+    X-CSRF-Token. It is sent only once.
     """
 
     csrf: str
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """What went wrong. Some codes say more beside it: who settled and when, or a limit's state."""
+    """What went wrong. Some codes add fields: who settled it and when, or the state of a limit."""
 
     code: str
     message: str
@@ -343,6 +343,6 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    """Every answer that is not a yes."""
+    """The body of every error response."""
 
     error: Problem

@@ -1,6 +1,6 @@
-"""What stands in front of each call: allow, ask or refuse."""
+"""The gate decides on each tool call before it runs: allow, ask or refuse."""
 
 RULES_VERSION = 2
-"""Raise it with every change after which the gate may answer otherwise. What was learned under
-another version is learned again: what a person would have to confirm never teaches.
+"""Raise this with every change that can alter a decision. What was learned under another version is
+learned again, because a call that needs confirmation never teaches.
 """

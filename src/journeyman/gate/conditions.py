@@ -1,51 +1,51 @@
-"""The conditions that rows of `rules.toml` name: what the words of a command alone do not say."""
+"""The conditions that rules in `rules.toml` name, for what words alone cannot express."""
 
 import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
 from functools import cache
 
-from journeyman.gate.decision import known, pairs, pattern, rules_file
-from journeyman.gate.parser import OUTPUT, UNKNOWN, Command
+from journeyman.gate.decision import pairs, pattern, rules_file, vocabulary
+from journeyman.gate.parser import OUTPUT, UNKNOWN, ShellCommand
 from journeyman.gate.paths import Places
 
-Condition = Callable[[Command, Places], bool]
+Condition = Callable[[ShellCommand, Places], bool]
 
 _FILTERS = re.compile(r"-(?:i?name|i?path|i?regex|newer\w*|[acm](?:time|min)|empty|size|perm)")
-_WORKSPACE = frozenset({"*", "./*", ".*", "**", ".git", "./.git", ".git/"})
+_WORKSPACE_TARGETS = frozenset({"*", "./*", ".*", "**", ".git", "./.git", ".git/"})
 
 
-def written(command: Command) -> list[str]:
-    """The paths that a command writes, changes or removes, as far as its words say so."""
+def written_paths(command: ShellCommand) -> list[str]:
+    """The paths that a command visibly writes, changes or removes."""
     program = command.program
-    found = [path for operator, path in command.redirects if ">" in operator]
+    paths = [path for operator, path in command.redirects if ">" in operator]
     if program in ("curl", "wget"):
-        found += command.values("-o", "--output", "-O", "--output-document")
+        paths += command.values("-o", "--output", "-O", "--output-document")
     elif program == "dd":
-        found += [text[3:] for text in command.arguments if text.startswith("of=")]
+        paths += [text[3:] for text in command.arguments if text.startswith("of=")]
     elif program in pairs("writes") and (program not in ("sed", "perl") or command.has("-i")):
         has_code = program in ("sed", "perl") and command.has("-e")
         start = 0 if has_code else int(pairs("writes")[program])
-        found += command.operands("-t", "-s", "-m", "-o", "-g", "-e")[start:]
-        found += command.values("-t")
-    return [text for text in found if text and not text.isdigit()]
+        paths += command.operands("-t", "-s", "-m", "-o", "-g", "-e")[start:]
+        paths += command.values("-t")
+    return [path for path in paths if path and not path.isdigit()]
 
 
-def _shown(command: Command) -> list[str]:
-    """The paths of files that a command prints, copies or sends, as far as its words say so."""
-    found = [path for operator, path in command.redirects if operator == "<"]
+def _exposed_paths(command: ShellCommand) -> list[str]:
+    """The paths of files that a command visibly prints, copies or sends."""
+    paths = [path for operator, path in command.redirects if operator == "<"]
     if start := pairs("shows").get(command.program):
         end = -1 if command.program in ("cp", "mv", "scp") else None
-        found += command.operands("-n", "-c", "-e", "-A", "-B", "-C")[int(start) : end]
+        paths += command.operands("-n", "-c", "-e", "-A", "-B", "-C")[int(start) : end]
     elif command.program == "git" and command.begins(frozenset({"add"})):
-        found += command.operands()[1:]
-    elif command.program in known("fetchers"):
-        found += [text.rpartition("@")[2] for text in command.arguments if "@" in text[:20]]
-    return [text for text in found if len(text) < 400]
+        paths += command.operands()[1:]
+    elif command.program in vocabulary("fetchers"):
+        paths += [text.rpartition("@")[2] for text in command.arguments if "@" in text[:20]]
+    return [path for path in paths if len(path) < 400]
 
 
-def _removed_trees(command: Command) -> list[str]:
-    """The folders that a command deletes with all that is in them."""
+def _removed_trees(command: ShellCommand) -> list[str]:
+    """The folders that a command deletes recursively."""
     words = command.arguments
     if command.program == "rm":
         return command.operands() if command.has("-r", "-R", "--recursive") else []
@@ -56,23 +56,23 @@ def _removed_trees(command: Command) -> list[str]:
     return [text for text in words[:at] or (".",) if text[:1] in ("/", "~") or not is_filtered]
 
 
-def hidden(command: Command, _: Places) -> bool:
-    return command.said[:1] in (((UNKNOWN, False),), ((OUTPUT, False),))
+def hidden(command: ShellCommand, _: Places) -> bool:
+    return command.subcommands[:1] in (((UNKNOWN, False),), ((OUTPUT, False),))
 
 
-def deletes_everything(command: Command, places: Places) -> bool:
+def deletes_everything(command: ShellCommand, places: Places) -> bool:
     return any(places.is_vital(places.resolve(text)) for text in _removed_trees(command))
 
 
-def deletes_workspace(command: Command, places: Places) -> bool:
+def deletes_workspace(command: ShellCommand, places: Places) -> bool:
     return any(
-        text in _WORKSPACE or places.resolve(text) == places.workspace
+        text in _WORKSPACE_TARGETS or places.resolve(text) == places.workspace
         for text in _removed_trees(command)
     )
 
 
-def deletes_many(command: Command, _: Places) -> bool:
-    """Trees, patterns, and whatever is fed to it."""
+def deletes_many(command: ShellCommand, _: Places) -> bool:
+    """Folders, patterns, and whatever another command passes to it."""
     if command.program == "find":
         return "-delete" in command.arguments
     return (
@@ -82,17 +82,17 @@ def deletes_many(command: Command, _: Places) -> bool:
     )
 
 
-def erases_disk(command: Command, places: Places) -> bool:
+def erases_disk(command: ShellCommand, places: Places) -> bool:
     formats = command.program.startswith("mkfs") or command.program in ("wipefs", "blkdiscard")
-    given = command.operands() if formats else written(command)
-    return any(places.is_device(places.resolve(text)) for text in given if text.startswith("/dev"))
+    paths = command.operands() if formats else written_paths(command)
+    return any(places.is_device(places.resolve(path)) for path in paths if path.startswith("/dev"))
 
 
 _UNSIGNED = re.compile(r"(?:commit|tag)\.gpgsign[= ](?:false|0|no|off)", re.IGNORECASE)
 _PLAIN_PROGRAMS = frozenset({"", "cat", "less", "more", "true", ":", "false", "vim", "vi", "nano"})
 
 
-def skips_checks(command: Command, _: Places) -> bool:
+def skips_checks(command: ShellCommand, _: Places) -> bool:
     return (
         command.has("--no-verify", "--no-gpg-sign", "--no-pre-commit")
         or (command.begins(frozenset({"commit"})) and command.has("-n"))
@@ -101,45 +101,45 @@ def skips_checks(command: Command, _: Places) -> bool:
     )
 
 
-def steers_git(command: Command, _: Places) -> bool:
-    """Settings by which git runs a program, and settings of all projects."""
-    given = [text.partition("=") for text in command.values("-c", "--config-env")]
+def steers_git(command: ShellCommand, _: Places) -> bool:
+    """Settings that make git run a program, and settings for all projects."""
+    options = [text.partition("=") for text in command.values("-c", "--config-env")]
     if any(
         pattern("git_settings").fullmatch(name) and to not in _PLAIN_PROGRAMS
-        for name, _, to in given
+        for name, _, to in options
     ):
         return True
     if not command.begins(frozenset({"config"})):
         return any(text.startswith(("ext::", "fd::")) for text in command.arguments)
-    said = [text for text, _ in command.said[1:] if text not in ("set", "unset")]
+    words = [text for text, _ in command.subcommands[1:] if text not in ("set", "unset")]
     is_global = command.has("--global", "--system")
-    is_change = len(said) > 1 or command.has("--unset", "--edit", "-e")
-    return is_change and (is_global or any(map(pattern("git_settings").fullmatch, said[:1])))
+    is_change = len(words) > 1 or command.has("--unset", "--edit", "-e")
+    return is_change and (is_global or any(map(pattern("git_settings").fullmatch, words[:1])))
 
 
-_LOOKS = re.compile(
+_READ_ONLY = re.compile(
     r"(?:describe|list|get|head|show|ls|help|view|search|lookup|wait|info|version|batch-get|test|"
     r"validate|check|filter|estimate|explain|status|tail|logs|read|decode|presign)(?:-.*)?"
 )
 
 
-def changes_cloud(command: Command, _: Places) -> bool:
-    """Cloud programs name what they do behind the service; anything but looking is a change."""
-    said = [text for text, _ in command.said]
-    return len(said) > 1 and not any(map(_LOOKS.fullmatch, said[1:4]))
+def changes_cloud(command: ShellCommand, _: Places) -> bool:
+    """Cloud programs name the operation after the service; all but read-only ones are changes."""
+    words = [text for text, _ in command.subcommands]
+    return len(words) > 1 and not any(map(_READ_ONLY.fullmatch, words[1:4]))
 
 
 _SOURCE = re.compile(r"(?:^|(?:src|source)=)([/~][^:,]*|\.\.[^:,]*)")
 
 
-def reaches_machine(command: Command, places: Places) -> bool:
-    """A container that gets the machine's devices, its network or its folders."""
+def reaches_machine(command: ShellCommand, places: Places) -> bool:
+    """A container with access to the host's devices, network or folders."""
     if command.has("--privileged", "--cap-add", "--device", "--security-opt"):
         return True
     if "host" in command.values("--pid", "--net", "--network", "--ipc", "--userns", "--uts"):
         return True
-    found = map(_SOURCE.search, command.values("-v", "--volume", "--mount"))
-    return any(one and not places.is_inside(places.resolve(one[1])) for one in found)
+    sources = map(_SOURCE.search, command.values("-v", "--volume", "--mount"))
+    return any(match and not places.is_inside(places.resolve(match[1])) for match in sources)
 
 
 _REMOTE = re.compile(r"(?!/)(?:[\w.-]+@)?[\w.\[\]-]+::?(?!\\).*|rsync://.*")
@@ -150,41 +150,43 @@ _SENDS = re.compile(
 _FIELD = re.compile(r"[\w-]+(?::?=|@|=@).*")
 
 
-def is_remote(command: Command, _: Places) -> bool:
+def is_remote(command: ShellCommand, _: Places) -> bool:
     if command.program in ("nc", "ncat", "netcat"):
         return not command.has("-z")
     operands = command.operands("-e", "--rsh", "--exclude", "--include", "-f")
     return command.program != "rsync" or any(map(_REMOTE.fullmatch, operands))
 
 
-def _goes_out(command: Command) -> bool:
-    """Whether a request leaves the machine, or could."""
+def _may_leave_machine(command: ShellCommand) -> bool:
     addresses = [text for text in command.arguments if "://" in text]
     if addresses:
         return not all(map(pattern("local").fullmatch, addresses))
     return not any(map(pattern("local").fullmatch, command.arguments))
 
 
-def sends(command: Command, _: Places) -> bool:
+def sends(command: ShellCommand, _: Places) -> bool:
     words, program = command.arguments, command.program
-    if not _goes_out(command):
+    if not _may_leave_machine(command):
         return False
     if program in ("http", "https", "xh") and any(map(_FIELD.fullmatch, words)):
         return True
     return any(
         OUTPUT in text
-        or (program in known("fetchers") and (_METHODS.fullmatch(text) or _SENDS.fullmatch(text)))
+        or (
+            program in vocabulary("fetchers")
+            and (_METHODS.fullmatch(text) or _SENDS.fullmatch(text))
+        )
         for text in words
     )
 
 
-def is_unverified(command: Command, _: Places) -> bool:
-    given = [f"{name}={value}" for name, value in command.settings]
-    if command.program in known("fetchers") and not _goes_out(command):
-        return any(map(pattern("unverified").fullmatch, given))
+def is_unverified(command: ShellCommand, _: Places) -> bool:
+    texts = [f"{name}={value}" for name, value in command.settings]
+    if command.program in vocabulary("fetchers") and not _may_leave_machine(command):
+        return any(map(pattern("unverified").fullmatch, texts))
     if command.program not in pairs("shows") and command.program not in ("echo", "printf"):
-        given += command.arguments
-    return any(map(pattern("unverified").fullmatch, given)) or (
+        texts += command.arguments
+    return any(map(pattern("unverified").fullmatch, texts)) or (
         command.program == "curl" and command.has("-k")
     )
 
@@ -199,11 +201,11 @@ _LOSES_KEYS = re.compile(r"drop|flushall|flushdb|deletemany|remove\(|shutdown|co
 
 
 def loses_data(sql: str) -> bool:
-    """Whether a text of SQL drops, empties or changes whole tables."""
+    """Whether SQL statements drop, empty or change whole tables."""
     return any(map(_LOSES.match, _QUOTED_SQL.sub("''", sql).split(";")))
 
 
-def loses_database(command: Command, _: Places) -> bool:
+def loses_database(command: ShellCommand, _: Places) -> bool:
     options = (text.partition("=")[2] for text in command.arguments if text.startswith("--"))
     texts = [*command.arguments, *options, command.document or ""]
     if command.program in ("redis-cli", "mongo", "mongosh"):
@@ -212,70 +214,71 @@ def loses_database(command: Command, _: Places) -> bool:
     return is_removal or any(map(loses_data, texts))
 
 
-def writes_steering(command: Command, places: Places) -> bool:
-    return any(places.is_steering(places.resolve(text)) for text in written(command))
+def writes_steering(command: ShellCommand, places: Places) -> bool:
+    return any(places.is_steering(places.resolve(text)) for text in written_paths(command))
 
 
-def writes_outside(command: Command, places: Places) -> bool:
-    found = (places.resolve(text) for text in written(command) if UNKNOWN not in text[:1])
-    return any(not (places.is_inside(path) or places.is_scratch(path)) for path in found)
+def writes_outside(command: ShellCommand, places: Places) -> bool:
+    texts = (text for text in written_paths(command) if UNKNOWN not in text[:1])
+    paths = map(places.resolve, texts)
+    return any(not (places.is_inside(path) or places.is_scratch(path)) for path in paths)
 
 
-def reads_secret(command: Command, places: Places) -> bool:
-    return any(places.is_secret(places.resolve(text)) for text in _shown(command))
+def reads_secret(command: ShellCommand, places: Places) -> bool:
+    return any(places.is_secret(places.resolve(text)) for text in _exposed_paths(command))
 
 
-_SHORTEST = 5
-"""Shorter names have honest neighbours."""
+_SHORTEST_NAME = 5
+"""Shorter names have legitimate neighbours."""
 
-_OWN = re.compile(r"\.{0,2}/.*|\.(\[.*\])?|\.\.|(?!.*://).*\.(whl|tar\.gz|tgz|zip|gem)|-")
+_LOCAL_PACKAGE = re.compile(r"\.{0,2}/.*|\.(\[.*\])?|\.\.|(?!.*://).*\.(whl|tar\.gz|tgz|zip|gem)|-")
 _NAME = re.compile(r"@?[A-Za-z][\w./-]*")
 
 
 @cache
 def find_popular(name: str, registry: str) -> str:
-    """The popular package that a name is one slip away from; empty if there is none, or if the name
-    itself is popular.
+    """Return the popular package that a name is one typing error away from, or an empty text if
+    there is none or the name itself is popular.
     """
     popular = rules_file().popular[registry].split()
-    given = name.casefold().replace("_", "-") if registry == "pypi" else name.casefold()
-    if len(given) < _SHORTEST or given in popular:
+    name = name.casefold().replace("_", "-") if registry == "pypi" else name.casefold()
+    if len(name) < _SHORTEST_NAME or name in popular:
         return ""
-    return next((one for one in sorted(popular) if _is_one_slip(given, one)), "")
+    return next((known for known in sorted(popular) if _is_one_typo(name, known)), "")
 
 
-def _is_one_slip(one: str, other: str) -> bool:
+def _is_one_typo(name: str, known: str) -> bool:
     """Whether one letter was added, left out, changed or moved."""
-    longest = max(len(one), len(other))
-    if abs(len(one) - len(other)) > 1 or len(other) < _SHORTEST:
+    longest = max(len(name), len(known))
+    if abs(len(name) - len(known)) > 1 or len(known) < _SHORTEST_NAME:
         return False
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= 1 - 1 / longest
+    return SequenceMatcher(None, name, known, autojunk=False).ratio() >= 1 - 1 / longest
 
 
-def _packages(command: Command) -> list[str]:
-    """The packages that a command installs by name, behind the word that installs."""
-    operands = command.operands(*known("package_options"))
-    if command.program in known("package_runners"):
+def _packages(command: ShellCommand) -> list[str]:
+    """The packages that a command installs by name: the operands after the installing word."""
+    operands = command.operands(*vocabulary("package_options"))
+    if command.program in vocabulary("package_runners"):
         return operands[:1]
-    installs = {"get", "install"} if command.program == "go" else known("installing_words")
+    installs = {"get", "install"} if command.program == "go" else vocabulary("installing_words")
     at = next((n for n, text in enumerate(operands[:3]) if text in installs), None)
     return [] if at is None else operands[at + 1 :]
 
 
-def is_misspelt(command: Command, _: Places) -> bool:
+def is_misspelt(command: ShellCommand, _: Places) -> bool:
     registry = pairs("registries").get(command.program, "other")
-    found = map(_NAME.match, _packages(command))
-    return any(one is not None and find_popular(one[0], registry) for one in found)
+    names = map(_NAME.match, _packages(command))
+    return any(match is not None and find_popular(match[0], registry) for match in names)
 
 
-def is_from_address(command: Command, _: Places) -> bool:
-    given = [*_packages(command), *command.values(*known("package_sources"))]
+def is_from_address(command: ShellCommand, _: Places) -> bool:
+    sources = [*_packages(command), *command.values(*vocabulary("package_sources"))]
     return any(
-        "://" in text or text.startswith(("git+", "github:", "git@", "..")) for text in given
+        "://" in text or text.startswith(("git+", "github:", "git@", "..")) for text in sources
     )
 
 
-def is_unlisted(command: Command, _: Places) -> bool:
-    if command.program in known("package_runners"):
+def is_unlisted(command: ShellCommand, _: Places) -> bool:
+    if command.program in vocabulary("package_runners"):
         return command.program != "npx" or command.has("-y", "--yes", "-p", "--package")
-    return any(not _OWN.fullmatch(text) for text in _packages(command))
+    return any(not _LOCAL_PACKAGE.fullmatch(text) for text in _packages(command))

@@ -1,8 +1,8 @@
-"""A decision on a call, and the rows of `rules.toml` by which it is made."""
+"""Decisions on calls, and access to the rules in `rules.toml` that lead to them."""
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -11,29 +11,52 @@ import msgspec
 from msgspec import Struct
 
 Answer = Literal["allow", "ask", "refuse"]
+
+Risk = Literal[
+    "read",
+    "search",
+    "write",
+    "command",
+    "code",
+    "recall",
+    "knowledge",
+    "templates",
+    "report",
+    "unknown",
+]
+"""What a tool's calls can do, and so how the gate reads their arguments. `read` reads the file at
+`path`. `search` reads the files below `path`, by default the whole workspace. `write` changes the
+file at `path` or the files that `patch` names. `command` runs the shell line in `command`, `code`
+the Python in `code`. `recall` reads what the agent has stored. `knowledge` changes memory and
+skills, `templates` the templates, as `action` says. `report` only addresses a person. A person is
+asked about every call of an `unknown` tool."""
+
+Network = Literal["off", "ask", "on"]
+"""Whether commands have network access: never, when a person grants it to a call, or always."""
+
 _WEIGHT = {"allow": 0, "ask": 1, "refuse": 2}
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What is to happen with a call, by which rule, and why in words for a person."""
+    """What happens with a call, the id of the deciding rule, and its reason as shown to people."""
 
     answer: Answer
     rule: str = ""
     reason: str = ""
     network: bool = False
-    """Whether the call needs the network: a person's yes gives it to this one call."""
+    """Whether the call needs the network: approval grants it for this call only."""
 
 
 ALLOW = Decision(answer="allow")
 
 
 def strongest(decisions: Iterable[Decision]) -> Decision:
-    """The strongest of some decisions; of equals the first."""
-    return max(decisions, key=lambda one: _WEIGHT[one.answer], default=ALLOW)
+    """Return the strictest decision, the first of several equally strict ones."""
+    return max(decisions, key=lambda decision: _WEIGHT[decision.answer], default=ALLOW)
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of `rules.toml`, which says what the fields mean."""
+class GateRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule in `rules.toml`; the file explains the fields."""
 
     id: str
     reason: str
@@ -51,41 +74,59 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return Decision(answer=self.answer, rule=self.id, reason=self.reason, network=self.network)
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
+class _RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
     steering: tuple[str, ...]
     secrets: tuple[str, ...]
     harmless: tuple[str, ...]
     popular: dict[str, str]
-    known: dict[str, str]
+    vocabulary: dict[str, str]
     patterns: dict[str, tuple[str, ...]]
-    rule: tuple[Rule, ...]
+    rule: tuple[GateRule, ...]
 
 
 @cache
-def rules_file() -> _File:
+def rules_file() -> _RulesFile:
     text = files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _File)
+    return msgspec.convert(tomllib.loads(text), _RulesFile)
 
 
 @cache
-def known(kind: str) -> frozenset[str]:
-    """The words of a kind, from `rules.toml`."""
-    return frozenset(rules_file().known[kind].split())
+def vocabulary(kind: str) -> frozenset[str]:
+    """The words listed under a name in `rules.toml`."""
+    return frozenset(rules_file().vocabulary[kind].split())
 
 
 @cache
 def pairs(kind: str) -> dict[str, str]:
-    """The words of a kind that are pairs."""
-    return dict(one.split(":") for one in known(kind))
+    """The `key:value` words listed under a name in `rules.toml`."""
+    return dict(pair.split(":") for pair in vocabulary(kind))
 
 
 @cache
 def pattern(kind: str) -> re.Pattern[str]:
-    """What any of the patterns of a kind matches."""
+    """A pattern that matches whatever one of the listed patterns matches."""
     return re.compile("|".join(rules_file().patterns[kind]), re.IGNORECASE)
 
 
 @cache
-def rule(name: str) -> Rule:
-    """The row with an id."""
-    return next(row for row in rules_file().rule if row.id == name)
+def rule(name: str) -> GateRule:
+    """The rule with this id."""
+    return next(rule for rule in rules_file().rule if rule.id == name)
+
+
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
+    """A call that a person has to approve. An approver that waits polls `cancelled`."""
+
+    tool: str
+    arguments: dict[str, object]
+    rule: str
+    reason: str
+    session: str = ""
+    cancelled: Callable[[], bool] = lambda: False
+
+
+Approver = Callable[[ApprovalRequest], bool | None]
+"""Asks a person for approval: True, False, or None if no one can answer, which counts as no."""
+
+Notify = Callable[[str], None]
+"""Receives one line of text for the user."""

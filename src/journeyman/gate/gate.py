@@ -1,35 +1,25 @@
-"""The gate in front of every call: a tool's name and its arguments in, a decision out. Nothing is
-run, and no file is opened.
+"""The gate decides on a call from the tool's risk and the arguments, without running anything or
+opening a file.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
-from journeyman.gate.decision import Decision, Rule, rule, strongest
+from journeyman.gate.decision import Decision, GateRule, Network, Risk, rule, strongest
 from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules, hides
 
-Network = Literal["off", "ask", "on"]
-
-ALWAYS_ALLOWED = frozenset(
-    {
-        *("memory", "skills_list", "skill_view", "skill_manage", "session_search"),
-        *("warm_session", "request_confirmation", "finish"),
-    }
-)
-"""Tools that keep to the agent's own notes, or that ask a person themselves."""
-
-_PATCHED = re.compile(
+_PATCH_FILE = re.compile(
     r"^\*\*\* (?:Add File|Update File|Delete File|Move to|Move File):[ \t]*(.+?)[ \t]*$"
     r"|^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)",
     re.MULTILINE,
 )
-# In prose, what is in backquotes need not be a command.
-_NO_COMMAND = frozenset({"unparseable", "command.hidden", "invisible", "too_large", NETWORK})
+# In prose, text in backquotes is not necessarily a command.
+_IGNORED_IN_PROSE = frozenset({"unparseable", "command.hidden", "invisible", "too_large", NETWORK})
 
 
 _FENCE = re.compile(
@@ -50,13 +40,13 @@ _PIPED = re.compile(
 
 
 def patched_paths(text: str) -> list[str]:
-    """The files that a patch names."""
-    found = (one[1] or one[2] for one in _PATCHED.finditer(text))
-    return [each for each in found if each != "/dev/null"]
+    """Return the files that a patch names."""
+    paths = (match[1] or match[2] for match in _PATCH_FILE.finditer(text))
+    return [path for path in paths if path != "/dev/null"]
 
 
 class Gate:
-    """Decides on calls as seen from one workspace."""
+    """Decides on the calls of an agent that works in one workspace."""
 
     def __init__(
         self, workspace: Path, *, home: Path | None = None, network: Network = "ask"
@@ -66,77 +56,76 @@ class Gate:
         self._network = network
         self._places = Places(workspace, self._home)
 
-    def decide(self, tool: str, arguments: Mapping[str, Any]) -> Decision:
-        """Whether a call may run, must be asked about, or never runs. A yes gives the network if
-        one of the rules needs it; where the network is off, such a rule refuses.
+    def decide(self, risk: Risk, arguments: Mapping[str, Any]) -> Decision:
+        """Decide whether a call may run, needs approval, or is refused. Approval grants the network
+        if a matching rule needs it; where the network is off, such a rule refuses.
         """
-        found = [row for row in self._rules(tool, arguments) if not row.learning]
+        rules = [rule for rule in self._matching_rules(risk, arguments) if not rule.learning]
         if self._network == "on":
-            found = [row for row in found if row.id != NETWORK]
-        needs = [row for row in found if row.network]
-        if needs and self._network == "off":
-            reason = f"{needs[0].reason} The network is off (agent.network)."
-            return replace(needs[0].decision, answer="refuse", reason=reason)
-        found.sort(key=lambda row: row.id == NETWORK)  # any other reason says more
-        decision = strongest(row.decision for row in found)
-        if not needs or decision.answer != "ask" or decision.network:
+            rules = [rule for rule in rules if rule.id != NETWORK]
+        online = [rule for rule in rules if rule.network]
+        if online and self._network == "off":
+            reason = f"{online[0].reason} The network is off (agent.network)."
+            return replace(online[0].decision, answer="refuse", reason=reason)
+        rules.sort(key=lambda rule: rule.id == NETWORK)  # any other reason is more specific
+        decision = strongest(rule.decision for rule in rules)
+        if not online or decision.answer != "ask" or decision.network:
             return decision
         return replace(decision, reason=f"{decision.reason} It needs the network.", network=True)
 
     def find_risky_command(self, text: str) -> Decision | None:
-        """The decision on the first command in prose that would not simply be allowed: in
+        """Return the decision on the first command in prose that would not simply be allowed: in
         backquotes, in a fenced block, after a prompt, or as a download piped into a shell.
         """
-        for piece, is_python in dict.fromkeys(_pieces(text)):
+        for snippet, is_python in dict.fromkeys(_snippets(text)):
             find = find_in_code if is_python else find_rules
-            for row in find(piece, self._places):
-                if row.id not in _NO_COMMAND and not row.learning:
-                    return row.decision
-        return rule("run.download").decision if runs_a_download(text) else None
+            for match in find(snippet, self._places):
+                if match.id not in _IGNORED_IN_PROSE and not match.learning:
+                    return match.decision
+        return rule("run.download").decision if pipes_download_to_interpreter(text) else None
 
-    def _rules(self, tool: str, arguments: Mapping[str, Any]) -> Iterator[Rule]:
-        """The rows that a call meets."""
-        match tool, arguments:
-            case "terminal", {"command": str(command), **more}:
-                folder = more.get("workdir")
+    def _matching_rules(self, risk: Risk, arguments: Mapping[str, Any]) -> Iterator[GateRule]:
+        match risk, arguments:
+            case "command", {"command": str(command), **others}:
+                folder = others.get("workdir")
                 places = Places(self._workspace, self._home, folder=str(folder or ""))
                 if not places.is_inside(places.resolve(".")):
                     yield rule("file.work_outside")
                 yield from find_rules(command, places)
-            case "execute_code", {"code": str(code)}:
+            case "code", {"code": str(code)}:
                 yield from find_in_code(code, self._places)
-            case "read_file" | "search_files" | "write_file" | "patch", _:
-                yield from self._on_files(tool, arguments)
-            case "terminal" | "execute_code", _:
+            case "read" | "search" | "write", _:
+                yield from self._file_rules(risk, arguments)
+            case "command" | "code", _:
                 yield rule("tool.unreadable")
-            case "warm_session" | "skill_manage", {"action": "delete"}:
+            case "knowledge" | "templates", {"action": "delete"}:
                 yield rule("tool.delete")
-            case name, _ if name not in ALWAYS_ALLOWED:
+            case "unknown", _:
                 yield rule("tool.unknown")
 
-    def _on_files(self, tool: str, arguments: Mapping[str, Any]) -> Iterator[Rule]:
+    def _file_rules(self, risk: Risk, arguments: Mapping[str, Any]) -> Iterator[GateRule]:
         path, patch = arguments.get("path"), arguments.get("patch")
         paths = [path] if isinstance(path, str) else []
-        if tool == "patch" and isinstance(patch, str):
+        if risk == "write" and isinstance(patch, str):
             paths += patched_paths(patch)
-        if not paths and not (tool == "search_files" and path is None):
+        if not paths and not (risk == "search" and path is None):
             yield rule("tool.unreadable")
-        writes = tool in ("write_file", "patch")
+        writes = risk == "write"
         for text in paths:
-            found = self._places.resolve(text)
+            place = self._places.resolve(text)
             if hides(text):
                 yield rule("invisible")
-            elif not self._places.is_inside(found):
+            elif not self._places.is_inside(place):
                 yield rule("file.write_outside" if writes else "file.read_outside")
-            elif writes and self._places.is_steering(found):
+            elif writes and self._places.is_steering(place):
                 yield rule("file.steering")
-            elif not writes and self._places.is_secret(found):
+            elif not writes and self._places.is_secret(place):
                 yield rule("file.secret")
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """What may be run in prose, and whether it is Python: what stands in fenced blocks, as a whole
-    and line by line, then after a prompt and in backquotes. Plain sentences are no commands.
+def _snippets(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield what prose may ask to run, and whether it is Python: the contents of fenced blocks, as
+    a whole and by line, then text after a prompt and in backquotes. Plain sentences are skipped.
     """
     rest = text
     for fence in _FENCE.finditer(text):
@@ -155,6 +144,6 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield " ".join(span[2].split()).removeprefix("$ "), False
 
 
-def runs_a_download(text: str) -> bool:
-    """Whether something fetched goes straight into an interpreter, anywhere in the text."""
+def pipes_download_to_interpreter(text: str) -> bool:
+    """Whether a download is piped straight into an interpreter anywhere in the text."""
     return _PIPED.search(text) is not None

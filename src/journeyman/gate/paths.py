@@ -1,5 +1,5 @@
-"""Places in the file system, by what may be done there: the workspace, what must never be deleted,
-devices, files that steer programs, files that hold secrets. Contents are never looked at.
+"""Classifies paths by what may be done with them: inside the workspace, never to be deleted,
+devices, files that control programs, files that hold secrets. File contents are never read.
 """
 
 import fnmatch
@@ -14,54 +14,54 @@ from journeyman.gate.parser import OUTPUT, UNKNOWN
 _SYSTEM_SECRETS = re.compile(
     r"/etc/(?:g?shadow|sudoers|ssl/private|ssh/.*key$|krb5\.keytab)|/proc/[^/]+/(?:environ|mem)"
 )
-_KEEPS_NOTHING = re.compile(
+_STORES_NOTHING = re.compile(
     r"/dev(?:/(?:null|std\w+|fd(?:/.*)?|zero|full|u?random|tty\w*|pts.*|tcp/.*|udp/.*|shm.*))?"
 )
 _SCRATCH = ("/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/")  # noqa: S108
-_ALL_IN = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
+_MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
 class Places:
-    """Paths as seen from a workspace and a home. Those of another machine (`foreign`) are looked
-    at as text alone; here, links are followed.
+    """Paths relative to a workspace and a home. Links are followed, except for paths of another
+    machine (`foreign`), which are handled as text only.
     """
 
     def __init__(
         self, workspace: Path, home: Path, *, folder: str = "", foreign: bool = False
     ) -> None:
-        self._real = os.path.normpath if foreign else os.path.realpath
-        self.workspace = Path(self._real(workspace))
-        self.home = Path(self._real(home))
+        self._normalise = os.path.normpath if foreign else os.path.realpath
+        self.workspace = Path(self._normalise(workspace))
+        self.home = Path(self._normalise(home))
         self._folder = self.workspace
         self._folder = self.resolve(folder or ".")
 
     def resolve(self, text: str) -> Path:
-        """Where a path leads. What is not known of it is taken for a plain name."""
-        # What a file system cannot name, no file is named.
+        """Return the absolute path. Unknown parts are treated as plain names."""
+        # No file has a name that cannot be encoded.
         text = text.removeprefix("file://").encode(errors="replace").decode()
         text = text.replace(UNKNOWN, "unknown").replace(OUTPUT, "unknown")
         if text == "~" or text.startswith("~/"):
             text = f"{self.home}{text[1:]}"
         if text.startswith("/"):
-            return Path(self._real("/" + text.lstrip("/")))
-        return Path(self._real(f"{self._folder}/{text}"))
+            return Path(self._normalise("/" + text.lstrip("/")))
+        return Path(self._normalise(f"{self._folder}/{text}"))
 
     def is_inside(self, path: Path) -> bool:
         return path.is_relative_to(self.workspace)
 
     def is_scratch(self, path: Path) -> bool:
-        """Where anyone may leave things: temporary folders, and devices that keep nothing."""
-        return f"{path}/".startswith(_SCRATCH) or _KEEPS_NOTHING.fullmatch(str(path)) is not None
+        """Whether anyone may write here: temporary folders, and devices that store nothing."""
+        return f"{path}/".startswith(_SCRATCH) or _STORES_NOTHING.fullmatch(str(path)) is not None
 
     def is_device(self, path: Path) -> bool:
-        """A disk, memory or any other device that keeps what is written."""
-        return path.is_relative_to("/dev") and not _KEEPS_NOTHING.fullmatch(str(path))
+        """Whether it is a disk, memory or another device that stores what is written to it."""
+        return path.is_relative_to("/dev") and not _STORES_NOTHING.fullmatch(str(path))
 
     def is_vital(self, path: Path) -> bool:
-        """The root, a folder of the system, somebody's home, or what holds the workspace. A pattern
-        for all in such a folder counts as the folder.
+        """Whether it is the root, a system folder, a home folder, or a folder that contains the
+        workspace. A pattern for everything in such a folder counts as the folder itself.
         """
-        if path.name in _ALL_IN:
+        if path.name in _MATCH_ALL:
             path = path.parent
         if path == self.workspace:
             return False
@@ -73,31 +73,31 @@ class Places:
         )
 
     def is_steering(self, path: Path) -> bool:
-        """A file that tells programs what to do."""
-        return _matches(self._below(path), rules_file().steering)
+        """Whether the file controls what programs do."""
+        return _matches(self._relative(path), rules_file().steering)
 
     def is_secret(self, path: Path) -> bool:
-        """A file that holds keys, passwords or what somebody typed."""
+        """Whether the file holds keys, passwords or a history of typed input."""
         return _SYSTEM_SECRETS.match(str(path)) is not None or _matches(
-            self._below(path), rules_file().secrets
+            self._relative(path), rules_file().secrets
         )
 
-    def _below(self, path: Path) -> str:
-        tops = (self.workspace, self.home, Path("/"))
-        top = next(one for one in tops if path.is_relative_to(one))
-        return str(path.relative_to(top)).lower()
+    def _relative(self, path: Path) -> str:
+        bases = (self.workspace, self.home, Path("/"))
+        base = next(base for base in bases if path.is_relative_to(base))
+        return str(path.relative_to(base)).lower()
 
 
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(one) for one in patterns))
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
 
 
-def _matches(below: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a path is meant by one of the patterns, from any of its folders on."""
-    parts = below.split("/")
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns matches the path, starting at any of its folders."""
+    parts = path.split("/")
     if _any_of(rules_file().harmless).match(parts[-1]):
         return False
-    wanted = _any_of(patterns)
+    pattern = _any_of(patterns)
     tails = ["/".join(parts[at:]) for at in range(len(parts))]
-    return any(wanted.match(one) or wanted.match(f"{one}/") for one in tails)
+    return any(pattern.match(tail) or pattern.match(f"{tail}/") for tail in tails)

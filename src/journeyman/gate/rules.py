@@ -1,6 +1,4 @@
-"""The rules of the gate: the rows of `rules.toml`, and which of them a command line or a piece of
-code meets.
-"""
+"""Finds the rules in `rules.toml` that a command line or a piece of code matches."""
 
 import re
 import shlex
@@ -10,19 +8,21 @@ from functools import cache
 from msgspec import Struct
 
 from journeyman.gate import conditions
-from journeyman.gate.decision import Rule, known, pairs, rule, rules_file
-from journeyman.gate.parser import Command, read_script
+from journeyman.gate.decision import GateRule, pairs, rule, rules_file, vocabulary
+from journeyman.gate.parser import ShellCommand, read_script
 from journeyman.gate.paths import Places
-from journeyman.text.invisible import UNSEEN
+from journeyman.text.invisible import INVISIBLE_CHARACTERS
 
 NETWORK = "network.need"
-"""The row that is about nothing but the network."""
+"""The rule that is only about the network."""
 
 LONGEST_CODE = 200_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-# Behind letters beyond ASCII, joiners make emoji and join the letters of some scripts.
-_HIDDEN = re.compile(f"(?<![^\x00-\x7f])[{UNSEEN}]|[\u202a-\u202e\u2066-\u2069\u2028\u2029\xa0]")
+# After non-ASCII letters, joiners form emoji and connect the letters of some scripts.
+_HIDDEN = re.compile(
+    f"(?<![^\x00-\x7f])[{INVISIBLE_CHARACTERS}]|[\u202a-\u202e\u2066-\u2069\u2028\u2029\xa0]"
+)
 
 _LITERAL = re.compile(r"'((?:[^'\\\n]|\\.){1,400})'|\"((?:[^\"\\\n]|\\.){1,400})\"|`([^`]{1,400})`")
 _LIST = re.compile(r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,?\s*){2,30})")
@@ -32,32 +32,34 @@ _READS = re.compile(r"\bopen\b|\bread|\bcopy")
 _RMTREE = re.compile(r"(?:rmtree|rmSync|rm_rf?|remove_entry)\(?\s*['\"]([^'\"]+)")
 
 
-class _Form(Struct, frozen=True):
-    """One of a row's commands, without its programs."""
+class _CommandForm(Struct, frozen=True):
+    """One line of a rule's `commands`, without the programs."""
 
-    rule: Rule
+    rule: GateRule
     words: tuple[frozenset[str], ...]
     options: tuple[tuple[str, ...], ...]
     argument: re.Pattern[str] | None
     when: conditions.Condition | None
 
-    def fits(self, command: Command, places: Places) -> bool:
-        is_meant = (
-            all(command.has(*one) for one in self.options)
+    def matches(self, command: ShellCommand, places: Places) -> bool:
+        is_match = (
+            all(command.has(*names) for names in self.options)
             and command.begins(*self.words)
             and not command.has(*self.rule.unless)
         )
-        if is_meant and self.argument is not None:
+        if is_match and self.argument is not None:
             variables = (f"{name}={value}" for name, value in command.settings)
-            given = (*command.arguments, *(path for _, path in command.redirects), *variables)
-            is_meant = any(map(self.argument.fullmatch, given))
-        return is_meant and (self.when is None or self.when(command, places))
+            texts = (*command.arguments, *(path for _, path in command.redirects), *variables)
+            is_match = any(map(self.argument.fullmatch, texts))
+        return is_match and (self.when is None or self.when(command, places))
 
 
 @cache
-def _forms() -> dict[str, list[_Form]]:
-    """The rows by program, in their order; those on every command are also under the empty name."""
-    found: dict[str, list[_Form]] = {"": []}
+def _forms_by_program() -> dict[str, list[_CommandForm]]:
+    """The forms by program, in file order. Those that apply to every command are listed under each
+    program and under the empty name.
+    """
+    by_program: dict[str, list[_CommandForm]] = {"": []}
     for row in rules_file().rule:
         if row.when == "noted":
             continue
@@ -65,53 +67,61 @@ def _forms() -> dict[str, list[_Form]]:
         condition = getattr(conditions, row.when, None)
         for line in row.commands.strip().split("\n"):
             programs, *rest = (token.split("|") for token in line.split() or [""])
-            words = tuple(frozenset(one) for one in rest if one[0][0] != "-")
-            options = tuple(tuple(one) for one in rest if one[0][0] == "-")
-            for program in found if programs == [""] else programs:
-                forms = found.setdefault(program, [*found.get("", [])])
-                forms.append(_Form(row, words, options, argument, condition))
-    return found
+            words = tuple(frozenset(choices) for choices in rest if choices[0][0] != "-")
+            options = tuple(tuple(choices) for choices in rest if choices[0][0] == "-")
+            for program in by_program if programs == [""] else programs:
+                forms = by_program.setdefault(program, [*by_program.get("", [])])
+                forms.append(_CommandForm(row, words, options, argument, condition))
+    return by_program
 
 
-def find_rules(text: str, places: Places) -> Iterator[Rule]:
-    """The rows that a command line meets, those on the line as a whole first."""
-    forms = _forms()
+def find_rules(text: str, places: Places) -> Iterator[GateRule]:
+    """Yield the rules that a command line matches, those about the whole line first."""
+    forms = _forms_by_program()
     if hides(text):
         yield rule("invisible")
     script = read_script(text)
     for note in script.notes:
         yield rule(note)
-    if _runs_download(script.commands):
+    if _runs_fetched_file(script.commands):
         yield rule("run.download")
     for command in script.commands:
         if not _asks_for_help(command):
             for form in forms.get(command.program, forms[""]):
-                if form.fits(command, places):
+                if form.matches(command, places):
                     yield form.rule
     for code in script.code:
         yield from find_in_code(code, places)
 
 
-def find_in_code(text: str, places: Places) -> Iterator[Rule]:
-    """The rows that commands and paths in the literals of some code meet."""
+def find_in_code(text: str, places: Places) -> Iterator[GateRule]:
+    """Yield the rules that commands and paths in the literals of a piece of code match."""
     if len(text) > LONGEST_CODE:
         yield rule("too_large")
         return
-    for found in _RMTREE.finditer(text):
-        yield from find_rules(shlex.join(("rm", "-r", found[1])), places)
-    literals = [found[1] or found[2] or found[3] for found in _LITERAL.finditer(text)]
+    for removal in _RMTREE.finditer(text):
+        yield from find_rules(shlex.join(("rm", "-r", removal[1])), places)
+    literals = [match[1] or match[2] or match[3] for match in _LITERAL.finditer(text)]
     if _STARTS.search(text):
-        lists = [" ".join(re.findall(r"['\"]([^'\"\n]*)['\"]", one)) for one in _LIST.findall(text)]
-        programs = _forms().keys() | pairs("shows").keys() | pairs("writes").keys() | {">", ">>"}
-        for one in dict.fromkeys((*literals, *lists)):
-            words = one.replace("/", " ").split()
+        lists = [
+            " ".join(re.findall(r"['\"]([^'\"\n]*)['\"]", items)) for items in _LIST.findall(text)
+        ]
+        programs = (
+            _forms_by_program().keys()
+            | pairs("shows").keys()
+            | pairs("writes").keys()
+            | {">", ">>"}
+        )
+        for line in dict.fromkeys((*literals, *lists)):
+            words = line.replace("/", " ").split()
             if len(words) > 1 and not programs.isdisjoint(words):
-                found_rows = find_rules(one, places)
-                yield from (row for row in found_rows if row.id not in ("unparseable", "invisible"))
+                for match in find_rules(line, places):
+                    if match.id not in ("unparseable", "invisible"):
+                        yield match
     changes, reads = _CHANGES.search(text), _READS.search(text)
-    for one in dict.fromkeys(literals if changes or reads else ()):
-        if " " not in one:
-            path = places.resolve(one)
+    for literal in dict.fromkeys(literals if changes or reads else ()):
+        if " " not in literal:
+            path = places.resolve(literal)
             if changes and places.is_steering(path):
                 yield rule("write.steering")
             elif reads and places.is_secret(path):
@@ -119,29 +129,31 @@ def find_in_code(text: str, places: Places) -> Iterator[Rule]:
 
 
 def hides(text: str) -> bool:
-    """Whether a text holds characters that a reader cannot see."""
+    """Whether a text contains invisible characters."""
     return _CONTROL.search(text) is not None or (
         not text.isascii() and _HIDDEN.search(text) is not None
     )
 
 
-def _runs_download(commands: list[Command]) -> bool:
-    """Whether a file that was fetched is run later on the line."""
+def _runs_fetched_file(commands: list[ShellCommand]) -> bool:
+    """Whether a fetched file is run later on the same line."""
     fetched: set[str] = set()
     for command in commands:
-        is_given = command.program in known("shells") | known("interpreters") | {"source", "."}
-        run = [*command.words[:1], *(command.operands()[:1] if is_given else ())]
-        if not fetched.isdisjoint(one.removeprefix("./") for one in run):
+        runs_operand = command.program in (
+            vocabulary("shells") | vocabulary("interpreters") | {"source", "."}
+        )
+        run = [*command.words[:1], *(command.operands()[:1] if runs_operand else ())]
+        if not fetched.isdisjoint(path.removeprefix("./") for path in run):
             return True
-        if command.program in known("fetchers"):
-            paths = conditions.written(command)
-            paths += [one.rpartition("/")[2] for one in command.operands() if "://" in one]
-            fetched.update(one.removeprefix("./") for one in paths if one)
+        if command.program in vocabulary("fetchers"):
+            paths = conditions.written_paths(command)
+            paths += [text.rpartition("/")[2] for text in command.operands() if "://" in text]
+            fetched.update(path.removeprefix("./") for path in paths if path)
     return False
 
 
-def _asks_for_help(command: Command) -> bool:
-    """`git push --help` shows a page; so do all programs whose last word is this one."""
+def _asks_for_help(command: ShellCommand) -> bool:
+    """Whether the command only prints help, as programs do when the last word requests it."""
     return (
         1 < len(command.words) <= 4
         and command.words[-1] in ("--help", "--version")

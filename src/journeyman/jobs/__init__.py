@@ -1,1 +1,1 @@
-"""Agents on a schedule."""
+"""Jobs: prompts that an agent runs on a schedule."""

@@ -1,4 +1,4 @@
-"""Which model and which tools a job has, checked before anything is spent."""
+"""Selects and checks the model and the tools of a job before anything is spent."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -6,77 +6,83 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from journeyman.agent.tools.tool import Tool
 from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
 from journeyman.records.job import Job
 
-_LONGEST_WORD = 12
-"""Characters per word: a prompt without blanks is measured by these."""
-USUAL = "usual"
-_COMMANDS = ("terminal", "execute_code")
+_MAX_WORD_LENGTH = 12
+"""Limits a prompt without spaces, together with the number of words."""
+DEFAULT_TOOLS = "usual"
+"""Stands for the default tools in a list of tools."""
 
 
-class Route(Struct, frozen=True, kw_only=True):
-    """The model to ask. An empty provider is the one of the settings."""
+class ModelRoute(Struct, frozen=True, kw_only=True):
+    """The model to use. An empty provider is the one in the settings."""
 
     model: str
     provider: str
 
 
-def is_simple(job: Job, words: int) -> bool:
-    """Whether a job is nothing but a prompt of this many words at most."""
+def is_simple(job: Job, max_words: int) -> bool:
+    """Return whether a job is only a prompt of up to `max_words` words."""
     text = job.prompt.strip()
-    is_short = len(text.split()) <= words and len(text) <= words * _LONGEST_WORD
+    is_short = len(text.split()) <= max_words and len(text) <= max_words * _MAX_WORD_LENGTH
     return is_short and not job.skills and not job.script
 
 
 def check_window(model: Model, *, minimum: int, setting: str) -> tuple[str, ...]:
-    """A remark where the window is not known. Raises JobBlocked when it is too small for a job."""
-    named = f"{model.name} ({model.provider})" if model.provider else model.name
+    """Return a remark if the context window is unknown. Raise JobBlocked if it is too small."""
+    name = f"{model.name} ({model.provider})" if model.provider else model.name
     window = model.context_tokens
     if window is None:
         return (
-            f"The context window of {named} could not be found out; jobs need at least "
-            f"{minimum:,} tokens. The job runs all the same. To settle it, set {setting} in "
-            "config.toml.",
+            f"The context window of {name} is unknown; jobs need at least {minimum:,} tokens. The "
+            f"job runs anyway. To state the window, set {setting} in config.toml.",
         )
     if window < minimum:
         raise JobBlocked(
-            f"The job was to run on {named}, whose context window is {window:,} tokens; jobs need "
-            f"at least {minimum:,}. Nothing was spent. If the model really has more, set {setting} "
-            "in config.toml; otherwise choose another model, for this job with --model or for all "
-            "with model.name."
+            f"The job cannot run on {name}: its context window is {window:,} tokens, and jobs need "
+            f"at least {minimum:,}. Nothing was spent. If the model has a larger window, set "
+            f"{setting} in config.toml; otherwise choose another model, for this job with --model "
+            "or for all jobs with model.name."
         )
     return ()
 
 
-def chosen_tools(
-    available: Sequence[str], wanted: Sequence[str] | None, *, remote: bool
+def select_tools(
+    available: Sequence[Tool], requested: Sequence[str] | None, *, remote: bool
 ) -> tuple[str, ...]:
-    """The tools of a job; None and `usual` stand for the usual ones. Raises WrongInput."""
-    usual = [name for name in available if not (remote and name in _COMMANDS)]
-    if wanted is None:
-        return tuple(usual)
-    check_tools(wanted, available)
-    chosen = {*wanted, *(usual if USUAL in wanted else ())}
-    return tuple(name for name in available if name in chosen)
+    """Return the tools of a job. None and `usual` stand for the default tools, which for a remote
+    model leave out commands. Raise WrongInput for an unknown tool.
+    """
+    defaults = [tool.name for tool in available if not (remote and tool.runs_commands)]
+    if requested is None:
+        return tuple(defaults)
+    check_tools(requested, available)
+    selected = {*requested, *(defaults if DEFAULT_TOOLS in requested else ())}
+    return tuple(tool.name for tool in available if tool.name in selected)
 
 
-def check_tools(wanted: Sequence[str] | None, available: Sequence[str]) -> None:
-    """Raise WrongInput for a name that there is not."""
-    for name in wanted or ():
-        if name not in (USUAL, *available):
-            known = ", ".join((*available, USUAL))
-            raise WrongInput(f"A job was to have the tool {name!r}. There are only: {known}.")
+def check_tools(requested: Sequence[str] | None, available: Sequence[Tool]) -> None:
+    """Raise WrongInput for an unknown tool."""
+    valid = [*(tool.name for tool in available), DEFAULT_TOOLS]
+    for name in requested or ():
+        if name not in valid:
+            raise WrongInput(
+                f"A job cannot use the tool {name!r}. Valid tools are: {', '.join(valid)}."
+            )
 
 
 def is_remote(base_url: str, provider: str) -> bool:
-    """Whether a model is asked over a network: all but the embedded one and loopback addresses."""
+    """Return whether requests to a model leave this machine: all models except the embedded one and
+    those at loopback addresses.
+    """
     if provider == "embedded":
         return False
     try:
         host = (urlsplit(base_url).hostname or "").rstrip(".")
-        # Programs do not agree where the host of such an address begins.
+        # URL parsers disagree on the host of an address with a backslash.
         if "\\" in base_url:
             return True
         if f".{host}".endswith(".localhost"):

@@ -1,4 +1,4 @@
-"""The life of a job: defined by a user, changed, begun, ended, held back while it keeps failing."""
+"""The lifecycle of a job: definition, change, runs, and the pause after repeated failures."""
 
 import math
 import re
@@ -13,88 +13,99 @@ from typing import Any
 import msgspec
 from msgspec.structs import fields, replace
 
-from journeyman.jobs.times import following
+from journeyman.jobs.occurrences import next_occurrence
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Job, Run, RunId, RunStatus, Schedule
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-_LIKE_AN_ID = re.compile(r"[0-9a-f]{8}")
+_ID_LIKE = re.compile(r"[0-9a-f]{8}")
 _NAME_WORDS = 4
-_FREE = 2
-"""As many failures in a row change nothing."""
-_FIRST_S = 600.0
-_LONGEST_S = 86_400.0
+_TOLERATED_FAILURES = 2
+"""This many failures in a row cause no pause."""
+_FIRST_BACKOFF_S = 600.0
+_MAX_BACKOFF_S = 86_400.0
 
 
 _FIELDS = [field.name for field in fields(Job)]
 OPTIONS = tuple(_FIELDS[_FIELDS.index("skills") : _FIELDS.index("created_at")])
-"""What a job can be given besides its schedule and its prompt; see `records.job.Job`."""
+"""The options of a job besides its schedule and its prompt; see `records.job.Job`."""
 
 
-def free_name(prompt: str, taken: Set[str]) -> str:
-    """A name from the first words of a prompt that no job has."""
+def unused_name(prompt: str, taken: Set[str]) -> str:
+    """Return a name from the first words of a prompt that no job has."""
     words = re.findall(r"[a-z0-9]+", prompt.lower())[:_NAME_WORDS]
     name = "-".join(words)[:40].strip("-") or "job"
-    name = f"job-{name}" if _LIKE_AN_ID.fullmatch(name) else name
+    name = f"job-{name}" if _ID_LIKE.fullmatch(name) else name
     names = chain([name], (f"{name}-{number}" for number in count(2)))
-    return next(one for one in names if one not in taken)
+    return next(name for name in names if name not in taken)
 
 
-def checked_name(name: str) -> str:
-    """A name that the user gives. Raises WrongInput."""
-    if not _NAME.fullmatch(name) or _LIKE_AN_ID.fullmatch(name):
+def validate_name(name: str) -> str:
+    """Return the name. Raise WrongInput if it is not valid."""
+    if not _NAME.fullmatch(name) or _ID_LIKE.fullmatch(name):
         raise WrongInput(
-            f"A job cannot be called {name!r}. Use letters, digits, dots and dashes, 60 at most, "
-            "and not just eight digits from 0 to f, which would look like an id."
+            f"A job cannot be called {name!r}. Use up to 60 letters, digits, dots and dashes, "
+            "but not exactly eight characters from 0-9 and a-f, which would look like an id."
         )
     return name
 
 
-def made(wanted: Mapping[str, Any], **given: object) -> Job:
-    """A job of what the user wants. Raises WrongInput."""
-    values = {**wanted, **given}
-    if unknown := [name for name in wanted if name not in OPTIONS]:
-        raise WrongInput(f"A job has no {unknown[0]}. It has: {', '.join(OPTIONS)}.")
+def build_job(options: Mapping[str, Any], **fields: object) -> Job:
+    """Return a job with the user's options and further fields. Raise WrongInput if one is not
+    valid.
+    """
+    values = {**options, **fields}
+    if unknown := [name for name in options if name not in OPTIONS]:
+        valid = ", ".join(OPTIONS)
+        raise WrongInput(f"A job has no option {unknown[0]}. Valid options are: {valid}.")
     for name in ("skills", "deliver", "tools"):
         value = values.get(name)
         if isinstance(value, Iterable):
             values[name] = tuple(dict.fromkeys((value,) if isinstance(value, str) else value))
-    workdir = Path(wanted["workdir"]).expanduser().absolute()
+    workdir = Path(options["workdir"]).expanduser().absolute()
     if not workdir.is_dir():
-        raise WrongInput(f"The job is to work in {workdir}, which is not a folder. Make it first.")
+        raise WrongInput(
+            f"The job cannot work in {workdir}, which is not a folder. Create it first."
+        )
     try:
         job = msgspec.convert(values | {"workdir": str(workdir)}, Job)
     except msgspec.ValidationError as error:
-        raise WrongInput(f"The job cannot be kept as it is: {error}.") from error
+        raise WrongInput(f"The job cannot be stored: {error}.") from error
     if not job.deliver:
-        raise WrongInput("The job delivers nowhere, so no failure would be heard of. Name a place.")
+        raise WrongInput(
+            "The job delivers nowhere, so its failures would go unnoticed. Name a place."
+        )
     for name in ("seconds", "script_seconds", "tokens", "cost_usd", "turns", "repeat"):
         limit = getattr(job, name)
         if limit is not None and not 0 < limit < math.inf:
-            raise WrongInput(f"The job's {name} is {limit:g}. Give a number above 0, or none.")
+            raise WrongInput(f"The job's {name} is {limit:g}. Set a number above 0, or none.")
     return job
 
 
-def replaced(old: Job, new: Job) -> Job:
-    """A job as it is written now, that stays paused if it was."""
-    kept = replace(new, id=old.id, created_at=old.created_at)
+def replace_definition(old: Job, new: Job) -> Job:
+    """Return the new job with the identity of the old one. A paused job stays paused."""
+    job = replace(new, id=old.id, created_at=old.created_at)
     if old.state != "paused":
-        return kept
-    return replace(kept, state="paused", next_run_at=None, remark=old.remark)
+        return job
+    return replace(job, state="paused", next_run_at=None, remark=old.remark)
 
 
-def known_following(schedule: Schedule, after: float) -> float | None:
-    """The first time after an instant; None also where this machine does not know the zone."""
+def find_next_occurrence(schedule: Schedule, after: float) -> float | None:
+    """Return the first occurrence after an instant, or None, also if this machine does not know the
+    time zone.
+    """
     try:
-        return following(schedule, after)
+        return next_occurrence(schedule, after)
     except WrongInput:
         return None
 
 
-def advanced(job: Job, slot: float, *, counts: bool = True) -> Job:
-    """A job once the run for this time has begun, or the time has passed. Raises WrongInput."""
-    runs = job.runs + counts
-    after = following(job.schedule, slot)
+def advance(job: Job, slot: float, *, counts_run: bool = True) -> Job:
+    """Return a job after the run for this occurrence has started, or the occurrence was skipped.
+    Raise WrongInput for an unknown time zone.
+    """
+    runs = job.runs + counts_run
+    after = next_occurrence(job.schedule, slot)
     if after is None or (job.repeat is not None and runs >= job.repeat):
         return replace(job, runs=runs, next_run_at=None, state="done")
     return replace(job, runs=runs, next_run_at=after)
@@ -104,42 +115,44 @@ def new_run_id() -> RunId:
     return RunId(secrets.token_hex(5))
 
 
-def ended(run: Run, status: RunStatus, reason: str, at: float) -> Run:
-    """A run that ended otherwise than by itself."""
+def end_run(run: Run, status: RunStatus, reason: str, at: float) -> Run:
+    """Return a run that was ended from outside."""
     return replace(run, status=status, reason=reason, ended_at=at)
 
 
-def held_for(failures: int) -> float:
-    """The seconds that the next run must at least wait after this many failures in a row."""
-    beyond = failures - _FREE
-    # Past a day's worth of doublings the power itself would become too large.
-    return 0.0 if beyond <= 0 else min(_FIRST_S * 2.0 ** min(beyond - 1, 30), _LONGEST_S)
+def backoff_s(failures: int) -> float:
+    """Return the shortest wait before the next run after this many failures in a row."""
+    excess = failures - _TOLERATED_FAILURES
+    # The exponent is limited, because the power would overflow.
+    return (
+        0.0 if excess <= 0 else min(_FIRST_BACKOFF_S * 2.0 ** min(excess - 1, 30), _MAX_BACKOFF_S)
+    )
 
 
-def settled(job: Job, run: Run, now: float) -> Job:
-    """A job after a run of it that has ended."""
+def apply_result(job: Job, run: Run, now: float) -> Job:
+    """Return a job after one of its runs has ended."""
     due = job.next_run_at
     if run.is_good:
         if job.state != "scheduled":
             return replace(job, failures=0)
-        if due is not None and held_for(job.failures):
-            due = min(due, _first_from(job.schedule, now) or due)  # what is due stays due
+        if due is not None and backoff_s(job.failures):
+            due = min(due, _first_at_or_after(job.schedule, now) or due)  # an overdue run stays due
         return replace(job, failures=0, next_run_at=due, remark="")
     if run.trigger == "hand" or run.status == "interrupted":
-        return job  # this says nothing about whether the job itself works
+        return job  # no evidence of whether the job works
     job = replace(job, failures=job.failures + 1)
-    held, remark = held_for(job.failures), f"{job.failures} failures in a row"
-    if job.state != "scheduled" or not held or due is None:
+    wait_s, remark = backoff_s(job.failures), f"{job.failures} failures in a row"
+    if job.state != "scheduled" or not wait_s or due is None:
         return job
-    if due >= now + held:
+    if due >= now + wait_s:
         return replace(job, remark=remark)
-    due = _first_from(job.schedule, now + held) or now + held
+    due = _first_at_or_after(job.schedule, now + wait_s) or now + wait_s
     remark += (
-        f": held back until {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M} UTC; "
+        f": held until {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M} UTC; "
         f"journeyman jobs resume {shlex.quote(job.name)} clears it"
     )
     return replace(job, next_run_at=due, remark=remark)
 
 
-def _first_from(schedule: Schedule, earliest: float) -> float | None:
-    return known_following(schedule, math.nextafter(earliest, 0.0))
+def _first_at_or_after(schedule: Schedule, earliest: float) -> float | None:
+    return find_next_occurrence(schedule, math.nextafter(earliest, 0.0))

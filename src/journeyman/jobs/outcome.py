@@ -1,4 +1,4 @@
-"""What became of a run, from the end of the agent's turn, its `finish` tool and its answer."""
+"""Determines the outcome of a run from the end of the turn, the `finish` tool and the answer."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,58 +7,59 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
-from journeyman.agent.turn import Stop
+from journeyman.agent.turn import StopReason
 from journeyman.jobs.prompt import SILENT
 from journeyman.records.job import RunStatus
+from journeyman.text.truncation import truncate
 
 FINISH = "finish"
-NOTHING_SAID = "The agent said nothing."
-NO_REASON = "The agent says that it failed, and gives no reason."
-ADMITTED = "The answer says that the job failed."
-NOT_ALONE = "The answer had [SILENT] beside other text; the text is delivered."
+NO_ANSWER = "The agent gave no answer."
+NO_REASON = "The agent reported a failure without a reason."
+ADMITTED_FAILURE = "The answer states that the job failed."
+SILENT_WITH_TEXT = "The answer had [SILENT] and other text; the text is delivered."
 
-_ENDS: Mapping[Stop, tuple[RunStatus, str]] = {
-    "turns": ("over_budget", "The limit of requests to the model is reached."),
-    "tokens": ("over_budget", "The limit of tokens is reached."),
-    "cost": ("over_budget", "The limit of cost is reached."),
-    "time": ("timed_out", "The time limit is reached."),
-    "interrupted": ("interrupted", "It was told to stop."),
-    "model_failed": ("failed", "The model gave no answer."),
-    "context_full": ("failed", "The conversation does not fit the model's window."),
-    "repeating": ("failed", "The agent made the same calls again and again."),
+_STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
+    "turns": ("over_budget", "The limit on requests to the model was reached."),
+    "tokens": ("over_budget", "The token limit was reached."),
+    "cost": ("over_budget", "The cost limit was reached."),
+    "time": ("timed_out", "The time limit was reached."),
+    "interrupted": ("interrupted", "The run was stopped."),
+    "model_failed": ("failed", "The model did not respond."),
+    "context_full": ("failed", "The conversation does not fit the model's context window."),
+    "repeating": ("failed", "The agent kept repeating the same calls."),
     "cut": ("failed", "The model's reply was cut off."),
-    "empty": ("failed", NOTHING_SAID),
+    "empty": ("failed", NO_ANSWER),
 }
 
 _BLANKS = " \t\r\n\ufeff\u200b\u2060"
-_MARKS = "`'\"*_~“”‘’«»"
-_FENCE_WORD = re.compile(r"\A```\w+(?=\n)")
+_MARKUP = "`'\"*_~“”‘’«»"
+_FENCE_LANGUAGE = re.compile(r"\A```\w+(?=\n)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-# At the beginning of a line, in a list too, after a word and a colon, or quoted as the first thing
-# that is said.
+# At the start of a line or a list item, after a word and a colon, or quoted at the start of the
+# answer.
 _SCRIPT_FAILED = re.compile(
     r"(?:^[ \t#*_`'\"“-]*(?:\d+[.)][ \t]*)?|(?<=: )|\A>[> \t]*)"
     r"\[\s*SCRIPT[ _-]?FAILED\s*:?(?P<inside>[^\]\n]*)\](?P<rest>[^\n]*)"
     r"(?P<next>(?:\n+[^\n]+)?)",
     re.M | re.IGNORECASE,
 )
-_REASON = 300
-_LONGEST_SUMMARY = 20_000
+_MAX_REASON = 300
+_MAX_SUMMARY = 20_000
 
 
-class Finished(Struct, frozen=True, kw_only=True):
-    """What the agent says of its own work."""
+class FinishReport(Struct, frozen=True, kw_only=True):
+    """The agent's own report on its work."""
 
     status: Literal["done", "failed", "nothing_to_do"]
     summary: str
 
 
-def finish_tool(keep: Callable[[Finished], None]) -> Tool:
-    """The tool by which the agent says how the job went; `keep` hears it."""
+def finish_tool(on_finish: Callable[[FinishReport], None]) -> Tool:
+    """Return the tool with which the agent reports how the job went to `on_finish`."""
 
     def run(call: Invocation) -> Result:
-        summary = call.arguments["summary"].strip()[:_LONGEST_SUMMARY]
-        keep(Finished(status=call.arguments["status"], summary=summary))
+        summary = call.arguments["summary"].strip()[:_MAX_SUMMARY]
+        on_finish(FinishReport(status=call.arguments["status"], summary=summary))
         return worked(noted=True, next="Write your final answer; it is delivered. Then stop.")
 
     return Tool(
@@ -83,6 +84,8 @@ def finish_tool(keep: Callable[[Finished], None]) -> Tool:
             "additionalProperties": False,
         },
         run=run,
+        risk="report",
+        teaches=False,
     )
 
 
@@ -96,7 +99,7 @@ _DO = (
 )
 _WORK = r"(?:the|this) (?:[\w-]+ ){0,2}(?:task|job|run|script|command)"
 _RESULT = r"(?:report|summary|digest|overview|list|analysis|statistics)"
-_ENDS_HERE = r"(?=[.:;,!]|$)"
+_CLAUSE_END = r"(?=[.:;,!]|$)"
 
 _FAILURES = (
     rf"I {_CANNOT} {_DO}",
@@ -104,25 +107,25 @@ _FAILURES = (
     r"I (?:gave up|had to (?:stop|abort|give up))\b",
     r"I (?:do not|don't) have (?:access to|the tool)",
     r"as an AI\b",
-    rf"{_WORK} (?:(?:has )?failed(?: with| because|{_ENDS_HERE})|crashed|timed out|aborted)",
+    rf"{_WORK} (?:(?:has )?failed(?: with| because|{_CLAUSE_END})|crashed|timed out|aborted)",
     rf"{_WORK} (?:could not be|was not|has not been|did not|didn't) (?:run|complete|finish)",
     rf"(?:no|the|today's) (?:\w+ )?{_RESULT} (?:could not|could|was not|has not) be",
     r"(?:task|job|run|script|command|status:|(?:script )?execution)"
-    rf" (?:failed|aborted|incomplete|not completed){_ENDS_HERE}",
+    rf" (?:failed|aborted|incomplete|not completed){_CLAUSE_END}",
     r"(?:fatal )?error: (?!none\b|no |0\b)",
     r"error (?:running|executing)\b",
     r"Traceback \(most recent call last\):?\W*$",
 )
 FAILURES = re.compile("|".join(_FAILURES), re.IGNORECASE)
-"""Beginnings of an answer that admit a failure; few and strong, for agents that do not use the
-tool."""
+"""Openings of an answer that admit a failure, for agents that do not call the tool. Few and
+unambiguous."""
 
-_LEAD = re.compile(
+_PREAMBLE = re.compile(
     r"\A(?:[#*_\s]|(?:unfortunately|sadly|regrettably|apologies|(?:I am )?sorry|I am afraid"
     r"|result|note)[,:]? (?:but )?)*",
     re.IGNORECASE,
 )
-_MENDED = re.compile(
+_QUALIFIED = re.compile(
     r"\b(?:at first|but|however|instead|(?:one|some|\d+) of|step|only|others?|else|overnight)\b",
     re.IGNORECASE,
 )
@@ -130,7 +133,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What became of a run. `reason` says why it is not ok, `remarks` what was odd if it is."""
+    """The outcome of a run. `reason` states why it is not ok; `remarks` note oddities if it is."""
 
     status: RunStatus
     reason: str = ""
@@ -138,89 +141,91 @@ class Outcome(Struct, frozen=True, kw_only=True):
     answer: str = ""
 
 
-def outcome_of(*, stop: Stop, answer: str, note: str, finished: Finished | None = None) -> Outcome:
-    """What became of a run; `note` is the turn's own, `finished` what the agent said of it."""
-    said = answer.strip(_BLANKS)
-    if stop != "done" and not (stop == "empty" and finished):
-        status, usual = _ENDS[stop]
-        # Who told it to stop, the agent cannot know: a person, or what runs the program.
-        reason = usual if stop == "interrupted" else note.strip() or usual
-        return Outcome(status=status, reason=reason, answer=said)
-    if _is_silent(said):
+def determine_outcome(
+    *, stop: StopReason, answer: str, note: str, report: FinishReport | None = None
+) -> Outcome:
+    """Return the outcome of a run. `note` comes from the turn, `report` from the agent."""
+    answer = answer.strip(_BLANKS)
+    if stop != "done" and not (stop == "empty" and report):
+        status, default = _STOP_OUTCOMES[stop]
+        # The turn does not know whether a person or the operating system stopped it.
+        reason = default if stop == "interrupted" else note.strip() or default
+        return Outcome(status=status, reason=reason, answer=answer)
+    if _is_silent(answer):
         return Outcome(status="silent")
-    if reason := _script_failure(said):
-        return Outcome(status="failed", reason=reason, answer=said)
-    if finished is not None:
-        if finished.status == "nothing_to_do":
-            return Outcome(status="silent", reason=finished.summary, answer=said)
-        if finished.status == "failed":
-            return Outcome(status="failed", reason=finished.summary or NO_REASON, answer=said)
-        # Some models put all they have to say into the summary, and then add no more than "Done.".
-        said = max(said, finished.summary, key=len)
-    elif admits_failure(said):
-        return Outcome(status="failed", reason=ADMITTED, answer=said)
-    if not said:
-        return Outcome(status="failed", reason=NOTHING_SAID)
-    told = _without_silent(said)
-    return Outcome(status="ok", remarks=(NOT_ALONE,) if told != said else (), answer=told)
+    if reason := _script_failure(answer):
+        return Outcome(status="failed", reason=reason, answer=answer)
+    if report is not None:
+        if report.status == "nothing_to_do":
+            return Outcome(status="silent", reason=report.summary, answer=answer)
+        if report.status == "failed":
+            return Outcome(status="failed", reason=report.summary or NO_REASON, answer=answer)
+        # Some models put everything into the summary, and then answer only "Done.".
+        answer = max(answer, report.summary, key=len)
+    elif admits_failure(answer):
+        return Outcome(status="failed", reason=ADMITTED_FAILURE, answer=answer)
+    if not answer:
+        return Outcome(status="failed", reason=NO_ANSWER)
+    text = _without_silent(answer)
+    return Outcome(status="ok", remarks=(SILENT_WITH_TEXT,) if text != answer else (), answer=text)
 
 
 def admits_failure(answer: str) -> bool:
-    """Whether an answer begins, outside of fences, by saying that the job failed."""
+    """Return whether an answer, outside code fences, begins by stating that the job failed."""
     prose = outside_fences(answer).replace("’", "'").replace("I'm ", "I am ")
-    first = _SENTENCE_END.split(_LEAD.sub("", prose), maxsplit=1)[0]
-    found = FAILURES.match(first)
-    return found is not None and not _MENDED.search(first, found.end())
+    first = _SENTENCE_END.split(_PREAMBLE.sub("", prose), maxsplit=1)[0]
+    match = FAILURES.match(first)
+    return match is not None and not _QUALIFIED.search(first, match.end())
 
 
 def outside_fences(text: str) -> str:
-    """A text without its code fences; where nothing else is in it, what they hold. One that
-    nothing closes is none: small models forget to, and then go on to talk.
+    """Return a text without its code fences, or their content if there is nothing else. An unclosed
+    fence does not count: small models forget to close them and then continue with prose.
     """
     outside: list[str] = []
     fenced: list[str] = []
     opened: list[str] = []
     fence = ""
     for line in text.splitlines():
-        mark = _FENCE.match(line)
-        if opened and mark and mark[1].startswith(fence) and not mark[2].strip():
+        marker = _FENCE.match(line)
+        if opened and marker and marker[1].startswith(fence) and not marker[2].strip():
             fenced += opened[1:]
             opened = []
-        elif mark and not opened:
-            fence, opened = mark[1], [line]
+        elif marker and not opened:
+            fence, opened = marker[1], [line]
         else:
             (opened or outside).append(line)
-    bare = "\n".join(outside + opened)
-    return bare if bare.strip() else "\n".join(fenced)
+    prose = "\n".join(outside + opened)
+    return prose if prose.strip() else "\n".join(fenced)
 
 
-def _script_failure(said: str) -> str:
-    """The reason after the mark for a failed script; nothing where there is no such mark."""
-    found = _SCRIPT_FAILED.search(outside_fences(said))
-    if not found:
+def _script_failure(answer: str) -> str:
+    """Return the reason after the marker for a failed script, or an empty string without one."""
+    match = _SCRIPT_FAILED.search(outside_fences(answer))
+    if not match:
         return ""
     for part in ("rest", "inside", "next"):
-        reason = found[part].strip(" \t\n*_`'\"“”:：–—-")
+        reason = match[part].strip(" \t\n*_`'\"“”:：–—-")
         if reason:
-            return reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
+            return truncate(reason, _MAX_REASON)
     return NO_REASON
 
 
-def _is_silent(said: str) -> bool:
-    """Whether an answer is the mark alone: marks around it and a full stop are no content."""
-    if SILENT not in said:
+def _is_silent(answer: str) -> bool:
+    """Return whether an answer is only the silent marker; markup and a full stop do not count."""
+    if SILENT not in answer:
         return False
-    return _FENCE_WORD.sub("", said).replace(SILENT, "").strip(_BLANKS + _MARKS + ".") == ""
+    return _FENCE_LANGUAGE.sub("", answer).replace(SILENT, "").strip(_BLANKS + _MARKUP + ".") == ""
 
 
-def _without_silent(said: str) -> str:
-    """The answer without the mark, and what is around it, where it is at either end."""
-    before, mark, after = said.partition(SILENT)
-    around = before.strip(_BLANKS)
-    if mark and not around.strip(_MARKS):
-        said = after.lstrip(_BLANKS).removeprefix(around).lstrip(_BLANKS + ".:")
-    before, mark, after = said.rpartition(SILENT)
-    around = after.strip(_BLANKS + ".")
-    if mark and not around.strip(_MARKS):
-        said = before.rstrip(_BLANKS).removesuffix(around).rstrip(_BLANKS)
-    return said
+def _without_silent(answer: str) -> str:
+    """Return the answer without a silent marker at either end, and without the markup around it."""
+    before, marker, after = answer.partition(SILENT)
+    markup = before.strip(_BLANKS)
+    if marker and not markup.strip(_MARKUP):
+        answer = after.lstrip(_BLANKS).removeprefix(markup).lstrip(_BLANKS + ".:")
+    before, marker, after = answer.rpartition(SILENT)
+    markup = after.strip(_BLANKS + ".")
+    if marker and not markup.strip(_MARKUP):
+        answer = before.rstrip(_BLANKS).removesuffix(markup).rstrip(_BLANKS)
+    return answer

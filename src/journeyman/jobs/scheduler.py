@@ -1,5 +1,5 @@
-"""The scheduler: holds the lease, claims what is due, has it run, and marks lost runs. That nothing
-runs twice is seen to by the claim's transaction; the lease only keeps schedulers apart.
+"""The scheduler: holds the lease, claims and starts due jobs, and marks lost runs. The transaction
+of the claim ensures that nothing runs twice; the lease only keeps schedulers apart.
 """
 
 import logging
@@ -15,70 +15,72 @@ from msgspec.structs import replace
 
 from journeyman.jobs import lifecycle
 from journeyman.jobs.delivery import TERMINAL
-from journeyman.jobs.lifecycle import ended, settled
+from journeyman.jobs.lifecycle import apply_result, end_run
+from journeyman.jobs.occurrences import latest_due
 from journeyman.jobs.runner import JobRunner
-from journeyman.jobs.times import latest
 from journeyman.records.errors import JourneymanError, StoreUnavailable, WrongInput
 from journeyman.records.job import Job, Run, RunId, RunStatus
 from journeyman.store.jobs import Jobs as StoredJobs
-from journeyman.store.jobs import Seen, is_free
+from journeyman.store.jobs import SchedulerSnapshot, is_lease_free
 
 logger = logging.getLogger(__name__)
 
 ALIVE_S = 60.0
-"""After this long without a sign of life a run is taken for lost."""
+"""A run without a heartbeat for this long counts as lost."""
 LEASE_S = 30.0
-"""How long the lease lasts without a word of its holder: so long nothing runs after a crash."""
+"""How long the lease lasts without renewal; after a crash, nothing runs for this long."""
 LATE_S = 60.0
-"""A run that begins so long after its time is called late."""
+"""A run that starts this long after its time counts as late."""
 GRACE_S = 180.0
-"""How long a run may go on when its time is over, to deliver what there is."""
-_LONGEST_PAUSE_S = 30.0
-_STOPPING_S = 30.0
-_LOOK_S = 1.0
-_AGAIN_S = 5.0
+"""How long a run may continue after its time limit, to deliver its result."""
+_MAX_RETRY_DELAY_S = 30.0
+_STOP_TIMEOUT_S = 30.0
+_TICK_S = 1.0
+_STORE_RETRY_S = 5.0
 _CLOCK_STEP_S = 5.0
 _CLOCK_SET_BACK_S = 60.0
-_UNKNOWN_S = 600.0
-"""So long until a job is looked at again whose times are not known here."""
+_UNKNOWN_ZONE_RETRY_S = 600.0
+"""When to retry a job with a time zone that this machine does not know."""
 
 LOST = (
-    "The program that ran it ended in mid-run, or lost its database: nothing was heard of it any "
-    "more. What it had done by then is not undone; it is not run again by itself."
+    "The program ended abruptly during the run, or lost its database: its heartbeat stopped. What "
+    "the run had done by then is not undone; it is not repeated automatically."
 )
-_NOT_STOPPED = "It was told to stop, and had not by the time that the program ended."
-_STUCK = "It did not stop when its time was over, and was given up."
+_NOT_STOPPED = "The run was still stopping when the program ended."
+_STUCK = "The run did not stop after its time limit, and was abandoned."
 
 
 @contextmanager
 def heartbeat(
     jobs: StoredJobs,
-    going: Callable[[], Iterable[RunId]],
+    active_runs: Callable[[], Iterable[RunId]],
     clock: Callable[[], float],
-    lose: Callable[[RunId], None],
-    beat_s: float = ALIVE_S / 4,
+    on_lost: Callable[[RunId], None],
+    interval_s: float = ALIVE_S / 4,
 ) -> Iterator[None]:
-    """Give signs of life for runs that are `going` here; `lose` hears of what is no longer own."""
-    over = threading.Event()
+    """Send heartbeats for the active runs of this process. `on_lost` is called for a run that this
+    process no longer owns.
+    """
+    stopping = threading.Event()
 
     def beat() -> None:
-        while not over.wait(beat_s):
-            named = tuple(going())
+        while not stopping.wait(interval_s):
+            runs = tuple(active_runs())
             try:
-                alive = jobs.keep_alive(named, until=clock() + ALIVE_S)
+                alive = jobs.keep_alive(runs, until=clock() + ALIVE_S)
             except JourneymanError as error:
-                logger.warning("no sign of life could be given: %s", error)
+                logger.warning("the heartbeat failed: %s", error)
                 continue
-            for run in named:
+            for run in runs:
                 if run not in alive:
-                    lose(run)
+                    on_lost(run)
 
     thread = threading.Thread(target=beat, name="journeyman-alive", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        stopping.set()
         thread.join()
 
 
@@ -89,29 +91,31 @@ def finish(
     clock: Callable[[], float],
     lost_at: float | None = None,
     tries: int = 100,
-    tell: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
 ) -> Job | None:
-    """The job after the run; None when that was said before, or cannot be kept."""
+    """Store the end of a run and return the job after it, or None if the run had ended before or
+    the store fails. Retries while the store is unavailable.
+    """
     for attempt in range(tries):
         try:
-            return jobs.finish(run, lambda job: settled(job, run, clock()), lost_at=lost_at)
+            return jobs.finish(run, lambda job: apply_result(job, run, clock()), lost_at=lost_at)
         except StoreUnavailable as error:
-            tell(str(error))
+            report(str(error))
             if attempt + 1 < tries:
-                time.sleep(min(2.0**attempt, _LONGEST_PAUSE_S))
+                time.sleep(min(2.0**attempt, _MAX_RETRY_DELAY_S))
         except JourneymanError as error:
-            tell(str(error))
+            report(str(error))
             break
-    return None  # it stays as running, until it is taken for lost
+    return None  # the run stays "running" until it counts as lost
 
 
 def in_thread(work: Callable[[], None]) -> None:
-    """Start some work beside the rest. It does not keep the program from ending."""
+    """Start work in a daemon thread, which does not keep the program from ending."""
     threading.Thread(target=work, name="journeyman-job", daemon=True).start()
 
 
-class _Going(Struct, kw_only=True):
-    """A run that is going on in this process, since `began` on its timer."""
+class _ActiveRun(Struct, kw_only=True):
+    """A run in this process, started at `began` on its timer."""
 
     job: Job
     run: Run
@@ -122,146 +126,152 @@ class _Going(Struct, kw_only=True):
 
 @dataclass(eq=False)
 class Scheduler:
-    """Runs jobs when they are due, `most` at a time. `clock` is the time of day, `timer` one that
-    nobody sets; `start` begins a piece of work, `tell` hears lines for people.
+    """Runs due jobs, up to `workers` at a time. `clock` is the time of day, `timer` is monotonic;
+    `start` starts work in the background, `report` receives lines for people.
     """
 
     jobs: StoredJobs
     runner: JobRunner
     _: KW_ONLY
     holder: str
-    most: int = 4
+    workers: int = 4
     clock: Callable[[], float] = time.time
     timer: Callable[[], float] = time.monotonic
     start: Callable[[Callable[[], None]], None] = in_thread
-    tell: Callable[[str], None] = lambda _line: None
+    report: Callable[[str], None] = lambda _line: None
 
     def __post_init__(self) -> None:
-        self._going: dict[RunId, _Going] = {}
-        self._finish = partial(finish, self.jobs, clock=self.clock, tell=self._tell)
-        # What was taken from this process must not go on here.
-        self._alive = partial(heartbeat, self.jobs, lambda: self._going, self.clock, self._stop_run)
+        self._active: dict[RunId, _ActiveRun] = {}
+        self._finish = partial(finish, self.jobs, clock=self.clock, report=self._report)
+        # A run that was taken from this process must not continue here.
+        self._heartbeat = partial(
+            heartbeat, self.jobs, lambda: self._active, self.clock, self._stop_run
+        )
         self._announcing = 0
-        self._ended = threading.Condition()
-        self._leads: bool | None = None
-        self._last = self.clock(), self.timer()
-        self._patient_until = self.timer()
+        self._run_ended = threading.Condition()
+        self._is_leader: bool | None = None
+        self._last_reading = self.clock(), self.timer()
+        self._grace_until = self.timer()
 
     def tick(self, due_by: float | None = None) -> int:
-        """Do what there is to do now, or was at `due_by`; how many runs were begun."""
+        """Start the jobs that are due now, or were at `due_by`; return how many started."""
         now = self.clock()
-        self._mind_the_clock(now)
-        self._give_up_stuck()
-        seen = self.jobs.look(now, most=max(0, self.most - len(self._going)))
-        if not self._lead(seen, now):
+        self._detect_clock_step(now)
+        self._abandon_stuck()
+        pending = self.jobs.look(now, most=max(0, self.workers - len(self._active)))
+        if not self._lead(pending, now):
             return 0
-        for id_ in seen.unread:
-            self._tell(f"The job {id_} cannot be read by this version, and is paused.")
-            self.jobs.set_aside(id_, "it cannot be read by the version that was to run it")
-        if self.timer() >= self._patient_until:
-            for run in seen.lost:
-                if run.id not in self._going:
-                    self._mark(run, "crashed", LOST)
-        due = (job for job in seen.due if due_by is None or (job.next_run_at or now) <= due_by)
-        return sum(self._begin(job, now) for job in due)
+        for id_ in pending.unread:
+            self._report(f"The job {id_} cannot be read by this version, and is paused.")
+            self.jobs.set_aside(id_, "it cannot be read by the installed version")
+        if self.timer() >= self._grace_until:
+            for run in pending.lost:
+                if run.id not in self._active:
+                    self._end(run, "crashed", LOST)
+        due = (job for job in pending.due if due_by is None or (job.next_run_at or now) <= due_by)
+        return sum(self._start_run(job, now) for job in due)
 
     def serve(self, stopping: threading.Event) -> None:
-        """Go on until told to stop; then stop what runs, and let go of the lease."""
-        with self._alive():
+        """Run due jobs until `stopping` is set; then stop active runs and release the lease."""
+        with self._heartbeat():
             while not stopping.is_set():
-                self._patiently(stopping, self.tick)
-                stopping.wait(_LOOK_S)
+                self._retrying(stopping, self.tick)
+                stopping.wait(_TICK_S)
             self.stop()
 
     def serve_once(self, stopping: threading.Event) -> int:
-        """Run what is due now, and wait for it; how many runs that was."""
-        due_by, begun = self.clock(), 0
-        with self._alive():
+        """Run the jobs that are due now, wait for them, and return the number of runs."""
+        due_by, total = self.clock(), 0
+        with self._heartbeat():
             try:
-                begun = now = self.tick(due_by)
-                while not stopping.is_set() and (now or self._going):
-                    stopping.wait(_LOOK_S / 4)
-                    now = self._patiently(stopping, partial(self.tick, due_by))
-                    begun += now
+                total = started = self.tick(due_by)
+                while not stopping.is_set() and (started or self._active):
+                    stopping.wait(_TICK_S / 4)
+                    started = self._retrying(stopping, partial(self.tick, due_by))
+                    total += started
             finally:
                 self.stop()
-        return begun
+        return total
 
-    def stop(self, within_s: float = _STOPPING_S) -> None:
-        """Stop what runs, wait for it, and let go of the lease."""
-        for run in tuple(self._going):
+    def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
+        """Stop active runs, wait for them, and release the lease."""
+        for run in tuple(self._active):
             self._stop_run(run)
-        with self._ended:
-            self._ended.wait_for(lambda: not self._going and not self._announcing, within_s)
-        for going in tuple(self._going.values()):  # what does not stop is not called a crash later
-            self._finish(ended(going.run, "interrupted", _NOT_STOPPED, self.clock()), tries=1)
+        with self._run_ended:
+            self._run_ended.wait_for(lambda: not self._active and not self._announcing, timeout_s)
+        for active in tuple(self._active.values()):  # must not count as crashed later
+            self._finish(end_run(active.run, "interrupted", _NOT_STOPPED, self.clock()), tries=1)
         try:
             self.jobs.release_lease(self.holder)
         except JourneymanError as error:
-            self._tell(str(error))
+            self._report(str(error))
 
     def _stop_run(self, run: RunId) -> None:
-        if going := self._going.get(run):
-            going.stop.set()
+        if active := self._active.get(run):
+            active.stop.set()
 
-    def _tell(self, line: str) -> None:
-        with suppress(OSError, ValueError):  # a terminal that is gone is no reason to stop
-            self.tell(line)
+    def _report(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # a closed terminal must not stop the scheduler
+            self.report(line)
 
-    def _patiently(self, stopping: threading.Event, tick: Callable[[], int]) -> int:
-        """A tick, which needs the database, and that may be away for a while."""
+    def _retrying(self, stopping: threading.Event, tick: Callable[[], int]) -> int:
+        """Run a tick. If the database is unavailable, wait and return 0."""
         try:
             return tick()
         except JourneymanError as error:
-            self._tell(f"{error} Trying again.")
-            stopping.wait(_AGAIN_S)
+            self._report(f"{error} Trying again.")
+            stopping.wait(_STORE_RETRY_S)
             return 0
 
-    def _mind_the_clock(self, now: float) -> None:
-        """After a step of the clock, or sleep, others get time to give a sign of life."""
-        (last, at), self._last = self._last, (now, self.timer())
-        step = (now - last) - (self._last[1] - at)
+    def _detect_clock_step(self, now: float) -> None:
+        """After a clock step or system sleep, give other processes time for a heartbeat."""
+        (last_now, last_timer), self._last_reading = self._last_reading, (now, self.timer())
+        step = (now - last_now) - (self._last_reading[1] - last_timer)
         if abs(step) > _CLOCK_STEP_S:
-            self._patient_until = self._last[1] + ALIVE_S
+            self._grace_until = self._last_reading[1] + ALIVE_S
         if step < -_CLOCK_SET_BACK_S:
             self._realign(now)
 
     def _realign(self, now: float) -> None:
-        """Move times to come back that a clock which was wrong for a while moved far away."""
+        """Correct next run times that a wrong clock had moved too far into the future."""
         for job in self.jobs.list(("scheduled",)):
             if job.schedule.kind == "once" or job.next_run_at is None:
                 continue
-            first = lifecycle.known_following(job.schedule, now + lifecycle.held_for(job.failures))
+            first = lifecycle.find_next_occurrence(
+                job.schedule, now + lifecycle.backoff_s(job.failures)
+            )
             if first is not None and first < job.next_run_at:
-                self.jobs.change(job.id, partial(_moved, seen=job, to=first))
+                self.jobs.change(job.id, partial(_reschedule, expected=job, to=first))
 
-    def _lead(self, seen: Seen, now: float) -> bool:
-        """Whether this is the scheduler that is at work; it takes the lease when it is free."""
-        is_own, free = seen.holder == self.holder, is_free(seen.until, now)
-        leads = is_own and not free and seen.until > now + LEASE_S / 2
-        can_take = is_own or not seen.holder or self.timer() >= self._patient_until
+    def _lead(self, pending: SchedulerSnapshot, now: float) -> bool:
+        """Return whether this scheduler is active. Take or renew the lease if possible."""
+        is_own, free = pending.holder == self.holder, is_lease_free(pending.until, now)
+        leads = is_own and not free and pending.until > now + LEASE_S / 2
+        can_take = is_own or not pending.holder or self.timer() >= self._grace_until
         if not leads and can_take and (is_own or free):
             leads = self.jobs.take_lease(self.holder, now=now, until=now + LEASE_S)
-        if leads and not self._leads:
-            # By the time that it is now that nobody else can claim: what another ran while this
-            # one was about to take the lease is behind.
+        if leads and not self._is_leader:
+            # With a fresh reading of the clock: no other scheduler can claim a job now, so what one
+            # ran while this one was taking the lease is in the past.
             self._realign(self.clock())
-        if leads != self._leads:
-            self._leads = leads
-            other = f"Another scheduler is at work ({shown_holder(seen.holder)}); this one waits."
-            self._tell("This scheduler is at work." if leads else other)
+        if leads != self._is_leader:
+            self._is_leader = leads
+            other = (
+                f"Another scheduler is active ({describe_holder(pending.holder)}); this one waits."
+            )
+            self._report("This scheduler is active." if leads else other)
         return leads
 
-    def _begin(self, job: Job, now: float) -> bool:
+    def _start_run(self, job: Job, now: float) -> bool:
         assert job.next_run_at is not None
         blocked = ""
         try:
-            slot, missed = latest(job.schedule, job.next_run_at, now)
-            then = lifecycle.advanced(job, slot)
-            skipped = lifecycle.advanced(job, slot, counts=False)
+            slot, missed = latest_due(job.schedule, job.next_run_at, now)
+            after = lifecycle.advance(job, slot)
+            skipped = lifecycle.advance(job, slot, counts_run=False)
         except WrongInput as error:  # a time zone that this machine does not know
             slot, missed, blocked = job.next_run_at, 0, str(error)
-            then = skipped = replace(job, next_run_at=now + _UNKNOWN_S)
+            after = skipped = replace(job, next_run_at=now + _UNKNOWN_ZONE_RETRY_S)
         run = Run(
             id=lifecycle.new_run_id(),
             job=job.id,
@@ -272,96 +282,97 @@ class Scheduler:
             holder=self.holder,
         )
         until = now + ALIVE_S
-        if not self.jobs.claim(job, run, then=then, skipped=skipped, alive_until=until):
+        if not self.jobs.claim(job, run, then=after, skipped=skipped, alive_until=until):
             return False
-        going = _Going(job=then, run=run, began=self.timer(), blocked=blocked)
-        self._going[run.id] = going
+        active = _ActiveRun(job=after, run=run, began=self.timer(), blocked=blocked)
+        self._active[run.id] = active
         try:
-            self.start(lambda: self._run(going))
-        except RuntimeError as error:  # no thread to be had
-            self._let_go(run.id)
-            self._mark(run, "failed", f"It could not be started: {error}.")
+            self.start(lambda: self._run(active))
+        except RuntimeError as error:  # no thread available
+            self._forget(run.id)
+            self._end(run, "failed", f"The run could not be started: {error}.")
             return False
         late = ", late" if run.trigger == "late" else ""
-        times = "1 time" if missed == 1 else f"{missed:,} times"
-        also = f", for {times} missed before too" if missed else ""
-        self._tell(f"{job.name} begins{late}{also}.")
+        times = "1 missed time" if missed == 1 else f"{missed:,} missed times"
+        also = f", also for {times}" if missed else ""
+        self._report(f"{job.name} starts{late}{also}.")
         return True
 
-    def _run(self, going: _Going) -> None:
-        job, run = going.job, going.run
+    def _run(self, active: _ActiveRun) -> None:
+        job, run = active.job, active.run
         try:
-            if going.blocked:
-                over = ended(run, "blocked", going.blocked, self.clock())
-                done = self.runner.announce(settled(job, over, self.clock()), over)
+            if active.blocked:
+                blocked = end_run(run, "blocked", active.blocked, self.clock())
+                done = self.runner.announce(apply_result(job, blocked, self.clock()), blocked)
             else:
                 is_own = partial(self._is_own, run.id)
-                done = self.runner.work(job, run, going.stop.is_set, is_own=is_own)
-            if run.id in self._going and self._finish(done):
+                done = self.runner.work(job, run, active.stop.is_set, is_own=is_own)
+            if run.id in self._active and self._finish(done):
                 took = max(0.0, (done.ended_at or done.started_at) - done.started_at)
                 reason = "" if TERMINAL in done.delivered else done.reason
-                self._tell(f"{job.name}: {done.status} after {took:.0f} s. {reason}")
+                self._report(f"{job.name}: {done.status} after {took:.0f} s. {reason}")
         finally:
-            self._let_go(run.id)
+            self._forget(run.id)
 
     def _is_own(self, run: RunId) -> bool:
-        if run not in self._going:
+        if run not in self._active:
             return False
         try:
             return run in self.jobs.keep_alive((run,), until=self.clock() + ALIVE_S)
         except JourneymanError:
-            return True  # what cannot be asked is not known to be otherwise
+            return True  # assume ownership while the store is unavailable
 
-    def _give_up_stuck(self) -> None:
-        """Runs that go on after their time are told to stop, and a little later given up."""
+    def _abandon_stuck(self) -> None:
+        """Stop runs that exceed their time limit, and abandon them if they do not stop."""
         now = self.timer()
-        for going in tuple(self._going.values()):
-            late_s = 0.0 if going.job.seconds is None else now - going.began - going.job.seconds
+        for active in tuple(self._active.values()):
+            limit_s = active.job.seconds
+            late_s = 0.0 if limit_s is None else now - active.began - limit_s
             if late_s > GRACE_S:
-                going.stop.set()
-            if late_s > GRACE_S + _STOPPING_S:
-                self._let_go(going.run.id)
-                self._mark(going.run, "timed_out", _STUCK)
+                active.stop.set()
+            if late_s > GRACE_S + _STOP_TIMEOUT_S:
+                self._forget(active.run.id)
+                self._end(active.run, "timed_out", _STUCK)
 
-    def _mark(self, run: Run, status: RunStatus, reason: str) -> None:
-        """Say of a run that will never say it itself what became of it, and tell people."""
+    def _end(self, run: Run, status: RunStatus, reason: str) -> None:
+        """End a run that can no longer end itself, and deliver the outcome."""
         now = self.clock()
-        over = ended(run, status, reason, now)
-        job = self._finish(over, lost_at=now if status == "crashed" else None, tries=1)
+        ended = end_run(run, status, reason, now)
+        job = self._finish(ended, lost_at=now if status == "crashed" else None, tries=1)
         if job is None:
             return
-        self._tell(f"{job.name}: {status}. {reason}")
-        with self._ended:
+        self._report(f"{job.name}: {status}. {reason}")
+        with self._run_ended:
             self._announcing += 1
 
         def announce() -> None:
             try:
-                self.jobs.amend(self.runner.announce(job, over))
+                self.jobs.amend(self.runner.announce(job, ended))
             except JourneymanError as error:
-                self._tell(str(error))
+                self._report(str(error))
             finally:
-                with self._ended:
+                with self._run_ended:
                     self._announcing -= 1
-                    self._ended.notify_all()
+                    self._run_ended.notify_all()
 
         try:
             self.start(announce)
-        except RuntimeError:  # no thread to be had
+        except RuntimeError:  # no thread available
             announce()
 
-    def _let_go(self, run: RunId) -> None:
-        with self._ended:
-            self._going.pop(run, None)
-            self._ended.notify_all()
+    def _forget(self, run: RunId) -> None:
+        with self._run_ended:
+            self._active.pop(run, None)
+            self._run_ended.notify_all()
 
 
-def shown_holder(holder: str) -> str:
-    """A process as people know it."""
+def describe_holder(holder: str) -> str:
+    """Return a process in words."""
     host, _, process = holder.rpartition(":")[0].rpartition(":")
     return f"process {process} on {host}" if host else holder
 
 
-def _moved(job: Job, *, seen: Job, to: float) -> Job:
-    """A job with another time to come, unless it stands differently by now."""
-    stands = (job.state, job.next_run_at) == (seen.state, seen.next_run_at)
-    return replace(job, next_run_at=to) if stands else job
+def _reschedule(job: Job, *, expected: Job, to: float) -> Job:
+    """Return a job with another next run time, unless it has changed meanwhile."""
+    is_unchanged = (job.state, job.next_run_at) == (expected.state, expected.next_run_at)
+    return replace(job, next_run_at=to) if is_unchanged else job

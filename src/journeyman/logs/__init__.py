@@ -1,1 +1,1 @@
-"""Other agents' logs: finding them, recognising them, reading them as streams. Read-only."""
+"""Finds, recognises and imports the logs of other agents. Logs are streamed and never modified."""

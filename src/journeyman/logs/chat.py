@@ -1,6 +1,6 @@
-"""Messages in the shapes of the OpenAI and Anthropic APIs, as records: roles, content parts and
-blocks, tool calls of three generations, results, usage; and a conversation handed over in memory
-as a session.
+"""Parses messages in the OpenAI and Anthropic API formats into records: roles, content parts and
+blocks, three generations of tool calls, results and usage. Also turns a conversation that is in
+memory into a session.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from journeyman.logs.values import as_json, as_text, only_text, seconds, whole_number
+from journeyman.logs.fields import as_json, as_text, only_text, seconds, whole_number
 from journeyman.records import (
     Fragment,
     Message,
-    Recorded,
+    ResultFlags,
     Role,
     Session,
     SessionId,
@@ -22,7 +22,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.errors import WrongInput
-from journeyman.records.message import message_digest, whole
+from journeyman.records.message import message_digest, replace_lone_surrogates
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -34,48 +34,48 @@ ROLES: dict[str, Role] = {
 }
 
 _REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_OTHER_BLOCKS = _REASONING_BLOCKS | {"tool_use", "tool_result"}
-_WAITING_LIMIT = 256
+_NON_TEXT_BLOCKS = _REASONING_BLOCKS | {"tool_use", "tool_result"}
+_MAX_OPEN_CALLS = 256
 
 
 class BadMessage(ValueError):
-    """A message that cannot be used; the text is the reason for the report."""
+    """A message cannot be used. The exception's text is the reason shown in the import report."""
 
 
-class ChatReading:
-    """Reads the messages of one session in their order.
+class ChatParser:
+    """Parses the messages of one session, in order.
 
-    It makes up ids for calls that have none and gives results without an id to the call they
-    answer: the first open one of that name, else the first open one. `waiting` are the ids and
-    names of the open calls.
+    Calls without an id get a generated one. A result without an id is assigned to the first open
+    call with its tool name, or else to the first open call. `open_calls` holds the id and name of
+    each call that has no result yet.
     """
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[str, str]] = []
+        self.open_calls: list[tuple[str, str]] = []
 
     def read(self, raw: Any, key: str, position: int, *, model: str = "") -> list[Message]:
-        """The message as records: more than one where several results came in one message, at
-        `position` and the positions after it. Raises BadMessage.
+        """Return the message as records, numbered from `position`: more than one if the message
+        holds several results. Raises BadMessage.
         """
-        before = list(self.waiting)
+        before = list(self.open_calls)
         try:
             return list(self._read(raw, key, position, model))
         except (BadMessage, RecursionError) as error:
-            self.waiting = before
+            self.open_calls = before
             if isinstance(error, BadMessage):
                 raise
-            raise BadMessage("the message is nested too deeply to be read") from error
+            raise BadMessage("the message is nested too deeply") from error
 
     def _read(self, raw: Any, key: str, position: int, model: str) -> Iterator[Message]:
         if not isinstance(raw, dict):
-            _wrong("a message", raw)
+            _raise_wrong_type("a message", raw)
         role = raw.get("role")
         if not isinstance(role, str) or role not in ROLES:
             raise BadMessage(f"a message has the unknown role {str(role)[:40]!r}")
         content = raw.get("content")
         if content is not None and not isinstance(content, str | list | dict):
-            _wrong("content", content)
-        at = seconds_of(raw)
+            _raise_wrong_type("content", content)
+        at = message_time(raw)
         if ROLES[role] == "tool":
             yield self._result(raw, _text(raw, "tool_call_id"), key, position, at)
             return
@@ -85,10 +85,10 @@ class ChatReading:
             call_id = _text(block, "tool_use_id")
             yield self._result(block, call_id, f"{key}.{number}", position + number, at)
         calls = tuple(self._calls(raw, blocks, key))
-        said = [block for block in blocks if _type(block) not in _OTHER_BLOCKS]
-        text = as_text(said if isinstance(content, list) else content)
-        thoughts = [as_text(one) for one in blocks if _type(one) in ("thinking", "reasoning")]
-        reasoning = "\n".join(thoughts)
+        text_blocks = [block for block in blocks if _type(block) not in _NON_TEXT_BLOCKS]
+        text = as_text(text_blocks if isinstance(content, list) else content)
+        thinking = [block for block in blocks if _type(block) in ("thinking", "reasoning")]
+        reasoning = "\n".join(as_text(block) for block in thinking)
         reasoning = reasoning or _text(raw, "reasoning_content") or _text(raw, "reasoning")
         if results and not (calls or text or reasoning):
             return
@@ -109,7 +109,7 @@ class ChatReading:
     ) -> Message:
         name = _text(raw, "name")
         flags = (raw.get(field) for field in ("is_error", "isError", "error"))
-        recorded = Recorded(
+        recorded = ResultFlags(
             is_error=next((flag for flag in flags if isinstance(flag, bool)), None),
             exit_code=whole_number(raw.get("exit_code")),
         )
@@ -118,25 +118,25 @@ class ChatReading:
             position=position,
             role="tool",
             text=as_text(raw.get("content")),
-            tool_call_id=self.answered(call_id, name),
+            tool_call_id=self.close_call(call_id, name),
             tool_name=name,
-            recorded=None if recorded == Recorded() else recorded,
+            recorded=None if recorded == ResultFlags() else recorded,
             at=at,
         )
 
     def _calls(self, raw: dict[str, Any], blocks: list[Any], key: str) -> Iterator[ToolCall]:
-        asked = raw.get("tool_calls") or []
-        if not isinstance(asked, list):
-            _wrong("tool_calls", asked)
+        tool_calls = raw.get("tool_calls") or []
+        if not isinstance(tool_calls, list):
+            _raise_wrong_type("tool_calls", tool_calls)
         legacy = raw.get("function_call")
         uses = [block for block in blocks if _type(block) == "tool_use"]
-        for number, call in enumerate([*asked, *uses, *([legacy] if legacy else [])]):
+        for number, call in enumerate([*tool_calls, *uses, *([legacy] if legacy else [])]):
             if not isinstance(call, dict):
-                _wrong("a tool call", call)
+                _raise_wrong_type("a tool call", call)
             function = call.get("function")
             parts = function if isinstance(function, dict) else call
             arguments = parts.get("arguments", parts.get("input"))
-            yield self.asked(
+            yield self.open_call(
                 ToolCall(
                     id=_text(call, "id") or f"call-{key}-{number}",
                     name=_text(parts, "name"),
@@ -144,34 +144,34 @@ class ChatReading:
                 )
             )
 
-    def asked(self, call: ToolCall) -> ToolCall:
-        """The call, remembered as open."""
-        self.waiting.append((call.id, call.name))
-        del self.waiting[:-_WAITING_LIMIT]
+    def open_call(self, call: ToolCall) -> ToolCall:
+        """Record a call as open, and return it."""
+        self.open_calls.append((call.id, call.name))
+        del self.open_calls[:-_MAX_OPEN_CALLS]
         return call
 
-    def answered(self, call_id: str, name: str) -> str:
-        """The id of the call that a result with this id, or without one, answers."""
+    def close_call(self, call_id: str, name: str) -> str:
+        """Close the call that a result answers, and return its id. `call_id` may be empty."""
         if call_id:
-            matching = [call for call in self.waiting if call[0] == call_id]
+            matching = [call for call in self.open_calls if call[0] == call_id]
         else:
-            matching = [call for call in self.waiting if call[1] == name] or self.waiting
+            matching = [call for call in self.open_calls if call[1] == name] or self.open_calls
         if not matching:
             return call_id
-        answered = matching[0]
-        self.waiting.remove(answered)
-        return answered[0]
+        call = matching[0]
+        self.open_calls.remove(call)
+        return call[0]
 
 
-def read_each(
+def parse_each(
     values: Iterable[Any],
     read: Callable[[Any, int, int], Sequence[Message | Usage]],
     *,
     what: str = "message",
     label: Callable[[Any, int], object] = lambda _, index: index + 1,
 ) -> Iterator[Message | Usage | Skip]:
-    """What `read` makes of each value, its index and the position it has among the messages. One
-    that cannot be used is left out, with a skip that names it.
+    """Call `read` with each value, its index and its position among the messages, and yield the
+    results. A value that cannot be used becomes a skip that names it.
     """
     position = 0
     for index, value in enumerate(values):
@@ -188,7 +188,7 @@ def read_each(
 
 
 def is_message(value: Any) -> bool:
-    """Whether a decoded value looks like one message of a chat."""
+    """Return whether a decoded value looks like a chat message."""
     return (
         isinstance(value, dict)
         and value.get("role") in tuple(ROLES)
@@ -196,13 +196,13 @@ def is_message(value: Any) -> bool:
     )
 
 
-def seconds_of(raw: dict[str, Any]) -> float | None:
-    """When a message was recorded, under any of the names for it."""
+def message_time(raw: dict[str, Any]) -> float | None:
+    """Return the time of a message, from whichever field holds it."""
     times = (seconds(raw.get(field)) for field in ("timestamp", "created_at", "created"))
     return next((at for at in times if at is not None), None)
 
 
-def usage_of(
+def parse_usage(
     raw: Any,
     key: str,
     *,
@@ -211,9 +211,9 @@ def usage_of(
     at: float | None = None,
     cost: Any = None,
 ) -> Usage | None:
-    """Recorded usage in the spelling of either API; None when nothing was recorded.
+    """Return recorded usage in the format of either API; None if nothing was recorded.
 
-    OpenAI counts what the cache served into the prompt, Anthropic counts it apart.
+    OpenAI includes cached tokens in the prompt count; Anthropic counts them separately.
     """
     raw = raw if isinstance(raw, dict) else {}
     cost = cost if cost is not None else raw.get("cost")
@@ -222,11 +222,12 @@ def usage_of(
     answer = whole_number(raw.get("completion_tokens", raw.get("output_tokens")))
     if prompt is None and answer is None and not cost_usd:
         return None
-    inside = _detail(raw, "cached_tokens", "prompt_tokens_details", "input_tokens_details")
-    served = whole_number(raw.get("cache_read_input_tokens"))
-    stored = whole_number(raw.get("cache_creation_input_tokens"))
-    if prompt is not None and ("prompt_tokens" in raw or inside is not None):
-        prompt = max(0, prompt - (inside if inside is not None else served or 0) - (stored or 0))
+    in_prompt = _detail(raw, "cached_tokens", "prompt_tokens_details", "input_tokens_details")
+    separate = whole_number(raw.get("cache_read_input_tokens"))
+    cache_read = in_prompt if in_prompt is not None else separate
+    cache_write = whole_number(raw.get("cache_creation_input_tokens"))
+    if prompt is not None and ("prompt_tokens" in raw or in_prompt is not None):
+        prompt = max(0, prompt - (cache_read or 0) - (cache_write or 0))
     return Usage(
         key=key,
         model=model,
@@ -234,8 +235,8 @@ def usage_of(
         at=at,
         input_tokens=prompt,
         output_tokens=answer,
-        cache_read_tokens=inside if inside is not None else served,
-        cache_write_tokens=stored,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
         reasoning_tokens=_detail(
             raw, "reasoning_tokens", "completion_tokens_details", "output_tokens_details"
         ),
@@ -245,8 +246,8 @@ def usage_of(
 
 
 def _detail(raw: dict[str, Any], field: str, *groups: str) -> int | None:
-    found = [raw[group] for group in groups if isinstance(raw.get(group), dict)]
-    return whole_number(found[0].get(field)) if found else None
+    details = [raw[group] for group in groups if isinstance(raw.get(group), dict)]
+    return whole_number(details[0].get(field)) if details else None
 
 
 def _type(block: Any) -> str:
@@ -257,43 +258,43 @@ def _text(raw: dict[str, Any], field: str) -> str:
     return only_text(raw.get(field))
 
 
-def _wrong(what: str, value: Any) -> NoReturn:
-    raise BadMessage(f"{what} is {type(value).__name__}, which cannot be read")
+def _raise_wrong_type(what: str, value: Any) -> NoReturn:
+    raise BadMessage(f"{what} has the unexpected type {type(value).__name__}")
 
 
-def recorded_session(
+def conversation_fragment(
     messages: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], *, now: float
 ) -> Fragment:
-    """The session with these facts as one fragment. Raises WrongInput, naming the fact or the
-    message that cannot be used.
+    """Return a conversation in memory as one fragment, with these facts about its session. Raises
+    WrongInput, naming the fact or the message that cannot be used.
     """
     if isinstance(messages, str | Mapping) or not messages:
-        raise WrongInput("There is nothing to record: give a list of messages that is not empty.")
-    outcome, given_id = facts["outcome"], facts["id"]
+        raise WrongInput("There is nothing to record: pass a non-empty list of messages.")
+    outcome, session_id = facts["outcome"], facts["id"]
     if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
         raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
-    told = {"id": "" if given_id is None else given_id}
+    derived = {"id": "" if session_id is None else session_id}
     if outcome is not None:
-        told["outcome_origin"] = "recorded"
+        derived["outcome_origin"] = "recorded"
     try:
-        session = msgspec.convert({**facts, **told}, Session)
+        session = msgspec.convert({**facts, **derived}, Session)
     except msgspec.ValidationError as error:
         raise WrongInput(f"The session cannot be recorded: {error}.") from error
-    if given_id == "" or not session.source:
+    if session_id == "" or not session.source:
         raise WrongInput("The session cannot be recorded: its id or its source is empty.")
-    chat = ChatReading()
-    read: list[Message] = []
+    chat = ChatParser()
+    records: list[Message] = []
     for index, raw in enumerate(messages):
         try:
-            found = chat.read(dict(raw), f"m{index}", len(read), model=session.model)
-        except (BadMessage, TypeError, ValueError) as error:  # a message that is no mapping
+            parsed = chat.read(dict(raw), f"m{index}", len(records), model=session.model)
+        except (BadMessage, TypeError, ValueError) as error:  # dict() fails on a non-mapping
             raise WrongInput(f"Message {index} cannot be recorded: {error}.") from error
-        read += [whole(message) for message in found]
-    # Without an id it is named by content: recording the same conversation twice keeps one.
-    content = hashlib.blake2b(b"".join(map(message_digest, read)), digest_size=12)
+        records += [replace_lone_surrogates(message) for message in parsed]
+    # The default id is a content digest: recording a conversation twice stores it once.
+    content = hashlib.blake2b(b"".join(map(message_digest, records)), digest_size=12)
     session = msgspec.structs.replace(
         session,
         id=session.id or SessionId(content.hexdigest()),
-        started_at=None if any(message.at for message in read) else now,
+        started_at=None if any(message.at for message in records) else now,
     )
-    return Fragment(session=session, messages=tuple(read), replaces=True)
+    return Fragment(session=session, messages=tuple(records), replaces=True)

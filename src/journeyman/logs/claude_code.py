@@ -1,14 +1,14 @@
-"""Claude Code transcripts: one JSON object a line, a conversation as a tree of parent links.
+"""Reader for Claude Code transcripts: one JSON object per line, linked to its parent line.
 
-- One answer of the model is spread over several lines with one `message.id`, and the results of
-  its first calls may stand between them. The lines are put together again; its usage counts once.
-- The user can go back and ask something else. Then two prompts have the same parent, and what
-  stands between them was taken back.
-- Subagents (`isSidechain`) write into the same file or into files of their own. Each becomes a
-  session of its own that descends from the main one.
+- One model answer spans several lines with the same `message.id`, possibly with the results of its
+  first calls in between. The lines are joined, and usage is counted once.
+- When the user goes back and asks something else, two prompts share a parent, and everything
+  between them was undone.
+- Subagents (`isSidechain`) write to the same file or to their own. Each becomes a separate session
+  that descends from the main one.
 - A compaction starts a new generation of the same session.
-- A log is read on from the first answer that may still grow; conversations that had gone further
-  by then leave out the lines they already took.
+- Reading resumes at the first answer that may still gain lines; conversations that were further
+  ahead skip the lines they already processed.
 """
 
 from collections import OrderedDict
@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from journeyman.logs.claude_chain import HARNESS_TEXTS, Chain, Copies
-from journeyman.logs.lines import BadLine, Line, Lines, take_lines
-from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import as_text, seconds
+from journeyman.logs.claude_chain import HARNESS_PREFIXES, Chain, LineIds
+from journeyman.logs.fields import as_text, seconds
+from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
+from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
     Lineage,
@@ -29,7 +29,7 @@ from journeyman.records import (
     LogState,
     Message,
     MessageKind,
-    Recorded,
+    ResultFlags,
     Session,
     SessionId,
     Skip,
@@ -37,12 +37,12 @@ from journeyman.records import (
     Usage,
 )
 
-_NOTHING = Raw()
+_UNSET = Raw()
 
 
 class _Flags(Struct, rename="camel"):
-    """The small flags in `toolUseResult`; the rest of it repeats the result. `code` is the status
-    of a web page.
+    """The small flags in `toolUseResult`, the rest of which repeats the result. `code` is the HTTP
+    status of a web page.
     """
 
     interrupted: bool | None = None
@@ -70,14 +70,14 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 def _text_of(raw: Raw) -> str:
-    """JSON that was left undecoded, as it stands in the line. What is skipped over while a line
-    is decoded is not checked for broken characters, so they are replaced here.
+    """Return undecoded JSON as text. The decoder does not validate the characters of values that
+    it skips, so broken ones are replaced here.
     """
     return bytes(raw).decode("utf-8", "replace")
 
 
-def _recorded(result: Raw, *, is_error: bool | None) -> Recorded | None:
-    """The flags on a result: those the model was shown, and those beside it."""
+def _recorded_flags(result: Raw, *, is_error: bool | None) -> ResultFlags | None:
+    """Return the flags of a result: those the model saw, and those in `toolUseResult`."""
     flags = _flags(result)
     if is_error is None and flags.success is False:
         is_error = True
@@ -85,14 +85,14 @@ def _recorded(result: Raw, *, is_error: bool | None) -> Recorded | None:
     duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
     if duration is not None:
         details["duration_s"] = duration / 1000
-    said = Recorded(
+    recorded = ResultFlags(
         is_error=is_error,
         exit_code=flags.exit_code,
         status=flags.status,
         interrupted=flags.interrupted or None,
         details=details,
     )
-    return None if said == Recorded() else said
+    return None if recorded == ResultFlags() else recorded
 
 
 def _flags(result: Raw) -> _Flags:
@@ -102,20 +102,20 @@ def _flags(result: Raw) -> _Flags:
         return _decode_flags(result)
     except (msgspec.ValidationError, UnicodeDecodeError):
         pass
-    # Another tool's result with a field of the same name: keep the fields that do fit.
-    fitting: dict[str, Any] = {}
+    # Another tool's result has a field of the same name and another type: keep the valid fields.
+    valid: dict[str, Any] = {}
     for name, value in _decode_any(_text_of(result)).items():
         try:
             msgspec.convert({name: value}, _Flags, strict=False)
         except msgspec.ValidationError:
             continue
-        fitting[name] = value
-    return msgspec.convert(fitting, _Flags, strict=False)
+        valid[name] = value
+    return msgspec.convert(valid, _Flags, strict=False)
 
 
 _IDLE_LINES = 2_000
-_REMEMBERED_SIDE_LINES = 20_000
-_KEPT_SIDE_LINES = 200
+_MAX_SIDE_LINES = 20_000
+_SAVED_SIDE_LINES = 200
 
 
 class _Block(Struct, gc=False):
@@ -124,9 +124,9 @@ class _Block(Struct, gc=False):
     thinking: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw = _NOTHING
+    input: Raw = _UNSET
     tool_use_id: str | None = None
-    content: Raw = _NOTHING
+    content: Raw = _UNSET
     is_error: bool | None = None
 
 
@@ -163,11 +163,11 @@ class _Entry(Struct, rename="camel", gc=False):
     custom_title: str | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
     message: _Body | None = None
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Raw = _UNSET
 
 
 class ClaudeCodeReader:
-    """Claude Code's transcripts under `~/.claude/projects`."""
+    """Reads Claude Code's transcripts, which are in `~/.claude/projects`."""
 
     name = "claude_code"
     about = "Claude Code transcripts (*.jsonl)"
@@ -185,29 +185,29 @@ class ClaudeCodeReader:
         back_to = since.memory.get("back_to") if since else None
         lines = Lines(log, since, back_to=back_to and (back_to[0], back_to[1]))
 
-        def begin() -> _Transcript:
+        def make_handler() -> _Transcript:
             return _Transcript(log.name, since if lines.resumed else None)
 
-        return take_lines(self.name, lines, _Entry, begin)
+        return read_lines(self.name, lines, _Entry, make_handler)
 
 
 class _Transcript:
-    """A file being read: the conversations in it, main ones and subagents'."""
+    """Splits the lines of one file into its conversations, main ones and subagents'."""
 
     def __init__(self, path: str, since: LogState | None) -> None:
         memory = since.memory if since else {}
         self.ready: list[LogEvent] = []
         self._path = path
         self._resumed = since is not None
-        self._taken_to = since.offset if since else 0
+        self._resumed_at = since.offset if since else 0
         self._chains: dict[str, Chain] = {}
-        self._remembered: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
+        self._idle: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
         self._side_roots: OrderedDict[str, str] = OrderedDict(memory.get("side_roots", {}))
-        self._copies = Copies(memory.get("copies", ""))
+        self._line_ids = LineIds(memory.get("copies", ""))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
 
-    def take(self, entry: _Entry, line: Line) -> None:
-        """Take one line in; what is complete is added to `ready`."""
+    def handle(self, entry: _Entry, line: Line) -> None:
+        """Process one line and add complete fragments to `ready`. Raises BadLine."""
         if line.number % _IDLE_LINES == 0:
             self._retire(line)
         if entry.custom_title and entry.session_id:
@@ -215,9 +215,9 @@ class _Transcript:
         if entry.type not in ("user", "assistant", "system"):
             return
         if not entry.session_id:
-            raise BadLine("a message line without a session")
+            raise BadLine("a message has no session id")
         key = entry.uuid or f"@{line.offset}"
-        copy = self._copies.compare(f"{entry.session_id}/{key}", line)
+        copy = self._line_ids.compare(f"{entry.session_id}/{key}", line)
         if copy == "same":
             return
         chain = self._chain(entry, key)
@@ -226,9 +226,9 @@ class _Transcript:
             return
         if copy == "other":
             key = f"{key}#{line.offset}"
-            reason = f"the id {entry.uuid} is used twice with other content; both are kept"
+            reason = f"the id {entry.uuid} is used twice with different content; both are kept"
             self.ready.append(Skip(line=line.number, reason=reason))
-        if not chain.told:
+        if not chain.has_messages:
             chain.session = msgspec.structs.replace(
                 chain.session,
                 cwd=entry.cwd or "",
@@ -240,34 +240,34 @@ class _Transcript:
                 chain.finish_answer()
                 chain.generation += 1
         elif entry.message is None:
-            raise BadLine("a message line without a message")
+            raise BadLine("a message line has no message")
         elif entry.type == "assistant":
-            _take_answer(chain, line, entry, entry.message, key)
+            _add_answer_line(chain, line, entry, entry.message, key)
         else:
-            _take_user(chain, line, entry, entry.message, key)
+            _add_user_line(chain, line, entry, entry.message, key)
         if chain.is_full:
             self.ready += chain.fragments(line.offset)
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
-        """Hand on all the rest, open answers as far as they go."""
+        """Yield everything that is left, including answers that are still open."""
         for chain in self._chains.values():
             chain.finish_answer()
             yield from chain.fragments(read_bytes)
         for name, title in self._titles.items():
-            if self._is_told(name):
+            if self._has_messages(name):
                 session = msgspec.structs.replace(self._session(name), title=title)
                 yield Fragment(session=session, read_bytes=read_bytes)
 
     def memory(self) -> dict[str, Any]:
-        """What a later reading of the rest has to know."""
+        """Return the state that the next read of this log needs."""
         chains = {name: chain.memory() for name, chain in self._chains.items()}
-        unfinished = [chain.answer for chain in self._chains.values() if chain.answer]
-        first = min(unfinished, key=lambda answer: answer.offset, default=None)
+        open_answers = [chain.answer for chain in self._chains.values() if chain.answer]
+        first = min(open_answers, key=lambda answer: answer.offset, default=None)
         memory = {
-            "chains": {**self._remembered, **chains},
-            "side_roots": dict(list(self._side_roots.items())[-_KEPT_SIDE_LINES:]),
-            "titles": {n: t for n, t in self._titles.items() if not self._is_told(n)},
-            "copies": self._copies.before(first.offset if first else None),
+            "chains": {**self._idle, **chains},
+            "side_roots": dict(list(self._side_roots.items())[-_SAVED_SIDE_LINES:]),
+            "titles": {n: t for n, t in self._titles.items() if not self._has_messages(n)},
+            "copies": self._line_ids.before(first.offset if first else None),
         }
         return memory if first is None else {**memory, "back_to": [first.offset, first.line - 1]}
 
@@ -275,46 +275,48 @@ class _Transcript:
         source = ClaudeCodeReader.name
         return Session(id=SessionId(name), source=source, log=self._path, lineage=lineage)
 
-    def _is_told(self, name: str) -> bool:
+    def _has_messages(self, name: str) -> bool:
         chain = self._chains.get(name)
-        return chain.told if chain else bool(self._remembered.get(name, {}).get("told"))
+        return chain.has_messages if chain else bool(self._idle.get(name, {}).get("told"))
 
     def _chain(self, entry: _Entry, key: str) -> Chain:
         name = str(entry.session_id)
         lineage = None
         if entry.is_sidechain:
             lineage = Lineage(parent=SessionId(name), kind="subagent")
-            # The agent first: a person names it by that, and it is rarely given out twice.
+            # The agent id comes first: people refer to it, and it is rarely used twice.
             name = f"agent-{entry.agent_id or self._side_root(entry, key)}-{name}"
         if name not in self._chains:
             self._chains[name] = Chain(
                 self._session(name, lineage),
-                self._remembered.pop(name, {}),
-                begins_at=self._taken_to,
+                self._idle.pop(name, {}),
+                begins_at=self._resumed_at,
                 replaces=not self._resumed,
             )
         return self._chains[name]
 
     def _side_root(self, entry: _Entry, key: str) -> str:
-        """Older transcripts name no agent: a side chain is known by the line it began with."""
-        known = self._side_roots
-        root = known.get(key) or known.get(entry.parent_uuid or "") or key
-        known[key] = root
-        if len(known) > _REMEMBERED_SIDE_LINES:
-            known.popitem(last=False)
+        """Return an id for a side chain in an older transcript without agent ids: that of the line
+        it began with.
+        """
+        roots = self._side_roots
+        root = roots.get(key) or roots.get(entry.parent_uuid or "") or key
+        roots[key] = root
+        if len(roots) > _MAX_SIDE_LINES:
+            roots.popitem(last=False)
         return root[:8]
 
     def _retire(self, line: Line) -> None:
-        """Let go of conversations that have not gone on for long, so that memory stays flat."""
+        """Release conversations that have been idle for long, so that memory stays flat."""
         for name, chain in list(self._chains.items()):
             if line.number - chain.touched_line > _IDLE_LINES:
                 chain.finish_answer()
                 self.ready += chain.fragments(line.offset)
-                self._remembered[name] = chain.memory(prompts=False)
+                self._idle[name] = chain.memory(prompts=False)
                 del self._chains[name]
 
 
-def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
+def _add_answer_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
     answer = chain.answer_for(body.id or key, key, line)
     answer.at = answer.at or seconds(entry.timestamp)
     answer.model = body.model or answer.model
@@ -337,8 +339,8 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str)
         answer.texts.append(body.content)
         return
     for block in body.content or ():
-        if block.type == "tool_use" or (block.input is not _NOTHING and block.name):
-            arguments = "{}" if block.input is _NOTHING else _text_of(block.input)
+        if block.type == "tool_use" or (block.input is not _UNSET and block.name):
+            arguments = "{}" if block.input is _UNSET else _text_of(block.input)
             answer.calls.append(
                 ToolCall(id=block.id or "", name=block.name or "", arguments=arguments)
             )
@@ -348,7 +350,7 @@ def _take_answer(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str)
             answer.texts.append(block.text)
 
 
-def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
+def _add_user_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
     at = seconds(entry.timestamp)
     blocks = body.content if isinstance(body.content, list) else []
     texts = [body.content] if isinstance(body.content, str) else []
@@ -360,10 +362,10 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
                     position=line.offset + index,
                     role="tool",
                     text=""
-                    if block.content is _NOTHING
+                    if block.content is _UNSET
                     else as_text(_decode_any(_text_of(block.content))),
                     tool_call_id=block.tool_use_id or "",
-                    recorded=_recorded(entry.tool_use_result, is_error=block.is_error),
+                    recorded=_recorded_flags(entry.tool_use_result, is_error=block.is_error),
                     at=at,
                     generation=chain.generation,
                 )
@@ -374,7 +376,7 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
         return
     kind: MessageKind = "summary" if entry.is_compact_summary else "plain"
     if kind == "plain" and (
-        entry.is_meta or all(text.lstrip().startswith(HARNESS_TEXTS) for text in texts)
+        entry.is_meta or all(text.lstrip().startswith(HARNESS_PREFIXES) for text in texts)
     ):
         kind = "harness"
     message = Message(
@@ -387,6 +389,6 @@ def _take_user(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -
         generation=chain.generation,
     )
     if kind == "plain":
-        chain.prompt(message, entry.uuid or "", entry.parent_uuid)
+        chain.add_prompt(message, entry.uuid or "", entry.parent_uuid)
     else:
         chain.add(message)

@@ -1,6 +1,6 @@
-"""Sessions that are read whole, on their way to the store: their parts gathered into fragments and
-their ids kept apart inside one log; from lines, or from JSON documents that are read as a stream.
-Journeyman's own export is read back so.
+"""Reads logs that hold whole sessions, one per line or in a JSON document that is streamed: groups
+their messages into fragments and makes session ids unique within one log. Includes the reader of
+Journeyman's own export.
 """
 
 import hashlib
@@ -11,15 +11,15 @@ from typing import Any
 import ijson
 import msgspec
 
-from journeyman.logs.lines import (
+from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
     MAX_LINE_BYTES,
     BadLine,
     Line,
     Lines,
-    take_lines,
+    read_lines,
 )
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -33,17 +33,17 @@ from journeyman.records import (
 )
 from journeyman.records.fragment import ExportedSession
 
-_FIRST_MARK = 500
+_FIRST_MARK_LINES = 500
 
 Part = Message | Usage | Skip
 
 ReadSession = Callable[[Any, int], tuple[Session, Iterable[Part]]]
-"""Reads one whole session, given its value and its number; in lines, that of the line. Raises
-BadLine."""
+"""Parses one whole session from its value and its number, which in a line log is the line number.
+Raises BadLine."""
 
 
-class Gathering:
-    """Parts of one session, gathered until they are handed on in fragments."""
+class FragmentBuilder:
+    """Collects the parts of one session and groups them into fragments."""
 
     def __init__(self, *, replaces: bool) -> None:
         self.messages: list[Message] = []
@@ -54,8 +54,8 @@ class Gathering:
     def fragments(
         self, session: Session, read_bytes: int = 0, *, also_empty: bool = False
     ) -> Iterator[Fragment]:
-        """What was gathered since the last time. What was taken back comes last, because it takes
-        back messages of the fragments before.
+        """Yield what was collected since the last call. `undone` is in the last fragment, because
+        it refers to messages in the fragments before.
         """
         messages, usage, undone, replaces = self.messages, self.usage, self.undone, self.replaces
         if not (messages or usage or undone or also_empty):
@@ -76,52 +76,51 @@ class Gathering:
 def in_fragments(
     session: Session, parts: Iterable[Part], *, line: int = 0, read_bytes: int = 0
 ) -> Iterator[Fragment | Skip]:
-    """The parts of one session in fragments, the first of which replaces what was known of it."""
-    gathered = Gathering(replaces=True)
+    """Yield one session as fragments, the first of which replaces any stored version of it."""
+    pending = FragmentBuilder(replaces=True)
     for part in parts:
         if isinstance(part, Skip):
             yield Skip(line=part.line or line, reason=part.reason)
         elif isinstance(part, Message):
-            gathered.messages.append(part)
+            pending.messages.append(part)
         else:
-            gathered.usage.append(part)
-        if len(gathered.messages) + len(gathered.usage) >= FRAGMENT_MESSAGES:
-            yield from gathered.fragments(session, read_bytes)
-    yield from gathered.fragments(session, read_bytes, also_empty=gathered.replaces)
+            pending.usage.append(part)
+        if len(pending.messages) + len(pending.usage) >= FRAGMENT_MESSAGES:
+            yield from pending.fragments(session, read_bytes)
+    yield from pending.fragments(session, read_bytes, also_empty=pending.replaces)
 
 
-class _Sessions:
-    """Reads sessions one after the other. A second one with the id of another gets a number after
-    it, so that both are kept, if they are to be `kept_apart`; `names` are the ids given out, by
-    their digests.
+class _SessionParser:
+    """Reads sessions one after the other. With `unique_ids`, a session with the id of an earlier
+    one gets a numbered id, so that both are kept; `names` holds the digests of the ids in use.
     """
 
-    def __init__(self, read: ReadSession, names: dict[str, int], *, kept_apart: bool) -> None:
-        self._read = read
-        self._kept_apart = kept_apart
+    def __init__(self, read: ReadSession, names: dict[str, int], *, unique_ids: bool) -> None:
+        self._read_session = read
+        self._unique_ids = unique_ids
         self.names = names
 
     def events(
         self, value: Any, number: int, *, line: int = 0, read_bytes: int = 0
     ) -> Iterator[Fragment | Skip]:
         try:
-            session, parts = self._read(value, number)
-        except BadLine as reason:
-            yield Skip(line=line, reason=str(reason))
+            session, parts = self._read_session(value, number)
+        except BadLine as error:
+            yield Skip(line=line, reason=str(error))
             return
-        if self._kept_apart and (given := self._give(session.id)) != session.id:
-            taken = f"another conversation has the id {session.id} already"
-            yield Skip(line=line, reason=f"{taken}; this one is kept as {given}")
-            session = msgspec.structs.replace(session, id=SessionId(given))
+        if self._unique_ids and (unique := self._unique_id(session.id)) != session.id:
+            reason = f"another conversation already has the id {session.id}"
+            yield Skip(line=line, reason=f"{reason}; this one is stored as {unique}")
+            session = msgspec.structs.replace(session, id=SessionId(unique))
         yield from in_fragments(session, parts, line=line, read_bytes=read_bytes)
 
-    def _give(self, wanted: str) -> str:
-        given, first = wanted, _digest(wanted)
-        while (digest := _digest(given)) in self.names:
-            self.names[first] = self.names.get(first, 0) + 1
-            given = f"{wanted}#{self.names[first]}"
+    def _unique_id(self, session_id: str) -> str:
+        unique, original = session_id, _digest(session_id)
+        while (digest := _digest(unique)) in self.names:
+            self.names[original] = self.names.get(original, 0) + 1
+            unique = f"{session_id}#{self.names[original]}"
         self.names[digest] = 1
-        return given
+        return unique
 
 
 def _digest(name: str) -> str:
@@ -134,33 +133,35 @@ def read_session_lines(
     reader: str,
     read: ReadSession,
     *,
-    kept_apart: bool = True,
-    longest: int = MAX_LINE_BYTES,
+    unique_ids: bool = True,
+    max_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[LogEvent]:
-    """A log with one whole session in each line, from where `since` ended."""
-    going_on = since if since is not None and since.reader == reader else None
-    lines = Lines(log, going_on, longest=longest)
+    """Read a log with one whole session per line, from where `since` ended."""
+    state = since if since is not None and since.reader == reader else None
+    lines = Lines(log, state, max_bytes=max_bytes)
 
-    def begin() -> _SessionLines:
-        names = going_on.memory.get("names", {}) if going_on and lines.resumed else {}
-        return _SessionLines(lines, reader, _Sessions(read, dict(names), kept_apart=kept_apart))
+    def make_handler() -> _SessionLines:
+        names = state.memory.get("names", {}) if state and lines.resumed else {}
+        return _SessionLines(
+            lines, reader, _SessionParser(read, dict(names), unique_ids=unique_ids)
+        )
 
-    return take_lines(reader, lines, Any, begin)
+    return read_lines(reader, lines, Any, make_handler)
 
 
 class _SessionLines:
-    """Takes lines that are sessions."""
+    """Handles lines that each hold one session."""
 
-    def __init__(self, lines: Lines, reader: str, sessions: _Sessions) -> None:
+    def __init__(self, lines: Lines, reader: str, sessions: _SessionParser) -> None:
         self.ready: list[LogEvent] = []
         self._lines, self._reader, self._sessions = lines, reader, sessions
-        self._next_mark = _FIRST_MARK
+        self._next_mark = _FIRST_MARK_LINES
 
-    def take(self, value: Any, line: Line) -> None:
+    def handle(self, value: Any, line: Line) -> None:
         self.ready += self._sessions.events(
             value, line.number, line=line.number, read_bytes=self._lines.offset
         )
-        # The names make each mark larger, so marks become rarer as the log grows.
+        # The names make each mark larger, so marks get rarer as the log grows.
         if line.whole and self._lines.count >= self._next_mark:
             self._next_mark = 2 * self._lines.count
             self.ready.append(Mark(state=self._lines.state(self._reader, memory=self.memory())))
@@ -175,10 +176,10 @@ class _SessionLines:
 def read_session_list(
     log: LogFile, reader: str, prefix: str, read: ReadSession
 ) -> Iterator[LogEvent]:
-    """A document with whole sessions in the list at `prefix`; without one it is a session itself,
-    whose number is 0.
+    """Read a document that holds whole sessions in the list at `prefix`. With an empty prefix the
+    document itself is one session, number 0.
     """
-    sessions = _Sessions(read, {}, kept_apart=True)
+    sessions = _SessionParser(read, {}, unique_ids=True)
     for number, value in enumerate(document_items(log, prefix), 1 if prefix else 0):
         if isinstance(value, Skip):
             yield value
@@ -187,17 +188,17 @@ def read_session_list(
     yield Mark(state=log.state(reader))
 
 
-_AT_ONCE_BYTES = 32 * 1024 * 1024
-_BROKEN = (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError)
+_MAX_WHOLE_BYTES = 32 * 1024 * 1024
+_DECODE_ERRORS = (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError)
 
 
 def document_items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
-    """The elements of a document at `prefix` ("item" for a top-level list, "messages.item" for a
-    list under a key, nothing for the document itself), one at a time. A broken document ends with
-    a skip. What the streaming parser refuses although Python writes it (NaN, very large numbers, a
-    byte order mark), the standard library reads, in documents that fit into memory.
+    """Yield the elements of a document at `prefix` ("item" for a top-level list, "messages.item"
+    for a list under a key, empty for the document itself), one at a time. A broken document ends
+    with a skip. Python programs write values that the streaming parser rejects (NaN, very large
+    numbers, a byte order mark); the standard library reads those, in documents of up to 32 MiB.
     """
-    given = 0
+    yielded = 0
     with log.open() as file:
         stream = ijson.items(file, prefix, use_float=True)
         while True:
@@ -205,34 +206,37 @@ def document_items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
                 item = next(stream)
             except StopIteration:
                 return
-            except _BROKEN as error:
-                said = error.args[0] if error.args else error
-                text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-                first = text.strip().partition("\n")[0] or type(error).__name__
-                break_off = Skip(line=0, reason=f"the document breaks off: {first}")
+            except _DECODE_ERRORS as error:
+                detail = error.args[0] if error.args else error
+                if isinstance(detail, bytes):
+                    detail = detail.decode("utf-8", "replace")
+                first_line = str(detail).strip().partition("\n")[0] or type(error).__name__
+                broken = Skip(
+                    line=0, reason=f"the rest of the document cannot be parsed: {first_line}"
+                )
                 break
-            given += 1
+            yielded += 1
             yield item
-    rest, broken_text = _at_once(log)
+    items, has_bad_text = _decode_whole(log)
     for key in prefix.split(".")[:-1]:
-        rest = rest.get(key) if isinstance(rest, dict) else None
-    if not prefix and rest is not None:
-        rest = [rest]
-    if not isinstance(rest, list):
-        yield break_off
+        items = items.get(key) if isinstance(items, dict) else None
+    if not prefix and items is not None:
+        items = [items]
+    if not isinstance(items, list):
+        yield broken
         return
-    if broken_text:
-        yield Skip(line=0, reason="not valid UTF-8; what is broken was replaced")
-    yield from rest[given:]
+    if has_bad_text:
+        yield Skip(line=0, reason="not valid UTF-8; invalid bytes were replaced")
+    yield from items[yielded:]
 
 
-def _at_once(log: LogFile) -> tuple[Any, bool]:
-    """The document as the standard library reads it, None when it cannot either; and whether its
-    text was broken.
+def _decode_whole(log: LogFile) -> tuple[Any, bool]:
+    """Decode a document with the standard library. Return it, or None if it is too large or not
+    JSON, and whether its text was invalid UTF-8.
     """
     with log.open() as file:
-        content = file.read(_AT_ONCE_BYTES + 1)
-    if len(content) > _AT_ONCE_BYTES:
+        content = file.read(_MAX_WHOLE_BYTES + 1)
+    if len(content) > _MAX_WHOLE_BYTES:
         return None, False
     text = content.decode("utf-8-sig", "replace")
     try:
@@ -243,10 +247,10 @@ def _at_once(log: LogFile) -> tuple[Any, bool]:
 
 
 def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
-    """The values of a document's own keys in one pass, leaving out the large ones. Of a broken
-    document, what came before the break.
+    """Return the values of a document's top-level keys in one pass, except the keys in `without`.
+    For a broken document, return the values before the error.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     key, builder = "", None
     with log.open() as file:
         try:
@@ -255,21 +259,21 @@ def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
                     key, builder = value, None if value in without else ijson.ObjectBuilder()
                 elif prefix and builder is not None:
                     builder.event(event, value)
-                    found.setdefault(key, builder.value)
-        except _BROKEN:
-            # Whoever reads the messages meets the break again and reports it.
-            document, _ = _at_once(log)
+                    fields.setdefault(key, builder.value)
+        except _DECODE_ERRORS:
+            # Not reported here: reading the messages meets the same error and reports it.
+            document, _ = _decode_whole(log)
             if isinstance(document, dict):
                 return {key: value for key, value in document.items() if key not in without}
-    return found
+    return fields
 
 
-# What this program wrote itself is read back whatever its size.
-_LONGEST_EXPORT = 2**31
+# Journeyman's own export is read back whatever the size of its lines.
+_MAX_EXPORT_LINE_BYTES = 2**31
 
 
 class JourneymanExportReader:
-    """Files that `journeyman sessions export` wrote."""
+    """Reads files written by `journeyman sessions export`."""
 
     name = "journeyman"
     about = "Journeyman's own export (JSONL)"
@@ -287,5 +291,5 @@ class JourneymanExportReader:
             return session, (*exported.usage, *exported.messages)
 
         return read_session_lines(
-            log, since, self.name, read, kept_apart=False, longest=_LONGEST_EXPORT
+            log, since, self.name, read, unique_ids=False, max_bytes=_MAX_EXPORT_LINE_BYTES
         )

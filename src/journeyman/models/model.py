@@ -1,4 +1,4 @@
-"""A model to the rest of the program: messages and tool definitions go in, a reply comes out."""
+"""The protocol of a language model: messages and tool definitions in, a reply out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -11,9 +11,9 @@ JsonObject = Mapping[str, Any]
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """One answer of a model. `tool_calls` have unique ids, and arguments as they came, perhaps
-    malformed. `tokens` is what the request used, as the model says. `finish_reason` is `stop`,
-    `tool_calls`, `length`, `content_filter`, or what the model says.
+    """One reply of a model. `tool_calls` have unique ids, and arguments as received, possibly
+    malformed. `tokens` is the usage that the model reports. `finish_reason` is `stop`,
+    `tool_calls`, `length`, `content_filter`, or whatever the model reports.
     """
 
     text: str = ""
@@ -25,8 +25,8 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """A model that can be asked. `name` is its own name, `provider` who runs it (a host name, or
-    `embedded`), `context_tokens` the size of its window, None where nobody knows.
+    """A language model. `name` is the model's own name, `provider` who runs it (a host name, or
+    `embedded`), `context_tokens` the size of its context window, None if unknown.
     """
 
     @property
@@ -45,12 +45,12 @@ class Model(Protocol):
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """The reply to these messages. `on_text` hears its text as it comes; when `cancelled` says
-        so, the request is given up and Cancelled is raised. Raises ContextFull when the messages
-        do not fit the window, ModelUnavailable when no reply can be had.
+        """Return the reply to these messages. `on_text` receives its text as it arrives. When
+        `cancelled` returns true, abort the request and raise Cancelled. Raise ContextFull if the
+        messages do not fit the context window, ModelUnavailable if there is no reply.
         """
         ...
 
 
 class Cancelled(Exception):
-    """The request was given up because the caller said so."""
+    """The caller cancelled the request."""

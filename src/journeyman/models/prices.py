@@ -1,4 +1,4 @@
-"""What a request would cost by the published price list: an offline estimate, or unknown."""
+"""Estimates the cost of a request from published prices, offline."""
 
 import math
 from datetime import UTC, datetime
@@ -9,9 +9,9 @@ from journeyman.records import Tokens
 def estimated_cost(
     model: str, tokens: Tokens, *, base_url: str = "", at: float | None = None
 ) -> float | None:
-    """The price in dollars of what was used, at the time `at`, or None. With an address, only the
-    provider behind it sets the price: the same model on a server of one's own has none. Never
-    raises.
+    """Return the cost in US dollars of these tokens at the time `at`, or None if unknown. With a
+    `base_url`, only that provider's price counts: the same model on a private server has none.
+    Never raise.
     """
     if tokens.input_tokens is None or tokens.output_tokens is None:
         return None
@@ -20,7 +20,7 @@ def estimated_cost(
         from genai_prices import Usage, calc_price  # noqa: PLC0415 - loads slowly
 
         price = calc_price(
-            # There the input is the whole prompt; with us the cache is counted apart.
+            # genai-prices counts the whole prompt as input; Journeyman counts the cache separately.
             Usage(
                 input_tokens=tokens.input_tokens + cached + stored,
                 cache_read_tokens=cached,
@@ -32,7 +32,7 @@ def estimated_cost(
             genai_request_timestamp=None if at is None else datetime.fromtimestamp(at, UTC),
         )
         cost = float(price.total_price)
-    # No such model or provider; counts or a time that make no sense; the list is not installed.
+    # Unknown model or provider, impossible counts or times, or the package is not installed.
     except (LookupError, ValueError, ArithmeticError, OSError, ImportError):
         return None
     return cost if math.isfinite(cost) else None

@@ -1,5 +1,5 @@
-"""A model behind any OpenAI-compatible endpoint. Requests are streamed, made again when that can
-help, and given up when the caller says so. Loading this module loads the openai SDK, which is slow.
+"""A model behind an OpenAI-compatible endpoint. Requests are streamed, retried where that can help,
+and can be cancelled. Importing this module loads the openai SDK, which is slow.
 """
 
 import json
@@ -14,7 +14,10 @@ from urllib.parse import urlsplit
 import httpx2
 from openai import APIError, OpenAI, Stream
 
-from journeyman.models.failures import (
+from journeyman.models.context_windows import find_context_tokens
+from journeyman.models.model import JsonObject, Reply
+from journeyman.models.reply_parser import NotAReply, ReplyParser, used_call_ids
+from journeyman.models.retries import (
     Adjustment,
     Failure,
     delay_s,
@@ -22,23 +25,27 @@ from journeyman.models.failures import (
     failure_of,
     find_adjustment,
     pause,
-    too_quiet,
+    timeout_failure,
 )
-from journeyman.models.line import Line, RequestFailed, TooQuiet, certificates, listen
-from journeyman.models.model import JsonObject, Reply
-from journeyman.models.reply_reader import NotAReply, ReplyReader, used_call_ids
-from journeyman.models.windows import find_context_tokens
+from journeyman.models.streaming_request import (
+    Connection,
+    ReadTimeout,
+    RequestFailed,
+    certificates,
+    stream_events,
+)
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
 CONNECT_S = 10.0
 METADATA_S = 5.0
 NO_KEY = "none"
-"""What is sent where no key is set: local servers want none, and the SDK wants one."""
+"""Sent if no key is set: local servers need none, but the SDK requires one."""
 
 
 class RemoteModel:
-    """A model that is asked over HTTP, `attempts` times at most; `timeout_s` is how long a server
-    may send nothing. `on_text` hears the next try from its own beginning.
+    """A model reached over HTTP, with up to `attempts` tries per request. `timeout_s` limits how
+    long a server may send nothing. After a failed try, `on_text` receives the next one from its
+    start.
     """
 
     def __init__(
@@ -61,9 +68,7 @@ class RemoteModel:
         self.provider, self._host = _hosts(self._url)
         self._api_key = api_key.strip()
         if not self._api_key.isascii() or not self._api_key.isprintable():
-            raise BadSetting(
-                "The key of the model has characters that no key has. Set model.api_key again."
-            )
+            raise BadSetting("model.api_key contains characters that no API key has. Set it again.")
         self._configured_tokens = context_tokens
         self._max_tokens = max_tokens
         self._temperature = temperature
@@ -77,7 +82,7 @@ class RemoteModel:
 
     @cached_property
     def context_tokens(self) -> int | None:
-        """The size of the window: as configured, else what the endpoint or price data says."""
+        """The size of the context window: as configured, else from the endpoint or price data."""
         if self._configured_tokens is not None:
             return self._configured_tokens
         return find_context_tokens(self.name, self._url, self._api_key, timeout_s=METADATA_S)
@@ -91,28 +96,30 @@ class RemoteModel:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """See `Model.ask`. A parameter that the server refuses by name is left out from then on."""
+        """See `Model.ask`. A parameter that the server rejects by name is left out from then on."""
         used = used_call_ids(messages)
         longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
         adjustments, tries = self._adjustments, 0
         while True:
             body = self._body(messages, tools, longest, adjustments)
-            came = self._try(body, used, on_text, cancelled)
-            if isinstance(came, Reply):
+            outcome = self._try(body, used, on_text, cancelled)
+            if isinstance(outcome, Reply):
                 self._adjustments = adjustments
-                return came
-            if came.is_context_full:
+                return outcome
+            if outcome.is_context_full:
                 raise ContextFull(
-                    f"The conversation does not fit the window of {self.name} at {self._host}: "
-                    f"{self._came(came)}. Shorten it, or choose a model with a larger window."
+                    f"The conversation does not fit the context window of {self.name} at "
+                    f"{self._host}: {self._cause(outcome)}. Shorten it, or choose a model with a "
+                    "larger window."
                 )
-            if came.status in (400, 422) and (row := find_adjustment(came.body, body)):
+            if outcome.status in (400, 422) and (row := find_adjustment(outcome.body, body)):
                 adjustments = (*adjustments, row)
                 continue
             tries += 1
-            if not came.passes or tries >= self._attempts:
-                raise ModelUnavailable(self._say_failed(came, tries))
-            pause(delay_s(tries, came.asked_delay_s, self._chance), self._sleep, cancelled)
+            if not outcome.is_transient or tries >= self._attempts:
+                raise ModelUnavailable(self._failure_message(outcome, tries))
+            delay = delay_s(tries, outcome.retry_after_s, self._chance)
+            pause(delay, self._sleep, cancelled)
 
     def _body(
         self,
@@ -121,7 +128,10 @@ class RemoteModel:
         max_tokens: int | None,
         adjustments: Sequence[Adjustment],
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self.name, "messages": [dict(one) for one in messages]}
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": [dict(message) for message in messages],
+        }
         if tools:
             body["tools"] = [dict(tool) for tool in tools]
         if max_tokens is not None:
@@ -131,8 +141,8 @@ class RemoteModel:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
         for row in adjustments:
             value = body.pop(row.parameter, None)
-            if row.instead and value is not None:
-                body[row.instead] = value
+            if row.replacement and value is not None:
+                body[row.replacement] = value
         if "stream" not in body:
             body.pop("stream_options", None)
         return body
@@ -144,35 +154,35 @@ class RemoteModel:
         on_text: Callable[[str], None],
         cancelled: Callable[[], bool],
     ) -> Reply | Failure:
-        """One request: its reply, or what came instead of one."""
-        # Half characters, which a tool may have read from somewhere, have no place in UTF-8.
+        """Make one request, and return the reply or the failure."""
+        # UTF-8 has no lone surrogates, which a tool may have read from somewhere.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        reader = ReplyReader()
-        heard = listen(
-            lambda line: self._events(line, content),
+        parser = ReplyParser()
+        events = stream_events(
+            lambda connection: self._events(connection, content),
             cancelled=cancelled,
             timeout_s=self._timeout_s,
             clock=self._clock,
         )
         try:
-            with closing(heard):
-                for event in heard:
-                    if text := reader.take(event):
+            with closing(events):
+                for event in events:
+                    if text := parser.feed(event):
                         on_text(text)
-        except TooQuiet:
-            return too_quiet(self._timeout_s)
+        except ReadTimeout:
+            return timeout_failure(self._timeout_s)
         except RequestFailed as failed:
-            # All has been said already; what broke was the count that comes after the reply.
-            if not reader.is_complete:
+            # A complete reply stands, even if the usage that follows it was lost.
+            if not parser.is_complete:
                 return failure_of(failed.error, self._timeout_s)
         try:
-            return reader.reply(used_ids)
+            return parser.reply(used_ids)
         except NotAReply as error:
             return failure_of(error, self._timeout_s)
 
-    def _events(self, line: Line, content: bytes) -> Generator[object]:
-        """What the server sends, event by event; a server that does not stream sends one."""
-        with self._client(line) as client:
+    def _events(self, connection: Connection, content: bytes) -> Generator[object]:
+        """Yield the events that the server sends; a server that does not stream sends one."""
+        with self._client(connection) as client:
             streamed = client.post(
                 "/chat/completions",
                 content=content,
@@ -181,7 +191,7 @@ class RemoteModel:
                 stream=True,
                 stream_cls=Stream[object],
             )
-            # The SDK hands out the plain response where it is asked for, whatever its types say.
+            # With this `cast_to`, the SDK returns the plain response, whatever its types say.
             with closing(cast("httpx2.Response", streamed)) as response:
                 kind = response.headers.get("content-type", "").lower()
                 if "json" not in kind and "html" not in kind:
@@ -189,12 +199,11 @@ class RemoteModel:
                     return
                 answer = json.loads(response.read())
                 if isinstance(answer, Mapping) and (error := answer.get("error")):
-                    said = "an error with a status of success"
-                    raise APIError(said, response.request, body=error)
+                    raise APIError("an error with status 200", response.request, body=error)
                 yield answer
 
-    def _client(self, line: Line) -> OpenAI:
-        """A client with a connection of its own, which can be cut without harm to others."""
+    def _client(self, connection: Connection) -> OpenAI:
+        """Return a client with its own connection, which can be closed without affecting others."""
         timeout = httpx2.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
         return OpenAI(
             base_url=self._url,
@@ -205,25 +214,25 @@ class RemoteModel:
                 timeout=timeout,
                 verify=certificates(),
                 follow_redirects=True,
-                event_hooks={"request": [line.watch]},
+                event_hooks={"request": [connection.watch]},
             ),
         )
 
-    def _say_failed(self, failure: Failure, tries: int) -> str:
-        often = f" ({tries} tries)" if tries > 1 else ""
+    def _failure_message(self, failure: Failure, tries: int) -> str:
+        count = f" ({tries} tries)" if tries > 1 else ""
         parts = urlsplit(self._url)
-        shown = f"{parts.scheme}://{self._host}{parts.path}"  # without a password or a query
-        next_step = failure.next_step.format(name=self.name, url=shown)
-        found = f"{self.name} at {self._host} gave no reply: {self._came(failure)}{often}."
-        return f"{found} {next_step}"
+        address = f"{parts.scheme}://{self._host}{parts.path}"  # without a password or a query
+        next_step = failure.next_step.format(name=self.name, url=address)
+        problem = f"{self.name} at {self._host} gave no reply: {self._cause(failure)}{count}."
+        return f"{problem} {next_step}"
 
-    def _came(self, failure: Failure) -> str:
-        shown = excerpt(failure.body, self._api_key)
-        return f"{failure.told}, “{shown}”" if shown else failure.told
+    def _cause(self, failure: Failure) -> str:
+        body = excerpt(failure.body, self._api_key)
+        return f"{failure.reason}, “{body}”" if body else failure.reason
 
 
 def _hosts(url: str) -> tuple[str, str]:
-    """The host of an address, alone and with the port that it names."""
+    """Return the host of an address, alone and with its port."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -231,8 +240,8 @@ def _hosts(url: str) -> tuple[str, str]:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in ("http", "https") or not host:
         raise BadSetting(
-            "The address of the model cannot be used. Set model.base_url to one that begins with "
+            "The address of the model is not valid. Set model.base_url to one that begins with "
             "http:// or https:// and a host, such as http://127.0.0.1:8080/v1."
         )
-    shown = f"[{host}]" if ":" in host else host
-    return host, shown if port is None else f"{shown}:{port}"
+    name = f"[{host}]" if ":" in host else host
+    return host, name if port is None else f"{name}:{port}"

@@ -1,6 +1,6 @@
-"""What became of a call: the judge and its rules."""
+"""Verdicts on tool calls: the judge and its rules."""
 
-RULES_VERSION = 2
-"""Raise it with every change after which the judge may say something else of a call. Verdicts that
-were made under another version are made again.
+RULES_VERSION = 3
+"""Raise this with every change that may alter a verdict. Calls judged under another version are
+judged again.
 """

@@ -1,6 +1,5 @@
-"""What can be read off a call before its result: whether the tool, by its name, runs commands or
-shows content; which program decides a command's exit code, whether that program only shows
-something or answers a question with its code, and whether it hides a failure.
+"""What a call reveals before its result is read: whether its tool runs commands or shows content,
+and for a command, which program sets the exit code and what that code means.
 """
 
 import re
@@ -9,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from journeyman.outcomes.rules import RULES, Rule
+from journeyman.text.shell import deciding_command
 
 RUNS = frozenset(
     (
@@ -18,8 +18,9 @@ RUNS = frozenset(
 )
 """Words in the names of tools that run commands or code."""
 
-ASKS_A_DATABASE = frozenset(("sql", "query", "database", "db"))
-"""Such a tool executes too, but has no exit code and says what is wrong in a message."""
+QUERIES_DATABASE = frozenset(("sql", "query", "database", "db"))
+"""Words in the names of tools that run queries: they report errors in a message, not an exit code.
+"""
 
 SHOWS = frozenset(
     (
@@ -28,23 +29,23 @@ SHOWS = frozenset(
         *("logs", "task", "agent", "snapshot"),
     )
 )
-"""Words in the names of tools whose results are somebody's text: files, pages, reports."""
+"""Words in the names of tools that return text written by others: files, pages, reports."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 @lru_cache(maxsize=4096)
 def runs_commands(tool: str) -> bool:
-    """Whether a tool of this name runs commands or code."""
+    """Return whether a tool with this name runs commands or code."""
     words = _words(tool)
     if {"run", "code"} <= words or {"code", "interpreter"} <= words:
         return True
-    return not words.isdisjoint(RUNS) and words.isdisjoint(ASKS_A_DATABASE)
+    return not words.isdisjoint(RUNS) and words.isdisjoint(QUERIES_DATABASE)
 
 
 @lru_cache(maxsize=4096)
 def shows_content(tool: str) -> bool:
-    """Whether the results of a tool of this name are content that somebody else wrote."""
+    """Return whether a tool with this name returns content that others wrote."""
     return not _words(tool).isdisjoint(SHOWS)
 
 
@@ -53,23 +54,23 @@ def _words(tool: str) -> set[str]:
 
 
 _ARGUMENTS = ("command", "cmd", "script", "code", "input")
-"""Where tools that run commands are told what to run."""
+"""The arguments in which tools receive the command to run."""
 
 
 def command_of(arguments: str) -> str:
-    """The command a tool was told to run, or nothing when the arguments do not say."""
+    """Return the command that a call runs, or an empty text if the arguments name none."""
     try:
-        given = msgspec.json.decode(arguments)
+        values = msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
         return ""
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         return ""
     for name in _ARGUMENTS:
-        value = given.get(name)
+        value = values.get(name)
         if isinstance(value, str):
             return value
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            # ["bash", "-lc", "rg TODO"]: what the shell is told; else the words themselves.
+            # ["bash", "-lc", "rg TODO"] holds a script; other lists are the words of a command.
             return value[-1] if len(value) > 2 and value[1].startswith("-") else " ".join(value)
     return ""
 
@@ -78,31 +79,20 @@ _ANSWERS = tuple(
     (row, re.compile(rf"(?:\S+/)?(?:{row.patterns[0]})(?=\s|$)")) for row in RULES["answering"]
 )
 
-# Parts of a command line: quoted text, what separates commands, and the rest.
-_PARTS = re.compile(
-    r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?P<end>&&|\|\||[;|\n](?!\|)|&(?![>\d]))|[^'"\\;|\n&]+|.""",
-    re.DOTALL,
-)
 _PREFIX = re.compile(r"(?:\w+=\S*\s+|sudo\s+|time\s+|!\s+|xargs\s+(?:-\S+\s+)*)*")
-_LONGEST_COMMAND = 20_000
 
 
-def deciding_command(command: str) -> str:
-    """The simple command whose exit code a shell returns: the last one."""
-    command = command.strip()
-    if len(command) > _LONGEST_COMMAND:
-        return ""
-    start = 0
-    for part in _PARTS.finditer(command):
-        if part.lastgroup and command[part.end() :].strip():
-            start = part.end()
-    last = command[start:].strip().rstrip(";& ")
-    return last[_PREFIX.match(last).end() :]  # type: ignore[union-attr]  # it matches anything
+def deciding_program(arguments: str) -> str:
+    """Return the command whose exit code a call reports, without wrappers such as `sudo`."""
+    command = deciding_command(command_of(arguments))
+    return command[_PREFIX.match(command).end() :]  # type: ignore[union-attr]  # it matches anything
 
 
 def answers_no(arguments: str, exit_code: int, output: str) -> Rule | None:
-    """The row that says that this exit code was an answer and no failure, if one does."""
-    deciding = deciding_command(command_of(arguments))
+    """Return the rule by which this exit code is an answer, such as `grep` finding nothing, rather
+    than a failure; None if there is none.
+    """
+    deciding = deciding_program(arguments)
     for row, program in _ANSWERS:
         if exit_code in row.codes and program.match(deciding):
             return None if row.silent and output.strip() else row
@@ -117,10 +107,10 @@ _SHOWING = re.compile(
 
 
 def only_shows(arguments: str) -> bool:
-    """Whether a command ends in showing something, which may hold any words: a file, history, or
-    what came through a pipe, whose exit code is then that of the last program.
+    """Return whether a command ends by printing content, which may contain any words: a file, the
+    history, or the output of a pipe, whose exit code is that of its last program.
     """
-    return _SHOWING.match(deciding_command(command_of(arguments))) is not None
+    return _SHOWING.match(deciding_program(arguments)) is not None
 
 
 _ECHO = re.compile(
@@ -131,12 +121,12 @@ _BAD_WORDS = re.compile(r"fail|error|broken|crash|not ok\b", re.IGNORECASE)
 
 
 def masked_failure(arguments: str, output: str) -> str:
-    """The line with which a command hid that it failed, as `make || echo FAILED` does: the words
-    stand in the command, are printed only after a failure, and are in the output.
+    """Return the message with which a command hid its failure, as `make || echo FAILED` does: the
+    command prints it only after a failure, and the output contains it. Empty if there is none.
     """
     lines = None
-    for found in _ECHO.finditer(command_of(arguments)):
-        words = found["words"].strip("'\"").replace("\\n", "").strip()
+    for match in _ECHO.finditer(command_of(arguments)):
+        words = match["words"].strip("'\"").replace("\\n", "").strip()
         if words and _BAD_WORDS.search(words):
             lines = lines or {line.strip() for line in output.splitlines()}
             if words in lines:

@@ -1,6 +1,5 @@
-"""The judge: what became of a call, by the best evidence there is. The recorder's own flag comes
-first, then the structure of the result, then the harness's words where harnesses put them, and
-only then general text. The rules themselves are in the tables beside this module.
+"""Judges a call by the best evidence available: the recorder's own flag, then the structure of the
+result, then phrases that harnesses use, then general text. The rules are in `rules.toml`.
 """
 
 from collections.abc import Mapping
@@ -8,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from journeyman.outcomes import structure, words
+from journeyman.outcomes import phrases, structure
 from journeyman.outcomes.commands import (
     answers_no,
     masked_failure,
@@ -16,10 +15,10 @@ from journeyman.outcomes.commands import (
     runs_commands,
     shows_content,
 )
+from journeyman.outcomes.envelope import decoded, truncated_fields, unwrapped, without_heading
+from journeyman.outcomes.phrases import failure_line, find_complaint, kind_of
 from journeyman.outcomes.rules import Rule, excerpt
-from journeyman.outcomes.words import complaint, kind_of, what_went_wrong
-from journeyman.outcomes.wrapping import decoded, remains, unwrapped, without_heading
-from journeyman.records import Call, Kind, Recorded, Status, Verdict
+from journeyman.records import Call, ResultFlags, Verdict, VerdictKind, VerdictStatus
 from journeyman.records.errors import NotACall
 
 _NO_RESULT = Verdict(status="unknown", rule="no_result")
@@ -27,117 +26,117 @@ _EMPTY = Verdict(status="ok", rule="text.empty")
 _PLAIN = Verdict(status="ok", rule="text.plain")
 
 _DEEPEST = 4
-"""How often a result may be wrapped in another one."""
+"""How many envelopes deep a result is read."""
 
 _NOT_FAILED = ("refused", "interrupted")
 
 
 def judge(call: Call) -> Verdict:
-    """What became of a call."""
-    if call.recorded and (found := _by_flag(call, call.recorded, call.result or "")):
-        return found
+    """Return the verdict on a call."""
+    if call.recorded and (verdict := _by_flag(call, call.recorded, call.result or "")):
+        return verdict
     if call.result is None:
         return _NO_RESULT
-    return _by_report(call, call.result, _DEEPEST)
+    return _by_result(call, call.result, _DEEPEST)
 
 
-def _by_flag(call: Call, recorded: Recorded, text: str) -> Verdict | None:
-    """What the recorder itself said, if it said something."""
+def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
+    """Judge by what the recorder itself noted; None if it noted nothing."""
     if recorded.interrupted:
         return _verdict("interrupted", "cancelled", "recorded.interrupted", text)
     if recorded.is_error:
-        return _bad(call, text, "recorded.is_error")
+        return _failed(call, text, "recorded.is_error")
     if recorded.details.get("background_task_id"):
         return Verdict(status="unknown", kind="background", rule="recorded.background")
-    if meant := recorded.details.get("return_code_interpretation"):
-        # Claude Code writes down what an exit code means only where it is no error.
-        return Verdict(status="ok", kind="no_match", rule="recorded.meaning", evidence=str(meant))
+    if meaning := recorded.details.get("return_code_interpretation"):
+        # Claude Code records the meaning of an exit code only if it is not an error.
+        return Verdict(status="ok", kind="no_match", rule="recorded.meaning", evidence=str(meaning))
     if recorded.exit_code is not None and recorded.is_error is None:
         return _by_exit(call, recorded.exit_code, text, rule="recorded.exit_code")
     if recorded.is_error is False:
-        begun = words.at_the_head(text)
-        if begun is not None and begun.rule.kind == "background":
-            return _verdict("unknown", "background", begun.rule.id, text)
-        return _good(call, text, "recorded.is_error")
-    said = structure.meaning(recorded.status)
-    if said is None or (said.id == "ended" and text):
+        match = phrases.at_head(text)
+        if match is not None and match.rule.kind == "background":
+            return _verdict("unknown", "background", match.rule.id, text)
+        return _succeeded(call, text, "recorded.is_error")
+    rule = structure.status_rule(recorded.status)
+    if rule is None or (rule.id == "ended" and text):
         return None
-    if said.id == "failed":
-        return _bad(call, text, "recorded.status")
-    if said.status == "ok":
-        return _good(call, text, "recorded.status")
+    if rule.id == "failed":
+        return _failed(call, text, "recorded.status")
+    if rule.status == "ok":
+        return _succeeded(call, text, "recorded.status")
     return _verdict(
-        said.status, said.kind, "recorded.status", text.strip() or recorded.status or ""
+        rule.status, rule.kind, "recorded.status", text.strip() or recorded.status or ""
     )
 
 
-def _verdict(status: Status, kind: Kind, rule: str, evidence: str) -> Verdict:
+def _verdict(status: VerdictStatus, kind: VerdictKind, rule: str, evidence: str) -> Verdict:
     return Verdict(status=status, kind=kind, rule=rule, evidence=excerpt(evidence))
 
 
-def _bad(call: Call, text: str, rule: str) -> Verdict:
-    """Known to have gone wrong; the words tell how."""
-    said = _by_report(call, text, _DEEPEST)
-    if said.status in ("ok", "unknown"):
-        kind, line = what_went_wrong(text)
+def _failed(call: Call, text: str, rule: str) -> Verdict:
+    """Return the verdict on a call that is known to have failed; its text determines how."""
+    verdict = _by_result(call, text, _DEEPEST)
+    if verdict.status in ("ok", "unknown"):
+        kind, line = failure_line(text)
         return _verdict("failed", kind or kind_of(line), rule, line)
-    return Verdict(status=said.status, kind=said.kind, rule=rule, evidence=said.evidence)
+    return Verdict(status=verdict.status, kind=verdict.kind, rule=rule, evidence=verdict.evidence)
 
 
-def _good(call: Call, text: str, rule: str) -> Verdict:
-    """Known to have gone well, unless the command itself hid that it did not."""
+def _succeeded(call: Call, text: str, rule: str) -> Verdict:
+    """Return the verdict on a call that is reported as successful, unless it masks a failure."""
     if "||" in call.arguments and (line := masked_failure(call.arguments, text)):
         return Verdict(status="failed", kind="masked", rule="commands.masked", evidence=line)
     return Verdict(status="ok", rule=rule)
 
 
-def _by_report(call: Call, text: str, depth: int) -> Verdict:
-    """What the result says, by its structure, by the harness's words, by general text."""
+def _by_result(call: Call, text: str, depth: int) -> Verdict:
+    """Judge by the result: its structure, the harness's phrases, then general text."""
     text = without_heading(text.strip())
     if not text:
         return _EMPTY
-    # What a harness adds after an output is its own word, whatever the output looks like.
-    if runs_commands(call.tool) and (closing := words.stated_at_the_end(text)):
-        return _by_exit(call, closing.code, closing.output, rule=closing.id)
+    # An exit code that a harness appends counts, whatever the output before it looks like.
+    if runs_commands(call.tool) and (stated := phrases.exit_at_end(text)):
+        return _by_exit(call, stated.code, stated.output, rule=stated.id)
     first = text[0]
     if first == "<" and not text.startswith("<returncode>"):
-        return _by_wrapping(call, text, depth)
+        return _by_envelope(call, text, depth)
     if first in '{["':
-        return _by_structure(call, text, depth) or _by_words(call, text)
-    return _by_words(call, text)
+        return _by_structure(call, text, depth) or _by_phrases(call, text)
+    return _by_phrases(call, text)
 
 
-def _by_wrapping(call: Call, text: str, depth: int) -> Verdict:
-    wrapping, inside = unwrapped(text)
-    if wrapping is None or not depth:
-        return _by_words(call, text)
-    said = _by_report(call, inside, depth - 1)
-    if wrapping.is_error and said.status in ("ok", "unknown"):
-        return _verdict("failed", kind_of(inside), wrapping.id, inside)
-    return said
+def _by_envelope(call: Call, text: str, depth: int) -> Verdict:
+    envelope, content = unwrapped(text)
+    if envelope is None or not depth:
+        return _by_phrases(call, text)
+    verdict = _by_result(call, content, depth - 1)
+    if envelope.is_error and verdict.status in ("ok", "unknown"):
+        return _verdict("failed", kind_of(content), envelope.id, content)
+    return verdict
 
 
 def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
     try:
         value, is_all = decoded(text)
     except ValueError:
-        left = remains(text) if text[0] == "{" else None
-        if left is None:
+        remainder = truncated_fields(text) if text[0] == "{" else None
+        if remainder is None:
             return None
-        code, error = left
+        code, error = remainder
         if code is not None:
             return _by_exit(call, code, text, rule="fields.cut")
         return _verdict("failed", kind_of(error), "fields.cut", error)
     if not is_all and not _is_report_with_a_note(call, value):
         return None
     if isinstance(value, dict):
-        said = _by_fields(call, value, depth)
-        # A file may hold an object that looks like a report, but hardly one that says what failed.
-        if said.status == "failed" and said.kind == "error" and _is_content(call, value):
+        verdict = _by_fields(call, value, depth)
+        # A file may hold an object that looks like a report, but rarely one with a specific error.
+        if verdict.status == "failed" and verdict.kind == "error" and _is_content(call, value):
             return Verdict(status="ok", rule="text.shown")
-        return said
+        return verdict
     if isinstance(value, str) and depth:
-        return _by_report(call, value, depth - 1)
+        return _by_result(call, value, depth - 1)
     if isinstance(value, list):
         if runs_commands(call.tool) and only_shows(call.arguments):
             return Verdict(status="ok", rule="text.shown")
@@ -146,17 +145,17 @@ def _by_structure(call: Call, text: str, depth: int) -> Verdict | None:
 
 
 def _is_report_with_a_note(call: Call, value: Any) -> bool:
-    """Whether an object before other text is what the harness reports, with a note behind it. Of
-    what a command printed, the rest says as much as the beginning.
+    """Return whether an object followed by other text is the harness's report with a note. In the
+    output of a command, the text after it counts as much as the object.
     """
     if not isinstance(value, dict) or structure.is_data(value):
         return False
-    return not runs_commands(call.tool) or not structure.OF_COMMANDS.isdisjoint(value)
+    return not runs_commands(call.tool) or not structure.COMMAND_FIELDS.isdisjoint(value)
 
 
 def _is_content(call: Call, fields: dict[str, Any]) -> bool:
-    """Whether an object is what was to be shown: a JSON file, whatever stands in it."""
-    if not structure.OF_COMMANDS.isdisjoint(fields):
+    """Return whether an object is content that was requested, such as a JSON file."""
+    if not structure.COMMAND_FIELDS.isdisjoint(fields):
         return False
     if runs_commands(call.tool):
         return only_shows(call.arguments)
@@ -165,18 +164,18 @@ def _is_content(call: Call, fields: dict[str, Any]) -> bool:
 
 def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     report = structure.report(fields)
-    if found := structure.verdict("held_back", report):
-        return found
+    if verdict := structure.verdict("held_back", report):
+        return verdict
     code = structure.exit_code(fields)
     if code:
-        if meant := structure.no_error_by_its_meaning(fields):
-            return Verdict(status="ok", kind="no_match", rule="fields.meaning", evidence=meant)
-        fine, output = structure.says_fine(fields), structure.printed(fields)
-        return _by_exit(call, code, output, says_fine=fine, rule="fields.exit_code")
-    if found := structure.verdict("reported", report):
-        return found
+        if meaning := structure.harmless_meaning(fields):
+            return Verdict(status="ok", kind="no_match", rule="fields.meaning", evidence=meaning)
+        no_error, output = structure.reports_no_error(fields), structure.output_text(fields)
+        return _by_exit(call, code, output, no_error=no_error, rule="fields.exit_code")
+    if verdict := structure.verdict("reported", report):
+        return verdict
     if code == 0:
-        return _good(call, structure.printed(fields), "fields.exit_code")
+        return _succeeded(call, structure.output_text(fields), "fields.exit_code")
     for name in ("output", "result"):
         if isinstance(fields.get(name), list) and structure.exit_code_among(fields[name]):
             return _by_items(call, fields[name], depth)
@@ -184,59 +183,59 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
 
 
 def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
-    """An object that says nothing of the call: what it carries may."""
+    """Judge an object that does not describe the call itself by the text it carries."""
     if isinstance(fields.get("result"), dict) and "jsonrpc" in fields and depth:
         return _by_fields(call, fields["result"], depth - 1)
     inner = structure.inner_text(fields)
     if inner is not None and depth:
-        return _by_report(call, inner, depth - 1)
+        return _by_result(call, inner, depth - 1)
     return Verdict(status="ok", rule="fields.data")
 
 
 def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
-    """A list: content blocks of text are judged as their text, objects by their errors."""
+    """Judge a list: content blocks by their text, objects by their errors."""
     texts = structure.block_texts(items)
     if texts is not None and depth:
-        return _by_report(call, texts, depth - 1)
+        return _by_result(call, texts, depth - 1)
     code = structure.exit_code_among(items)
     if code:
-        output = "\n".join(structure.printed(item) for item in items if isinstance(item, dict))
+        output = "\n".join(structure.output_text(item) for item in items if isinstance(item, dict))
         return _by_exit(call, code, output, rule="items.exit_code")
-    bad, of = structure.errors_among(items)
-    if bad and bad == of:
+    failed, total = structure.count_errors(items)
+    if failed and failed == total:
         message = structure.error_text(next(item for item in items if isinstance(item, dict)))
         return _verdict("failed", kind_of(message), "items.all_errors", message)
-    if bad:
-        return _verdict("ok", "partial", "items.some_errors", f"{bad} of {of}")
+    if failed:
+        return _verdict("ok", "partial", "items.some_errors", f"{failed} of {total}")
     return Verdict(status="ok", rule="items.data")
 
 
-def _by_words(call: Call, text: str) -> Verdict:
-    if stated := words.stated_at_the_head(text):
+def _by_phrases(call: Call, text: str) -> Verdict:
+    if stated := phrases.exit_at_head(text):
         return _by_exit(call, stated.code, stated.output, rule=stated.id)
-    found = words.at_the_head(text) or words.near_the_end(text)
-    if found is not None and not _is_only_content(call, found.rule, text):
-        rule = found.rule
-        kind: Kind = rule.kind or (kind_of(text[:600]) if rule.status == "failed" else "")
-        return _verdict(rule.status, kind, rule.id, _telling(text))
+    match = phrases.at_head(text) or phrases.near_end(text)
+    if match is not None and not _is_only_content(call, match.rule, text):
+        rule = match.rule
+        kind: VerdictKind = rule.kind or (kind_of(text[:600]) if rule.status == "failed" else "")
+        return _verdict(rule.status, kind, rule.id, _summary_line(text))
     if runs_commands(call.tool):
-        if complained := complaint(call.arguments, text):
-            rule, line = complained
+        if complaint := find_complaint(call.arguments, text):
+            rule, line = complaint
             return _verdict("failed", rule.kind or kind_of(line), rule.id, line)
-        return _good(call, text, "text.plain")
+        return _succeeded(call, text, "text.plain")
     if not shows_content(call.tool):
-        said = words.in_a_message(text)
-        if said is not None:
-            return _verdict("failed", said.rule.kind or kind_of(text), said.rule.id, text)
+        match = phrases.in_message(text)
+        if match is not None:
+            return _verdict("failed", match.rule.kind or kind_of(text), match.rule.id, text)
     return _PLAIN
 
 
-def _telling(text: str) -> str:
-    """The part of a message that says what it is about: its first line; the second too where that
-    is only a name; the last of a traceback.
+def _summary_line(text: str) -> str:
+    """Return the line of a message that says most: the first, joined with the second if it is only
+    a name; of a traceback the last.
     """
     if text.startswith("Traceback"):
-        return what_went_wrong(text)[1]
+        return failure_line(text)[1]
     first, _, rest = text.partition("\n")
     if len(first) < _SHORTEST_LINE:
         first = f"{first} {rest.strip().partition(chr(10))[0]}"
@@ -248,8 +247,8 @@ _MESSAGE_LINES = 3
 
 
 def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
-    """Whether words of failure are the beginning of what a tool was to show. An error message has
-    few lines, or an exception's name on a line of its own and its message.
+    """Return whether a failure phrase is just the start of content that a tool shows. An error
+    message has few lines, or an exception name on its own line followed by the message.
     """
     if not rule.general or text.count("\n") <= _MESSAGE_LINES:
         return False
@@ -259,59 +258,57 @@ def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
     return shows_content(call.tool) and not is_named
 
 
-def _by_exit(call: Call, code: int, output: str, *, rule: str, says_fine: bool = False) -> Verdict:
-    """By an exit code that was stated. `says_fine`: the harness says that it is no error."""
+def _by_exit(call: Call, code: int, output: str, *, rule: str, no_error: bool = False) -> Verdict:
+    """Judge by a stated exit code. With `no_error`, the harness reports that it is not an error."""
     if code == 0:
-        return _good(call, output, rule)
-    said = f"exit code {code}"
-    inside = unwrapped(output.strip()).text
-    if answers_no(call.arguments, code, inside) is not None:
-        return _verdict("ok" if says_fine else "failed", "no_match", rule, said)
-    kind, line = what_went_wrong(inside)
-    evidence = f"{said}: {line}" if line else said
-    ended = words.near_the_end(inside) or words.at_the_head(inside)
-    if ended is not None and (ended.rule.kind == "timeout" or ended.rule.status in _NOT_FAILED):
-        return _verdict(ended.rule.status, ended.rule.kind, rule, evidence)
-    if meant := words.MEANING.get(code):
-        return _verdict(meant.status, meant.kind, rule, evidence)
+        return _succeeded(call, output, rule)
+    stated = f"exit code {code}"
+    content = unwrapped(output.strip()).text
+    if answers_no(call.arguments, code, content) is not None:
+        return _verdict("ok" if no_error else "failed", "no_match", rule, stated)
+    kind, line = failure_line(content)
+    evidence = f"{stated}: {line}" if line else stated
+    match = phrases.near_end(content) or phrases.at_head(content)
+    if match is not None and (match.rule.kind == "timeout" or match.rule.status in _NOT_FAILED):
+        return _verdict(match.rule.status, match.rule.kind, rule, evidence)
+    if meaning := phrases.EXIT_MEANINGS.get(code):
+        return _verdict(meaning.status, meaning.kind, rule, evidence)
     return _verdict("failed", kind or kind_of(line, "exit_code"), rule, evidence)
 
 
 UNREADABLE = "unreadable_line"
-"""The rule of the verdict on a line that is no call."""
+"""The rule of the verdict on a line that is not a call."""
 
-_MARK = b"\xef\xbb\xbf"
-"""What some programs put before UTF-8."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def given_call(given: Mapping[str, Any]) -> Call:
-    """A call as people and programs hand it in: an object with `tool`, `arguments` and
-    `result_text`. Other fields are not looked at, so that a judge can be measured on calls that
-    carry their answer. Raises NotACall.
+def call_from_fields(fields: Mapping[str, Any]) -> Call:
+    """Return a call from an object with `tool`, `arguments` and `result_text`. Other fields are
+    ignored, so that labelled calls can be judged. Raise NotACall.
     """
-    tool = given.get("tool")
+    tool = fields.get("tool")
     if not isinstance(tool, str):
-        found = "no tool" if tool is None else f"a tool that is no text ({tool!r:.40})"
+        problem = "no tool" if tool is None else f"a tool that is not text ({tool!r:.40})"
         raise NotACall(
-            f'A call to judge has {found}. It needs "tool", "arguments" and "result_text".'
+            f'The call to judge has {problem}. It needs "tool", "arguments" and "result_text".'
         )
-    arguments = _text(given.get("arguments"))
+    arguments = _text(fields.get("arguments"))
     return Call(
         id="",
         tool=tool,
         arguments="{}" if arguments is None else arguments,
-        result=_text(given.get("result_text")),
+        result=_text(fields.get("result_text")),
     )
 
 
 def verdict_on_line(line: bytes) -> Verdict:
-    """The verdict on a call in one line of JSON. A line that is no call is unknown, and the
-    evidence says why.
+    """Return the verdict on a call in one line of JSON. A line that is not a call is `unknown`,
+    with the reason as evidence.
     """
     try:
-        given = msgspec.json.decode(line.removeprefix(_MARK)) if line.strip() else None
-        if isinstance(given, dict):
-            return judge(given_call(given))
+        value = msgspec.json.decode(line.removeprefix(_BYTE_ORDER_MARK)) if line.strip() else None
+        if isinstance(value, dict):
+            return judge(call_from_fields(value))
         reason = "The line is JSON, but not an object." if line.strip() else "The line is empty."
     except NotACall as error:
         reason = str(error)
@@ -321,10 +318,13 @@ def verdict_on_line(line: bytes) -> Verdict:
 
 
 def _text(value: Any) -> str | None:
-    """A value as a harness would have shown it: text as it is, all else as JSON."""
+    """Return a value as a harness would show it: text unchanged, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value
     try:
         return msgspec.json.encode(value).decode()
     except TypeError as error:
-        raise NotACall(f"A call to judge holds what JSON cannot: {error}") from error
+        raise NotACall(
+            f"The call to judge contains a value that JSON cannot represent: {error}. Pass text, "
+            "numbers, lists and objects."
+        ) from error

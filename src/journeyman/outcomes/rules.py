@@ -1,4 +1,4 @@
-"""The rows of `rules.toml`, and searches for all patterns of some rows at once."""
+"""The rules of `rules.toml`, and functions that search for many of them at once."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,18 +8,19 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import Kind, Status
+from journeyman.records import VerdictKind, VerdictStatus
+from journeyman.text.truncation import one_line
 
 EVIDENCE_LIMIT = 240
-"""How much of what a rule saw goes into the verdict."""
+"""The longest evidence in a verdict, in characters."""
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of `rules.toml`, which says what the fields mean."""
+    """A rule of the judge. `rules.toml` explains the fields."""
 
     id: str
-    status: Status = "failed"
-    kind: Kind = ""
+    status: VerdictStatus = "failed"
+    kind: VerdictKind = ""
     general: bool = False
     patterns: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -34,11 +35,11 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 RULES = msgspec.toml.decode(
     files(__package__).joinpath("rules.toml").read_bytes(), type=dict[str, tuple[Rule, ...]]
 )
-"""The rows of each table."""
+"""The rules of each table."""
 
 
-class Found(NamedTuple):
-    """A row that fits, and where."""
+class RuleMatch(NamedTuple):
+    """A rule that matches, and where."""
 
     rule: Rule
     start: int = 0
@@ -47,23 +48,22 @@ class Found(NamedTuple):
 
 def finder(
     rows: Sequence[Rule], *, at_start: bool = False, on_lines: bool = False, dot_all: bool = False
-) -> Callable[[str], Found | None]:
-    """A search for all rows at once: anywhere in a text, at its start, or at the start of any of
-    its lines, the first such line first. Of rows that fit the first wins.
+) -> Callable[[str], RuleMatch | None]:
+    """Return a function that searches for all these rules at once: anywhere in a text, at its
+    start, or at the start of each line, in order. The first rule that matches wins.
     """
-    together = "|".join(f"({'|'.join(row.patterns)})" for row in rows)
+    alternatives = "|".join(f"({'|'.join(row.patterns)})" for row in rows)
     flags = re.MULTILINE | (re.DOTALL if dot_all else 0)
-    pattern = re.compile(f"{'^' if on_lines else ''}(?:{together})", flags)
-    look = pattern.match if at_start else pattern.search
+    pattern = re.compile(f"{'^' if on_lines else ''}(?:{alternatives})", flags)
+    search = pattern.match if at_start else pattern.search
 
-    def find(text: str) -> Found | None:
-        found = look(text)
-        return found and Found(rows[(found.lastindex or 1) - 1], *found.span())
+    def find(text: str) -> RuleMatch | None:
+        match = search(text)
+        return match and RuleMatch(rows[(match.lastindex or 1) - 1], *match.span())
 
     return find
 
 
 def excerpt(text: str) -> str:
-    """The beginning of what a rule saw, on one line."""
-    piece = " ".join(text[: 2 * EVIDENCE_LIMIT].split())
-    return piece if len(piece) <= EVIDENCE_LIMIT else piece[: EVIDENCE_LIMIT - 1] + "…"
+    """Return the beginning of a text on one line, as evidence."""
+    return one_line(text[: 2 * EVIDENCE_LIMIT], EVIDENCE_LIMIT)

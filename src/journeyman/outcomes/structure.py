@@ -1,21 +1,21 @@
-"""Results with a structure: JSON objects and lists that say by their fields what became of the
-call. Only fields that harnesses and tools use for that are looked at, never the data beside them.
+"""Reads verdicts from structured results: JSON objects and lists. Only fields that harnesses and
+tools use to report on a call count, never the data next to them.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from journeyman.outcomes import words
+from journeyman.outcomes import phrases
+from journeyman.outcomes.phrases import kind_of
 from journeyman.outcomes.rules import RULES, Rule, excerpt
-from journeyman.outcomes.words import kind_of
-from journeyman.records import Kind, Status, Verdict
+from journeyman.records import Verdict, VerdictKind, VerdictStatus
 
 _MEANINGS = {word: row for row in RULES["status"] for word in row.phrases}
 
 
-def meaning(status: object) -> Rule | None:
-    """What a status says, if it is one of the words for that."""
+def status_rule(status: object) -> Rule | None:
+    """Return the rule for a status word, if there is one."""
     return _MEANINGS.get(status.lower()) if isinstance(status, str) else None
 
 
@@ -30,8 +30,8 @@ ERROR_FIELDS = (
 
 
 def error_text(fields: Fields) -> str:
-    """What an object says went wrong; nothing when it says that nothing did. A number is data:
-    a model's error rate, say.
+    """Return the error that an object reports, or an empty text. A number is data, such as a
+    model's error rate.
     """
     for name in ERROR_FIELDS:
         value = fields.get(name)
@@ -41,18 +41,18 @@ def error_text(fields: Fields) -> str:
         elif isinstance(value, dict):
             message = value.get("message") or value.get("Message") or value.get("msg")
             if message or value:
-                return message if isinstance(message, str) else in_words(value)
+                return message if isinstance(message, str) else printable(value)
         elif value is True or (isinstance(value, list) and value):
-            return message_of(fields) or in_words(value)
+            return message_of(fields) or printable(value)
     return ""
 
 
-def in_words(value: Any) -> str:
-    """A value in words, whatever is in it."""
+def printable(value: Any) -> str:
+    """Return a value as text, whatever it contains."""
     try:
         return str(value)
-    except ValueError:  # a number with more digits than Python writes
-        return "an error that cannot be written"
+    except ValueError:  # an integer with more digits than Python prints
+        return "an error that cannot be printed"
 
 
 def message_of(fields: Fields) -> str:
@@ -69,12 +69,12 @@ def message_of(fields: Fields) -> str:
 
 
 EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
-OF_COMMANDS = frozenset((*EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
-"""Fields of a report on a command, as against what a command printed."""
+COMMAND_FIELDS = frozenset((*EXIT_FIELDS, "output", "stdout", "stderr", "metadata"))
+"""Fields of a harness's report on a command, as opposed to JSON that a command printed."""
 
 
 def exit_code(fields: Fields) -> int | None:
-    """The exit code an object states."""
+    """Return the exit code that an object states."""
     for holder in (fields, fields.get("metadata")):
         if isinstance(holder, dict):
             for name in EXIT_FIELDS:
@@ -85,7 +85,7 @@ def exit_code(fields: Fields) -> int | None:
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 _HIGHEST = 2**31
-"""No exit code and no status of a service is above this."""
+"""Exit codes and HTTP statuses are below this."""
 
 
 def number(value: Any) -> int | None:
@@ -97,7 +97,7 @@ def number(value: Any) -> int | None:
 
 
 def exit_code_among(items: list[Any]) -> int | None:
-    """The first exit code other than 0 in a list of commands' reports."""
+    """Return the first exit code other than 0 in a list of command reports."""
     for item in items:
         if not isinstance(item, dict):
             continue
@@ -110,14 +110,14 @@ def exit_code_among(items: list[Any]) -> int | None:
     return None
 
 
-def errors_among(items: list[Any]) -> tuple[int, int]:
-    """How many of the objects in a list say that they failed, and how many there are."""
+def count_errors(items: list[Any]) -> tuple[int, int]:
+    """Return how many objects in a list report a failure, and how many objects there are."""
     objects = [item for item in items if isinstance(item, dict)]
-    bad = sum(1 for item in objects if error_text(item) or item.get("success") is False)
-    return bad, len(objects)
+    failed = sum(1 for item in objects if error_text(item) or item.get("success") is False)
+    return failed, len(objects)
 
 
-def web_status(fields: Fields) -> int:
+def http_status(fields: Fields) -> int:
     for name in ("status_code", "statusCode", "status"):
         value = fields.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -127,70 +127,70 @@ def web_status(fields: Fields) -> int:
     return 0
 
 
-def printed(fields: Fields) -> str:
-    """What a command printed, with what went wrong last."""
+def output_text(fields: Fields) -> str:
+    """Return what a command printed, errors last."""
     parts = (fields.get(name) for name in ("output", "stdout", "stderr", "error", "content"))
     return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
 
 
-def no_error_by_its_meaning(fields: Fields) -> str:
-    """What an exit code means, where Hermes adds that this is no error."""
+def harmless_meaning(fields: Fields) -> str:
+    """Return the meaning of an exit code if Hermes states that it is not an error."""
     meaning = fields.get("exit_code_meaning")
     return meaning if isinstance(meaning, str) and "not an error" in meaning else ""
 
 
-def says_fine(fields: Fields) -> bool:
-    """Whether the harness says that there is no error, beside an exit code other than 0."""
+def reports_no_error(fields: Fields) -> bool:
+    """Return whether the harness reports no error despite an exit code other than 0."""
     return "error" in fields and not error_text(fields) and "exit_code_meaning" not in fields
 
 
-_BESIDE = (
+_ENVELOPE_FIELDS = (
     *("detailedContent", "type", "id", "jsonrpc", "meta", "structuredContent", "annotations"),
     "name",
 )
-_INNER = (
+_CONTENT_FIELDS = (
     *("llmContent", "result", "output", "content", "response", "text", "value", "data"),
     "observation",
 )
 
 
 def inner_text(fields: Fields) -> str | None:
-    """The text or blocks that an object does no more than carry."""
+    """Return the text of an object that only wraps it, or None."""
     if fields.get("type") == "text" and isinstance(fields.get("text"), str):
         return str(fields["text"])
-    carried = [name for name in _INNER if name in fields]
-    if len(carried) != 1 or not fields.keys() <= {carried[0], *_BESIDE}:
+    names = [name for name in _CONTENT_FIELDS if name in fields]
+    if len(names) != 1 or not fields.keys() <= {names[0], *_ENVELOPE_FIELDS}:
         return None
-    value = fields[carried[0]]
+    value = fields[names[0]]
     if isinstance(value, list):
         return block_texts(value)
     return value if isinstance(value, str) else None
 
 
 def block_texts(items: list[Any]) -> str | None:
-    """The texts of content blocks ({"type": "text", "text": …}) as one, if the items are that."""
-    if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in items):
+    """Return the joined text of content blocks ({"type": "text", "text": …}), or None if the items
+    are something else.
+    """
+    if not all(isinstance(item, dict) and isinstance(item.get("type"), str) for item in items):
         return None
     texts = [item["text"] for item in items if isinstance(item.get("text"), str)]
     return "\n".join(texts) if texts else None
 
 
 _FALSE = (False, "false")  # and 0, which is equal to False
-_DONE = (
+_SUCCESS_FIELDS = (
     *("sent", "accepted", "approved", "created", "updated", "deleted", "saved", "executed"),
     *("applied", "delivered", "succeeded"),
 )
-_REASONS = ("reason", "why", "message", "msg", "note", "decline_code")
-_SHORT = 4
-_OF_CALLS = frozenset(("error", "exit_code", "output"))
-_TALK = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
-_REFUSING = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
+_REASON_FIELDS = ("reason", "why", "message", "msg", "note", "decline_code")
+_SHORT_OBJECT = 4
+_CALL_FIELDS = frozenset(("error", "exit_code", "output"))
+_MESSAGE_FIELDS = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
+_REFUSAL = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
 
 
 class Report(NamedTuple):
-    """An object as the rules see it: its fields, what it says went wrong, and what its status
-    says.
-    """
+    """An object as the rules see it: its fields, the error it reports, and the id of its status."""
 
     fields: Fields
     error: str
@@ -202,18 +202,18 @@ def report(fields: Fields) -> Report:
 
 
 def _status_id(status: object) -> str:
-    said = meaning(status)
-    return said.id if said else ""
+    rule = status_rule(status)
+    return rule.id if rule else ""
 
 
-def _speaks_of_a_call(fields: Fields) -> bool:
-    """Whether an object speaks of a call, not of a thing: an order can be cancelled, too."""
-    return not _OF_CALLS.isdisjoint(fields) or fields.keys() <= _TALK
+def _describes_call(fields: Fields) -> bool:
+    """Return whether an object describes a call rather than a thing: orders get cancelled too."""
+    return not _CALL_FIELDS.isdisjoint(fields) or fields.keys() <= _MESSAGE_FIELDS
 
 
-def _items_with_error(fields: Fields) -> tuple[int, int]:
+def _count_item_errors(fields: Fields) -> tuple[int, int]:
     items = fields.get("results")
-    return errors_among(items) if isinstance(items, list) else (0, 0)
+    return count_errors(items) if isinstance(items, list) else (0, 0)
 
 
 def _is_graphql_failure(fields: Fields) -> bool:
@@ -223,112 +223,114 @@ def _is_graphql_failure(fields: Fields) -> bool:
 
 
 _CONDITIONS: dict[str, Callable[[Report], Any]] = {
-    "fields.guardrail": lambda it: it.fields.get("guardrail_refusal") is True,
-    "fields.pending": lambda it: (
-        it.status == "pending" or it.fields.get("approval_pending") is True
+    "fields.guardrail": lambda report: report.fields.get("guardrail_refusal") is True,
+    "fields.pending": lambda report: (
+        report.status == "pending" or report.fields.get("approval_pending") is True
     ),
-    "fields.blocked": lambda it: (
-        (it.status == "held" and _speaks_of_a_call(it.fields))
-        or (it.error and _REFUSING.match(it.error))
+    "fields.blocked": lambda report: (
+        (report.status == "held" and _describes_call(report.fields))
+        or (report.error and _REFUSAL.match(report.error))
     ),
-    "fields.interrupted": lambda it: (
-        (it.status == "stopped" and _speaks_of_a_call(it.fields))
-        or it.fields.get("interrupted") is True
-        or (it.error and _status_id(it.error.strip()) == "stopped")
+    "fields.interrupted": lambda report: (
+        (report.status == "stopped" and _describes_call(report.fields))
+        or report.fields.get("interrupted") is True
+        or (report.error and _status_id(report.error.strip()) == "stopped")
     ),
-    "fields.timeout": lambda it: it.status == "over_time" or it.fields.get("timed_out") is True,
-    "fields.is_error": lambda it: (
-        it.fields.get("isError") is True or it.fields.get("is_error") is True
+    "fields.timeout": lambda report: (
+        report.status == "over_time" or report.fields.get("timed_out") is True
     ),
-    "fields.unsuccessful": lambda it: (
-        it.fields.get("success") is False or it.fields.get("ok") in _FALSE
+    "fields.is_error": lambda report: (
+        report.fields.get("isError") is True or report.fields.get("is_error") is True
     ),
-    "fields.error": lambda it: it.error,
-    "fields.status": lambda it: (
-        it.fields.get("status") == "error"
-        or (it.status == "failed" and _speaks_of_a_call(it.fields))
+    "fields.unsuccessful": lambda report: (
+        report.fields.get("success") is False or report.fields.get("ok") in _FALSE
     ),
-    "fields.type": lambda it: (
-        it.fields.get("type") in ("error", "error-text", "error-json", "tool_error")
+    "fields.error": lambda report: report.error,
+    "fields.status": lambda report: (
+        report.fields.get("status") == "error"
+        or (report.status == "failed" and _describes_call(report.fields))
     ),
-    "fields.http_status": lambda it: 400 <= web_status(it.fields) < 600,
-    "fields.errors": lambda it: _is_graphql_failure(it.fields),
-    "fields.not_done": lambda it: (
-        len(it.fields) <= _SHORT
-        and any(it.fields.get(name) is False for name in _DONE)
-        and any(isinstance(it.fields.get(name), str) for name in _REASONS)
+    "fields.type": lambda report: (
+        report.fields.get("type") in ("error", "error-text", "error-json", "tool_error")
     ),
-    "fields.code": lambda it: (
-        "msg" in it.fields
-        and not it.fields.get("data")
-        and (number(it.fields.get("code")) or 0) not in (0, *range(200, 300))
+    "fields.http_status": lambda report: 400 <= http_status(report.fields) < 600,
+    "fields.errors": lambda report: _is_graphql_failure(report.fields),
+    "fields.not_done": lambda report: (
+        len(report.fields) <= _SHORT_OBJECT
+        and any(report.fields.get(name) is False for name in _SUCCESS_FIELDS)
+        and any(isinstance(report.fields.get(name), str) for name in _REASON_FIELDS)
     ),
-    "fields.detail": lambda it: (
-        it.fields.keys() == {"detail"}
-        or ("documentation_url" in it.fields and "message" in it.fields)
+    "fields.code": lambda report: (
+        "msg" in report.fields
+        and not report.fields.get("data")
+        and (number(report.fields.get("code")) or 0) not in (0, *range(200, 300))
     ),
-    "fields.all_items": lambda it: (
-        (counts := _items_with_error(it.fields))[0] and counts[0] == counts[1]
+    "fields.detail": lambda report: (
+        report.fields.keys() == {"detail"}
+        or ("documentation_url" in report.fields and "message" in report.fields)
     ),
-    "fields.some_items": lambda it: _items_with_error(it.fields)[0],
-    "fields.background": lambda it: (
-        it.fields.get("output") == "Background process started"
-        or it.fields.get("notify_on_complete") is not None
-        or isinstance(it.fields.get("backgroundTaskId"), str)
+    "fields.all_items": lambda report: (
+        (counts := _count_item_errors(report.fields))[0] and counts[0] == counts[1]
     ),
-    "fields.lint": lambda it: (
-        isinstance(lint := it.fields.get("lint"), dict) and lint.get("status") == "error"
+    "fields.some_items": lambda report: _count_item_errors(report.fields)[0],
+    "fields.background": lambda report: (
+        report.fields.get("output") == "Background process started"
+        or report.fields.get("notify_on_complete") is not None
+        or isinstance(report.fields.get("backgroundTaskId"), str)
     ),
-    "fields.success": lambda it: (
-        it.fields.get("success") is True
-        or it.fields.get("ok") is True
-        or it.fields.get("isError") is False
-        or it.status in ("good", "ended")
-        or "error" in it.fields
+    "fields.lint": lambda report: (
+        isinstance(lint := report.fields.get("lint"), dict) and lint.get("status") == "error"
+    ),
+    "fields.success": lambda report: (
+        report.fields.get("success") is True
+        or report.fields.get("ok") is True
+        or report.fields.get("isError") is False
+        or report.status in ("good", "ended")
+        or "error" in report.fields
     ),
 }
-"""When the rows on fields hold, by their ids."""
+"""The condition of each rule on fields, by id."""
 
 
-def verdict(table: str, seen: Report) -> Verdict | None:
-    """The verdict of the first row of a table that holds. What failed may have been refused,
-    stopped or not be callable: the words of its message tell.
+def verdict(table: str, report: Report) -> Verdict | None:
+    """Return the verdict of the first rule of a table that holds. The message determines whether a
+    failed call was refused, interrupted or invalid.
     """
-    rule = next((row for row in RULES[table] if _CONDITIONS[row.id](seen)), None)
+    rule = next((row for row in RULES[table] if _CONDITIONS[row.id](report)), None)
     if rule is None:
         return None
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
-    message = seen.error or message_of(seen.fields) or in_words(seen.fields)
-    if code := web_status(seen.fields):
+    message = report.error or message_of(report.fields) or printable(report.fields)
+    if code := http_status(report.fields):
         message = f"status code {code}: {message}"
-    status: Status = rule.status
-    kind: Kind = rule.kind
+    status: VerdictStatus = rule.status
+    kind: VerdictKind = rule.kind
     if status == "failed" and not kind:
-        found = words.at_the_head(message)
-        if found is not None and found.rule.status != "unknown":
-            status, kind = found.rule.status, found.rule.kind
+        match = phrases.at_head(message)
+        if match is not None and match.rule.status != "unknown":
+            status, kind = match.rule.status, match.rule.kind
         kind = kind or kind_of(message)
     return Verdict(status=status, kind=kind, rule=rule.id, evidence=excerpt(message))
 
 
 def is_data(fields: Fields) -> bool:
-    """Whether an object has no field that any rule looks at, or only the status of a thing."""
-    spoken = _SPEAKING.intersection(fields)
-    if spoken == {"status"}:
-        return isinstance(fields["status"], str) and meaning(fields["status"]) is None
-    return not spoken
+    """Return whether no rule reads any field of an object, or only the status of a thing."""
+    names = _RULE_FIELDS.intersection(fields)
+    if names == {"status"}:
+        return isinstance(fields["status"], str) and status_rule(fields["status"]) is None
+    return not names
 
 
-_SPEAKING = frozenset(
+_RULE_FIELDS = frozenset(
     (
         *ERROR_FIELDS,
         *EXIT_FIELDS,
-        *_DONE,
+        *_SUCCESS_FIELDS,
         *("errors", "type", "success", "ok", "status", "status_code", "statusCode", "isError"),
         *("is_error", "timed_out", "interrupted", "metadata", "output", "results", "result"),
         *("code", "cod", "detail", "documentation_url", "lint", "backgroundTaskId"),
         *("guardrail_refusal", "approval_pending", "notify_on_complete"),
     )
 )
-"""Every field that a rule here looks at: an object with none of them is data."""
+"""Every field that a rule reads; an object with none of them is data."""

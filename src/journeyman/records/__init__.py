@@ -1,5 +1,5 @@
-"""The words of Journeyman as frozen values: sessions, messages, calls, verdicts, usage, lineage,
-patterns, templates, and what an agent writes down. No I/O here, and no room above is known.
+"""The domain of Journeyman as frozen values: sessions, messages, calls, verdicts, usage, lineage,
+patterns, templates, and what an agent records. They do no I/O and import no other room.
 """
 
 from journeyman.records.episode import CommandUse as CommandUse
@@ -9,14 +9,14 @@ from journeyman.records.episode import FileUse as FileUse
 from journeyman.records.episode import MinedSession as MinedSession
 from journeyman.records.episode import Mistake as Mistake
 from journeyman.records.episode import SearchKeys as SearchKeys
+from journeyman.records.exclusions import KeptOut as KeptOut
+from journeyman.records.exclusions import KeptOutKind as KeptOutKind
+from journeyman.records.exclusions import Quarantined as Quarantined
 from journeyman.records.fragment import Fragment as Fragment
 from journeyman.records.fragment import LogEvent as LogEvent
 from journeyman.records.fragment import LogState as LogState
 from journeyman.records.fragment import Mark as Mark
 from journeyman.records.fragment import Skip as Skip
-from journeyman.records.kept_out import KeptOut as KeptOut
-from journeyman.records.kept_out import KeptOutKind as KeptOutKind
-from journeyman.records.kept_out import Quarantined as Quarantined
 from journeyman.records.knowledge import EntryChange as EntryChange
 from journeyman.records.knowledge import FileChange as FileChange
 from journeyman.records.knowledge import JournalEntry as JournalEntry
@@ -29,13 +29,13 @@ from journeyman.records.knowledge import WriteKind as WriteKind
 from journeyman.records.message import Call as Call
 from journeyman.records.message import Message as Message
 from journeyman.records.message import MessageKind as MessageKind
-from journeyman.records.message import Recorded as Recorded
+from journeyman.records.message import ResultFlags as ResultFlags
 from journeyman.records.message import Role as Role
 from journeyman.records.message import ToolCall as ToolCall
 from journeyman.records.message import join_calls as join_calls
 from journeyman.records.pattern import Effect as Effect
 from journeyman.records.pattern import Gain as Gain
-from journeyman.records.pattern import Imported as Imported
+from journeyman.records.pattern import ImportedTemplate as ImportedTemplate
 from journeyman.records.pattern import Pattern as Pattern
 from journeyman.records.pattern import PatternId as PatternId
 from journeyman.records.pattern import PatternKind as PatternKind
@@ -56,6 +56,6 @@ from journeyman.records.usage import Tokens as Tokens
 from journeyman.records.usage import Usage as Usage
 from journeyman.records.verdict import JudgedCall as JudgedCall
 from journeyman.records.verdict import JudgedSession as JudgedSession
-from journeyman.records.verdict import Kind as Kind
-from journeyman.records.verdict import Status as Status
 from journeyman.records.verdict import Verdict as Verdict
+from journeyman.records.verdict import VerdictKind as VerdictKind
+from journeyman.records.verdict import VerdictStatus as VerdictStatus

@@ -1,4 +1,4 @@
-"""A confirmation: an action that waits for a person, what was decided, and the words for both."""
+"""Confirmations: actions that wait for a person's approval, and everything recorded about them."""
 
 from typing import Any, Generic, Literal, NewType, TypeVar, get_args
 
@@ -7,8 +7,29 @@ from msgspec import Struct, field
 ConfirmationId = NewType("ConfirmationId", str)
 
 Tier = Literal["routine", "ask", "critical", "forbidden"]
-"""What an action needs: nobody's word, a person's, a person's whatever any whitelist says, or it
-is never done."""
+"""What an action needs; `TIERS` says what each means."""
+
+
+class TierTraits(Struct, frozen=True, kw_only=True):
+    """What a tier implies. A person decides unless the action `is_automatic` or `is_forbidden`. A
+    whitelist entry can replace the person if it `can_be_whitelisted`. If it `is_strict`, approving
+    takes the channels for critical actions, the short id typed on the page, and the one-time code
+    that the policy asks for.
+    """
+
+    is_automatic: bool = False
+    is_forbidden: bool = False
+    can_be_whitelisted: bool = False
+    is_strict: bool = False
+
+
+TIERS: dict[Tier, TierTraits] = {
+    "routine": TierTraits(is_automatic=True),
+    "ask": TierTraits(can_be_whitelisted=True),
+    "critical": TierTraits(is_strict=True),
+    "forbidden": TierTraits(is_forbidden=True),
+}
+"""To add a tier: a name in `Tier`, a row here, and its words in confirm/page/words.js."""
 
 ConfirmationStatus = Literal[
     "pending", "approved", "denied", "expired", "cancelled", "auto_approved", "redeemed"
@@ -16,16 +37,16 @@ ConfirmationStatus = Literal[
 SETTLED: frozenset[ConfirmationStatus] = frozenset(get_args(ConfirmationStatus)) - {"pending"}
 
 Channel = Literal["page", "api", "telegram"]
-"""By what way a person decided."""
+"""How a person's decision arrived."""
 
-Choice = Literal["approve", "deny"]
+VoteChoice = Literal["approve", "deny"]
 
 Time = TypeVar("Time")
-"""Seconds in records; over HTTP, where the same is told, an ISO date."""
+"""Seconds in records; ISO dates in the same data over HTTP."""
 
 
 class Submission(Struct, frozen=True, kw_only=True):
-    """What an agent asks for. `requester` is its token's name, `claimed` what it says of itself."""
+    """An agent's request. `requester` is the name of its token, `claimed` its own description."""
 
     action: str
     description: str
@@ -38,10 +59,10 @@ class Submission(Struct, frozen=True, kw_only=True):
 
 
 class VoteFields(Struct, Generic[Time], frozen=True, kw_only=True):
-    """One person's word on one digest."""
+    """One person's decision on one digest."""
 
     approver: str
-    choice: Choice
+    choice: VoteChoice
     at: Time
     digest: str
     reason: str = ""
@@ -49,11 +70,11 @@ class VoteFields(Struct, Generic[Time], frozen=True, kw_only=True):
 
 
 class Vote(VoteFields[float], frozen=True, kw_only=True):
-    """A vote as it is kept."""
+    """A vote as stored."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """Whether people were told. `failed` means that every way was tried and none worked."""
+    """Whether people were notified. `failed`: every channel was tried and none worked."""
 
     status: Literal["none", "waiting", "sent", "failed"] = "none"
     channel: str = ""
@@ -61,8 +82,8 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
-    """What was asked for, and what became of it. `digest` covers what would run now: after an edit,
-    the edited details.
+    """A request and its state. `digest` covers what would run now: after an edit, the edited
+    details.
     """
 
     id: ConfirmationId
@@ -70,12 +91,12 @@ class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
     action: str
     tier: Tier
     rule: str
-    """The policy's rule that set the tier, in words."""
+    """The policy rule that set the tier, in words."""
     description: str
     details: dict[str, Any]
     edited: dict[str, Any] | None = None
     context: dict[str, Any] = {}
-    """What the service itself bound to the request: the digests of files it names."""
+    """What the service itself bound to the request: the digests of the files it names."""
     requester: str
     claimed: str = ""
     session_key: str = ""
@@ -90,33 +111,33 @@ class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
     reason: str = ""
     quorum: int = 1
     submissions: int = 1
-    """How many identical requests share this card."""
+    """How many identical requests share this confirmation."""
     redeemed_at: Time | None = None
     redeem_by: Time | None = None
     notice: Notice = field(default_factory=Notice)
 
 
 class Confirmation(CardFields[float], frozen=True, kw_only=True):
-    """One card as it is kept."""
+    """A confirmation as stored."""
 
     owner: str = ""
-    """The approver whose agent it was when it asked, if there is one."""
+    """The approver who owned the requesting agent at the time of the request, if any."""
     votes: tuple[Vote, ...] = ()
 
     @property
     def approved_details(self) -> dict[str, Any]:
-        """What runs if it runs."""
+        """The details to run if it is approved."""
         return self.details if self.edited is None else self.edited
 
     @property
     def approvals(self) -> int:
-        """How many people said yes to what the digest stands for now."""
+        """How many people approved the current digest."""
         yes = (vote for vote in self.votes if vote.choice == "approve")
         return len({vote.approver for vote in yes if vote.digest == self.digest})
 
 
 class Constraint(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What one parameter must be for a whitelist entry to cover it."""
+    """The condition on one parameter for a whitelist entry to cover it."""
 
     equals: Any = None
     one_of: tuple[Any, ...] | None = None
@@ -125,18 +146,18 @@ class Constraint(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_u
 
 
 class EntryFields(Struct, Generic[Time], frozen=True, kw_only=True):
-    """An action that is let through without a person, as far as the entry says."""
+    """An action that runs without a person's approval, within the limits of the entry."""
 
     id: str
     action: str
     session_key: str = ""
-    """Only in this session; empty: in every session."""
+    """Only this session; empty: every session."""
     requester: str = ""
-    """Only for this agent; empty: for every agent."""
+    """Only this agent; empty: every agent."""
     constraints: dict[str, Constraint] = {}
     other_parameters: bool = False
-    """Whether parameters without a constraint may be there too. Without any constraint the entry
-    covers all parameters."""
+    """Whether further parameters, without a constraint, are allowed. An entry without any
+    constraint covers all parameters."""
     added_by: str
     added_at: Time
     reason: str = ""
@@ -148,32 +169,32 @@ class EntryFields(Struct, Generic[Time], frozen=True, kw_only=True):
 
 
 class WhitelistEntry(EntryFields[float], frozen=True, kw_only=True):
-    """An entry as it is kept."""
+    """A whitelist entry as stored."""
 
 
 CredentialKind = Literal["agent", "approver", "session"]
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """Who may do what: an agent's token, an approver's account, or an approver's time in the
-    browser. The secret itself is nowhere; its digest is in the store.
+    """Access for an agent (a token), an approver (an account), or an approver's browser session.
+    The secret itself is stored nowhere; the store has its digest.
     """
 
     id: str
     kind: CredentialKind
     name: str
-    """The agent's name, or the approver's."""
+    """The name of the agent or of the approver."""
     owner: str = ""
-    """Of an agent: the approver whose agent it is, who cannot approve what it asks for."""
+    """For an agent: the approver who owns it, and who cannot approve its requests."""
     telegram_id: int | None = None
     has_totp: bool = False
     wrong_codes_at: tuple[float, ...] = ()
-    """When wrong one-time codes were given lately."""
+    """When wrong one-time codes were recently entered."""
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
     view_only: str = ""
-    """Of a session opened by a link: the one confirmation that it may look at."""
+    """For a session opened by a link: the only confirmation that it may view."""
 
 
 AuditKind = Literal[
@@ -186,7 +207,7 @@ AuditKind = Literal[
 
 
 class EventFields(Struct, Generic[Time], frozen=True, kw_only=True):
-    """An entry of the audit; `previous` is the digest before."""
+    """An audit entry; `previous` is the digest of the entry before it."""
 
     seq: int
     at: Time
@@ -198,11 +219,11 @@ class EventFields(Struct, Generic[Time], frozen=True, kw_only=True):
 
 
 class WrittenEntry(EventFields[float], frozen=True, kw_only=True):
-    """An entry as its text is written."""
+    """An audit entry with the fields of its written text."""
 
 
 class AuditEntry(WrittenEntry, frozen=True, kw_only=True):
-    """One link of the chain: `digest` covers every other field."""
+    """A link of the audit chain: `digest` covers every other field."""
 
     digest: str
 
@@ -216,7 +237,7 @@ RefusalCode = Literal[
 
 
 class Refusal(Struct, frozen=True):
-    """Why something was not done: a value, not an error, and itself written down."""
+    """Why a request was refused: a value, not an error, and itself audited."""
 
     code: RefusalCode
     message: str

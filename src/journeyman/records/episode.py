@@ -1,26 +1,26 @@
 """Episodes: one request of a person and the calls that served it, the unit of experience.
 
-Everything in an episode has been redacted before the record is made.
+Everything in an episode is redacted before the record is created.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-from journeyman.records.kept_out import KeptOut
+from journeyman.records.exclusions import KeptOut
 from journeyman.records.pattern import Pattern, Step
 from journeyman.records.session import SessionId
 
 Ending = Literal["well", "failed", "rejected", "interrupted", "unknown"]
-"""How an episode ended. `well`: what it did last worked and nobody objected, or the session's
-recorded outcome was a success. `failed`: what it did last did not work, or the recorded outcome was
-no success. `rejected`: the person's next words undo or correct it. `interrupted`: the person
-stopped it. `unknown`: no call says anything."""
+"""How an episode ended. `well`: its last action worked and the person did not object, or the
+session's recorded outcome is a success. `failed`: its last action did not work, or the recorded
+outcome is not a success. `rejected`: the person's next message undoes or corrects it.
+`interrupted`: the person stopped it. `unknown`: no call is conclusive."""
 
 
 class CommandUse(Struct, frozen=True, array_like=True, gc=False):
     """A shell command of an episode: its program with the subcommand, the form in which it was
-    written, how often it worked and how often it failed, and what the agent said it was for.
+    written, how often it worked and failed, and the purpose that the agent stated.
     """
 
     name: str
@@ -31,7 +31,7 @@ class CommandUse(Struct, frozen=True, array_like=True, gc=False):
 
 
 class FileUse(Struct, frozen=True, array_like=True, gc=False):
-    """A file that was read or changed with success, by its path inside the project."""
+    """A file that was successfully read or changed, by its path inside the project."""
 
     path: str
     read: int = 0
@@ -39,9 +39,9 @@ class FileUse(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mistake(Struct, frozen=True, array_like=True, gc=False):
-    """A call that failed. `error` is the fingerprint of what it said, `target` the command's name
-    where it was a command. `remedy` names what came between it and the same call when that worked,
-    the call itself last; it is empty where nothing mended it.
+    """A call that failed. `error` is the fingerprint of its error text, `target` the name of the
+    command if it was one. `remedy` names the calls between the failure and the successful
+    repetition of the same call, ending with that call; it is empty if nothing fixed the failure.
     """
 
     tool: str
@@ -51,9 +51,8 @@ class Mistake(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Episode(Struct, frozen=True, kw_only=True):
-    """One request and what became of it. `steps` are the decisive calls in order, all of which
-    worked; they are an example where the episode `teaches`. `number` counts the requests of the
-    session.
+    """One request and its result. `number` counts the requests of the session. `steps` are the
+    decisive calls in order, all successful; they serve as an example if the episode `teaches`.
     """
 
     session: SessionId
@@ -72,14 +71,14 @@ class Episode(Struct, frozen=True, kw_only=True):
 
     @property
     def teaches(self) -> bool:
-        """Whether it may be shown as an example."""
+        """Whether the episode may be shown as an example."""
         return self.ending == "well" and bool(self.steps) and not self.quarantined
 
 
 class MinedSession(Struct, frozen=True, kw_only=True):
-    """What one session teaches, and what the session was then: its digest, outcome and end.
-    `reason` says why it teaches nothing, where it may not. `released` are the keys in `kept_out`
-    that a person had released: these teach all the same.
+    """What one session teaches, and the state of the session when it was mined: its digest, outcome
+    and end reason. `reason` says why it teaches nothing, if it does not. `released` are the keys in
+    `kept_out` that a person had released: these are learned nevertheless.
     """
 
     session: SessionId
@@ -94,8 +93,8 @@ class MinedSession(Struct, frozen=True, kw_only=True):
 
 
 class SearchKeys(Struct, frozen=True, kw_only=True, gc=False):
-    """What an episode is found by, as arrays' bytes: the words of its request and of its calls as
-    unsigned numbers of four bytes, their vectors as floats of two.
+    """The index of an episode, as the bytes of arrays: the words of its request and of its calls
+    as four-byte unsigned integers, their vectors as two-byte floats.
     """
 
     words: bytes

@@ -1,25 +1,25 @@
-"""Every error Journeyman raises, in one tree, branched by who must act: the caller (WrongInput), or
-somebody who mends the world outside (OutsideProblem). Each message says what was being done, what
-was found and what to do next; surfaces print it as it is.
+"""Every error that Journeyman raises, in one tree with two branches: WrongInput, which the caller
+fixes, and OutsideProblem, which is fixed outside the program. Each message says what was being
+done, what was found and what to do next; every surface prints it unchanged.
 """
 
 from collections.abc import Mapping
 
 
 class JourneymanError(Exception):
-    """Something Journeyman can explain; its text is meant for the person who reads it."""
+    """An error that Journeyman can explain. Its text is written for the person who reads it."""
 
 
 class WrongInput(JourneymanError):
-    """The caller asked for something that cannot be done as asked."""
+    """The request cannot be carried out as stated."""
 
 
 class UnknownSession(WrongInput):
-    """No session has this id or an id that begins so."""
+    """No session has this id, or an id with this prefix."""
 
 
 class AmbiguousSession(WrongInput):
-    """More than one session's id begins so."""
+    """More than one session id has this prefix."""
 
 
 class UnknownReader(WrongInput):
@@ -27,11 +27,11 @@ class UnknownReader(WrongInput):
 
 
 class NotALog(WrongInput):
-    """No reader knows this file."""
+    """No reader recognises this file."""
 
 
 class NotACall(WrongInput):
-    """What was given to be judged is not a call."""
+    """The value to judge is not a call."""
 
 
 class BadSetting(WrongInput):
@@ -39,7 +39,7 @@ class BadSetting(WrongInput):
 
 
 class UnknownTemplate(WrongInput):
-    """No template has this name, or not this version."""
+    """No template has this name or version."""
 
 
 class BadTemplate(WrongInput):
@@ -47,32 +47,34 @@ class BadTemplate(WrongInput):
 
 
 class BadTools(WrongInput):
-    """What was given as the definitions of tools is none, or a schema in it is invalid."""
+    """The tool definitions cannot be read, or one of their schemas is invalid."""
 
 
 class NotWritten(WrongInput):
-    """Memory or a skill was to be changed in a way that is not allowed; nothing was written."""
+    """A change to memory or a skill is not allowed; nothing was written."""
 
 
 class SessionTaken(WrongInput):
-    """A session that an agent is in was deleted, or is run by another program."""
+    """The agent's session was deleted, or another program is running it."""
 
 
 class UnknownReview(WrongInput):
-    """No review or write has this id or an id that begins so."""
+    """No review or write has this id, or an id with this prefix."""
 
 
 class UnknownJob(WrongInput):
-    """No job or no run has this name or id."""
+    """No job or run has this name or id."""
 
 
 class JobBlocked(WrongInput):
-    """A job cannot begin: the model's window is too small, or something it needs is not there."""
+    """A job cannot start: the model's context window is too small, or something it needs is
+    missing.
+    """
 
 
 class ConfirmationRefused(WrongInput):
-    """The confirmation service said no to a request. `code` says why in one word, `about` has
-    what belongs to it.
+    """The confirmation service refused a request. `code` is the reason as one word, `about` holds
+    the details.
     """
 
     def __init__(
@@ -84,23 +86,23 @@ class ConfirmationRefused(WrongInput):
 
 
 class ConfirmationChanged(ConfirmationRefused):
-    """What is about to run is not what was approved."""
+    """The action about to run differs from the one that was approved."""
 
 
 class OutsideProblem(JourneymanError):
-    """A file, a database or a service outside did not do its part."""
+    """A file, a database or an external service failed."""
 
 
 class LogUnreadable(OutsideProblem):
-    """A log is there but cannot be read."""
+    """A log exists but cannot be read."""
 
 
 class StoreUnavailable(OutsideProblem):
-    """The database cannot be opened, is locked, or is newer than this program."""
+    """The database cannot be opened, is locked, or has a newer schema than this program."""
 
 
 class Unstorable(OutsideProblem):
-    """The database refuses a value, while it takes others."""
+    """The database works, but rejects a value."""
 
 
 class MissingPart(OutsideProblem):
@@ -108,27 +110,29 @@ class MissingPart(OutsideProblem):
 
 
 class ModelUnavailable(OutsideProblem):
-    """A model gave no answer that can be used, and asking again did not help."""
+    """A model gave no usable answer, even after retries."""
 
 
 class ContextFull(OutsideProblem):
-    """The conversation does not fit the window of the model."""
+    """The conversation does not fit into the model's context window."""
 
 
 class ServiceUnavailable(OutsideProblem):
-    """The confirmation service cannot be reached, or what answers there is not it."""
+    """The confirmation service cannot be reached, or something else answers at its address."""
 
 
 class WorkerLost(OutsideProblem):
-    """A worker process ended before its work was done."""
+    """A worker process ended before it finished its work."""
 
 
 class AuditBroken(OutsideProblem):
-    """The audit of confirmations is not the one whose head was noted."""
+    """The audit of confirmations does not match its recorded head."""
 
 
 def follows_interrupt(error: BaseException | None) -> bool:
-    """Whether an error came while an interruption was dealt with: a library may trip over it."""
+    """Return whether the error was raised while a KeyboardInterrupt was being handled: a library
+    may fail because of the interruption.
+    """
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -1,8 +1,8 @@
-"""What travels from a log to the store, and from an export back to it.
+"""The events that carry sessions from a log to the store, and the form of an exported session.
 
-A reader yields a stream of these. Fragments carry parts of sessions, so that no session has to
-fit into memory; a mark says that everything before it is whole, and with which state the log can
-be read on later; what had to be left out is a skip.
+A reader yields a stream of events. A Fragment is a part of a session, so that no session has to fit
+into memory. A Mark says that everything before it is complete, and from which state the log can be
+read further. A Skip reports something that was left out.
 """
 
 from typing import Any, Literal
@@ -17,10 +17,10 @@ from journeyman.records.usage import Usage
 class Fragment(Struct, frozen=True, kw_only=True):
     """A part of one session, as read.
 
-    Facts set in `session` overwrite what is known, facts left empty do not. `replaces` is true on
-    the first fragment of a session that is read whole again: what is not in the fragments that
-    follow is gone from the log. `undone` are spans of positions [from, to) that the user took
-    back. `read_bytes` is how far the log has been read, for progress.
+    Fields set in `session` overwrite the stored ones; empty fields do not. `replaces` is true on
+    the first fragment of a session that is read completely again: what the following fragments do
+    not contain is gone from the log. `undone` are spans of positions [from, to) that the user
+    reverted. `read_bytes` is how far the log has been read, for progress.
     """
 
     session: Session
@@ -32,8 +32,8 @@ class Fragment(Struct, frozen=True, kw_only=True):
 
 
 class Skip(Struct, frozen=True, kw_only=True):
-    """Something in a log that could not be used, where it stands and why. `line` counts from 1;
-    0 is for logs without lines.
+    """Something in a log that could not be used, and why. `line` counts from 1; it is 0 for logs
+    without lines.
     """
 
     line: int
@@ -41,8 +41,8 @@ class Skip(Struct, frozen=True, kw_only=True):
 
 
 class LogState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a log was read: up to `offset` after `lines` lines, where `digest` names the bytes
-    before it. `memory` is the reader's own.
+    """How far a log has been read: `offset` bytes and `lines` lines, with the `digest` of the bytes
+    before the offset. `memory` belongs to the reader.
     """
 
     reader: str
@@ -55,8 +55,8 @@ class LogState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """Everything before this is whole: it may be committed, together with this state. So a mark
-    never stands between two parts of one session.
+    """Everything before this event is complete and may be committed, together with this state. A
+    mark therefore never stands between two parts of one session.
     """
 
     state: LogState
@@ -65,13 +65,13 @@ class Mark(Struct, frozen=True, kw_only=True):
 LogEvent = Fragment | Skip | Mark
 
 
-Change = Literal["new", "updated", "unchanged"]
-"""What writing did to a session."""
+SessionChange = Literal["new", "updated", "unchanged"]
+"""The effect of a write on a session."""
 
 
 class ExportedSession(Struct, frozen=True, kw_only=True):
-    """A session with everything that is known of it. `journeyman` is the version of this form; it
-    comes first, so that the file is known by its first bytes.
+    """A session with everything stored about it. `journeyman` is the version of this format; it
+    comes first, so that the first bytes identify the file.
     """
 
     journeyman: int = 1

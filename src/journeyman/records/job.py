@@ -1,4 +1,4 @@
-"""Jobs: work that runs on a schedule, and what became of each run."""
+"""Jobs, which run on a schedule, and their runs."""
 
 from typing import Literal, NewType
 
@@ -8,7 +8,7 @@ JobId = NewType("JobId", str)
 RunId = NewType("RunId", str)
 
 JobState = Literal["scheduled", "paused", "done", "removed"]
-"""`done`: it has run as often as it was to. `removed` ones are kept, and can be had back."""
+"""`done`: all its runs have been made. `removed`: kept, and can be restored."""
 
 RunStatus = Literal[
     "running",
@@ -22,20 +22,20 @@ RunStatus = Literal[
     "interrupted",
     "crashed",
 ]
-"""`silent`: it went well and there was nothing to tell. `blocked`: the guard or the configuration
-did not let it begin. `delivery_failed`: it went well, but a place did not get the answer.
-`interrupted`: it was told to stop. `crashed`: the program that ran it ended in mid-run."""
+"""`silent`: it succeeded and had nothing to report. `blocked`: the guard or the configuration did
+not let it start. `delivery_failed`: it succeeded, but the answer did not reach every destination.
+`interrupted`: it was asked to stop. `crashed`: the program that ran it ended during the run."""
 
 GOOD: frozenset[RunStatus] = frozenset(("ok", "silent"))
 
 Trigger = Literal["schedule", "late", "hand"]
-"""`late`: its time had passed while nothing could run it. `hand`: someone said so."""
+"""`late`: the scheduled time passed while nothing could run it. `hand`: started manually."""
 
 
 class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When something runs. `text` is what the user wrote, `said` what that was taken to mean.
-    `once`: at `at`. `every`: each `seconds` after `at`. `cron`: by the expression `cron`, on the
-    clocks of `timezone`.
+    """When a job runs. `text` is what the user wrote, `said` how it was understood. `once`: at
+    `at`. `every`: each `seconds` after `at`. `cron`: by the expression `cron`, in the time zone
+    `timezone`.
     """
 
     text: str
@@ -48,12 +48,12 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A job. Up to `created_at` it is what the user wrote; the rest is how it stands.
+    """A job. The fields up to `created_at` are the user's definition; the rest is its state.
 
-    `tools` None means the usual ones. `script` is a file's name in the home's scripts folder.
-    `deliver` are the places that its answer goes to. `next_run_at` is None when there is none.
-    `runs` counts those by the schedule, `failures` those in a row that did not go well, and
-    `remark` says why it stands as it does.
+    `tools` None means the default tools. `script` is the name of a file in the home's scripts
+    folder. `deliver` lists the destinations of its answer. `next_run_at` is None if no run is
+    planned. `runs` counts the scheduled runs, `failures` the latest consecutive runs that did not
+    succeed. `remark` is the reason for the current state.
     """
 
     id: JobId
@@ -83,11 +83,11 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One run of a job. `due_at` is the time on the schedule it stands for, None for one by hand;
-    `missed` is how many earlier times it stands for too. `reason` says why it is not ok;
-    `remarks` are what else there is to know. `delivered` and `undelivered` name the places.
-    `answer` is what the agent said last, `output` the file that has everything. `holder` is the
-    process that runs it.
+    """One run of a job. `due_at` is the scheduled time that it serves, None for a manual run;
+    `missed` counts the earlier scheduled times that it also covers. `reason` says why it is not ok;
+    `remarks` holds further notes. `delivered` and `undelivered` name destinations. `answer` is the
+    agent's last message, `output` the file with the complete output. `holder` is the process that
+    runs it.
     """
 
     id: RunId
@@ -117,7 +117,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class JobTotals(Struct, frozen=True, kw_only=True):
-    """All runs of a job: how many ended how, and what they used, as far as that is known."""
+    """All runs of a job: their number by status, and the usage that is known."""
 
     statuses: dict[RunStatus, int]
     tokens: int | None = None

@@ -1,5 +1,5 @@
-"""What an agent writes down about its work: one change of memory or of a skill, the review that
-made it, and the journal of all changes, from which each can be undone.
+"""What an agent records about its work: a change to memory or to a skill, the review that made it,
+and the journal of all changes, from which each one can be undone.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ WriteKind = Literal["memory", "user", "skill"]
 SKILL.md."""
 
 ReviewStatus = Literal["running", "changed", "unchanged", "failed", "cancelled"]
-"""`unchanged` is a success: there was nothing worth writing down."""
+"""`unchanged` is a success: there was nothing worth recording."""
 
 
 class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry of a memory file: added where there is no `before`, removed where there is no
-    `after`, else replaced. `index` is its place among the entries at that moment.
+    """A change to one entry of a memory file: added if `before` is None, removed if `after` is
+    None, otherwise replaced. `index` is its position among the entries at that moment.
     """
 
     index: int
@@ -29,7 +29,7 @@ class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text of a file before and after; None where there is no file."""
+    """The text of a file before and after a change; None where the file does not exist."""
 
     path: str
     before: str | None = None
@@ -37,12 +37,12 @@ class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change of memory or of a skill: planned, done, or to be undone.
+    """A change to memory or to a skill: planned, done, or to be undone.
 
-    `path` is relative to the folder that holds memory and skills; `before` and `after` are the
-    whole text of that file, None where there is none. `entries` says what happened to the entries
-    of a memory file, in order. `others` are the further files of a skill that is deleted.
-    `summary` is one line for people.
+    `path` is relative to the folder with memory and skills; `before` and `after` are the whole text
+    of that file, None where it does not exist. `entries` lists the changes to the entries of a
+    memory file, in order. `others` are the further files of a deleted skill. `summary` is one line
+    for people.
     """
 
     kind: WriteKind
@@ -56,7 +56,7 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def added(self) -> list[str]:
-        """What it adds: each new entry, or for a skill all lines that the file did not have."""
+        """The added text: each new entry, or for a skill all lines that are new in the file."""
         if self.kind != "skill":
             return [change.after for change in self.entries if change.after]
         left = Counter((self.before or "").splitlines())
@@ -70,20 +70,20 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def changed_lines(self) -> int:
-        """How many lines of the file are new or gone, the larger of the two."""
+        """The number of added or of removed lines, whichever is larger."""
         before, after = (Counter((text or "").splitlines()) for text in (self.before, self.after))
         return max((after - before).total(), (before - after).total())
 
     @property
     def files(self) -> tuple[FileChange, ...]:
-        """Every file that it changes."""
+        """Every file that the write changes."""
         return FileChange(path=self.path, before=self.before, after=self.after), *self.others
 
 
 class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who wrote something and in what setting: `origin` is `agent` or `background_review`,
-    `context` the turn or the review, `parent` the session that `session` continues, `platform`
-    the surface that started the agent, `folder` the folder of memory and skills that was written.
+    """Who wrote something, and where: `origin` is `agent` or `background_review`, `context` the
+    turn or the review, `parent` the session that `session` continues, `platform` the surface that
+    started the agent, `folder` the folder with memory and skills that was written to.
     """
 
     origin: str = ""
@@ -97,8 +97,8 @@ class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change as the journal keeps it. `review` is None for what the agent wrote during its own
-    work. `evidence` is what the writer said shows it.
+    """A change in the journal. `review` is None for what the agent wrote during its own work.
+    `evidence` is what the writer cited as the reason.
     """
 
     id: WriteId
@@ -111,8 +111,8 @@ class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One review of a session. `iterations` counts the answers of the model, `details` keeps the
-    steps it took.
+    """One review of a session. `iterations` counts the model's answers, `details` holds the steps
+    taken.
     """
 
     id: ReviewId

@@ -1,8 +1,8 @@
-"""Messages and what hangs on them: the tool calls an assistant asks for, each joined with its
-result, and the flags that the recorder itself put on a result. Text is kept as it was recorded.
+"""Messages, the tool calls in them, each joined with its result, and the flags that the recorder
+attached to a result. Text is kept as it was recorded.
 
-These records hold no reference to each other in a circle, so the garbage collector is told to
-leave them alone (`gc=False`): a large import makes millions of them.
+These records never refer to each other in a circle, so the garbage collector does not track them
+(`gc=False`): a large import creates millions.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from msgspec import Struct
 Role = Literal["system", "user", "assistant", "tool"]
 
 MessageKind = Literal["plain", "summary", "harness"]
-"""`summary`: what a context compression left behind. `harness`: put there by the program around
-the agent (reminders, command echoes, cron prompts), said by nobody."""
+"""`summary`: left by a context compression. `harness`: inserted by the program around the agent
+(reminders, command echoes, cron prompts), not written by the person or the model."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One tool call as it was asked for. `arguments` is the JSON text as recorded, which may be
-    malformed: that is a fact about the call, not about the log.
+    """One tool call as requested. `arguments` is the JSON text as recorded, which may be malformed:
+    that is a property of the call, not an error in the log.
     """
 
     id: str
@@ -32,8 +32,8 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     arguments: str = "{}"
 
 
-class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What the recorder itself said about a result. None means that it said nothing."""
+class ResultFlags(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The recorder's own flags for a result. None means not recorded."""
 
     is_error: bool | None = None
     exit_code: int | None = None
@@ -45,9 +45,9 @@ class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One message of a session.
 
-    `key` names the message inside its session and is the same whenever the log is read again;
+    `key` identifies the message in its session and stays the same whenever the log is read again;
     `position` orders messages and grows with the log (a byte offset, a row id, an index).
-    `generation` counts the context compressions before it. A message with role `tool` is the
+    `generation` counts the context compressions before it. A message with the role `tool` is the
     result of the call `tool_call_id`.
     """
 
@@ -60,21 +60,21 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     tool_name: str = ""
-    recorded: Recorded | None = None
+    recorded: ResultFlags | None = None
     at: float | None = None
     model: str = ""
     finish_reason: str = ""
     generation: int = 0
 
 
-def whole(message: Message) -> Message:
-    """The message with half characters replaced, which no encoding has."""
+def replace_lone_surrogates(message: Message) -> Message:
+    """Return the message with lone surrogates replaced, which no encoding can represent."""
     text = json.dumps(msgspec.to_builtins(message), ensure_ascii=False)
     return msgspec.json.decode(text.encode("utf-8", "replace"), type=Message)
 
 
 _encode = msgspec.msgpack.Encoder().encode
-# Not key and position: two copies of one log may number their lines differently.
+# Without key and position: two copies of one log may number their lines differently.
 _content = attrgetter(
     *("role", "kind", "text", "reasoning", "tool_calls", "tool_call_id", "tool_name", "recorded"),
     *("at", "model", "finish_reason", "generation"),
@@ -82,19 +82,19 @@ _content = attrgetter(
 
 
 def message_digest(message: Message) -> bytes:
-    """Sixteen bytes that name the content of a message."""
+    """Return sixteen bytes that identify the content of a message."""
     body = _encode(_content(message))
     return hashlib.sha256(body).digest()[:16]
 
 
 def session_digest(digests: Iterable[bytes]) -> str:
-    """The digest of a session from those of its messages, in order."""
+    """Return the digest of a session from those of its messages, in order."""
     return hashlib.sha256(b"".join(digests)).hexdigest()[:32]
 
 
 def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The messages as a chat completion request would carry them. Reasoning, flags and times have
-    no place there and are left out.
+    """Return the messages in the form of a chat completion request, which has no place for
+    reasoning, flags and times.
     """
     return [_openai_message(message) for message in messages]
 
@@ -119,15 +119,15 @@ def _openai_message(message: Message) -> dict[str, Any]:
 
 
 class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One tool call and what came back. `result` is None when no result was recorded, which is
-    not the same as an empty one. `index` counts the calls of the session from zero.
+    """One tool call and its result. `result` is None if no result was recorded, which differs from
+    an empty one. `index` counts the calls of the session from zero.
     """
 
     id: str
     tool: str
     arguments: str = "{}"
     result: str | None = None
-    recorded: Recorded | None = None
+    recorded: ResultFlags | None = None
     asked_by: Role = "assistant"
     index: int = 0
     generation: int = 0
@@ -139,47 +139,47 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def join_calls(messages: Iterable[Message]) -> list[Call]:
-    """All calls of a session in the order they were asked, each with its result.
+    """Return all calls of a session in the order of the requests, each with its result.
 
-    The id decides, wherever the result stands. Some models use an id again: then a result belongs
-    to the latest call before it that is still open, and a result that came before its call to the
-    first call after it.
+    Results are matched by id, wherever they stand. Some models reuse ids: then a result belongs to
+    the latest call before it that is still open, and a result that precedes its call to the first
+    call after it.
     """
     ordered = sorted(messages, key=lambda message: message.position)
-    asked: list[tuple[Message, ToolCall]] = []
-    answers: dict[int, Message] = {}
-    still_open: dict[str, list[int]] = defaultdict(list)
+    requests: list[tuple[Message, ToolCall]] = []
+    results: dict[int, Message] = {}
+    open_calls: dict[str, list[int]] = defaultdict(list)
     early: dict[str, list[Message]] = defaultdict(list)
     for message in ordered:
         for call in message.tool_calls:
-            index = len(asked)
-            asked.append((message, call))
+            index = len(requests)
+            requests.append((message, call))
             if early[call.id]:
-                answers[index] = early[call.id].pop(0)
+                results[index] = early[call.id].pop(0)
             else:
-                still_open[call.id].append(index)
+                open_calls[call.id].append(index)
         if message.role == "tool" and message.tool_call_id:
-            waiting = still_open[message.tool_call_id]
+            waiting = open_calls[message.tool_call_id]
             if waiting:
-                answers[waiting.pop()] = message
+                results[waiting.pop()] = message
             else:
                 early[message.tool_call_id].append(message)
-    return [_joined(index, *pair, answers.get(index)) for index, pair in enumerate(asked)]
+    return [_joined(index, *pair, results.get(index)) for index, pair in enumerate(requests)]
 
 
-def _joined(index: int, asking: Message, call: ToolCall, answer: Message | None) -> Call:
+def _joined(index: int, request: Message, call: ToolCall, result: Message | None) -> Call:
     return Call(
         id=call.id,
-        tool=call.name or (answer.tool_name if answer else ""),
+        tool=call.name or (result.tool_name if result else ""),
         arguments=call.arguments,
-        result=None if answer is None else answer.text,
-        recorded=None if answer is None else answer.recorded,
-        asked_by=asking.role,
+        result=None if result is None else result.text,
+        recorded=None if result is None else result.recorded,
+        asked_by=request.role,
         index=index,
-        generation=asking.generation,
-        model=asking.model,
-        asked_at=asking.at,
-        answered_at=None if answer is None else answer.at,
-        asked_key=asking.key,
-        answered_key="" if answer is None else answer.key,
+        generation=request.generation,
+        model=request.model,
+        asked_at=request.at,
+        answered_at=None if result is None else result.at,
+        asked_key=request.key,
+        answered_key="" if result is None else result.key,
     )

@@ -1,5 +1,5 @@
 """Patterns: calls worth repeating, with the intent before them and a summary of their results, all
-of it redacted; and templates, named, versioned sets of them, which keep their own copies.
+redacted; and templates, which are named, versioned sets of patterns with their own copies.
 """
 
 from typing import Literal, NewType
@@ -11,17 +11,17 @@ from journeyman.records.session import SessionId
 PatternId = NewType("PatternId", str)
 
 PatternKind = Literal["first_try", "recovery", "sequence", "final"]
-"""`first_try`: a call that worked at once. `recovery`: a failed call and its corrected successor
-with the same tool. `sequence`: the few calls that together served one request. `final`: the call
-after which the agent was done."""
+"""`first_try`: a call that worked immediately. `recovery`: a failed call and its corrected
+successor with the same tool. `sequence`: the few calls that together served one request. `final`:
+the last call before the agent finished."""
 
 PatternType = Literal["code", "file", "research", "mixed"]
-"""The type of the task a pattern or a template is for."""
+"""The type of task that a pattern or a template is for."""
 
 
 class Step(Struct, frozen=True, kw_only=True, gc=False):
     """One call of a pattern. `arguments` is a JSON object as text, `result` the head and tail of
-    what came back. Only the first step of a recovery has not `worked`.
+    the recorded result. `worked` is false only for the first step of a recovery.
     """
 
     tool: str
@@ -33,11 +33,11 @@ class Step(Struct, frozen=True, kw_only=True, gc=False):
 class Pattern(Struct, frozen=True, kw_only=True):
     """What worked, and how often it was seen.
 
-    The id names the content with its particular values left out, so that equal work has one id
-    wherever it was recorded. `source` is the recorder of the session as whose it is shown: its
-    tools are that agent's. `sessions` names the first few of the `session_count` in which it
-    was seen. A pattern that is `quarantined` names the rule that says why, and is in no opening.
-    `tokens` is an estimate of what its messages cost in an opening.
+    The id identifies the content without its specific values, so that equal work has one id
+    wherever it was recorded. `source` is the recorder of the session whose version is shown: the
+    tools are that agent's. `sessions` names the first few of the `session_count` sessions with the
+    pattern. `quarantined` names the rule that excluded the pattern from every opening. `tokens` is
+    an estimate of what its messages cost in an opening.
     """
 
     id: PatternId
@@ -57,7 +57,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
 
     @property
     def age(self) -> tuple[float, str]:
-        """What sorts sightings of one pattern: the earliest first, so that it is the one shown."""
+        """The sort key for sightings of one pattern: the earliest comes first and is shown."""
         at = float("inf") if self.first_seen is None else self.first_seen
         return at, min(self.sessions, default="")
 
@@ -73,7 +73,7 @@ TemplateOrigin = Literal["built", "created", "imported"]
 
 class Gain(Struct, frozen=True, kw_only=True):
     """By how much the error rate fell from early to late calls of the sessions behind a template,
-    tool by tool: positive is better. None where too few calls say something.
+    compared per tool: positive is better. None where too few calls are conclusive.
     """
 
     estimate: float | None = None
@@ -84,7 +84,7 @@ class Gain(Struct, frozen=True, kw_only=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True):
-    """What trials found: how often it was tried, and by how much it helped on average."""
+    """The result of trials: their number, and the sum of the gains."""
 
     tried: int = 0
     gained: float = 0.0
@@ -95,17 +95,17 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def shrunk(self) -> float:
-        """The mean, drawn towards zero as long as little is known."""
+        """The mean, shrunk towards zero while there are few trials."""
         return self.gained / (self.tried + SHRINKAGE)
 
 
 SHRINKAGE = 10.0
-"""How many trials without effect a new pattern is taken to have behind it."""
+"""How many trials without effect every pattern starts with."""
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """A set of patterns under a name. `addendum` is a text of its own that follows the note of an
-    opening. `scanned` and `qualified` count the sessions it was built from.
+    """A named set of patterns. `addendum` is a text that follows the note of an opening. `scanned`
+    and `qualified` count the sessions that it was built from.
     """
 
     name: str
@@ -126,8 +126,8 @@ class Template(Struct, frozen=True, kw_only=True):
     effect: Effect = Effect()
 
 
-class Imported(Struct, frozen=True, kw_only=True):
-    """A template that came from a file, and what of the file was left out."""
+class ImportedTemplate(Struct, frozen=True, kw_only=True):
+    """A template imported from a file, and the parts of the file that were left out."""
 
     template: Template
     skipped: tuple[str, ...] = ()

@@ -1,13 +1,13 @@
-"""Playbooks: what holds in one project. Everything is counted over sessions, from calls that were
-verified, and has been redacted.
+"""Playbooks: what is known about working in one project. Everything is counted over sessions, from
+verified calls, and redacted.
 """
 
 from msgspec import Struct
 
 
 class PlaybookCommand(Struct, frozen=True, kw_only=True):
-    """A command that works here. `form` is how it is mostly written, `piped` how its output is
-    mostly cut or filtered, where it is. `requests` are a few that it served.
+    """A command that works in the project. `form` is its most common form, `piped` the most common
+    way of truncating or filtering its output. `requests` are a few that it served.
     """
 
     name: str
@@ -27,10 +27,9 @@ class PlaybookCommand(Struct, frozen=True, kw_only=True):
 
 
 class PlaybookMistake(Struct, frozen=True, kw_only=True):
-    """A mistake that recurs: the tool (`shell` for commands of any agent), what it said, and the
-    command where it was mostly one. `remedy`
-    names the calls that mended it most often, the repeated call last; `mended` says how often any
-    remedy did.
+    """A recurring mistake: the tool (`shell` for commands of any agent), its error text, and the
+    command if it mostly was one. `remedy` names the calls that most often fixed it, ending with the
+    repeated call; `mended` counts how often any remedy did.
     """
 
     tool: str
@@ -44,7 +43,7 @@ class PlaybookMistake(Struct, frozen=True, kw_only=True):
 
 
 class PlaybookFile(Struct, frozen=True, kw_only=True):
-    """A file that is read or changed again and again, and requests that it was for."""
+    """A file that is read or changed repeatedly, and requests that involved it."""
 
     path: str
     sessions: int = 0
@@ -55,7 +54,7 @@ class PlaybookFile(Struct, frozen=True, kw_only=True):
 
 
 class Playbook(Struct, frozen=True, kw_only=True):
-    """What holds in a project, most common first. `sessions` counts those that it was made from."""
+    """A project's playbook, most common first. `sessions` counts the sessions it is based on."""
 
     project: str
     sessions: int = 0

@@ -1,5 +1,5 @@
-"""What an import did, what was learned and what a look around the machine found, for people and for
-`--json`.
+"""Reports for people and for `--json`: of an import, of learning, and of the logs found on this
+machine.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class SkippedLine(Struct, frozen=True, kw_only=True):
-    """A line of a log that could not be used; `line` is 0 for logs without lines."""
+    """A log line that could not be used; `line` is 0 for logs without lines."""
 
     log: str
     line: int
@@ -16,16 +16,14 @@ class SkippedLine(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A file, a folder or a reader that was left out, and why; the reason names it too."""
+    """A file, folder or reader that was left out, and why; the reason names it too."""
 
     path: str
     reason: str
 
 
 class SourceReport(Struct, frozen=True, kw_only=True):
-    """What became of the sessions of one source. `subagents` says how many of them are
-    subagents'.
-    """
+    """The imported sessions of one source. `subagents` counts those of subagents among them."""
 
     new: int = 0
     updated: int = 0
@@ -38,7 +36,9 @@ class SourceReport(Struct, frozen=True, kw_only=True):
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
-    """The result of one import. `skipped` is cut at a thousand lines; `skipped_lines` is not."""
+    """The result of one import. `skipped` ends after a thousand lines; `skipped_lines` counts
+    all.
+    """
 
     new: int
     updated: int
@@ -55,8 +55,8 @@ class ImportReport(Struct, frozen=True, kw_only=True):
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """How far an import or learning is: `done` of `total` logs or sessions, and the share of the
-    whole work that this is. `done_bytes` counts what was gone through.
+    """The progress of an import or of learning: `done` of `total` logs or sessions, and the `share`
+    of the whole work. `done_bytes` counts the bytes processed.
     """
 
     done: int
@@ -65,8 +65,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     share: float
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """A usual place for logs on this machine and what is in it."""
+class LogLocation(Struct, frozen=True, kw_only=True):
+    """A default location of logs on this machine, and its contents."""
 
     source: str
     folder: str
@@ -77,9 +77,10 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class LearnReport(Struct, frozen=True, kw_only=True):
-    """What is learned now. `mined` counts the sessions that were new or had changed, `teaching`
-    those of all sessions that may teach, and `reasons` why the others may not. `kinds` counts the
-    patterns by kind; `quarantined` counts what rules kept out and nobody has decided about.
+    """The state after learning. `mined` counts the sessions that were new or changed, `teaching`
+    the sessions, of all, that may be learned from, and `reasons` why the others may not. `kinds`
+    counts the patterns by kind; `quarantined` counts what rules excluded and no person has decided
+    on.
     """
 
     sessions: int
@@ -95,7 +96,7 @@ class LearnReport(Struct, frozen=True, kw_only=True):
 def learn_report(
     reasons: Mapping[str, int], counts: Mapping[str, int], *, mined: int, seconds: float
 ) -> LearnReport:
-    """The report from the counts of sessions by reason and of patterns by kind."""
+    """Build the report from the counts of sessions by reason and of patterns by kind."""
     kinds = {kind: count for kind, count in sorted(counts.items()) if kind != "quarantined"}
     return LearnReport(
         sessions=sum(reasons.values()),

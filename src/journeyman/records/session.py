@@ -1,4 +1,4 @@
-"""A session, where it came from and what it descends from."""
+"""A session, its origin and its lineage."""
 
 from typing import Any, Literal, NewType
 
@@ -9,13 +9,13 @@ from journeyman.records.usage import Tokens
 SessionId = NewType("SessionId", str)
 
 LineageKind = Literal["compression", "branch", "subagent", "reset", "unknown"]
-"""How a session descends from its parent: it goes on after the context was compressed, it is a
-copy that the user branched off, it is a subagent's, it was started fresh from the other, or the
-recorder names a parent without saying why."""
+"""How a session descends from its parent: it continues after a context compression, it is a copy
+that the user branched off, it belongs to a subagent, it was started fresh from the parent, or the
+recorder names a parent without a reason."""
 
 
 class Lineage(Struct, frozen=True, kw_only=True):
-    """The parent of a session; it need not be in the store."""
+    """The parent of a session, which need not be in the store."""
 
     parent: SessionId
     kind: LineageKind
@@ -25,9 +25,9 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about one recorded conversation, apart from its messages.
 
     `source` is the recorder (hermes, claude_code, codex, …). `outcome` is a reward between 0 and
-    1 where somebody outside the session judged it, never a guess. `project` is the repository that
-    the session worked in (`github.com/acme/app`, `~/src/app`, or only its name), empty if it is
-    not known. `details` keeps what the recorder knows and no other field holds.
+    1 if someone outside the session judged it, never a guess. `project` is the repository that the
+    session worked in (`github.com/acme/app`, `~/src/app`, or only its name), empty if unknown.
+    `details` holds what the recorder knows and no other field covers.
     """
 
     id: SessionId
@@ -50,8 +50,8 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionOverview(Struct, frozen=True, kw_only=True):
-    """A stored session with its counts. `digest` names its content: equal digests, equal
-    messages. `answered` counts the calls whose result was recorded.
+    """A stored session with its counts. `digest` identifies its content: equal digests mean equal
+    messages. `answered` counts the calls with a recorded result.
     """
 
     session: Session
@@ -64,7 +64,7 @@ class SessionOverview(Struct, frozen=True, kw_only=True):
 
 
 class SourceTotals(Struct, frozen=True, kw_only=True):
-    """The sessions of one source, counted. Subagents' sessions are counted apart."""
+    """The sums over the sessions of one source. Subagents' sessions are counted separately."""
 
     source: str
     sessions: int
@@ -78,8 +78,8 @@ class SourceTotals(Struct, frozen=True, kw_only=True):
 
 
 class ProjectTotals(Struct, frozen=True, kw_only=True):
-    """The sessions of one project, counted, and when the last of them ended. The empty name is
-    that of the sessions whose project is not known.
+    """The sums over the sessions of one project, and when the last of them ended. The empty name
+    stands for sessions without a known project.
     """
 
     project: str
@@ -89,7 +89,7 @@ class ProjectTotals(Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A message that a search found; matches in the snippet stand between `[` and `]`."""
+    """A message found by a search; matches in the snippet are enclosed in `[` and `]`."""
 
     session: SessionId
     source: str

@@ -1,5 +1,5 @@
-"""Token usage: one row for one model answer, or one sum where the recorder keeps only sums; and
-what it comes to when it is added up.
+"""Token usage, recorded per model answer or as a sum where the recorder has only sums; and reports
+of it.
 """
 
 from typing import Any, Literal
@@ -7,16 +7,16 @@ from typing import Any, Literal
 from msgspec import Struct, structs
 
 LAST_MOMENT = 4_102_444_800
-"""The year 2100: a later time was never read from a clock."""
+"""The year 2100: no clock has shown a later time."""
 
 IN_TOTAL = "in_total"
-"""The cost's origin in a row whose tokens and cost are part of a total beside it. The row says
-nothing any more, but its key is remembered: the same answer must not be counted again.
+"""The `cost_origin` of a row that is included in the total of its session, model and task. Its
+numbers no longer count, but its key is kept: the same answer must not be counted again.
 """
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """Tokens and cost, of one answer or added up; None is not known."""
+    """Tokens and cost of one answer, or summed; None means unknown."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -27,18 +27,18 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int | None:
-        """Prompt and answer together, or None when neither is known."""
+        """Prompt and answer together, or None if neither is known."""
         names = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
         known = [count for name in names if (count := getattr(self, name)) is not None]
         return sum(known) if known else None
 
 
 class Usage(Tokens, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Tokens and cost as recorded; None where the recorder said nothing, which is not zero.
+    """Tokens and cost as recorded; None means not recorded, which is not zero.
 
-    `input_tokens` leaves out what the cache served or stored: the prompt was
+    `input_tokens` excludes what the cache served or stored: the whole prompt is
     input + cache_read + cache_write. `output_tokens` includes `reasoning_tokens`. `task` is empty
-    for the conversation itself and names side work (compression, titles, background review).
+    for the conversation itself, and names side work (compression, titles, background review).
     """
 
     key: str
@@ -50,16 +50,16 @@ class Usage(Tokens, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 _LIMITS = {"at": LAST_MOMENT, "api_calls": 2**31, **dict.fromkeys(Tokens.__struct_fields__, 2**53)}
-"""The numbers of a usage, and what each stays below: what a database or JSON can hold."""
+"""The exclusive upper limit of each number: what a database or JSON can hold."""
 
 UsageBy = Literal["model", "source", "project", "day", "task"]
 
 
 class UsageLine(Tokens, frozen=True, kw_only=True):
-    """What one model, source, project, day or task used, or all of them together. Sums are of
-    what is known. `unknown_tokens` and `unknown_cost` count the calls that are missing in them:
-    where that is not 0, a sum means at least. `estimated_share` is the part of the
-    cost, from 0 to 1, that nobody was charged but somebody reckoned, the recorder or we.
+    """The usage of one model, source, project, day or task, or of all together. Sums cover what is
+    known. `unknown_tokens` and `unknown_cost` count the calls missing from them: unless 0, a sum is
+    a lower bound. `estimated_share` is the part of the cost, from 0 to 1, that was not charged but
+    estimated, by the recorder or by Journeyman.
     """
 
     key: str
@@ -71,9 +71,9 @@ class UsageLine(Tokens, frozen=True, kw_only=True):
 
 
 class UsageReport(Struct, frozen=True, kw_only=True):
-    """Usage by something. `sessions` is how many were looked at, `total.sessions` how many of them
-    recorded any usage. Days are those of `zone`. An empty key is the conversation itself among
-    tasks; elsewhere it means not known.
+    """Usage grouped by `by`. `sessions` counts the selected sessions, `total.sessions` those of
+    them with recorded usage. Days are in the time zone `zone`. An empty key is the conversation
+    itself when grouped by task; otherwise it means unknown.
     """
 
     by: UsageBy
@@ -83,27 +83,27 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     total: UsageLine
 
 
-def checked(usage: Usage) -> tuple[Usage, tuple[str, ...]]:
-    """The usage with everything that is no count taken as unknown, and the names of the fields
-    that were. What says nothing of its calls is taken as one.
+def validated_usage(usage: Usage) -> tuple[Usage, tuple[str, ...]]:
+    """Return the usage with every invalid number set to None, and the names of the invalid fields.
+    Without a valid number of calls, one call is assumed.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in structs.asdict(usage).items():
         if name not in _LIMITS:
-            found[name] = "" if value is None else str(value)
+            fields[name] = "" if value is None else str(value)
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 <= value < _LIMITS[name]:
-            found[name] = None
+            fields[name] = None
         elif name in ("at", "cost_usd"):
-            found[name] = float(value)
+            fields[name] = float(value)
         else:
-            found[name] = int(value) if value == int(value) else None
-    wrong = [
+            fields[name] = int(value) if value == int(value) else None
+    invalid = [
         name
-        for name, value in found.items()
+        for name, value in fields.items()
         if value is None and (name == "api_calls" or getattr(usage, name) is not None)
     ]
-    if found["api_calls"] is None:
-        found["api_calls"] = 1
-    return Usage(**found), tuple(wrong)
+    if fields["api_calls"] is None:
+        fields["api_calls"] = 1
+    return Usage(**fields), tuple(invalid)

@@ -1,4 +1,4 @@
-"""Verdicts: what became of a call, and on what evidence."""
+"""Verdicts: whether a call worked, and the evidence."""
 
 from typing import Literal
 
@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from journeyman.records.session import SessionId
 
-Status = Literal["ok", "failed", "invalid", "refused", "interrupted", "unknown"]
-"""`failed`: the tool was called and did not do it. `invalid`: it could not be called like that.
-`refused`: a person or a policy said no. `interrupted`: it was stopped, or never begun because of
-another call. `unknown`: nothing says, as when no result was recorded."""
+VerdictStatus = Literal["ok", "failed", "invalid", "refused", "interrupted", "unknown"]
+"""`failed`: the tool ran and did not succeed. `invalid`: it could not be called like this.
+`refused`: a person or a policy refused it. `interrupted`: it was stopped, or never started because
+of another call. `unknown`: there is no evidence, as when no result was recorded."""
 
-Kind = Literal[
+VerdictKind = Literal[
     "",
     "exit_code",
     "exception",
@@ -36,33 +36,33 @@ Kind = Literal[
     "background",
     "error",
 ]
-"""What kind of ending it was; empty when there is nothing to say. `no_match`: a search or a test
-that answered no by its exit code. `masked`: a command that hid its failure behind a good exit
-code. `error`: a failure that says no more than that."""
+"""The kind of ending; empty if there is nothing to add. `no_match`: a search or a test whose exit
+code means no. `masked`: a command that hid its failure behind a successful exit code. `error`: a
+failure without further details."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What became of a call, the rule that says so and the words it saw."""
+    """The status of a call, the rule that decided it, and the text that the rule matched."""
 
-    status: Status
+    status: VerdictStatus
     rule: str
-    kind: Kind = ""
+    kind: VerdictKind = ""
     evidence: str = ""
 
     @property
     def counts(self) -> bool:
-        """Whether the call says something about how reliable its tool is."""
+        """Whether the call is evidence for the reliability of its tool."""
         return self.status in ("ok", "failed", "invalid")
 
     @property
     def is_error(self) -> bool:
-        """Whether the call counts as an error. A search that found nothing does not."""
+        """Whether the call counts as an error. A search without matches does not."""
         return self.status in ("failed", "invalid") and self.kind != "no_match"
 
 
 class JudgedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A call's verdict, with as much of the call as counting needs. `index` is the call's place
-    among all calls of its session.
+    """A call's verdict, with the parts of the call that counting needs. `index` is the call's
+    position among all calls of its session.
     """
 
     call_id: str

@@ -1,6 +1,8 @@
-"""What must not be learned: secrets and people's details, and text that instructs its reader."""
+"""Redaction: removes secrets and personal data, and detects text that instructs its reader. To add
+a family of secrets, add a row to `families.toml`.
+"""
 
 RULES_VERSION = 2
-"""Raise it with every change after which other text is taken out or kept out. What was
-learned under another version is learned again.
+"""Raise this with every change to what is redacted or excluded. Anything learned under another
+version is then learned again.
 """

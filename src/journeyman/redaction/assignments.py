@@ -1,4 +1,4 @@
-"""Secrets known by the name before them: assignments, options, headers, columns, sentences."""
+"""Finds secrets by the name before them: assignments, options, headers, columns, sentences."""
 
 import re
 import sys
@@ -6,31 +6,31 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from journeyman.redaction.families import Pair, table
-from journeyman.redaction.sentences import find_told
-from journeyman.redaction.values import (
+from journeyman.redaction.families import Pair, load_families
+from journeyman.redaction.secret_values import (
     CHECKS,
-    FAMILIES,
-    Found,
-    Place,
-    has_wild_case,
-    is_bare_secret,
-    is_plain_name,
+    KIND_FAMILIES,
+    FieldKind,
+    Span,
+    field_kind,
+    has_random_case,
+    is_name_like,
+    is_reference,
     is_secret,
+    is_unquoted_secret,
     looks_generated,
     looks_random,
-    place_of,
-    refers,
 )
+from journeyman.redaction.sentences import find_stated_secrets
 
 _HEAD, _TAIL = re.compile(r"[\w.$-]*"), re.compile(r"[\w-]{0,24}")
-_LONGEST_HEAD = 60
-_BEFORE = 90
-_JUDGED = 256
-"""How much of a value is looked at to judge it; a text can be made of the beginnings of values."""
+_MAX_HEAD = 60
+_PAIR_CONTEXT = 90
+_MAX_JUDGED = 256
+"""How much of a value is examined. It bounds the cost: a text may consist of starts of values."""
 
-_JOINTS = frozenset("=:|,(?)-!*\\\"'`] \t：")
-_JOINT = re.compile(
+_JOINER_STARTS = frozenset("=:|,(?)-!*\\\"'`] \t：")
+_JOINER = re.compile(
     r"(\\{0,40}[\"'`]?\]?)(?:\*\*)?[ \t]{0,8}"
     r"(:[ \t]?(?:&'?(?:static )?)?[a-z_][\w.\[\]| ?]{0,30}=[ \t]?"
     r"(?=[a-z]?\\{0,40}[\"'])"  # name: str = "…"
@@ -39,211 +39,221 @@ _JOINT = re.compile(
     r"|(?:,|\|\||\?\?|\)\.[a-z_]{2,20}\()(?=\s?\\{0,40}[\"']))"  # getenv("TOKEN", "…")
     r"(?:\*\*)?(?:[ \t]{0,8}|\s{0,40}(?=[\"']))"
 )
-_CALL = re.compile(r"[A-Za-z_][\w.]*[\[(]")
-_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
+_CALL_START = re.compile(r"[A-Za-z_][\w.]*[\[(]")
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}")
 _PLAIN_VALUE = re.compile(r"[\w.+/=~-]+")
-_NO_LETTERS = re.compile(r"[\W_]")
+_NON_LETTERS = re.compile(r"[\W_]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_.]+\d?\[[\w.:+\[-]{0,80}")
-_ARGUMENT = re.compile(r"[\w)\]]\(\s{0,40}[a-z]?\\{0,40}[\"'`]\Z")
-_OPENING = re.compile(r"[fFbBrRuU]{0,2}(\\{0,40})(\"\"\"|'''|[\"'`])")
-_PHRASE = re.compile(r"(?i)phrase|mnemonic|seed")
-_BARE = re.compile(r"[^\s\"'`;&|<>]{1,256}")
-_WIDE = re.compile(
+_FIRST_ARGUMENT = re.compile(r"[\w)\]]\(\s{0,40}[a-z]?\\{0,40}[\"'`]\Z")
+_OPENING_QUOTE = re.compile(r"[fFbBrRuU]{0,2}(\\{0,40})(\"\"\"|'''|[\"'`])")
+_PASSPHRASE_NAME = re.compile(r"(?i)phrase|mnemonic|seed")
+_UNQUOTED = re.compile(r"[^\s\"'`;&|<>]{1,256}")
+_UNQUOTED_LINE = re.compile(
     r"(?:(?!\\[\"'nr]|[\"'][,}\])\s]|[\"']\Z|[;&|,]\s?[\w.]{1,40}=)[^\s`]){1,256}(?=\s|\Z)"
 )
-"""A value alone on its line, with signs in it that end it elsewhere."""
-_QUERY = re.compile(r"[\w.%~+/=-]{6,}")
-_REST = re.compile(r"[^\s\"'`;&|<>\\]*")
-_REST_OF_BROKEN = re.compile(r"\n[ \t]{0,40}[^\s\"'`\\]{4,200}([\"'`])")
-"""The rest of a quoted value that a line end has broken."""
-_NESTED = re.compile(r"[^\[\]{}]{0,2000}")
+"""A value alone on its line; it may contain characters that end a value elsewhere."""
+_QUERY_VALUE = re.compile(r"[\w.%~+/=-]{6,}")
+_REST_OF_VALUE = re.compile(r"[^\s\"'`;&|<>\\]*")
+_REST_AFTER_LINE_BREAK = re.compile(r"\n[ \t]{0,40}[^\s\"'`\\]{4,200}([\"'`])")
+"""The rest of a quoted value that a line break interrupts."""
+_INSIDE_BRACKETS = re.compile(r"[^\[\]{}]{0,2000}")
 _STRING = re.compile(r"\\{0,40}\"([^\"\\]{3,4000})\\{0,40}\"")
 
 _PREFIX = (
-    r"(?:[\w./-]{1,60}:\d{1,6}[:-]|[ \t]{0,8}\d{1,6}(?:→|\t|[|:]))?[ \t]*"  # grep, a listing
+    r"(?:[\w./-]{1,60}:\d{1,6}[:-]|[ \t]{0,8}\d{1,6}(?:→|\t|[|:]))?[ \t]*"  # grep, line numbers
     r"(?:[-*+>][ \t]+|export |set |setx |env |ENV |ARG |-e |--env |\$env:|[\"'])*\Z"
 )
 _LINE_START = re.compile(rf"(?:^|[\n\r{{,\"']|\\n){_PREFIX}")
 _OWN_LINE = re.compile(rf"(?:^|[\n\r]){_PREFIX}")
 _LINE_BEFORE = 80
-_BEHIND_A_PAIR = re.compile(r"\w=(?:\"[^\"]{0,60}\"|[^\s,()=]{1,60}) \Z")
-_RESOURCE = re.compile(r"\barn:[\w:-]*\Z")
-_OF_A_PARSER = re.compile(r"(?i:expected|invalid|unknown|illegal|next|current|last|bad) \Z")
-"""Before a token that is a piece of a program's text."""
-_OPTION = re.compile(r"(?:=|[ \t]+)(\\{0,3}[\"']?)(?=[^\s-])")
-SCHEME = re.compile(
+_AFTER_A_PAIR = re.compile(r"\w=(?:\"[^\"]{0,60}\"|[^\s,()=]{1,60}) \Z")
+_AWS_RESOURCE = re.compile(r"\barn:[\w:-]*\Z")
+_PARSER_WORDS = re.compile(r"(?i:expected|invalid|unknown|illegal|next|current|last|bad) \Z")
+"""Words before a token of source code, not of authentication."""
+_OPTION_JOINER = re.compile(r"(?:=|[ \t]+)(\\{0,3}[\"']?)(?=[^\s-])")
+AUTH_SCHEME = re.compile(
     r"(?i)(?:bearer|basic|token|digest|api-?key|negotiate|bot|oauth|jwt|dpop|hawk|sharedkey"
     r"|aws4-hmac-sha256) +(?=\S{6})"
 )
-"""The word before the secret in an Authorization header."""
+"""The scheme before the secret in an Authorization header."""
 _ANY_SCHEME = re.compile(r"[A-Za-z][\w-]{2,20} +(?=\S{8})")
 _LINE = re.compile(r"[^\n\r\"'`\\<>]{3,4000}")
-_PAIRS = re.compile(r"[\w.%!#$&*+^|~-]{1,80}=[^\s;=]")
+_COOKIE_PAIR = re.compile(r"[\w.%!#$&*+^|~-]{1,80}=[^\s;=]")
 
-_PAIR_JOINTS = frozenset(" \t:\"'*`|]\r\n\\>")
-_FOLLOWING = _JOINTS | _PAIR_JOINTS | frozenset(";[}#.<")
-_COLUMNS = re.compile(r"\"?[A-Za-z_][\w \"-]{0,40}(?:([,;\t])\"?[A-Za-z_][\w \"-]{0,40}){1,31}")
+_PAIR_STARTS = frozenset(" \t:\"'*`|]\r\n\\>")
+_AFTER_NAME = _JOINER_STARTS | _PAIR_STARTS | frozenset(";[}#.<")
+_COLUMN_HEADINGS = re.compile(
+    r"\"?[A-Za-z_][\w \"-]{0,40}(?:([,;\t])\"?[A-Za-z_][\w \"-]{0,40}){1,31}"
+)
 _AFTER_HEADINGS = frozenset((",", ";", "\t", '"', "\n", "\r"))
-_MOST_LINES = 1000
+_MAX_TABLE_LINES = 1000
 _SECTION = re.compile(
     r"(?:^|[\n\"])[ \t]*\[?([\w-]{2,40})(?:\]|:)[ \t]*\n"
     r"(?:[ \t]*[\w-]{1,40}[ \t]*[:=][^\n]*\n){0,4}[ \t]*\Z"
 )
 _SECTION_VALUE = re.compile(r"[ \t]*[:=][ \t]*[\"']?([^\s\"']{8,256})")
-_DATA = re.compile(r"(?:^|\n)[ \t]*(?:data|stringData):[ \t]*\n((?:[ \t]+\S[^\n]*(?:\n|\Z))+)")
-_ITEM = re.compile(r"^[ \t]+[\w.-]{1,80}:[ \t]+[\"']?([^\s\"'|>]{3,4000})", re.MULTILINE)
+_KUBERNETES_DATA = re.compile(
+    r"(?:^|\n)[ \t]*(?:data|stringData):[ \t]*\n((?:[ \t]+\S[^\n]*(?:\n|\Z))+)"
+)
+_KUBERNETES_ITEM = re.compile(r"^[ \t]+[\w.-]{1,80}:[ \t]+[\"']?([^\s\"'|>]{3,4000})", re.MULTILINE)
 
 
-class Name(NamedTuple):
-    """A name in a text, with the kind of place that it marks."""
+class FieldName(NamedTuple):
+    """The position of a name in a text, and what the name says about its value."""
 
     start: int
     end: int
-    place: Place
+    kind: FieldKind
 
 
-def find_assigned(text: str, lower: str, hits: Sequence[tuple[int, int]]) -> Iterator[Found]:
-    """Every secret that a name gives away, in no order; they may overlap. `hits` are the stretches
-    of words of names, in order, and `lower` is the text in small letters.
+def find_named_secrets(text: str, lower: str, hits: Sequence[tuple[int, int]]) -> Iterator[Span]:
+    """Yield every secret that a name reveals, unordered and possibly overlapping. `hits` are the
+    positions of words that occur in such names, in order; `lower` is the text in lower case.
     """
-    done = assigned_to = sentence_to = columns_to = 0
+    name_to = assigned_to = sentence_to = columns_to = 0
     for at, hit_end in hits:
         if at >= sentence_to:
-            for one in find_told(text, lower, at):
-                sentence_to = one.end
-                yield one
-        if at < done:
+            for span in find_stated_secrets(text, lower, at):
+                sentence_to = span.end
+                yield span
+        if at < name_to:
             continue
-        # Words that are parts of others are looked for with the sign behind them.
+        # Words that also occur inside others are searched for with the character after them.
         word_end = hit_end - (not text[hit_end - 1].isalnum())
         tail = _TAIL.match(text, word_end)
         end = tail.end() if tail else word_end
         if text[end - 1 : end + 1] == "->":
             end -= 1
-        done = end
-        if text[end : end + 1] not in _FOLLOWING:
+        name_to = end
+        if text[end : end + 1] not in _AFTER_NAME:
             continue
-        head = _HEAD.match(text[max(0, at - _LONGEST_HEAD) : at][::-1])
+        head = _HEAD.match(text[max(0, at - _MAX_HEAD) : at][::-1])
         start = at - head.end() if head else at
-        place = place_of(text[start:end])
-        if place is None:
+        kind = field_kind(text[start:end])
+        if kind is None:
             if text[start:end] in ("key", "id", "value", "code"):
-                yield from _key_of_section(text, Name(start, end, "secret"))
+                yield from _section_key(text, FieldName(start, end, "secret"))
             continue
-        name = Name(start, end, place)
-        if at >= assigned_to and text[end : end + 1] in _JOINTS:
-            one_found = _assigned(text, lower, name)
-            if one_found is not None:
-                assigned_to = one_found.end
-                yield one_found
+        name = FieldName(start, end, kind)
+        if at >= assigned_to and text[end : end + 1] in _JOINER_STARTS:
+            assigned = _assigned_value(text, lower, name)
+            if assigned is not None:
+                assigned_to = assigned.end
+                yield assigned
             else:
-                yield from _nested(text, lower, name)
-        yield from _elsewhere(text, name)
+                yield from _nested_values(text, lower, name)
+        yield from _option_and_pair_values(text, name)
         if name.start >= columns_to and text[end : end + 1] in _AFTER_HEADINGS:
-            columns, columns_to = _columns(text, name)
+            columns, columns_to = _column_values(text, name)
             yield from columns
 
 
-def find_in_secrets(text: str) -> Iterator[Found]:
-    """The values of a Secret of Kubernetes."""
-    for data in _DATA.finditer(text):
-        for item in _ITEM.finditer(text, *data.span(1)):
-            if not refers(item[1]):
-                yield Found(*item.span(1), "secret")
+def find_kubernetes_secrets(text: str) -> Iterator[Span]:
+    """Yield the values of a Kubernetes Secret."""
+    for data in _KUBERNETES_DATA.finditer(text):
+        for item in _KUBERNETES_ITEM.finditer(text, *data.span(1)):
+            if not is_reference(item[1]):
+                yield Span(*item.span(1), "secret")
 
 
-def _elsewhere(text: str, name: Name) -> Iterator[Found]:
-    """The value in the other forms: an option, or a pair of the table."""
+def _option_and_pair_values(text: str, name: FieldName) -> Iterator[Span]:
+    """Yield the value in the other forms: an option, or a `pair` of `families.toml`."""
     if text[name.start : name.start + 1] == "-":
-        yield from _option(text, name)
-    if text[name.end : name.end + 1] in _PAIR_JOINTS:
-        before = text[max(0, name.start - _BEFORE) : name.start]
-        for row, form_before, form_after in _pairs():
-            found = form_after.match(text, name.end)
-            if found is None or (row.before and not form_before.search(before)):
+        yield from _option_value(text, name)
+    if text[name.end : name.end + 1] in _PAIR_STARTS:
+        before = text[max(0, name.start - _PAIR_CONTEXT) : name.start]
+        for row, before_pattern, after_pattern in _compiled_pairs():
+            match = after_pattern.match(text, name.end)
+            if match is None or (row.before and not before_pattern.search(before)):
                 continue
-            if is_secret(found[1], name.place) and CHECKS[row.check](found[1]):
-                yield Found(*found.span(1), FAMILIES[name.place])
+            if is_secret(match[1], name.kind) and CHECKS[row.check](match[1]):
+                yield Span(*match.span(1), KIND_FAMILIES[name.kind])
 
 
 @cache
-def _pairs() -> tuple[tuple[Pair, re.Pattern[str], re.Pattern[str]], ...]:
-    return tuple((row, re.compile(row.before), re.compile(row.after)) for row in table().pair)
-
-
-def _assigned(text: str, lower: str, name: Name) -> Found | None:
-    found = _JOINT.match(lower, name.end)
-    if found is None or text[name.start - 1 : name.start] == "<":
-        return None
-    written = text[name.start : name.end]
-    opening = _OPENING.match(text, found.end())
-    if written.startswith("$") and (found[2] == ":" or opening is None):
-        return None  # a variable's value is quoted: $password = "…"
-    if found[2] == "," and found[1][-1:] not in ('"', "'", "`"):
-        return None
-    if opening is None:
-        return None if found[2][-1] in "(,|?" else _bare_value(text, found, name)
-    return _quoted_value(text, found, opening, name)
-
-
-def _quoted_value(
-    text: str, found: re.Match[str], opening: re.Match[str], name: Name
-) -> Found | None:
-    if (
-        not found[1]
-        and found[2] == ":"
-        and text[opening.end() : opening.end() + 1] in ("", " ", ",", ")", "\n")
-        and text.endswith(opening[1] + opening[2], 0, name.start)
-    ):
-        return None  # the quote ends a label: read("Password:", …)
-    at, place = opening.end(), name.place
-    value = text[at : _closing(text, at, opening[1], opening[2], _JUDGED)]
-    if "{" in value and opening[0][0] in "fF":
-        return None
-    before = text[max(0, name.start - 60) : name.start]
-    is_list = found[2] == "," and text[name.start] != "-" and not _ARGUMENT.search(before)
-    is_weak = place != "password" and not looks_generated(value)
-    if is_list and (is_weak or _ADDRESS.fullmatch(value)):
-        return None
-    if found[2] == "(" and place == "loose" and not _PLAIN_VALUE.fullmatch(value):
-        return None
-    if _names_its_place(value, text[name.start : name.end]):
-        return None
-    if found[2][-1] in "(,|?" and not looks_random(value) and not has_wild_case(value):
-        return None
-    scheme = SCHEME.match(value) if place in ("header", "loose", "secret") else None
-    skipped = scheme.end() if scheme else 0
-    value = value[skipped:]
-    if skipped and not refers(value) and len(value) >= 6:
-        place = "secret"
-    if not is_secret(value, place):
-        return None
-    is_json = found[1].endswith('"') and found[2] == ":"
-    is_meant = is_json or value.count(" ") < 2 or _PHRASE.search(text, name.start, name.end)
-    if not is_meant and all(word.strip(".,:;!?()'").isalpha() for word in value.split()):
-        return None  # a sentence about a password
-    end = _closing(text, at, opening[1], opening[2])
-    broken = _REST_OF_BROKEN.match(text, end)
-    if broken is not None and broken[1] == opening[2]:
-        end = broken.start(1)
-    return Found(at + skipped, end, FAMILIES[place])
-
-
-def _names_its_place(value: str, name: str) -> bool:
-    """`ACCESS_TOKEN = "X-Access-Token"`: the value is only the name again."""
-    letters = _NO_LETTERS.sub("", value).lower()
-    return (
-        len(letters) >= 7
-        and place_of(value) is not None
-        and letters.removeprefix("x") in _NO_LETTERS.sub("", name).lower()
+def _compiled_pairs() -> tuple[tuple[Pair, re.Pattern[str], re.Pattern[str]], ...]:
+    return tuple(
+        (row, re.compile(row.before), re.compile(row.after)) for row in load_families().pair
     )
 
 
-def _closing(text: str, start: int, escape: str, quote: str, within: int = sys.maxsize) -> int:
-    """Where a value in quotes ends: at its quote, at the end of its line, or where it was cut."""
-    most = min(len(text), start + within)
-    limit = text.find("\n", start, most) if len(quote) == 1 else -1
-    limit = most if limit < 0 else limit
+def _assigned_value(text: str, lower: str, name: FieldName) -> Span | None:
+    joiner = _JOINER.match(lower, name.end)
+    if joiner is None or text[name.start - 1 : name.start] == "<":
+        return None
+    name_text = text[name.start : name.end]
+    quote = _OPENING_QUOTE.match(text, joiner.end())
+    if name_text.startswith("$") and (joiner[2] == ":" or quote is None):
+        return None  # the value of a variable is quoted: $password = "…"
+    if joiner[2] == "," and joiner[1][-1:] not in ('"', "'", "`"):
+        return None
+    if quote is None:
+        return None if joiner[2][-1] in "(,|?" else _unquoted_value(text, joiner, name)
+    return _quoted_value(text, joiner, quote, name)
+
+
+def _quoted_value(
+    text: str, joiner: re.Match[str], quote: re.Match[str], name: FieldName
+) -> Span | None:
+    if (
+        not joiner[1]
+        and joiner[2] == ":"
+        and text[quote.end() : quote.end() + 1] in ("", " ", ",", ")", "\n")
+        and text.endswith(quote[1] + quote[2], 0, name.start)
+    ):
+        return None  # the quote ends a label: read("Password:", …)
+    start, kind = quote.end(), name.kind
+    value = text[start : _closing_quote(text, start, quote[1], quote[2], _MAX_JUDGED)]
+    if "{" in value and quote[0][0] in "fF":
+        return None
+    before = text[max(0, name.start - 60) : name.start]
+    is_list = joiner[2] == "," and text[name.start] != "-" and not _FIRST_ARGUMENT.search(before)
+    is_weak = kind != "password" and not looks_generated(value)
+    if is_list and (is_weak or _HOST_AND_PORT.fullmatch(value)):
+        return None
+    if joiner[2] == "(" and kind == "loose" and not _PLAIN_VALUE.fullmatch(value):
+        return None
+    if _repeats_name(value, text[name.start : name.end]):
+        return None
+    if joiner[2][-1] in "(,|?" and not looks_random(value) and not has_random_case(value):
+        return None
+    scheme = AUTH_SCHEME.match(value) if kind in ("header", "loose", "secret") else None
+    scheme_length = scheme.end() if scheme else 0
+    value = value[scheme_length:]
+    if scheme_length and not is_reference(value) and len(value) >= 6:
+        kind = "secret"
+    if not is_secret(value, kind):
+        return None
+    is_json = joiner[1].endswith('"') and joiner[2] == ":"
+    is_value = (
+        is_json or value.count(" ") < 2 or _PASSPHRASE_NAME.search(text, name.start, name.end)
+    )
+    if not is_value and all(word.strip(".,:;!?()'").isalpha() for word in value.split()):
+        return None  # a sentence about a password
+    end = _closing_quote(text, start, quote[1], quote[2])
+    continuation = _REST_AFTER_LINE_BREAK.match(text, end)
+    if continuation is not None and continuation[1] == quote[2]:
+        end = continuation.start(1)
+    return Span(start + scheme_length, end, KIND_FAMILIES[kind])
+
+
+def _repeats_name(value: str, name: str) -> bool:
+    """Whether the value only repeats the name: `ACCESS_TOKEN = "X-Access-Token"`."""
+    letters = _NON_LETTERS.sub("", value).lower()
+    return (
+        len(letters) >= 7
+        and field_kind(value) is not None
+        and letters.removeprefix("x") in _NON_LETTERS.sub("", name).lower()
+    )
+
+
+def _closing_quote(
+    text: str, start: int, escape: str, quote: str, max_length: int = sys.maxsize
+) -> int:
+    """Return where a quoted value ends: at its quote, its line end, or after `max_length`."""
+    stop = min(len(text), start + max_length)
+    limit = text.find("\n", start, stop) if len(quote) == 1 else -1
+    limit = stop if limit < 0 else limit
     at = start
     while (at := text.find(quote, at, limit)) >= 0:
         escapes = at
@@ -255,176 +265,182 @@ def _closing(text: str, start: int, escape: str, quote: str, within: int = sys.m
     return limit
 
 
-def _bare_value(text: str, found: re.Match[str], name: Name) -> Found | None:
-    at, place = found.end(), name.place
-    if place in ("header", "cookie"):
-        return _rest_of_line(text, at, place)
+def _unquoted_value(text: str, joiner: re.Match[str], name: FieldName) -> Span | None:
+    start, kind = joiner.end(), name.kind
+    if kind in ("header", "cookie"):
+        return _header_value(text, start, kind)
     before = text[max(0, name.start - _LINE_BEFORE) : name.start]
     own_line = _OWN_LINE.search(before) if name.start <= _LINE_BEFORE or "\n" in before else None
-    bare = (_WIDE.match(text, at) if own_line and not found[1] else None) or _BARE.match(text, at)
-    if bare is None:
+    unquoted = (
+        _UNQUOTED_LINE.match(text, start) if own_line and not joiner[1] else None
+    ) or _UNQUOTED.match(text, start)
+    if unquoted is None:
         return None
-    value = bare[0].split("\\n", 1)[0].split("\\r", 1)[0].rstrip("\\")
-    if refers(value):
+    value = unquoted[0].split("\\n", 1)[0].split("\\r", 1)[0].rstrip("\\")
+    if is_reference(value):
         return None
     in_query = before[-1:] in ("?", "&", ";")
-    if in_query and text[at - 1].isspace():
+    if in_query and text[start - 1].isspace():
         return None
     value = value.split(")](", 1)[0]
     if not in_query or "," in value:
         value = value.rstrip(",.:;)]}")
-    end = at + len(value)
+    end = start + len(value)
     if not value or text[end : end + 1] in ("(", "["):
         return None
-    has_quoted_name = bool(found[1])
-    is_doubtful = found[2] == "->" or (has_quoted_name and not value.isdigit())
-    if (is_doubtful and not looks_random(value)) or _RESOURCE.search(before):
+    has_quoted_name = bool(joiner[1])
+    is_doubtful = joiner[2] == "->" or (has_quoted_name and not value.isdigit())
+    if (is_doubtful and not looks_random(value)) or _AWS_RESOURCE.search(before):
         return None
-    if found[2] == ":" and _OF_A_PARSER.search(before) and not looks_generated(value):
+    if joiner[2] == ":" and _PARSER_WORDS.search(before) and not looks_generated(value):
         return None
-    tight = text[at - 1 : at] == "=" and text[found.end(1) : found.end(1) + 1] == "="
-    written = text[name.start : name.end]
-    if found[2] == "=" and not tight and place == "secret" and value.isdigit() and len(value) < 6:
-        return None  # a number of a program
-    if _SUBSCRIPT.fullmatch(value) and not (tight and written.isupper()):
+    tight = text[start - 1 : start] == "=" and text[joiner.end(1) : joiner.end(1) + 1] == "="
+    name_text = text[name.start : name.end]
+    if joiner[2] == "=" and not tight and kind == "secret" and value.isdigit() and len(value) < 6:
+        return None  # a number in source code
+    if _SUBSCRIPT.fullmatch(value) and not (tight and name_text.isupper()):
         return None
-    literal = (
+    is_literal = (
         in_query
-        or (tight and written.replace("-", "_").isupper())
-        or (tight and place == "password" and _BEHIND_A_PAIR.search(before) is not None)
-        or (_fills_the_line(text, before, end) and _may_stand_alone(value, place))
-        or (place == "password" and _is_like_a_password(value, told=tight or found[2] == ":"))
+        or (tight and name_text.replace("-", "_").isupper())
+        or (tight and kind == "password" and _AFTER_A_PAIR.search(before) is not None)
+        or (_fills_line(text, before, end) and _is_plausible_alone(value, kind))
+        or (kind == "password" and _is_password_like(value, is_stated=tight or joiner[2] == ":"))
     )
     is_short_token = (
         before[-1:] in ("?", "&")
-        and place == "loose"
-        and _QUERY.fullmatch(value) is not None
-        and (has_wild_case(value) or not value.isalpha())
+        and kind == "loose"
+        and _QUERY_VALUE.fullmatch(value) is not None
+        and (has_random_case(value) or not value.isalpha())
     )
-    if not is_short_token and not is_bare_secret(value, place, literal=literal):
+    if not is_short_token and not is_unquoted_secret(value, kind, literal=is_literal):
         return None
-    if len(value) == _JUDGED and (rest := _REST.match(text, end)):
+    if len(value) == _MAX_JUDGED and (rest := _REST_OF_VALUE.match(text, end)):
         end = rest.end()
-    return Found(at, end, FAMILIES[place], wants_quotes=found[1].endswith('"'))
+    return Span(start, end, KIND_FAMILIES[kind], needs_quotes=joiner[1].endswith('"'))
 
 
-def _is_like_a_password(value: str, *, told: bool) -> bool:
-    """Whether a word behind `password` is one: with digits inside, or with one at its end where it
-    is told (`password: x1`, `password=x1`), not assigned as in a program (`password = x1`).
+def _is_password_like(value: str, *, is_stated: bool) -> bool:
+    """Whether a word after `password` is one: with digits inside, or with one at its end where it
+    is stated (`password: x1`, `password=x1`), not assigned as in source code (`password = x1`).
     """
-    if not is_plain_name(value):
+    if not is_name_like(value):
         return any(map(str.isdigit, value)) and "(" not in value and "." not in value
-    return told and value[-1].isdigit() and len(value) >= 6 and place_of(value[:-1]) is None
+    return is_stated and value[-1].isdigit() and len(value) >= 6 and field_kind(value[:-1]) is None
 
 
-def _fills_the_line(text: str, before: str, end: int) -> bool:
+def _fills_line(text: str, before: str, end: int) -> bool:
     rest = text[end : end + 2]
     ends = rest[:1] in ("", "\n", "\r", ",", "}", '"', "'") or rest in ("\\n", '\\"', " #")
     at_start = "\n" + before if len(before) < _LINE_BEFORE else before
     return ends and _LINE_START.search(at_start) is not None
 
 
-def _may_stand_alone(value: str, place: Place) -> bool:
-    """Whether a word alone behind `password:` or `token =` is a value, not a name or a type."""
+def _is_plausible_alone(value: str, kind: FieldKind) -> bool:
+    """Whether a single word after `password:` or `token =` is a value, not a name or a type."""
     if any(map(str.isdigit, value)):
         return "." not in value and "(" not in value
-    if place != "password":
+    if kind != "password":
         return False
-    return has_wild_case(value) or (value.islower() and value.isalpha() and len(value) >= 5)
+    return has_random_case(value) or (value.islower() and value.isalpha() and len(value) >= 5)
 
 
-def _rest_of_line(text: str, at: int, place: Place) -> Found | None:
-    line = _LINE.match(text, at)
+def _header_value(text: str, start: int, kind: FieldKind) -> Span | None:
+    line = _LINE.match(text, start)
     if line is None:
         return None
     value = line[0].rstrip()
-    if place == "cookie":
-        is_cookie = _PAIRS.match(value) and not refers(value)
-        return Found(at, at + len(value), "cookie") if is_cookie else None
-    if text[at - 1 : at] == " " and _CALL.match(value):
+    if kind == "cookie":
+        is_cookie = _COOKIE_PAIR.match(value) and not is_reference(value)
+        return Span(start, start + len(value), "cookie") if is_cookie else None
+    if text[start - 1 : start] == " " and _CALL_START.match(value):
         return None
-    known = SCHEME.match(value)
-    scheme = known or _ANY_SCHEME.match(value)
+    known_scheme = AUTH_SCHEME.match(value)
+    scheme = known_scheme or _ANY_SCHEME.match(value)
     secret = value[scheme.end() :] if scheme else value.split(" ", 1)[0]
-    if refers(secret) or is_plain_name(secret) or len(secret) < 6:
+    if is_reference(secret) or is_name_like(secret) or len(secret) < 6:
         return None
-    if not known and not looks_random(secret):
+    if not known_scheme and not looks_random(secret):
         return None
-    end = at + len(value) if scheme else at + len(secret)
-    return Found(end - len(secret), end, "secret")
+    end = start + len(value) if scheme else start + len(secret)
+    return Span(end - len(secret), end, "secret")
 
 
-def _nested(text: str, lower: str, name: Name) -> Iterator[Found]:
-    """The strings of a list or an object behind a quoted name that mark the place of secrets."""
-    found = _JOINT.match(lower, name.end)
-    if found is None or not found[1] or text[found.end() : found.end() + 1] not in ("[", "{"):
+def _nested_values(text: str, lower: str, name: FieldName) -> Iterator[Span]:
+    """Yield the secret strings of a list or object after a quoted name."""
+    joiner = _JOINER.match(lower, name.end)
+    if joiner is None or not joiner[1] or text[joiner.end() : joiner.end() + 1] not in ("[", "{"):
         return
-    place: Place = "loose" if text[found.end()] == "{" else name.place
-    inside = _NESTED.match(text, found.end() + 1)
-    for string in _STRING.finditer(text, found.end() + 1, inside.end() if inside else found.end()):
-        if is_secret(string[1], place):
-            yield Found(*string.span(1), FAMILIES[place])
+    kind: FieldKind = "loose" if text[joiner.end()] == "{" else name.kind
+    inside = _INSIDE_BRACKETS.match(text, joiner.end() + 1)
+    for string in _STRING.finditer(
+        text, joiner.end() + 1, inside.end() if inside else joiner.end()
+    ):
+        if is_secret(string[1], kind):
+            yield Span(*string.span(1), KIND_FAMILIES[kind])
 
 
-def _option(text: str, name: Name) -> Iterator[Found]:
-    """`--password X`, also where no equals sign joins the two."""
-    found = _OPTION.match(text, name.end)
-    if found is None or text[name.start - 1 : name.start].isalnum():
+def _option_value(text: str, name: FieldName) -> Iterator[Span]:
+    """Yield the value of an option: `--password X`, with or without an equals sign."""
+    joiner = _OPTION_JOINER.match(text, name.end)
+    if joiner is None or text[name.start - 1 : name.start].isalnum():
         return
-    if found[1]:
-        end = _closing(text, found.end(), found[1][:-1], found[1][-1], 16 * _JUDGED)
+    if joiner[1]:
+        end = _closing_quote(text, joiner.end(), joiner[1][:-1], joiner[1][-1], 16 * _MAX_JUDGED)
     else:
-        bare = _BARE.match(text, found.end())
-        end = bare.end() if bare else found.end()
-    value = text[found.end() : end].split("\\n", 1)[0].rstrip("\\)]},")
-    if value.isupper() and is_plain_name(value):
+        unquoted = _UNQUOTED.match(text, joiner.end())
+        end = unquoted.end() if unquoted else joiner.end()
+    value = text[joiner.end() : end].split("\\n", 1)[0].rstrip("\\)]},")
+    if value.isupper() and is_name_like(value):
         return
-    if is_secret(value, name.place):
-        yield Found(found.end(), found.end() + len(value), FAMILIES[name.place])
+    if is_secret(value, name.kind):
+        yield Span(joiner.end(), joiner.end() + len(value), KIND_FAMILIES[name.kind])
 
 
-def _key_of_section(text: str, name: Name) -> Iterator[Found]:
-    """`key: …` below the heading of an API."""
+def _section_key(text: str, name: FieldName) -> Iterator[Span]:
+    """Yield the value of `key: …` in a section named after an API."""
     value = _SECTION_VALUE.match(text, name.end)
     if value is None or not looks_random(value[1]):
         return
     heading = _SECTION.search(text, max(0, name.start - 400), name.start)
     if heading is None:
         return
-    place = place_of(f"{heading[1]}_{text[name.start : name.end]}")
-    if place is not None and is_secret(value[1], place):
-        yield Found(*value.span(1), FAMILIES[place])
+    kind = field_kind(f"{heading[1]}_{text[name.start : name.end]}")
+    if kind is not None and is_secret(value[1], kind):
+        yield Span(*value.span(1), KIND_FAMILIES[kind])
 
 
-def _columns(text: str, name: Name) -> tuple[list[Found], int]:
-    """The values below telling names of columns, and where the list ends."""
-    found: list[Found] = []
+def _column_values(text: str, name: FieldName) -> tuple[list[Span], int]:
+    """Return the secrets in columns with revealing headings, and where the table ends."""
+    spans: list[Span] = []
     line_start = text.rfind("\n", max(0, name.start - 400), name.start) + 1
-    in_string = text.rfind('"', line_start, name.start) + 1  # the start of a string of JSON
-    headings = (_COLUMNS.match(text, start) for start in dict.fromkeys((line_start, in_string)))
-    heading = next((one for one in headings if one and one.end() >= name.end), None)
+    string_start = text.rfind('"', line_start, name.start) + 1  # the start of a JSON string
+    headings = (
+        _COLUMN_HEADINGS.match(text, start) for start in dict.fromkeys((line_start, string_start))
+    )
+    heading = next((match for match in headings if match and match.end() >= name.end), None)
     if heading is None:
-        return found, 0
-    begins = heading.end() + (text[heading.end() : heading.end() + 1] == "\r")
-    if text[begins : begins + 1] != "\n":
-        return found, 0
+        return spans, 0
+    heading_end = heading.end() + (text[heading.end() : heading.end() + 1] == "\r")
+    if text[heading_end : heading_end + 1] != "\n":
+        return spans, 0
     separator = heading[1]
-    places = [place_of(cell.strip(' "')) for cell in heading[0].split(separator)]
-    is_string = text[heading.start() - 1 : heading.start()] == '"'
-    at = begins + 1
-    for _ in range(_MOST_LINES):
+    kinds = [field_kind(cell.strip(' "')) for cell in heading[0].split(separator)]
+    is_in_string = text[heading.start() - 1 : heading.start()] == '"'
+    at = heading_end + 1
+    for _ in range(_MAX_TABLE_LINES):
         end = text.find("\n", at)
         line = text[at : end if end >= 0 else len(text)]
-        cells = (line.split('"')[0] if is_string else line).split(separator)
-        if len(cells) != len(places):
+        cells = (line.split('"')[0] if is_in_string else line).split(separator)
+        if len(cells) != len(kinds):
             break
-        for place, cell in zip(places, cells, strict=True):
+        for kind, cell in zip(kinds, cells, strict=True):
             value = cell.strip(' "\r')
-            if place in ("password", "secret", "loose") and is_secret(value, place):
+            if kind in ("password", "secret", "loose") and is_secret(value, kind):
                 start = at + cell.find(value)
-                found.append(Found(start, start + len(value), FAMILIES[place]))
+                spans.append(Span(start, start + len(value), KIND_FAMILIES[kind]))
             at += len(cell) + 1
         if end < 0:
             break
         at = end + 1
-    return found, at
+    return spans, at

@@ -1,4 +1,6 @@
-"""The rows of `families.toml`: families of secrets, forms of pairs, user names, telling words."""
+"""Loads `families.toml`, the table of everything that redaction recognises. To add a family of
+secrets, add a `[[family]]` row there, which is also a test case, and raise `RULES_VERSION`.
+"""
 
 import re
 from functools import cache
@@ -8,11 +10,11 @@ import msgspec
 from msgspec import Struct
 
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F]{2})|(?<=\dm))"
-"""Not inside a longer word; but behind an escaped line break, a percent code or a colour code."""
+"""Not inside a longer word; but after an escaped line break, a percent code or a colour code."""
 
 
 class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A family of secrets, or a place of user names; the file says what the fields mean."""
+    """A row of a family of secrets, or of user names. The file documents the fields."""
 
     id: str
     about: str
@@ -28,8 +30,8 @@ class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A name and its value in a form that neither an equals sign nor a colon joins. `before` is
-    matched in front of the name, `after` behind it, and its group is the value.
+    """A form of name and value that is joined by neither an equals sign nor a colon. `before`
+    matches in front of the name, `after` behind it; the group of `after` is the value.
     """
 
     id: str
@@ -40,8 +42,8 @@ class Pair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     check: str = ""
 
 
-class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Words in the names of fields, variables and options."""
+class NameWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Words in names of fields, variables and options, and what they say about the value."""
 
     password: tuple[str, ...]
     foreign_password: tuple[str, ...]
@@ -58,34 +60,34 @@ class Names(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     parts: tuple[str, ...]
 
 
-class Users(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """User names that are no person's, and those that are words too."""
+class UserNames(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """User names that belong to no person, and those that are also ordinary words."""
 
     generic: frozenset[str]
     ordinary: frozenset[str]
 
 
-class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that the file holds."""
+class FamilyTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
 
     family: tuple[Family, ...]
     pair: tuple[Pair, ...]
     owner: tuple[Family, ...]
-    names: Names
-    users: Users
+    names: NameWords
+    users: UserNames
 
 
 @cache
-def table() -> Table:
-    """The file, read once."""
+def load_families() -> FamilyTable:
+    """Return the table; the file is read once."""
     text = files(__package__).joinpath("families.toml").read_bytes()
-    return msgspec.toml.decode(text, type=Table)
+    return msgspec.toml.decode(text, type=FamilyTable)
 
 
 @cache
-def compiled(row: Family) -> re.Pattern[str]:
-    """The pattern of a row, compiled when it is first needed. A match may not begin inside a word;
-    rows with a check, and places of users, see to that themselves.
+def compiled_pattern(row: Family) -> re.Pattern[str]:
+    """Return the pattern of a row, compiled on first use. A match must not begin inside a word;
+    rows with a check, private keys and user names handle that in their own patterns.
     """
-    is_free = row.check or row.id == "private_key" or row in table().owner
+    is_free = row.check or row.id == "private_key" or row in load_families().owner
     return re.compile(row.pattern if is_free else f"{_START}(?:{row.pattern})")

@@ -1,4 +1,4 @@
-"""Text that tries to instruct the agent that reads it, by the rules of `instructions.toml`."""
+"""Detects text that tries to instruct the agent reading it, by the rules of `instructions.toml`."""
 
 import codecs
 import re
@@ -14,104 +14,106 @@ import msgspec
 from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
-from journeyman.redaction.normaliser import find_base64, long_runs, opened, spellings
-from journeyman.text.invisible import UNSEEN, find_invisible
+from journeyman.redaction.normalizer import decodings, find_base64, long_runs, parse_json
+from journeyman.text.invisible import INVISIBLE_CHARACTERS, find_hidden_text
 
-_DEEPEST_JSON = 4
+_MAX_JSON_DEPTH = 4
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,80}(?:\x07|\x1b\\)|[()][0-9A-B])"
 )
-_UNSEEN = re.compile(f"[{UNSEEN}]")
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_INVISIBLE = re.compile(f"[{INVISIBLE_CHARACTERS}]")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_LOOK_ALIKE = str.maketrans(
+_HOMOGLYPHS = str.maketrans(
     "асеіјорԛѕԝхуԁһӏѵАВЕКМНОРСТХІЈЅУαοινρτυκεΑΒΕΖΗΙΚΜΝΟΡΤΥΧᴀʙᴄᴅᴇғɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢıłđøŁĐØ’",
     "aceijopqswxydhlvABEKMHOPCTXIJSYaoivptukeABEZHIKMNOPTYXabcdefghijklmnoprtuvwyzildoLDO'",
 )
 
-_SHORTEST_RUN = 24
+_MIN_CODED_RUN = 24
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){16,}")
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,100}>|<!--")
-_LONE_MARKS = frozenset(("//", "/", ";", ";;", "%"))
-_MARKS = '*_`~#|>"()[]{}<\\+=-'
-# Translation is fast only where the table knows every letter.
-_PLAIN = {code: code for code in range(128)} | str.maketrans(
-    string.ascii_uppercase + _MARKS, string.ascii_lowercase + " " * len(_MARKS)
+_COMMENT_MARKS = frozenset(("//", "/", ";", ";;", "%"))
+_MARKUP = '*_`~#|>"()[]{}<\\+=-'
+# str.translate is fast only if the table contains every character.
+_LOWER_CASE = {code: code for code in range(128)} | str.maketrans(
+    string.ascii_uppercase + _MARKUP, string.ascii_lowercase + " " * len(_MARKUP)
 )
-_DIGITS_AS_LETTERS = _PLAIN | str.maketrans("013457", "oieast")
-_SPELLED = re.compile(r"\b\w[ ._-]\w[ ._-](?:\w[ ._-]){0,38}\w\b(?!')")
+_LOWER_CASE_LEET = _LOWER_CASE | str.maketrans("013457", "oieast")
+_SPACED_LETTERS = re.compile(r"\b\w[ ._-]\w[ ._-](?:\w[ ._-]){0,38}\w\b(?!')")
 
-_BEFORE = 20
-_EVIDENCE = 120
+_EVIDENCE_BEFORE = 20
+_EVIDENCE_LENGTH = 120
 _REACH = 400
-"""How far from its anchors the words of a rule may stand."""
+"""How far from its anchors the match of a rule may extend."""
 
-_DEEPEST = 2
-"""How often a disguise inside a disguise is undone."""
+_MAX_DISGUISES = 2
+"""How many nested disguises are undone."""
 
-_WORDS = re.compile(r"\(\?&(\w+)\)")
-_LINE_BREAK = re.compile(r"\n\s*")
+_WORD_REFERENCE = re.compile(r"\(\?&(\w+)\)")
+_PATTERN_LINE_BREAK = re.compile(r"\n\s*")
 _WORD = re.compile(r"[a-z0-9]+")
 _FIRST_WORDS = 8
-_LEET = {letter: f"[{letter}{digit}]" for letter, digit in zip("oieast", "013457", strict=True)}
+_LEET_CLASSES = {
+    letter: f"[{letter}{digit}]" for letter, digit in zip("oieast", "013457", strict=True)
+}
 
 
-def _strings(text: str) -> str:
-    """The strings of JSON, also of JSON in JSON, one to a line; any other text as it is."""
-    value = opened(text)
+def _json_strings(text: str) -> str:
+    """Return the strings of JSON, including JSON in JSON, one per line; other text unchanged."""
+    value = parse_json(text)
     if value is None:
         return text
-    found: list[str] = []
-    rest: list[tuple[object, int]] = [(value, _DEEPEST_JSON)]
-    while rest:
-        one, left = rest.pop()
-        if isinstance(one, dict):
-            rest += reversed([(part, left) for pair in one.items() for part in pair])
-        elif isinstance(one, list):
-            rest += [(part, left) for part in reversed(one)]
-        elif isinstance(one, str):
-            inner = opened(one) if left else None
+    strings: list[str] = []
+    pending: list[tuple[object, int]] = [(value, _MAX_JSON_DEPTH)]
+    while pending:
+        item, depth_left = pending.pop()
+        if isinstance(item, dict):
+            pending += reversed([(part, depth_left) for pair in item.items() for part in pair])
+        elif isinstance(item, list):
+            pending += [(part, depth_left) for part in reversed(item)]
+        elif isinstance(item, str):
+            inner = parse_json(item) if depth_left else None
             if inner is None:
-                found.append(one)
+                strings.append(item)
             else:
-                rest.append((inner, left - 1))
-    return "\n".join(found)
+                pending.append((inner, depth_left - 1))
+    return "\n".join(strings)
 
 
-def _shown(text: str) -> str:
-    """The text with escapes spelled out, and without what is not seen."""
-    *_, (text, _) = spellings(text)
+def _visible_text(text: str) -> str:
+    """Return the text with escapes decoded, and without invisible characters."""
+    *_, (text, _) = decodings(text)
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
-        text = text.encode("utf-8", "replace").decode()  # half characters are no text
+        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+        text = text.encode("utf-8", "replace").decode()  # no lone surrogates
     return text
 
 
-def _words(shown: str, *, leet: bool = False) -> list[str]:
-    """The words in plain lower case; with `leet`, digits count as letters they look like."""
-    if not shown.isascii():
-        shown = _BEYOND_ASCII.sub(lambda found: _as_ascii(found[0]), shown)
-    if "<" in shown:
-        shown = _TAG.sub(" ", shown)
-    words = shown.translate(_DIGITS_AS_LETTERS if leet else _PLAIN).split()
-    if not _LONE_MARKS.isdisjoint(words):
-        words = [word for word in words if word not in _LONE_MARKS]
+def _words(visible: str, *, leet: bool = False) -> list[str]:
+    """Return the words in plain lower case; with `leet`, digits become similar letters."""
+    if not visible.isascii():
+        visible = _NON_ASCII.sub(lambda match: _to_ascii(match[0]), visible)
+    if "<" in visible:
+        visible = _TAG.sub(" ", visible)
+    words = visible.translate(_LOWER_CASE_LEET if leet else _LOWER_CASE).split()
+    if not _COMMENT_MARKS.isdisjoint(words):
+        words = [word for word in words if word not in _COMMENT_MARKS]
     return words
 
 
 @lru_cache(maxsize=4_096)
-def _as_ascii(run: str) -> str:
-    """Letters beyond ASCII as those that they look like, and spaces for all others."""
-    latin = unicodedata.normalize("NFD", run.translate(_LOOK_ALIKE))
-    return _BEYOND_ASCII.sub(" ", _ACCENTS.sub("", latin))
+def _to_ascii(run: str) -> str:
+    """Replace non-ASCII letters with the ASCII letters they resemble, all others with spaces."""
+    latin = unicodedata.normalize("NFD", run.translate(_HOMOGLYPHS))
+    return _NON_ASCII.sub(" ", _ACCENTS.sub("", latin))
 
 
-def _decoded(text: str) -> Iterator[str]:
-    """What is coded in base64 or as hexadecimal digits in a text."""
+def _decoded_runs(text: str) -> Iterator[str]:
+    """Yield what the text contains in base64 or hexadecimal, decoded."""
     runs = long_runs(text)
     yield from (readable for _, _, readable in find_base64(runs))
     for run in runs:
@@ -120,15 +122,15 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 class Suspicion(Struct, frozen=True, kw_only=True):
-    """The rule that a text fell under, what such a text does, and the words that made it."""
+    """The rule that a text matched, what such a text does, and the words that matched."""
 
     rule: str
     reason: str
     evidence: str
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of `instructions.toml`, which says what the fields mean."""
+class InstructionRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of `instructions.toml`, which documents the fields."""
 
     id: str
     about: str
@@ -139,137 +141,142 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     raw: bool = False
 
 
-Held = tuple[Rule, int, int]
-"""A rule of which an anchor is in a text, and the stretch from the first to the last."""
+AnchoredRule = tuple[InstructionRule, int, int]
+"""A rule with an anchor in a text, and the range from its first anchor to its last."""
 
 
 def find_suspicion(texts: Iterable[str], *, requests: Iterable[str] = ()) -> Suspicion | None:
-    """The first rule that fits one of the texts. JSON is read as the strings it holds. What people
-    asked of their agent goes into `requests`: they may speak to it.
+    """Return the first rule that matches one of the texts, or None. JSON is read as its strings.
+    What people requested from their agent goes into `requests`: they may give it orders.
     """
-    for some, asked in ((requests, True), (texts, False)):
-        for text in some:
-            if suspicion := _find(text, _DEEPEST, asked=asked):
+    for group, is_request in ((requests, True), (texts, False)):
+        for text in group:
+            if suspicion := _find_in_text(text, _MAX_DISGUISES, is_request=is_request):
                 return suspicion
     return None
 
 
-def _find(text: str, depth: int, *, asked: bool) -> Suspicion | None:
-    strings = _strings(text)
-    has_unseen = not strings.isascii() and _UNSEEN.search(strings) is not None
-    if has_unseen and (hidden := find_invisible(strings)):
+def _find_in_text(text: str, depth: int, *, is_request: bool) -> Suspicion | None:
+    strings = _json_strings(text)
+    has_invisible = not strings.isascii() and _INVISIBLE.search(strings) is not None
+    if has_invisible and (hidden := find_hidden_text(strings)):
         kind, at = hidden
-        reason = f"This text holds hidden characters: {kind.reason}."
+        reason = f"This text contains hidden characters: {kind.reason}."
         return Suspicion(rule=kind.id, reason=reason, evidence=_excerpt(strings, at))
-    in_sentences, in_raw = _tables()
-    shown = _shown(strings)
-    words = _words(shown, leet=True)
+    sentence_rules, raw_rules = _rule_sets()
+    visible = _visible_text(strings)
+    words = _words(visible, leet=True)
     sentences = " ".join(words)
-    held, is_disguised = in_sentences.held(sentences)
-    if held:
-        plain = " ".join(_words(shown))
+    candidates, is_disguised = sentence_rules.candidates(sentences)
+    if candidates:
+        plain = " ".join(_words(visible))
         for reading in dict.fromkeys((sentences, plain)):
-            if suspicion := _first(held, reading, shown, asked=asked):
+            if suspicion := _first_match(candidates, reading, visible, is_request=is_request):
                 return suspicion
-    # Roles show in the objects of JSON only, not in the strings that these hold.
+    # Roles are visible only in the JSON objects, not in their strings.
     has_roles = strings is not text and "role" in text
-    for reading in (shown, _shown(text)) if has_roles else (shown,):
-        held, _ = in_raw.held(reading.lower())
-        if suspicion := _first(held, reading, reading, asked=asked):
+    for reading in (visible, _visible_text(text)) if has_roles else (visible,):
+        candidates, _ = raw_rules.candidates(reading.lower())
+        if suspicion := _first_match(candidates, reading, reading, is_request=is_request):
             return suspicion
     if depth:
-        may_be_coded = max(map(len, words), default=0) >= _SHORTEST_RUN
-        inner = [*_decoded(strings)] if may_be_coded else []
-        if is_disguised:  # letters that are spelled apart are joined, then all of them turned back
-            joined = _SPELLED.sub(lambda found: found[0][::2], shown)
-            inner.append(f"{joined}\n\n{shown[::-1]}\n\n{codecs.encode(shown, 'rot13')}")
+        may_be_encoded = max(map(len, words), default=0) >= _MIN_CODED_RUN
+        inner = [*_decoded_runs(strings)] if may_be_encoded else []
+        if is_disguised:  # undo spaced letters, reversal and rot13
+            joined = _SPACED_LETTERS.sub(lambda match: match[0][::2], visible)
+            inner.append(f"{joined}\n\n{visible[::-1]}\n\n{codecs.encode(visible, 'rot13')}")
         if inner:
-            return _find("\n".join(inner), depth - 1, asked=asked)
+            return _find_in_text("\n".join(inner), depth - 1, is_request=is_request)
     return None
 
 
-def _first(held: Sequence[Held], text: str, shown: str, *, asked: bool) -> Suspicion | None:
-    for rule, first, last in held:
-        if asked and not rule.requests:
+def _first_match(
+    candidates: Sequence[AnchoredRule], text: str, visible: str, *, is_request: bool
+) -> Suspicion | None:
+    for rule, first, last in candidates:
+        if is_request and not rule.requests:
             continue
-        # Not far from its anchors: words that are left out of one reading move those of another.
-        found = _compiled(rule.pattern).search(text, max(0, first - _REACH), last + _REACH)
-        if found is not None:
-            at = found.start() if text is shown else _place(found[0], shown)
-            evidence = _excerpt(text, found.start()) if at is None else _excerpt(shown, at)
+        # Near its anchors, not at them: words left out of one reading shift those of another.
+        match = _compiled_pattern(rule.pattern).search(text, max(0, first - _REACH), last + _REACH)
+        if match is not None:
+            at = match.start() if text is visible else _locate(match[0], visible)
+            evidence = _excerpt(text, match.start()) if at is None else _excerpt(visible, at)
             return Suspicion(rule=rule.id, reason=f"This text {rule.about}.", evidence=evidence)
     return None
 
 
-def _place(found: str, shown: str) -> int | None:
-    """Where the first words of what was found stand in the text as it is shown."""
+def _locate(matched: str, visible: str) -> int | None:
+    """Return where the first words of a match are in the visible text, or None."""
     words = [
-        "".join(_LEET.get(letter, letter) for letter in word)
-        for word in _WORD.findall(found)[:_FIRST_WORDS]
+        "".join(_LEET_CLASSES.get(letter, letter) for letter in word)
+        for word in _WORD.findall(matched)[:_FIRST_WORDS]
     ]
-    place = re.search(r"[\W_]+".join(words), shown, re.IGNORECASE)
-    return place.start() if place else None
+    match = re.search(r"[\W_]+".join(words), visible, re.IGNORECASE)
+    return match.start() if match else None
 
 
 def _excerpt(text: str, at: int) -> str:
-    """What a rule saw and a little before it, with characters that are not shown as escapes."""
-    start = max(0, at - _BEFORE)
-    piece = text[start : start + _EVIDENCE]
+    """Return the match and a little text before it, with unprintable characters escaped."""
+    start = max(0, at - _EVIDENCE_BEFORE)
+    piece = text[start : start + _EVIDENCE_LENGTH]
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in piece
-    )[:_EVIDENCE]
+    )[:_EVIDENCE_LENGTH]
 
 
-class _Table:
-    """Rules that read the same form of a text; one pass looks for the anchors of all of them."""
+class _RuleSet:
+    """Rules that read the same form of a text; one pass finds the anchors of all of them."""
 
-    def __init__(self, rules: Iterable[Rule], disguised: Iterable[str] = ()) -> None:
+    def __init__(self, rules: Iterable[InstructionRule], disguised: Iterable[str] = ()) -> None:
         self._rules = tuple(rules)
         by_anchor: dict[str, list[int]] = {}
         for number, rule in enumerate(self._rules):
             for anchor in rule.anchors:
                 by_anchor.setdefault(anchor, []).append(number)
-        for word in disguised:  # spelled apart, reversed, or moved by 13
-            written = (" ".join(word), ".".join(word), word[::-1], codecs.encode(word, "rot13"))
-            by_anchor.update((one, [-1]) for one in written)
+        for word in disguised:  # spaced, reversed or in rot13
+            variants = (" ".join(word), ".".join(word), word[::-1], codecs.encode(word, "rot13"))
+            by_anchor.update((variant, [-1]) for variant in variants)
         self._numbers = list(by_anchor.values())
         self._anchors = AhoCorasick(list(by_anchor), implementation=Implementation.DFA)
 
-    def held(self, text: str) -> tuple[list[Held], bool]:
-        """The rules of which an anchor is in the text, and whether a disguised word is."""
+    def candidates(self, text: str) -> tuple[list[AnchoredRule], bool]:
+        """Return the rules with an anchor in the text, and whether it has a disguised word."""
         spans: dict[int, tuple[int, int]] = {}
         for word, start, end in self._anchors.find_matches_as_indexes(text, overlapping=True):
             for number in self._numbers[word]:
                 spans[number] = (spans[number][0] if number in spans else start, end)
         is_disguised = spans.pop(-1, None) is not None
-        return [(self._rules[one], *spans[one]) for one in sorted(spans)], is_disguised
+        return [(self._rules[number], *spans[number]) for number in sorted(spans)], is_disguised
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """All rules, with their patterns whole."""
+def instruction_rules() -> tuple[InstructionRule, ...]:
+    """Return all rules, with the named parts of their patterns expanded."""
+    words = _rule_file()["words"]
 
-    def whole(pattern: str) -> str:
-        joined = _LINE_BREAK.sub("", f"\n{pattern}")
-        return _WORDS.sub(lambda found: f"(?:{whole(_file()['words'][found[1]])})", joined)
+    def expand(pattern: str) -> str:
+        joined = _PATTERN_LINE_BREAK.sub("", f"\n{pattern}")
+        return _WORD_REFERENCE.sub(lambda match: f"(?:{expand(words[match[1]])})", joined)
 
-    read = msgspec.convert(_file()["rule"], tuple[Rule, ...])
-    return tuple(msgspec.structs.replace(one, pattern=whole(one.pattern)) for one in read)
-
-
-@cache
-def _tables() -> tuple[_Table, _Table]:
-    """The rules for sentences, and those for text as it is written."""
-    sentences = _Table((one for one in rules() if not one.raw), _file()["disguised"])
-    return sentences, _Table(one for one in rules() if one.raw)
+    read = msgspec.convert(_rule_file()["rule"], tuple[InstructionRule, ...])
+    return tuple(msgspec.structs.replace(rule, pattern=expand(rule.pattern)) for rule in read)
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _rule_sets() -> tuple[_RuleSet, _RuleSet]:
+    """Return the rules for sentences, and those for raw text."""
+    sentences = _RuleSet(
+        (rule for rule in instruction_rules() if not rule.raw), _rule_file()["disguised"]
+    )
+    return sentences, _RuleSet(rule for rule in instruction_rules() if rule.raw)
+
+
+@cache
+def _rule_file() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("instructions.toml").read_text("utf-8"))
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)

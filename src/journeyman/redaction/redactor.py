@@ -1,5 +1,5 @@
-"""Redaction: secrets and details of people are replaced by placeholders, `<family:N>`, before
-anything is learned, shown in a report or sent. One way through text and through JSON, for all.
+"""Replaces secrets and personal data with placeholders, `<family:N>`, before anything is learned,
+reported or sent. All text and JSON passes through this one redactor.
 """
 
 import json
@@ -13,50 +13,50 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.records import JudgedSession
-from journeyman.redaction.assignments import SCHEME
-from journeyman.redaction.normaliser import opened
-from journeyman.redaction.people import as_a_word, is_card
+from journeyman.redaction.assignments import AUTH_SCHEME
+from journeyman.redaction.normalizer import parse_json
+from journeyman.redaction.personal_data import bare_name_pattern, is_card
 from journeyman.redaction.scanner import find_secrets
-from journeyman.redaction.values import (
-    FAMILIES,
+from journeyman.redaction.secret_values import (
+    KIND_FAMILIES,
     PLACEHOLDER,
-    VALUE_NAMES,
-    Place,
+    VALUE_FIELDS,
+    FieldKind,
+    field_kind,
+    is_reference,
     is_secret,
     looks_random,
-    place_of,
-    place_of_value,
-    refers,
+    value_field_kind,
 )
 
-_PASSES = 20
-_PASSES_OF_LONG_TEXTS = 4
-_LONG = 50_000
-_DEEPEST = 100
-_MOST_REMEMBERED = 100
+_MAX_PASSES = 20
+_MAX_PASSES_LONG = 4
+_LONG_TEXT = 50_000
+_MAX_DEPTH = 100
+_MAX_REMEMBERED = 100
 _NOT_REMEMBERED = frozenset(("email", "phone", "card", "iban", "ssn", "encoded"))
-_MOST_NAMES = 50
-"""How many user names are looked for where they stand bare: no document is about more people."""
+_MAX_NAMES = 50
+"""How many user names are searched for on their own; no document is about more people."""
 
-_STRUCTURED = re.compile(rf'"(?:{"|".join(sorted(VALUE_NAMES))})":|": ?[\[{{]')
+_STRUCTURE_HINT = re.compile(rf'"(?:{"|".join(sorted(VALUE_FIELDS))})":|": ?[\[{{]')
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 
 _Record = TypeVar("_Record")
 _Struct = TypeVar("_Struct", bound=Struct)
-_READ_OF_RESULT = 2_048
+_RESULT_CONTEXT = 2_048
 
 
 class Redactor:
-    """Redacts the texts of one document; placeholders are stable within it: the same e-mail address
-    is <email:1> wherever it stands, however it is encoded.
+    """Redacts the texts of one document. Placeholders are stable within it: the same e-mail address
+    is <email:1> everywhere, however it is encoded.
 
-    Names and secrets that one text gives away are replaced in the following ones too; a second
-    round over all texts with the same Redactor finds them in the earlier ones. Without `people`,
-    only secrets are replaced.
+    Names and secrets revealed by one text are replaced in later ones too; a second pass over all
+    texts with the same Redactor replaces them in earlier ones. Without `people`, only secrets are
+    replaced.
     """
 
-    number_places: ClassVar[frozenset[Place]] = frozenset(("code", "password", "phone", "card"))
-    """Where a number can be a secret."""
+    number_places: ClassVar[frozenset[FieldKind]] = frozenset(("code", "password", "phone", "card"))
+    """The kinds of fields in which a number can be a secret."""
 
     def __init__(self, *, people: bool = True) -> None:
         self._people = people
@@ -66,139 +66,150 @@ class Redactor:
         self._last: defaultdict[str, int] = defaultdict(int)
 
     def text(self, text: str) -> str:
-        """The text without secrets; JSON stays valid JSON."""
-        # Numbers that a text brings with it belong to other values: new ones go on behind them.
+        """Return the text without secrets; JSON stays valid JSON."""
+        # Placeholders already in the text belong to other values, so new numbers come after.
         for family, number in PLACEHOLDER.findall(text) if "<" in text else ():
             self._last[family] = max(self._last[family], int(number))
-        text = self._by_structure(text)
-        # One replacement can make another possible, so it is done until nothing changes.
-        for _ in range(_PASSES if len(text) < _LONG else _PASSES_OF_LONG_TEXTS):
-            done = self._once(text)
-            if done == text:
+        text = self._redact_structure(text)
+        # One replacement can make another possible, so repeat until nothing changes.
+        for _ in range(_MAX_PASSES if len(text) < _LONG_TEXT else _MAX_PASSES_LONG):
+            redacted = self._redact_once(text)
+            if redacted == text:
                 break
-            text = done
+            text = redacted
         return text
 
     def value(self, value: Any) -> Any:
-        """A JSON value with all its strings redacted, names of fields included."""
-        return self._value(value, None, 0)
+        """Return a JSON value with all its strings redacted, including field names."""
+        return self._redact_value(value, None, 0)
 
     def put(self, family: str, value: str) -> str:
-        """What stands in the place of a value."""
+        """Return the placeholder of a value."""
         number = self._numbers.get((family, value))
         if number is None:
             self._last[family] += 1
             number = self._numbers[family, value] = self._last[family]
         return f"<{family}:{number}>"
 
-    def hide(self, family: str, value: str, place: Place | None = None) -> str:  # noqa: ARG002
-        """The same; from now on the value goes wherever it stands, if it is no common word."""
-        shown = self.put(family, value)
+    def hide(self, family: str, value: str, kind: FieldKind | None = None) -> str:  # noqa: ARG002
+        """Return the placeholder of a value, and replace the value everywhere from now on unless it
+        is a common word.
+        """
+        placeholder = self.put(family, value)
         if family == "user":
-            if len(self._names) < _MOST_NAMES and sum(map(str.isalpha, value)) >= 3:
+            if len(self._names) < _MAX_NAMES and sum(map(str.isalpha, value)) >= 3:
                 self._names.add(value)
         elif family not in _NOT_REMEMBERED and len(value) >= 8 and looks_random(value):
-            self.remember(value, shown)
-        return shown
+            self.remember(value, placeholder)
+        return placeholder
 
-    def remember(self, value: str, shown: str) -> None:
-        """From now on the value is replaced wherever it stands, not only in a telling place."""
-        if len(self._remembered) < _MOST_REMEMBERED:
-            self._remembered[value] = shown
+    def remember(self, value: str, placeholder: str) -> None:
+        """Replace the value everywhere from now on, not only where its context reveals it."""
+        if len(self._remembered) < _MAX_REMEMBERED:
+            self._remembered[value] = placeholder
 
-    def _by_structure(self, text: str) -> str:
-        """JSON in which one field names the place of another, or a name that of several values."""
-        if text[:1] not in ("{", "[") or not _STRUCTURED.search(text):
+    def _redact_structure(self, text: str) -> str:
+        """Redact JSON in which one field names another, or one name covers several values."""
+        if text[:1] not in ("{", "[") or not _STRUCTURE_HINT.search(text):
             return text
         try:
             value = json.loads(text)
-            if not _has_structured_places(value):
+            if not _has_structured_secrets(value):
                 return text
         except (ValueError, RecursionError):
             return text
-        shown = self.value(value)
-        return text if shown == value else _like(text, shown)
+        redacted = self.value(value)
+        return text if redacted == value else _json_like(text, redacted)
 
-    def _once(self, text: str) -> str:
+    def _redact_once(self, text: str) -> str:
         pieces: list[str] = []
-        at = 0
-        for one in find_secrets(text, people=self._people):
-            shown = self.hide(one.family, one.value)
-            pieces += (text[at : one.start], f'"{shown}"' if one.wants_quotes else shown)
-            at = one.end
-        done = "".join((*pieces, text[at:])) if pieces else text
-        for value, shown in self._remembered.items():
-            if value in done:
-                done = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", shown, done)
+        end = 0
+        for span in find_secrets(text, people=self._people):
+            placeholder = self.hide(span.family, span.value)
+            pieces += (
+                text[end : span.start],
+                f'"{placeholder}"' if span.needs_quotes else placeholder,
+            )
+            end = span.end
+        redacted = "".join((*pieces, text[end:])) if pieces else text
+        for value, placeholder in self._remembered.items():
+            if value in redacted:
+                redacted = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", placeholder, redacted)
         for name in sorted(self._names, key=lambda name: (-len(name), name)) if self._names else ():
-            if name in done:
-                done = as_a_word(name).sub(self.put("user", name), done)
-        if done is not text and (whole := opened(text)) is not None and opened(done) is None:
-            return _like(text, self.value(whole))
-        return done
+            if name in redacted:
+                redacted = bare_name_pattern(name).sub(self.put("user", name), redacted)
+        if (
+            redacted is not text
+            and (parsed := parse_json(text)) is not None
+            and parse_json(redacted) is None
+        ):
+            return _json_like(text, self.value(parsed))
+        return redacted
 
-    def _value(self, value: Any, place: Place | None, level: int) -> Any:
-        if level > _DEEPEST:
+    def _redact_value(self, value: Any, kind: FieldKind | None, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
             return self.put("nested", "")
         if isinstance(value, str):
-            return self._string(value, place)
+            return self._redact_string(value, kind)
         if isinstance(value, list | tuple):
-            return [self._value(item, place, level + 1) for item in value]
+            return [self._redact_value(item, kind, depth + 1) for item in value]
         if isinstance(value, Mapping):
-            filled, inherited = place_of_value(value), self.inherited(place)
-            shown: dict[str, Any] = {}
+            value_kind, inherited = value_field_kind(value), self.inherited(kind)
+            redacted: dict[str, Any] = {}
             for name, item in value.items():
-                here = place_of(name) or (filled if name in VALUE_NAMES else None) or inherited
-                shown[self.text(name)] = self._value(item, here, level + 1)
-            return shown
+                item_kind = (
+                    field_kind(name) or (value_kind if name in VALUE_FIELDS else None) or inherited
+                )
+                redacted[self.text(name)] = self._redact_value(item, item_kind, depth + 1)
+            return redacted
         if value is None or isinstance(value, bool):
             return value
-        return self._number(value, place)
+        return self._redact_number(value, kind)
 
-    def inherited(self, place: Place | None) -> Place | None:
-        """What a name says about the fields of the object behind it."""
-        return "loose" if place is not None else None
+    def inherited(self, kind: FieldKind | None) -> FieldKind | None:
+        """Return what the name of an object says about the fields inside it."""
+        return "loose" if kind is not None else None
 
-    def _number(self, value: float, place: Place | None) -> Any:
+    def _redact_number(self, value: float, kind: FieldKind | None) -> Any:
         digits = str(value)
-        can_be_secret = digits.isdigit() and place in self.number_places  # as in a text
-        if place is not None and can_be_secret and self.is_hidden(digits, place):
-            return self.hide(FAMILIES[place], digits, place)
+        can_be_secret = digits.isdigit() and kind in self.number_places  # as in text
+        if kind is not None and can_be_secret and self.is_hidden(digits, kind):
+            return self.hide(KIND_FAMILIES[kind], digits, kind)
         if self._people and isinstance(value, int) and is_card(digits):
             return self.hide("card", digits)
         return value
 
-    def _string(self, value: str, place: Place | None) -> str:
-        scheme = SCHEME.match(value) if place in ("header", "loose", "secret") else None
+    def _redact_string(self, value: str, kind: FieldKind | None) -> str:
+        scheme = AUTH_SCHEME.match(value) if kind in ("header", "loose", "secret") else None
         start = scheme.end() if scheme else 0
         secret = value[start:]
-        if start and place is not None and not refers(secret):
-            place = "secret"
-        if place is None or not self.is_hidden(secret, place):
+        if start and kind is not None and not is_reference(secret):
+            kind = "secret"
+        if kind is None or not self.is_hidden(secret, kind):
             return self.text(value)
-        by_form = self.text(secret)
-        if by_form == secret or not PLACEHOLDER.fullmatch(by_form.strip()):
-            by_form = self.hide(FAMILIES[place], secret, place)
-        return value[:start] + by_form
+        redacted = self.text(secret)
+        if redacted == secret or not PLACEHOLDER.fullmatch(redacted.strip()):
+            redacted = self.hide(KIND_FAMILIES[kind], secret, kind)
+        return value[:start] + redacted
 
-    def is_hidden(self, value: str, place: Place) -> bool:
-        """Whether a value goes by the name that it stands behind."""
-        return is_secret(value, place)
+    def is_hidden(self, value: str, kind: FieldKind) -> bool:
+        """Whether a value is redacted because of the name of its field."""
+        return is_secret(value, kind)
 
 
-def _has_structured_places(value: Any) -> bool:
+def _has_structured_secrets(value: Any) -> bool:
     if isinstance(value, list):
-        return any(map(_has_structured_places, value))
+        return any(map(_has_structured_secrets, value))
     if not isinstance(value, dict):
         return False
     nested = [(name, item) for name, item in value.items() if isinstance(item, dict | list)]
-    return place_of_value(value) is not None or any(
-        place_of(name) or _has_structured_places(item) for name, item in nested
+    return value_field_kind(value) is not None or any(
+        field_kind(name) or _has_structured_secrets(item) for name, item in nested
     )
 
 
-def _like(text: str, value: Any) -> str:
-    """JSON for a value, spaced like the text that it takes the place of."""
+def _json_like(text: str, value: Any) -> str:
+    """Return the value as JSON, spaced like the text that it replaces."""
     indent = _INDENT.match(text[:256])
     spaced = '": ' in text or ", " in text
     return json.dumps(
@@ -210,72 +221,76 @@ def _like(text: str, value: Any) -> str:
 
 
 def redacted_record(record: _Record) -> _Record:
-    """A record, or several, with every text redacted; values of a closed set stay."""
+    """Return a record, or several, with every text redacted; values of a closed set stay."""
     redactor = Redactor()
-    shown: _Record = record
-    for _ in range(2):  # a name that a later text gives away may stand bare in an earlier one
-        shown = _walked(shown, cache(redactor.text))
-    return shown
+    redacted: _Record = record
+    for _ in range(2):  # a later text may reveal a name that an earlier one contains
+        redacted = _redact_strings(redacted, cache(redactor.text))
+    return redacted
 
 
 def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
-    """Judged sessions for a report; each distinct text is redacted once."""
+    """Return judged sessions redacted for a report; each distinct text is redacted once."""
     redactor = Redactor()
-    shown = list(sessions)
+    redacted = list(sessions)
     for _ in range(2):
         clean = cache(redactor.text)
 
-        def made(record: _Struct, *names: str, clean: Any = clean, **others: object) -> _Struct:
+        def redact_fields(
+            record: _Struct, *names: str, clean: Any = clean, **others: object
+        ) -> _Struct:
             fields = {name: clean(getattr(record, name)) for name in names}
             return msgspec.structs.replace(record, **fields, **others)
 
-        shown = [
-            made(
+        redacted = [
+            redact_fields(
                 session,
                 *("id", "source", "model", "project"),
                 tags=tuple(map(clean, session.tags)),
                 calls=tuple(
-                    made(call, "tool", "model", verdict=made(call.verdict, "evidence"))
+                    redact_fields(
+                        call, "tool", "model", verdict=redact_fields(call.verdict, "evidence")
+                    )
                     for call in session.calls
                 ),
             )
             for session in sessions
         ]
-    return shown
+    return redacted
 
 
 def redacted_evidence(evidence: str, result: str) -> str:
-    """The evidence of a verdict. It is on one line: what tells a secret in it may be on another
-    line of the result that it was taken from.
+    """Return the evidence of a verdict, redacted. It is a single line; what reveals a secret in it
+    may be on another line of the result it comes from.
     """
     redactor = Redactor()
-    redactor.text(result[:_READ_OF_RESULT])
-    redactor.text(result[_READ_OF_RESULT:][-_READ_OF_RESULT:])
+    redactor.text(result[:_RESULT_CONTEXT])
+    redactor.text(result[_RESULT_CONTEXT:][-_RESULT_CONTEXT:])
     return redactor.text(evidence)
 
 
-def _walked(value: Any, clean: Callable[[str], str]) -> Any:
+def _redact_strings(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Struct):
-        fields = {name: getattr(value, name) for name in _open_fields(type(value))}
-        shown = {name: _walked(one, clean) for name, one in fields.items()}
-        return msgspec.structs.replace(value, **shown) if shown != fields else value
+        fields = {name: getattr(value, name) for name in _free_text_fields(type(value))}
+        redacted = {name: _redact_strings(item, clean) for name, item in fields.items()}
+        return msgspec.structs.replace(value, **redacted) if redacted != fields else value
     if isinstance(value, dict):
-        # Which of its values are secret, the names beside them tell.
+        # As JSON, because the names of its fields reveal which values are secret.
         return json.loads(clean(json.dumps(value, ensure_ascii=False)))
     if isinstance(value, list | tuple):
-        return type(value)([_walked(one, clean) for one in value])
+        return type(value)([_redact_strings(item, clean) for item in value])
     return value
 
 
 @cache
-def _open_fields(record: type[Struct]) -> tuple[str, ...]:
-    """The fields of a record but those with values of a closed set."""
+def _free_text_fields(record: type[Struct]) -> tuple[str, ...]:
+    """Return the fields of a record, except those with values of a closed set."""
     hints = get_type_hints(record)
-    return tuple(name for name in record.__struct_fields__ if not _is_closed(hints[name]))
+    return tuple(name for name in record.__struct_fields__ if not _is_literal_type(hints[name]))
 
 
-def _is_closed(hint: Any) -> bool:
+def _is_literal_type(hint: Any) -> bool:
     parts = [part for part in get_args(hint) if part is not type(None)]
     return get_origin(hint) is Literal or (len(parts) == 1 and get_origin(parts[0]) is Literal)

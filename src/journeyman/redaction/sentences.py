@@ -1,41 +1,41 @@
-"""Secrets that a sentence tells: `my password is …`, `API key created: …`. A sentence is about a
-password more often than it tells one, so words that follow there anyway are left alone.
+"""Finds secrets stated in sentences: `my password is …`, `API key created: …`. Most sentences only
+mention a password, so the ordinary words that follow in them are left alone.
 """
 
 import re
 from collections.abc import Iterator
 
-from journeyman.redaction.values import (
-    FAMILIES,
-    Found,
-    Place,
-    has_wild_case,
+from journeyman.redaction.secret_values import (
+    KIND_FAMILIES,
+    FieldKind,
+    Span,
+    field_kind,
+    has_random_case,
+    is_reference,
     is_secret,
     looks_generated,
     looks_random,
-    place_of,
-    refers,
 )
 
-_WORDS_TOLD = r"(pass(?:word|code|phrase|wort)?|kennwort|key|token|secret|pin|ssn|cvv|otp|pw)"
-_SPOKEN = re.compile(_WORDS_TOLD + r"(?:s? |:)")
-_SAID = re.compile(
-    _WORDS_TOLD + r"(?: (?:for|of|to|für|zum|vom)(?: [\w.-]{1,30}){1,4}?)?"
+_TRIGGER_WORDS = r"(pass(?:word|code|phrase|wort)?|kennwort|key|token|secret|pin|ssn|cvv|otp|pw)"
+_SENTENCE_START = re.compile(_TRIGGER_WORDS + r"(?:s? |:)")
+_IS_SENTENCE = re.compile(  # my password is …
+    _TRIGGER_WORDS + r"(?: (?:for|of|to|für|zum|vom)(?: [\w.-]{1,30}){1,4}?)?"
     r"(?: is| was| ist| lautet| es| est| set to| should be| now){1,3}:? +"
     r"[\"'`]?([^\s\"'`]{3,100})"
 )
-_TOLD_LATER = re.compile(
-    _WORDS_TOLD + r"s?\b[^\n:=\"'{};]{1,60}(?:\([^()\n]{1,80}\))?"
+_DISTANT_LABEL = re.compile(  # API key created: …
+    _TRIGGER_WORDS + r"s?\b[^\n:=\"'{};]{1,60}(?:\([^()\n]{1,80}\))?"
     r"(?:: +|:\n{1,2}[ \t]{0,8})[\"'`]?([^\s\"'`,;]{8,256})[\"'`]?"
     r"(?=[ \t.,]*(?:\r?\n|\\{0,40}\"|\Z))"
 )
-_TOLD = re.compile(_WORDS_TOLD + r":[ \t]+[\"'`]?([^\s\"'`]{8,256})")
-_GIVEN = re.compile(r"(pass(?:word|phrase|code)|passwort):? [\"'`]?([^\s\"'`]{4,100})")
-_BEFORE_GIVEN = re.compile(
+_LABEL = re.compile(_TRIGGER_WORDS + r":[ \t]+[\"'`]?([^\s\"'`]{8,256})")  # API key: …
+_ADJACENT = re.compile(r"(pass(?:word|phrase|code)|passwort):? [\"'`]?([^\s\"'`]{4,100})")
+_BEFORE_ADJACENT = re.compile(
     r"\b(?:use|with|enter|type|my|our|and|the)(?: the| this| my| following| user\w* \S{1,40})? \Z"
 )
-_KIND = re.compile(r"(?:^|\W)((?:api|access|secret|unseal|signing|license)[ -]?)\Z")
-_ORDINARY = re.compile(
+_KEY_QUALIFIER = re.compile(r"(?:^|\W)((?:api|access|secret|unseal|signing|license)[ -]?)\Z")
+_ORDINARY_WORD = re.compile(
     r"(?:numeric|present|absent|required|wrong|incorrect|expired|invalid|reset|must|is|was|too|not"
     r"|now|the|a|an|in|on|at"
     r"|for|to|of|and|or|with|from|by|as|if|when|that|this|it|its|no|never|always|only|also|set|empty"
@@ -47,65 +47,67 @@ _ORDINARY = re.compile(
     r"|protection|protected|strength|length|based|auth|login|less|only|combination|string|value"
     r"|\w+(?:ed|ing|able|ible|ive|ly|ful|less|ment|tion|ness|en))"
 )
-_ENDS = re.compile(
+_CLAUSE_END = re.compile(
     r"[.,;!?)\"'`]{0,3}(?:[ \t]{0,8}(?:\Z|[\r\n])|\\+[\"n]|(?<=[\"'])[,}\]]"
     r"|(?<=[.,;!?)\"'`])\s| (?:and|to|for|on|please)\b)"
 )
-_DIGIT_IN_A_WORD = re.compile(r"(?=\D*\d)(?![\w-]*_)(?=\d*\D)")
+_DIGIT_IN_WORD = re.compile(r"(?=\D*\d)(?![\w-]*_)(?=\d*\D)")
 
 
-def find_told(text: str, lower: str, at: int) -> Iterator[Found]:
-    """What the sentence tells that begins here; `lower` is the text in small letters."""
-    if _SPOKEN.match(lower, at) is None:
+def find_stated_secrets(text: str, lower: str, at: int) -> Iterator[Span]:
+    """Yield the secrets of the sentence that begins at `at`; `lower` is the text in lower case."""
+    if _SENTENCE_START.match(lower, at) is None:
         return
-    kind = _KIND.search(lower, max(0, at - 20), at)
-    is_whole = at == 0 or not (lower[at - 1].isalnum() or lower[at - 1] == "_")
-    if kind is None and (not is_whole or lower.startswith("key", at)):
+    qualifier = _KEY_QUALIFIER.search(lower, max(0, at - 20), at)
+    is_whole_word = at == 0 or not (lower[at - 1].isalnum() or lower[at - 1] == "_")
+    if qualifier is None and (not is_whole_word or lower.startswith("key", at)):
         return
-    for form in (_SAID, _TOLD, _TOLD_LATER, _GIVEN):
-        found = form.match(lower, at)
-        if found is None:
+    for form in (_IS_SENTENCE, _LABEL, _DISTANT_LABEL, _ADJACENT):
+        match = form.match(lower, at)
+        if match is None:
             continue
-        value = text[slice(*found.span(2))].rstrip("." if form is _TOLD_LATER else ".,;:!?)")
-        place: Place | None = "secret"
-        if form is _SAID:
-            place = place_of((kind[1] if kind else "") + found[1])
-            is_told = place is not None and _is_told(text, found, value, place)
-        elif form is _TOLD:
-            is_told = kind is not None and looks_random(value)
-        elif form is _TOLD_LATER:
-            is_told = looks_generated(value) or has_wild_case(value)
+        value = text[slice(*match.span(2))].rstrip("." if form is _DISTANT_LABEL else ".,;:!?)")
+        kind: FieldKind | None = "secret"
+        if form is _IS_SENTENCE:
+            kind = field_kind((qualifier[1] if qualifier else "") + match[1])
+            is_stated = kind is not None and _is_stated_value(text, match, value, kind)
+        elif form is _LABEL:
+            is_stated = qualifier is not None and looks_random(value)
+        elif form is _DISTANT_LABEL:
+            is_stated = looks_generated(value) or has_random_case(value)
         else:
-            place = "password"
-            is_told = _is_given(text, lower, found, value)
-        if place is not None and is_told and not refers(value):
-            yield Found(found.start(2), found.start(2) + len(value), FAMILIES[place])
+            kind = "password"
+            is_stated = _is_adjacent_password(text, lower, match, value)
+        if kind is not None and is_stated and not is_reference(value):
+            yield Span(match.start(2), match.start(2) + len(value), KIND_FAMILIES[kind])
 
 
-def _is_given(text: str, lower: str, found: re.Match[str], value: str) -> bool:
-    at = found.start()
+def _is_adjacent_password(text: str, lower: str, match: re.Match[str], value: str) -> bool:
+    at = match.start()
     if not any(map(str.isalpha, value)) or "(" in value or "." in value:
         return False
-    if _BEFORE_GIVEN.search(lower, max(0, at - 60), at) is None:
+    if _BEFORE_ADJACENT.search(lower, max(0, at - 60), at) is None:
         return False
-    is_told = lower[found.end(1)] == ":" and _is_a_word_told(text, found, value)
-    has_digit = len(value) >= 6 and _DIGIT_IN_A_WORD.match(value) is not None
-    return is_told or has_digit or has_wild_case(value)
+    is_stated = lower[match.end(1)] == ":" and _is_stated_word(text, match, value)
+    has_digit = len(value) >= 6 and _DIGIT_IN_WORD.match(value) is not None
+    return is_stated or has_digit or has_random_case(value)
 
 
-def _is_told(text: str, found: re.Match[str], value: str, place: Place) -> bool:
+def _is_stated_value(text: str, match: re.Match[str], value: str, kind: FieldKind) -> bool:
     has_digit = any(map(str.isdigit, value))
-    is_password = place == "password" and (
-        has_wild_case(value.replace("-", "")) or _is_a_word_told(text, found, value)
+    is_password = kind == "password" and (
+        has_random_case(value.replace("-", "")) or _is_stated_word(text, match, value)
     )
-    return (has_digit or is_password) and is_secret(value, place)
+    return (has_digit or is_password) and is_secret(value, kind)
 
 
-def _is_a_word_told(text: str, found: re.Match[str], value: str) -> bool:
-    """Whether a word without digits is the password itself, and ends its clause."""
+def _is_stated_word(text: str, match: re.Match[str], value: str) -> bool:
+    """Whether a word without digits is itself the password: not an ordinary word, and at the end of
+    its clause.
+    """
     return (
         len(value) >= 4
         and value.isalpha()
-        and _ORDINARY.fullmatch(value.lower()) is None
-        and _ENDS.match(text, found.start(2) + len(value)) is not None
+        and _ORDINARY_WORD.fullmatch(value.lower()) is None
+        and _CLAUSE_END.match(text, match.start(2) + len(value)) is not None
     )

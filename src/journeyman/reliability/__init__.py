@@ -1,1 +1,1 @@
-"""What verdicts say about reliability: rates with intervals, profiles, learning, comparison."""
+"""Reliability from verdicts: error rates with intervals, profiles, learning, comparison."""

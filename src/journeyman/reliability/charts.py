@@ -1,6 +1,5 @@
-"""Charts of a profile, how they look, and how they become a PNG or an SVG. A chart that has nothing
-to show is None, never an empty axis. Importing this loads altair, so whoever draws loads it when it
-draws.
+"""Charts of a profile as PNG or SVG. A chart without data is None, never an empty axis. Importing
+this module loads altair, so callers import it only when they draw.
 """
 
 import json
@@ -12,13 +11,13 @@ from typing import Any
 from journeyman.records.errors import MissingPart
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import Profile
-from journeyman.reliability.rates import Rate, harmless, many, percent
+from journeyman.reliability.rates import Rate, count_text, percent
+from journeyman.text.display import printable
 
 THEME = json.loads(files(__package__).joinpath("theme.json").read_text("utf-8"))
-"""How charts look, in the words of Vega-Lite's configuration."""
+"""The style of all charts, as a Vega-Lite configuration."""
 
-# Okabe and Ito's blue, which people who see colours differently tell from grey and from each other
-# colour.
+# Okabe and Ito's blue, which colour-blind readers can distinguish from grey and other colours.
 ACCENT = "#0072b2"
 INK, QUIET = THEME["title"]["color"], THEME["title"]["subtitleColor"]
 
@@ -33,58 +32,58 @@ except ImportError as missing:
 Chart = alt.LayerChart | alt.VConcatChart
 
 FORMATS = (".png", ".svg")
-"""What a file with a chart can be, by how its name ends."""
+"""The file name suffixes that a chart can be written to."""
 
 
-MOST_TOOLS = 15
+MAX_TOOLS = 15
 MIN_CALLS = 5
-"""A tool with fewer calls that count has an interval that says nothing."""
+"""With fewer counted calls, a tool's interval is too wide to be useful."""
 
-_LABELS_WIDTH = 230
-_DOTS_WIDTH = 340
-_WORDS_WIDTH = 56
-_LINE_LETTERS = 100
-_WHAT = "Errors among the calls that count, with the 95 % interval."
+_LABEL_WIDTH = 230
+_PLOT_WIDTH = 340
+_VALUE_WIDTH = 56
+_LINE_CHARACTERS = 100
+_EXPLANATION = "Errors among the counted calls, with the 95 % interval."
 
-_TOPS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-"""Where an axis of rates may end."""
+_AXIS_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""Possible upper ends of a rate axis."""
 
-# A long name keeps its beginning and its end: the end has the number of calls.
-_CUT = (
+# A long label keeps its start and its end, which holds the number of calls.
+_SHORTENED_LABEL = (
     "length(datum.label) > 36"
     " ? slice(datum.label, 0, 18) + '…' + slice(datum.label, -17) : datum.label"
 )
 
 
 def reliability_by_tool(profile: Profile) -> alt.LayerChart | None:
-    """The error rates of the most used tools, the most used first."""
-    telling = [tool for tool in profile.tools if tool.rate.total >= MIN_CALLS]
-    shown = telling[:MOST_TOOLS]
+    """Draw the error rates of the most used tools, the most used first."""
+    eligible = [tool for tool in profile.tools if tool.rate.total >= MIN_CALLS]
+    shown = eligible[:MAX_TOOLS]
     if not shown:
         return None
-    labels = [f"{' '.join(harmless(tool.tool).split())} ({tool.calls:,})" for tool in shown]
+    labels = [f"{' '.join(printable(tool.tool).split())} ({tool.calls:,})" for tool in shown]
     rates = [tool.rate for tool in shown]
-    # The dashed line must be on the axis too: the tools that are not shown may be worse.
-    top = _top([*rates, profile.rate])
-    dots = _dots(labels, rates, top=top, step=24, label=_CUT)
+    # The axis must include the dashed line: tools that are not shown may be worse.
+    top = _axis_end([*rates, profile.rate])
+    dots = _dots(labels, rates, top=top, step=24, label=_SHORTENED_LABEL)
     overall = (
         alt.Chart(alt.InlineData(values=[{"all": profile.rate.estimate}]))
         .mark_rule(strokeDash=[4, 3], color=QUIET)
         .encode(x="all:Q")
     )
     return alt.LayerChart(layer=[overall, *dots]).properties(
-        width=_DOTS_WIDTH,
+        width=_PLOT_WIDTH,
         title=_title(
             "How often each tool fails",
-            f"{_WHAT} In brackets: calls.",
+            f"{_EXPLANATION} In brackets: number of calls.",
             f"Dashed: all tools, {percent(profile.rate)}. "
-            + _left_out(len(shown), len(telling), len(profile.tools) - len(telling)),
+            + _omission_note(len(shown), len(eligible), len(profile.tools) - len(eligible)),
         ),
     )
 
 
 def rate_along_session(profile: Profile, *, width: int = 560) -> alt.LayerChart | None:
-    """The error rate from the beginning of the sessions to their end."""
+    """Draw the error rate from the start of the sessions to their end."""
     parts = profile.curve.parts
     if profile.curve.sessions == 0:
         return None
@@ -95,63 +94,63 @@ def rate_along_session(profile: Profile, *, width: int = 560) -> alt.LayerChart 
         .scale(domain=[0, 1], nice=False)
         .axis(
             values=[0, 0.25, 0.5, 0.75, 1],
-            labelExpr="datum.value == 0 ? 'beginning' : datum.value == 1 ? 'end'"
+            labelExpr="datum.value == 0 ? 'start' : datum.value == 1 ? 'end'"
             " : format(datum.value, '.0%')",
-            title="Place in the session",
+            title="Position in the session",
             labelFlush=True,
         )
     )
     chart = alt.Chart(alt.InlineData(values=values)).encode(x=place)
     axis = alt.Axis(format=".0%", title="Error rate", tickCount=5, grid=True, domain=False)
-    rates = alt.Y("low:Q").scale(domain=[0, _top(parts)], nice=False).axis(axis)
+    rates = alt.Y("low:Q").scale(domain=[0, _axis_end(parts)], nice=False).axis(axis)
     layers = [
         chart.mark_area(color=ACCENT, opacity=0.18).encode(y=rates, y2="high:Q"),
         chart.mark_line(color=ACCENT, strokeWidth=2).encode(y="estimate:Q"),
         chart.mark_point(color=ACCENT, filled=True, size=45, opacity=1).encode(y="estimate:Q"),
     ]
-    title = _title("How often calls fail along a session", _WHAT, profile.curve.note)
+    title = _title("How often calls fail along a session", _EXPLANATION, profile.curve.note)
     return alt.LayerChart(layer=layers).properties(width=width, height=200, title=title)
 
 
 def rate_by_length(profile: Profile) -> alt.LayerChart | None:
-    """The error rate of short, mid-length and marathon sessions."""
+    """Draw the error rates of short, mid-length and marathon sessions."""
     if profile.rate.total == 0:
         return None
     words: dict[str, str] = {band.name: band.words for band in BANDS}
     labels = [
-        f"{group.name}: {words[group.name]}\n{many(group.sessions, 'session')}, "
-        f"{many(group.calls, 'call')}"
+        f"{group.name}: {words[group.name]}\n{count_text(group.sessions, 'session')}, "
+        f"{count_text(group.calls, 'call')}"
         for group in profile.lengths
     ]
     rates = [group.rate for group in profile.lengths]
-    dots = _dots(labels, rates, top=_top(rates), step=46, label="split(datum.label, '\\n')")
+    dots = _dots(labels, rates, top=_axis_end(rates), step=46, label="split(datum.label, '\\n')")
     return alt.LayerChart(layer=dots).properties(
-        width=_DOTS_WIDTH,
+        width=_PLOT_WIDTH,
         title=_title(
             "How often calls fail in short and long sessions",
-            _WHAT,
-            "Long sessions do other work than short ones, so length need not be the reason.",
+            _EXPLANATION,
+            "Long sessions involve different work, so length is not necessarily the cause.",
         ),
     )
 
 
-def overview(profile: Profile) -> alt.VConcatChart | None:
-    """All charts that have something to show, one below the other."""
-    along = rate_along_session(profile, width=_DOTS_WIDTH + _WORDS_WIDTH)
-    drawn = [reliability_by_tool(profile), along, rate_by_length(profile)]
-    charts = [chart for chart in drawn if chart is not None]
+def overview_chart(profile: Profile) -> alt.VConcatChart | None:
+    """Draw all charts that have data, one below the other."""
+    along = rate_along_session(profile, width=_PLOT_WIDTH + _VALUE_WIDTH)
+    candidates = [reliability_by_tool(profile), along, rate_by_length(profile)]
+    charts = [chart for chart in candidates if chart is not None]
     if not charts:
         return None
-    # The drawings stand exactly below each other, so the titles have to begin left of all labels.
+    # The plots are aligned with each other, so the titles have to start left of all labels.
     stacked: alt.VConcatChart = alt.vconcat(*charts, spacing=44).configure_title(
-        frame="group", dx=-_LABELS_WIDTH
+        frame="group", dx=-_LABEL_WIDTH
     )
     return stacked
 
 
-def figure(chart: alt.LayerChart) -> tuple[str, str, str]:
-    """For a page that writes it in its own letters: the title, what has to be said to it, and the
-    drawing without them.
+def svg_with_caption(chart: alt.LayerChart) -> tuple[str, str, str]:
+    """Return the title, the subtitle and the SVG without them, for a page that sets the text in its
+    own font.
     """
     spec = chart.to_dict()
     title = spec.pop("title")
@@ -159,32 +158,32 @@ def figure(chart: alt.LayerChart) -> tuple[str, str, str]:
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    drawn: str = vl_convert.vegalite_to_svg(spec, config=THEME, allowed_base_urls=[])
-    return drawn
+    svg: str = vl_convert.vegalite_to_svg(spec, config=THEME, allowed_base_urls=[])
+    return svg
 
 
-def picture(chart: Chart, ending: str) -> bytes:
-    """The chart as a file of one of the `FORMATS` holds it."""
-    if ending == ".svg":
+def render(chart: Chart, suffix: str) -> bytes:
+    """Return the content of the chart's file, for a suffix in `FORMATS`."""
+    if suffix == ".svg":
         return _svg(chart.to_dict()).encode()
-    drawn: bytes = vl_convert.vegalite_to_png(
+    png: bytes = vl_convert.vegalite_to_png(
         chart.to_dict(), config=THEME, scale=2, allowed_base_urls=[]
     )
-    return drawn
+    return png
 
 
 def _dots(
     labels: Sequence[str], rates: Sequence[Rate], *, top: float, step: int, label: str
 ) -> tuple[alt.Chart, ...]:
-    """A row for each rate: a dot on a line, which is its interval, and the rate in words."""
+    """Draw a row for each rate: a dot, its interval as a line, and the rate as text."""
     values = [
         _values(rate)
-        | {"label": text, "words": percent(rate) if rate.total else "no calls that count"}
+        | {"label": text, "words": percent(rate) if rate.total else "no counted calls"}
         for text, rate in zip(labels, rates, strict=True)
     ]
     axis = alt.Axis(
         labelExpr=label,
-        labelLimit=_LABELS_WIDTH,
+        labelLimit=_LABEL_WIDTH,
         title=None,
         ticks=False,
         domain=False,
@@ -202,7 +201,7 @@ def _dots(
         line.mark_rule(color=ACCENT, strokeWidth=2, opacity=0.5).encode(x=low, x2="high:Q"),
         line.mark_point(color=ACCENT, filled=True, size=80, opacity=1).encode(x="estimate:Q"),
         row.mark_text(align="right", color=INK, fontSize=12).encode(
-            x=alt.value(_DOTS_WIDTH + _WORDS_WIDTH), text="words:N"
+            x=alt.value(_PLOT_WIDTH + _VALUE_WIDTH), text="words:N"
         ),
     )
 
@@ -211,20 +210,24 @@ def _values(rate: Rate) -> dict[str, float | str | None]:
     return {"estimate": rate.estimate, "low": rate.low, "high": rate.high}
 
 
-def _top(rates: Sequence[Rate]) -> float:
+def _axis_end(rates: Sequence[Rate]) -> float:
     highest = max(rate.high or 0 for rate in rates)
-    return next(top for top in _TOPS if top >= highest)
+    return next(top for top in _AXIS_ENDS if top >= highest)
 
 
 def _title(text: str, *subtitle: str) -> alt.Title:
-    lines = [line for sentences in subtitle for line in wrap(sentences, _LINE_LETTERS)]
+    lines = [line for sentences in subtitle for line in wrap(sentences, _LINE_CHARACTERS)]
     return alt.Title(text, subtitle=lines)
 
 
-def _left_out(shown: int, telling: int, rare: int) -> str:
-    if shown < telling:
-        return f"The {shown} most used of {telling} tools with at least {MIN_CALLS} counted calls."
+def _omission_note(shown: int, eligible: int, rare: int) -> str:
+    if shown < eligible:
+        return f"The {shown} most used of {eligible} tools with at least {MIN_CALLS} counted calls."
     if rare == 0:
         return ""
-    tools = "One tool with" if rare == 1 else f"{rare:,} tools with"
-    return f"{tools} fewer than {MIN_CALLS} counted calls left out."
+    few = f"fewer than {MIN_CALLS} counted calls"
+    return (
+        f"One tool with {few} is omitted."
+        if rare == 1
+        else f"{rare:,} tools with {few} are omitted."
+    )

@@ -1,5 +1,5 @@
-"""Warm against cold: did sessions that started with experience make fewer errors than sessions
-that did not? Two single sessions or two sets; which session is which the caller knows.
+"""Compares the error rates of warm sessions, which started with experience, and of cold sessions,
+which did not: two single sessions or two sets. The caller decides which session is warm.
 """
 
 from collections import defaultdict
@@ -22,23 +22,23 @@ from journeyman.reliability.rates import (
     Difference,
     Rate,
     calls_to_decide,
-    errors_than,
+    compared_text,
     fisher_exact,
-    missing,
+    interval_text,
     percent,
-    span,
+    shortage_text,
 )
 
-Finding = Literal["better", "worse", "undecided"]
-"""Better: warm makes fewer errors."""
+Conclusion = Literal["better", "worse", "undecided"]
+"""Better: the error rate of warm is lower."""
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 _SIDES = ("warm", "cold")
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: its sessions, those of them with calls that count, these calls and their rate."""
+    """One side: its sessions, those of them with counted calls, these calls and their rate."""
 
     sessions: int
     with_calls: int
@@ -47,7 +47,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 class ToolRow(Struct, frozen=True, kw_only=True):
-    """One tool on both sides. For display: with many tools, one will differ by chance."""
+    """One tool on both sides. For display only: among many tools, some will differ by chance."""
 
     tool: str
     warm: Rate
@@ -56,23 +56,23 @@ class ToolRow(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """Warm against cold. The difference is warm minus cold, so negative is fewer errors in warm.
-    `fisher_p` is None when a side has no calls; `note` says what to keep in mind.
+    """Warm against cold. The difference is warm minus cold: negative means a lower error rate in
+    warm. `fisher_p` is None if a side has no calls; `note` states what to keep in mind.
     """
 
     warm: Side
     cold: Side
     difference: Difference
     fisher_p: float | None
-    verdict: Finding
+    verdict: Conclusion
     calls_to_decide: CallsNeeded
     tools: tuple[ToolRow, ...]
     note: str
     reading: str
 
 
-class _Counted:
-    """The errors and calls of a side's sessions, in all and by tool."""
+class _SideCounts:
+    """The errors and calls of a side's sessions, in total and by tool."""
 
     def __init__(self, sessions: Sequence[JudgedSession]) -> None:
         self.sessions = distinct(sessions)
@@ -82,7 +82,7 @@ class _Counted:
         for session in self.sessions:
             for tool in dict.fromkeys(call.tool for call in session.calls if call.verdict.counts):
                 by_tool[tool].append([call for call in session.calls if call.tool == tool])
-        self.tools = {tool: counts_of(found) for tool, found in by_tool.items()}
+        self.tools = {tool: counts_of(calls) for tool, calls in by_tool.items()}
 
     def side(self, rate: Rate) -> Side:
         sessions, with_calls = len(self.sessions), len(self.counts)
@@ -90,30 +90,30 @@ class _Counted:
 
 
 def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Comparison:
-    """Warm against cold. The interval decides; between two single sessions Fisher's test must
-    agree with it.
+    """Compare warm with cold sessions. The interval decides; for two single sessions Fisher's test
+    must agree with it.
     """
-    sides = _Counted(warm), _Counted(cold)
+    sides = _SideCounts(warm), _SideCounts(cold)
     single = all(len(side.sessions) == 1 for side in sides)
-    found = _contrast(sides[0].counts, sides[1].counts, single=single)
-    fisher_p = fisher_exact(found.first, found.second)
-    verdict: Finding = "undecided"
-    if found.difference.decided and not (single and (fisher_p or 0) >= SIGNIFICANT):
-        verdict = "better" if (found.difference.estimate or 0) < 0 else "worse"
-    needed = CallsNeeded(calls=None, note="too little is known of how much sessions differ")
-    if found.design_effect is not None:
-        effect = found.design_effect
-        needed = calls_to_decide(found.first, found.second, design_effect=effect)
+    contrast = _contrast(sides[0].counts, sides[1].counts, single=single)
+    fisher_p = fisher_exact(contrast.first, contrast.second)
+    verdict: Conclusion = "undecided"
+    if contrast.difference.decided and not (single and (fisher_p or 0) >= SIGNIFICANCE_LEVEL):
+        verdict = "better" if (contrast.difference.estimate or 0) < 0 else "worse"
+    needed = CallsNeeded(calls=None, note="too little is known about how much sessions differ")
+    if contrast.design_effect is not None:
+        effect = contrast.design_effect
+        needed = calls_to_decide(contrast.first, contrast.second, design_effect=effect)
     return Comparison(
-        warm=sides[0].side(found.first),
-        cold=sides[1].side(found.second),
-        difference=found.difference,
+        warm=sides[0].side(contrast.first),
+        cold=sides[1].side(contrast.second),
+        difference=contrast.difference,
         fisher_p=fisher_p,
         verdict=verdict,
         calls_to_decide=needed,
         tools=_tools(*sides, single=single),
-        note=_note(*sides, single=single, has_interval=found.difference.low is not None),
-        reading=_reading(found, verdict, needed, single=single),
+        note=_note(*sides, single=single, has_interval=contrast.difference.low is not None),
+        reading=_reading(contrast, verdict, needed, single=single),
     )
 
 
@@ -121,48 +121,51 @@ def _contrast(warm: Counts, cold: Counts, *, single: bool) -> Contrast:
     return contrast_sessions(warm, cold) if single else contrast_sets(warm, cold, _SIDES)
 
 
-def _tools(warm: _Counted, cold: _Counted, *, single: bool) -> tuple[ToolRow, ...]:
+def _tools(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> tuple[ToolRow, ...]:
     rows = []
     for tool in {**warm.tools, **cold.tools}:
         counts = [side.tools.get(tool, counts_of([])) for side in (warm, cold)]
-        found = _contrast(*counts, single=single)
-        rows.append(
-            ToolRow(tool=tool, warm=found.first, cold=found.second, difference=found.difference)
-        )
+        contrast = _contrast(*counts, single=single)
+        first, second = contrast.first, contrast.second
+        rows.append(ToolRow(tool=tool, warm=first, cold=second, difference=contrast.difference))
     return tuple(sorted(rows, key=lambda row: (-row.warm.total - row.cold.total, row.tool)))
 
 
-def _note(warm: _Counted, cold: _Counted, *, single: bool, has_interval: bool) -> str:
+def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: bool) -> str:
     notes = []
     shared = len(warm.ids & cold.ids)
     if shared:
-        said = "1 session is" if shared == 1 else f"{shared} sessions are"
-        notes.append(f"{said} on both sides, which hides a difference.")
+        sessions = "1 session is" if shared == 1 else f"{shared} sessions are"
+        notes.append(f"{sessions} on both sides, which hides a difference.")
     if single:
-        notes.append("Two single sessions speak for themselves, not for warm and cold in general.")
+        notes.append("The result applies to these two sessions, not to warm and cold in general.")
     elif has_interval:
         notes.append(
-            "Fisher's test takes all calls for independent, which calls of one session are not;"
-            " go by the interval."
+            "Fisher's test treats all calls as independent, but calls within one session are"
+            " correlated; rely on the interval."
         )
     return " ".join(notes)
 
 
-def _reading(found: Contrast, verdict: Finding, needed: CallsNeeded, *, single: bool) -> str:
-    difference = found.difference
-    rates = f"{percent(found.first)} against {percent(found.second)}"
+def _reading(contrast: Contrast, verdict: Conclusion, needed: CallsNeeded, *, single: bool) -> str:
+    difference = contrast.difference
+    rates = f"{percent(contrast.first)} against {percent(contrast.second)}"
     if difference.estimate is None or difference.low is None:
-        short = f"Not enough data to compare warm with cold: {missing(difference.note)}."
-        known = difference.estimate is not None
-        return f"{short} So far the error rates are {rates}." if known else short
-    warm, cold = ("The warm session", "the cold one") if single else ("Warm sessions", "cold ones")
-    said = (
-        f"{warm} made {errors_than(difference.estimate)} {cold}"
-        f" ({rates}; 95 % interval: {span(difference)})."
+        shortage = f"Not enough data to compare warm with cold: {shortage_text(difference.note)}."
+        if difference.estimate is None:
+            return shortage
+        return f"{shortage} So far the error rates are {rates}."
+    warm, cold = ("the warm session", "the cold one") if single else ("warm sessions", "cold ones")
+    reading = (
+        f"The error rate of {warm} is {compared_text(difference.estimate, f'that of {cold}')}"
+        f" ({rates}; 95 % interval: {interval_text(difference)})."
     )
     if verdict != "undecided":
-        return f"{said} That is more than chance explains."
-    said += " That may be chance"
+        return f"{reading} Chance is unlikely to explain this."
+    reading += " This may be due to chance"
     if needed.calls is None:
-        return f"{said}."
-    return f"{said}; about {needed.calls:,} calls a side would decide a difference of this size."
+        return f"{reading}."
+    return (
+        f"{reading}; about {needed.calls:,} calls per side would likely decide a difference of"
+        " this size."
+    )

@@ -1,6 +1,6 @@
-"""Whether an agent kept its proficiency when its context was compressed: the error rate right
-after each compression against the rate right before it. Which calls lie between which compressions
-the caller knows, from parent sessions and from generations inside one session.
+"""Compares the error rate after each context compression with the rate before it, to see whether
+the agent kept its proficiency. The caller splits the calls at the compressions, using parent
+sessions and the generations inside one session.
 """
 
 from collections import Counter, defaultdict
@@ -15,38 +15,38 @@ from journeyman.records import JudgedCall, Verdict
 from journeyman.reliability.rates import Difference, Rate, newcombe, percent, rate_of, wilson
 
 TOLERATED_RATIO = 1.2
-"""Up to so many times the rate before, the rate after counts as preserved."""
+"""Proficiency counts as preserved if the rate after is at most this many times the rate before."""
 
-FEWEST_CALLS = 20
-"""Needed on each side. With fewer, a single call moves the rate by more than five points, which is
-about as much as a whole error rate usually is."""
+MIN_CALLS_PER_SIDE = 20
+"""Calls needed on each side. With fewer, a single call moves the rate by more than five points,
+which is about the size of a typical error rate."""
 
-State = Literal["preserved", "lost", "undecided"]
+CompressionState = Literal["preserved", "lost", "undecided"]
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
-    """The calls between two compressions, in order; the label says where they are from."""
+class CallSegment(Struct, frozen=True, kw_only=True):
+    """The calls between two compressions, in order; the label states where they are from."""
 
     label: str
     calls: tuple[JudgedCall, ...]
 
 
 class ToolChange(Struct, frozen=True, kw_only=True):
-    """A tool with calls that count before and after."""
+    """A tool with counted calls before and after."""
 
     tool: str
     before: Rate
     after: Rate
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """One compression. `difference` is the rate after minus the rate before; `ratio` is None when
+class CompressionStep(Struct, frozen=True, kw_only=True):
+    """One compression. `difference` is the rate after minus the rate before; `ratio` is None if
     there was no error before.
 
-    Work changes along a session, and some tools fail more often than others; so the rates stand
-    beside a comparison of like with like, over the tools used on both sides. There the rate before
-    is what the tools' own rates before would give if they had been used as often as after.
-    `worse_tools` are those whose rate went up, the one with the most errors too many first.
+    Work changes along a session, and some tools fail more often than others, so the `same_tools`
+    rates compare only tools used on both sides. There the rate before is weighted by how often
+    each tool was used after. `worse_tools` are the tools whose rate rose, those with the most
+    excess errors first.
     """
 
     before_label: str
@@ -59,152 +59,155 @@ class Step(Struct, frozen=True, kw_only=True):
     same_tools_after: Rate
     same_tools_difference: Difference
     worse_tools: tuple[ToolChange, ...]
-    state: State
+    state: CompressionState
     reading: str
 
 
 class CompressionReport(Struct, frozen=True, kw_only=True):
-    """The compressions of one lineage, in order. It is `lost` if any step is and `preserved` if all
-    are; None when there was no compression. The note says what of the lineage is not known.
+    """The compressions of one lineage, in order. The state is `lost` if any step is, `preserved` if
+    all are, and None without a compression. The note states what is unknown about the lineage.
     """
 
-    steps: tuple[Step, ...]
-    state: State | None
+    steps: tuple[CompressionStep, ...]
+    state: CompressionState | None
     reading: str
     note: str = ""
 
 
-def compression(stretches: Sequence[Stretch], note: str = "") -> CompressionReport:
-    """What each compression did to the error rate.
+def compression(segments: Sequence[CallSegment], note: str = "") -> CompressionReport:
+    """Report how each compression affected the error rate.
 
-    Lost: the rate is more than 1.2 times what it was, and both the difference and the one between
-    the same tools are above zero with their whole interval. Preserved: the rate is at most 1.2
-    times what it was, and neither interval lies above zero. Everything else is undecided, and so is
-    a step with too few calls on a side, where an interval contradicts nothing, or without a tool
-    that was used on both sides. The intervals take each call for itself, though the same mistake
-    made five times in a row is less than five mistakes.
+    Lost: the rate is more than 1.2 times the rate before, and the intervals of both the difference
+    and the difference for the same tools lie above zero. Preserved: the rate is at most 1.2 times
+    the rate before, and neither interval lies above zero. Everything else is undecided, including
+    a step with too few calls on a side, whose interval would rule out nothing, and one without a
+    tool that was used on both sides. The intervals treat calls as independent, although the same
+    mistake made five times in a row is weaker evidence than five mistakes.
     """
-    steps = tuple(_step(before, after) for before, after in pairwise(stretches))
+    steps = tuple(_step(before, after) for before, after in pairwise(segments))
     if not steps:
-        reading = "There is no session to look at."
-        if stretches:
-            reading = f"{stretches[0].label or 'The session'} was never compressed."
+        reading = "There is no session to examine."
+        if segments:
+            reading = f"{segments[0].label or 'The session'} was never compressed."
         return CompressionReport(steps=(), state=None, reading=reading, note=note)
     states = Counter(step.state for step in steps)
-    state: State = "undecided"
+    state: CompressionState = "undecided"
     if states["lost"]:
         state = "lost"
     elif states["preserved"] == len(steps):
         state = "preserved"
-    where = "the one compression"
+    where = "the only compression"
     if len(steps) > 1:
         where = f"{states[state]} of {len(steps)} compressions"
-    words = {"lost": "Proficiency was lost at", "preserved": "Proficiency was preserved at"}
-    reading = f"{words.get(state, 'It is undecided at')} {where}."
+    reading = f"Proficiency was {state} at {where}."
+    if state == "undecided":
+        reading = f"The data do not decide whether proficiency was preserved at {where}."
     return CompressionReport(steps=steps, state=state, reading=reading, note=note)
 
 
-def _step(before: Stretch, after: Stretch) -> Step:
+def _step(before: CallSegment, after: CallSegment) -> CompressionStep:
     was = rate_of(call.verdict for call in before.calls)
     now = rate_of(call.verdict for call in after.calls)
-    tools = _changes(before.calls, after.calls)
-    tools_were, tools_are = _same_tools(tools)
+    tools = _tool_changes(before.calls, after.calls)
+    same_before, same_after = _same_tools(tools)
     difference = newcombe(now, was)
-    alike = newcombe(tools_are, tools_were, method="Newcombe 95 %, like with like")
-    state, why = _judged(was, now, difference, alike)
-    worse = tuple(one for one in tools if _errors_too_many(one) > 0)
+    same_difference = newcombe(same_after, same_before, method="Newcombe 95 %, like with like")
+    state, why = _judge(was, now, difference, same_difference)
+    worse = tuple(change for change in tools if _excess_errors(change) > 0)
     if worse and state == "lost":
-        why += f" Worse than before: {', '.join(one.tool for one in worse[:3])}."
-    return Step(
+        why += f" Worse than before: {', '.join(change.tool for change in worse[:3])}."
+    return CompressionStep(
         before_label=before.label,
         after_label=after.label,
         before=was,
         after=now,
         ratio=now.estimate / was.estimate if was.estimate and now.estimate is not None else None,
         difference=difference,
-        same_tools_before=tools_were,
-        same_tools_after=tools_are,
-        same_tools_difference=alike,
+        same_tools_before=same_before,
+        same_tools_after=same_after,
+        same_tools_difference=same_difference,
         worse_tools=worse,
         state=state,
         reading=f"{state.capitalize()}: {why}",
     )
 
 
-def _judged(was: Rate, now: Rate, difference: Difference, alike: Difference) -> tuple[State, str]:
-    if min(was.total, now.total) < FEWEST_CALLS:
+def _judge(
+    was: Rate, now: Rate, difference: Difference, same_tools: Difference
+) -> tuple[CompressionState, str]:
+    if min(was.total, now.total) < MIN_CALLS_PER_SIDE:
         return "undecided", (
-            f"{was.total} calls before and {now.total} after can be counted, and at least "
-            f"{FEWEST_CALLS} are needed on each side."
+            f"not enough data. There are {was.total} counted calls before and {now.total} after; "
+            f"at least {MIN_CALLS_PER_SIDE} are needed on each side."
         )
     assert difference.low is not None
     assert difference.high is not None
-    rates = f"{_shown(was)} before, {_shown(now)} after"
-    if alike.low is None:
+    rates = f"{_rate_text(was)} before, {_rate_text(now)} after"
+    if same_tools.low is None:
         return "undecided", (
-            f"{rates}, but no tool was used on both sides, so like cannot be compared with like."
+            f"{rates}, but no tool was used on both sides, so the same work cannot be compared."
         )
-    # Products of counts, since a quotient of two rates is not exact.
-    much = now.errors * was.total > TOLERATED_RATIO * was.errors * now.total
-    certain, certain_alike = difference.low > 0, alike.low > 0
+    # Products of counts, because a quotient of two rates is not exact.
+    exceeds = now.errors * was.total > TOLERATED_RATIO * was.errors * now.total
+    is_certain, is_certain_by_tool = difference.low > 0, same_tools.low > 0
     more = f"more than {TOLERATED_RATIO} times as often"
-    if much and certain and certain_alike:
-        return "lost", f"{rates}, {more}, and that is hardly chance."
-    if much and certain:
-        return "undecided", f"{rates}, {more}, but with the same tools it may be chance."
-    if much:
-        return "undecided", f"{rates}, {more}, but it may be chance."
-    if certain:
-        return "undecided", f"{rates}, surely more often, but not {more}."
-    if certain_alike:
-        return "undecided", f"{rates}, but tool by tool, more fail now; easier work hides it."
+    if exceeds and is_certain and is_certain_by_tool:
+        return "lost", f"{rates}, {more}, which chance is unlikely to explain."
+    if exceeds and is_certain:
+        return "undecided", f"{rates}, {more}, but for the same tools this may be due to chance."
+    if exceeds:
+        return "undecided", f"{rates}, {more}, but this may be due to chance."
+    if is_certain:
+        return "undecided", f"{rates}, significantly more often, but not {more}."
+    if is_certain_by_tool:
+        return "undecided", (
+            f"{rates}, but for the same tools the rate is higher; the change of tools hides it."
+        )
     if difference.high < 0:
-        return "preserved", f"{rates}, surely less often."
+        return "preserved", f"{rates}, significantly less often."
     return "preserved", (
         f"{rates}, not {more}. A rise of more than {difference.high * 100:.1f} points is unlikely."
     )
 
 
-def _shown(rate: Rate) -> str:
+def _rate_text(rate: Rate) -> str:
     return f"{percent(rate)} of {rate.total} calls failed"
 
 
-def _changes(*sides: Iterable[JudgedCall]) -> list[ToolChange]:
-    """The tools that have calls that count before and after."""
-    found: list[defaultdict[str, list[Verdict]]] = []
+def _tool_changes(*sides: Iterable[JudgedCall]) -> list[ToolChange]:
+    """Return the tools that have counted calls before and after."""
+    verdicts: list[defaultdict[str, list[Verdict]]] = []
     for calls in sides:
-        found.append(defaultdict(list))
+        verdicts.append(defaultdict(list))
         for call in calls:
             if call.verdict.counts:
-                found[-1][call.tool or "unknown tool"].append(call.verdict)
-    was, now = found
+                verdicts[-1][call.tool or "unknown tool"].append(call.verdict)
+    was, now = verdicts
     changes = [
         ToolChange(tool=tool, before=rate_of(was[tool]), after=rate_of(now[tool]))
         for tool in was.keys() & now
     ]
-    return sorted(changes, key=lambda one: (-_errors_too_many(one), one.tool))
+    return sorted(changes, key=lambda change: (-_excess_errors(change), change.tool))
 
 
-def _errors_too_many(change: ToolChange) -> float:
+def _excess_errors(change: ToolChange) -> float:
     before, after = change.before, change.after
     return (after.errors * before.total - before.errors * after.total) / before.total
 
 
 def _same_tools(changes: Sequence[ToolChange]) -> tuple[Rate, Rate]:
-    """The rates before and after over the same tools, used as often as they were after. The
-    interval before joins those of the tools in the way that Newcombe joins two.
+    """Return the rates before and after over the same tools, weighted by their use after. The
+    interval before combines those of the tools in the way that Newcombe combines two.
     """
-    after = wilson(
-        sum(one.after.errors for one in changes), sum(one.after.total for one in changes)
-    )
-    errors = sum(one.before.errors for one in changes)
-    total = sum(one.before.total for one in changes)
+    after = wilson(sum(c.after.errors for c in changes), sum(c.after.total for c in changes))
+    errors = sum(change.before.errors for change in changes)
+    total = sum(change.before.total for change in changes)
     if total == 0:
         return wilson(0, 0), after
     middle = down = up = 0.0
-    for one in changes:
-        share = one.after.total / after.total
-        low, estimate, high = one.before.bounds
+    for change in changes:
+        share = change.after.total / after.total
+        low, estimate, high = change.before.bounds
         middle += share * estimate
         down += (share * (estimate - low)) ** 2
         up += (share * (high - estimate)) ** 2

@@ -1,5 +1,5 @@
-"""What failures have in common: their words without the numbers, names and places that differ each
-time. Two calls that failed for one reason get one fingerprint, so that failures can be counted.
+"""Fingerprints of failures: their text without the numbers, names and paths that differ each time.
+Calls that failed for the same reason share a fingerprint, so that failures can be counted.
 """
 
 import re
@@ -9,15 +9,17 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
+from journeyman.text.truncation import truncate
+
 READ_CHARACTERS = 1000
-"""How much of the evidence is looked at; what went wrong is said at its beginning."""
+"""How much of the evidence is read; the cause is stated at its beginning."""
 
-LONGEST = 160
-"""A fingerprint is cut to this, since evidence is cut too, and not always at the same word."""
+MAX_CHARACTERS = 160
+"""Maximum length of a fingerprint. Evidence is cut too, but not always at the same word."""
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of `fingerprints.toml`, which says what the fields mean."""
+class FingerprintRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of `fingerprints.toml`, which documents the fields."""
 
     id: str
     pattern: str
@@ -29,30 +31,31 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 RULES = msgspec.toml.decode(
-    files(__package__).joinpath("fingerprints.toml").read_bytes(), type=dict[str, tuple[Rule, ...]]
+    files(__package__).joinpath("fingerprints.toml").read_bytes(),
+    type=dict[str, tuple[FingerprintRule, ...]],
 )["rule"]
 
-# Most of a message is plain words. To pass over them at once, before any rule is tried, and to look
-# for rules only where a word may begin is what makes this fast.
+# For speed: most of a message is plain words, which are skipped before any rule is tried, and rules
+# are tried only where a word may begin.
 _WORDS = r"(?P<words>(?:[A-Za-z][a-z']{0,40}[,;:.]? ){1,80})"
 _begin, _inside = (
     "|".join(f"(?P<{rule.id}>{rule.pattern})" for rule in RULES if rule.inside == inside)
     for inside in (False, True)
 )
-_together = re.compile(rf"(?<!\w)(?:{_WORDS}|{_begin})|{_inside}")
+_all_rules = re.compile(rf"(?<!\w)(?:{_WORDS}|{_begin})|{_inside}")
 _placeholders = {rule.id: rule.placeholder for rule in RULES}
 
 
-def _replaced(found: re.Match[str]) -> str:
-    placeholder = _placeholders.get(found.lastgroup or "")
-    return found[0] if placeholder is None else placeholder
+def _replace(match: re.Match[str]) -> str:
+    placeholder = _placeholders.get(match.lastgroup or "")
+    return match[0] if placeholder is None else placeholder
 
 
 @lru_cache(maxsize=10_000)
 def fingerprint(evidence: str) -> str:
-    """The evidence on one line, with placeholders for what differs. Where several rules fit at one
-    place, the first in the table wins.
+    """Return the evidence on one line, with placeholders for what differs. If several rules match
+    at one position, the first in the table applies.
     """
-    read = " ".join(evidence[:READ_CHARACTERS].split())
-    line = " ".join(_together.sub(_replaced, read).split()).strip("\"'{} ")
-    return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
+    text = " ".join(evidence[:READ_CHARACTERS].split())
+    line = " ".join(_all_rules.sub(_replace, text).split()).strip("\"'{} ")
+    return truncate(line, MAX_CHARACTERS)

@@ -1,6 +1,5 @@
-"""The profile: how reliable the calls of a session, or of many, were, by tool, by length, along the
-session, and in which ways they failed. It counts verdicts; whether an agent learned, `learning`
-says, and whether one set is better than another, `comparison` does.
+"""The reliability profile of one or many sessions: error rates by tool, by length and along the
+session, and the most common failures.
 """
 
 from collections import Counter, defaultdict
@@ -10,27 +9,34 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status
+from journeyman.records import JudgedCall, JudgedSession, SessionId, VerdictKind, VerdictStatus
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
-from journeyman.reliability.learning import Learning, learning
-from journeyman.reliability.lengths import BANDS, Marathons, band, marathons
+from journeyman.reliability.learning_curve import LearningEffect, learning
+from journeyman.reliability.lengths import BANDS, Marathons, length_band, marathons
 from journeyman.reliability.rates import Rate, wilson
-from journeyman.reliability.task_types import TaskType, ToolType, ruling, task_type, tool_type
+from journeyman.reliability.task_types import (
+    TaskType,
+    ToolType,
+    dominant_type,
+    task_type,
+    tool_type,
+)
 
 COMMONEST_FAILURES = 10
 CURVE_PARTS = 10
-"""A session needs as many calls that count, so that each part of the curve has one of its."""
+"""A session needs this many counted calls, so that it has one in each part of the curve."""
 
 By = Literal["tool", "model", "source", "project", "length", "type"]
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """The calls that have something in common. `apart` are the calls that were refused or
-    interrupted, which say nothing about reliability; `unknown` are those nothing is known of.
+    """Calls that share a property. `apart` counts refused and interrupted calls, which say nothing
+    about reliability; `unknown` counts calls with an unknown result.
 
-    Calls of one session hang together, which the interval of the rate knows from eight sessions
-    on. With fewer it takes each call for itself, and is too narrow; its method says which.
+    Calls within one session are correlated. From eight sessions on, the interval of the rate
+    accounts for that; with fewer it treats calls as independent and is too narrow. The rate's
+    method states which applies.
     """
 
     name: str
@@ -42,7 +48,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class ToolProfile(Struct, frozen=True, kw_only=True):
-    """One tool: its share of all calls and how it fails most often (empty if it never did)."""
+    """One tool: its share of all calls and its most common failure (empty if it never failed)."""
 
     tool: str
     type: ToolType
@@ -56,7 +62,7 @@ class ToolProfile(Struct, frozen=True, kw_only=True):
 
 
 class FailureExample(Struct, frozen=True, kw_only=True):
-    """A failed call, where to find it, and the words and the rule that it was judged by."""
+    """A failed call: where to find it, and the text and the rule that it was judged by."""
 
     session: SessionId
     call_index: int
@@ -66,13 +72,13 @@ class FailureExample(Struct, frozen=True, kw_only=True):
 
 
 class FailureGroup(Struct, frozen=True, kw_only=True):
-    """Failures in the same words but for names, numbers and places. Kind and status are those that
-    most of them have; tools come by how often they failed so; the example is the first.
+    """Failures with the same text except for names, numbers and paths. Kind and status are the most
+    frequent ones; tools are sorted by how often they failed this way; the example is the first.
     """
 
     fingerprint: str
-    kind: Kind
-    status: Status
+    kind: VerdictKind
+    status: VerdictStatus
     tools: tuple[str, ...]
     count: int
     sessions: int
@@ -80,7 +86,7 @@ class FailureGroup(Struct, frozen=True, kw_only=True):
 
 
 class Curve(Struct, frozen=True, kw_only=True):
-    """The error rate along a session, in ten equal parts from its beginning to its end."""
+    """The error rate along a session, in ten equal parts from start to end."""
 
     parts: tuple[Rate, ...]
     sessions: int
@@ -90,10 +96,10 @@ class Curve(Struct, frozen=True, kw_only=True):
 class Profile(Struct, frozen=True, kw_only=True):
     """The reliability of a set of sessions.
 
-    The six counts after `calls` add up to it. `no_match` is how many of them are searches and tests
-    that answered no: these are no errors. `task_types` counts sessions. `lengths` are always the
-    three bands, the shortest first. `further_failures` counts the groups of failures that are not
-    listed, and `further_errors` the errors in them.
+    The six counts after `calls` add up to it. `no_match` counts the calls among them that are
+    searches without a match and tests that are false, which are not errors. `task_types` counts
+    sessions. `lengths` always holds the three bands, the shortest first. `further_failures` counts
+    the groups of failures that are not listed, and `further_errors` the errors in them.
     """
 
     sessions: int
@@ -116,13 +122,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     lengths: tuple[Group, ...]
     marathons: Marathons
     curve: Curve
-    learning: Learning
+    learning: LearningEffect
     note: str
 
 
 def profile(sessions: Sequence[JudgedSession]) -> Profile:
-    """The profile of these sessions, each taken once; without sessions or calls it says so in its
-    note.
+    """Return the profile of these sessions, each counted once. The note states if there are no
+    sessions or calls.
     """
     sessions = distinct(sessions)
     tools = grouped(sessions, "tool")
@@ -131,20 +137,20 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
     status = Counter(verdict.status for verdict in verdicts)
     rate = rate_over_sessions(counts_of([session.calls for session in sessions]))
     types = Counter(tool_type(call.tool) for session in sessions for call in session.calls)
-    failing = _failing(sessions)
+    failures = _failures(sessions)
     return Profile(
         sessions=len(sessions),
         sessions_without_calls=sum(not session.calls for session in sessions),
         calls=calls,
-        **{name: status[name] for name in get_args(Status)},
+        **{name: status[name] for name in get_args(VerdictStatus)},
         no_match=sum(verdict.kind == "no_match" for verdict in verdicts),
         rate=rate,
-        task_type=ruling(types),
+        task_type=dominant_type(types),
         task_types=dict(Counter(task_type(session.calls) for session in sessions).most_common()),
-        tools=_tool_profiles(tools, calls, failing),
-        failures=tuple(_failure_group(*one) for one in failing[:COMMONEST_FAILURES]),
-        further_failures=max(0, len(failing) - COMMONEST_FAILURES),
-        further_errors=sum(len(one[1]) for one in failing[COMMONEST_FAILURES:]),
+        tools=_tool_profiles(tools, calls, failures),
+        failures=tuple(_failure_group(*failure) for failure in failures[:COMMONEST_FAILURES]),
+        further_failures=max(0, len(failures) - COMMONEST_FAILURES),
+        further_errors=sum(len(failed) for _, failed in failures[COMMONEST_FAILURES:]),
         lengths=grouped(sessions, "length"),
         marathons=marathons(sessions),
         curve=_curve(sessions),
@@ -154,23 +160,23 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
 
 
 def grouped(sessions: Sequence[JudgedSession], by: By) -> tuple[Group, ...]:
-    """The sessions' calls in groups, the largest first; the bands of length in their order, all of
-    them. By tool and by model each call goes to its own group, and a session counts in each group
-    that it has calls in; otherwise a session is in one group with all its calls.
+    """Return the sessions' calls in groups, the largest first; for lengths, all bands in their
+    order. By tool and by model, each call belongs to its own group, and a session counts in every
+    group that it has calls in; otherwise a session is in one group with all its calls.
     """
     groups: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
     if by == "length":
-        groups |= {one.name: [] for one in BANDS}
+        groups |= {band.name: [] for band in BANDS}
     for session in distinct(sessions):
-        for name, calls in _parts(session, by).items():
+        for name, calls in _calls_by_group(session, by).items():
             groups[name].append(calls)
-    made = [_group(name, parts) for name, parts in groups.items()]
+    result = [_group(name, parts) for name, parts in groups.items()]
     if by != "length":
-        made.sort(key=lambda group: (-group.calls, group.name))
-    return tuple(made)
+        result.sort(key=lambda group: (-group.calls, group.name))
+    return tuple(result)
 
 
-def _parts(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
+def _calls_by_group(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
     if by in ("tool", "model"):
         parts: defaultdict[str, list[JudgedCall]] = defaultdict(list)
         for call in session.calls:
@@ -178,7 +184,7 @@ def _parts(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
             parts[name].append(call)
         return parts
     if by == "length":
-        name = band(session.messages)
+        name = length_band(session.messages)
     elif by == "type":
         name = task_type(session.calls)
     else:
@@ -199,28 +205,28 @@ def _tool(call: JudgedCall) -> str:
     return call.tool or "unknown tool"
 
 
-_Failing = tuple[str, list[tuple[SessionId, JudgedCall]]]
+_Failure = tuple[str, list[tuple[SessionId, JudgedCall]]]
 
 
-def _failing(sessions: Sequence[JudgedSession]) -> list[_Failing]:
-    """The errors by their fingerprint, the commonest first."""
-    spelled: dict[str, str] = {}
-    found: defaultdict[str, list[tuple[SessionId, JudgedCall]]] = defaultdict(list)
+def _failures(sessions: Sequence[JudgedSession]) -> list[_Failure]:
+    """Return the errors by fingerprint, the most common first."""
+    spellings: dict[str, str] = {}
+    by_text: defaultdict[str, list[tuple[SessionId, JudgedCall]]] = defaultdict(list)
     for session in sessions:
         for call in session.calls:
             if call.verdict.is_error:
-                words = fingerprint(call.verdict.evidence)
-                words = words or f"no words recorded ({call.verdict.rule})"
-                # Two programs spell one message with a capital letter and without.
-                found[spelled.setdefault(words.lower(), words)].append((session.id, call))
-    return sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+                text = fingerprint(call.verdict.evidence)
+                text = text or f"no message recorded ({call.verdict.rule})"
+                # Programs differ in how they capitalise the same message.
+                by_text[spellings.setdefault(text.lower(), text)].append((session.id, call))
+    return sorted(by_text.items(), key=lambda failure: (-len(failure[1]), failure[0]))
 
 
-def _failure_group(words: str, failed: Sequence[tuple[SessionId, JudgedCall]]) -> FailureGroup:
+def _failure_group(text: str, failed: Sequence[tuple[SessionId, JudgedCall]]) -> FailureGroup:
     session, first = failed[0]
     tools = Counter(_tool(call) for _, call in failed)
     return FailureGroup(
-        fingerprint=words,
+        fingerprint=text,
         kind=Counter(call.verdict.kind for _, call in failed).most_common(1)[0][0],
         status=Counter(call.verdict.status for _, call in failed).most_common(1)[0][0],
         tools=tuple(sorted(tools, key=lambda tool: (-tools[tool], tool))),
@@ -237,13 +243,13 @@ def _failure_group(words: str, failed: Sequence[tuple[SessionId, JudgedCall]]) -
 
 
 def _tool_profiles(
-    tools: Sequence[Group], calls: int, failing: Sequence[_Failing]
+    tools: Sequence[Group], calls: int, failures: Sequence[_Failure]
 ) -> tuple[ToolProfile, ...]:
     commonest: dict[str, tuple[int, str]] = {}
-    for words, failed in failing:
-        for tool, times in Counter(_tool(call) for _, call in failed).items():
-            if times > commonest.get(tool, (0, ""))[0]:
-                commonest[tool] = times, words
+    for text, failed in failures:
+        for tool, count in Counter(_tool(call) for _, call in failed).items():
+            if count > commonest.get(tool, (0, ""))[0]:
+                commonest[tool] = count, text
     profiles = []
     for group in tools:
         facts = asdict(group)
@@ -261,31 +267,31 @@ def _tool_profiles(
 
 def _curve(sessions: Sequence[JudgedSession]) -> Curve:
     errors, totals = [0] * CURVE_PARTS, [0] * CURVE_PARTS
-    used = 0
+    used_sessions = 0
     for session in sessions:
         counted = [call.verdict.is_error for call in session.calls if call.verdict.counts]
         if len(counted) < CURVE_PARTS:
             continue
-        used += 1
-        for place, is_error in enumerate(counted):
-            part = place * CURVE_PARTS // len(counted)
+        used_sessions += 1
+        for index, is_error in enumerate(counted):
+            part = index * CURVE_PARTS // len(counted)
             totals[part] += 1
             errors[part] += is_error
-    note = f"No session has {CURVE_PARTS} calls that count, so there is no curve."
-    if used:
+    note = f"No session has {CURVE_PARTS} counted calls, so there is no curve."
+    if used_sessions:
         note = (
-            f"From the {used} of {len(sessions)} sessions with at least {CURVE_PARTS} calls that "
-            "count. An agent uses other tools early than late, so a rise or fall here need not be "
-            "learning."
+            f"Based on the {used_sessions} of {len(sessions)} sessions with at least {CURVE_PARTS} "
+            "counted calls. Agents use different tools early and late, so a rise or fall is not "
+            "necessarily learning."
         )
-    return Curve(parts=tuple(map(wilson, errors, totals)), sessions=used, note=note)
+    return Curve(parts=tuple(map(wilson, errors, totals)), sessions=used_sessions, note=note)
 
 
 def _note(sessions: int, calls: int, rate: Rate) -> str:
     if sessions == 0:
         return "There are no sessions to profile."
     if calls == 0:
-        return "There is not one tool call in these sessions, so there is nothing to measure."
+        return "There are no tool calls in these sessions, so there is nothing to measure."
     if rate.total == 0:
-        return "No call can be counted: all were refused, interrupted or left no known result."
+        return "No call can be counted: all were refused, interrupted or have an unknown result."
     return ""

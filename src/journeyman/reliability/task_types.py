@@ -1,6 +1,6 @@
-"""What kind of work a tool does, and what kind of work a session mostly is. The table below is all
-there is to know; a tool that is not in it, such as a shop's own `cancel_order`, does other work.
-Only names are looked at: a shell that reads a file counts as code.
+"""Classifies tools and sessions by type of work, using a table of tool names. A tool that is not in
+the table, such as a shop's own `cancel_order`, is of type `other`. Only names are considered: a
+shell that reads a file counts as code.
 """
 
 from collections import Counter
@@ -12,18 +12,18 @@ from journeyman.records import JudgedCall
 
 ToolType = Literal["code", "file", "research", "other"]
 """`code` runs commands and code. `file` reads, writes, edits and finds files. `research` searches
-and reads the web, pages and past sessions. `other` is the rest: planning, memory, messages, asking,
-other agents, and every tool made for one trade."""
+and reads the web, pages and past sessions. `other` is everything else: planning, memory, messages,
+questions, other agents, and domain-specific tools."""
 
 TaskType = Literal["code", "file", "research", "mixed", "none"]
-"""The type of most calls, `mixed` when neither code nor files nor research is, `none` when there
-are no calls."""
+"""The type of most calls; `mixed` if neither code nor file nor research dominates, `none` without
+calls."""
 
-MOST_PERCENT = 60
-"""A type rules when it has more than so many percent of all calls."""
+DOMINANT_PERCENT = 60
+"""A type dominates if it has more than this percentage of all calls."""
 
 TYPES_VERSION = 1
-"""Raise it with every change after which a session may have another type."""
+"""Raise this with every change that can give a session another type."""
 
 TABLE: dict[ToolType, str] = {
     "code": """
@@ -50,39 +50,39 @@ TABLE: dict[ToolType, str] = {
         mcp__fetch__* mcp_fetch_*
     """,
 }
-"""Names of tools, a line each for Hermes, Claude Code, Codex, what mini-swe-agent and the makers of
-models define, and MCP servers (Hermes joins the parts of their names with one underscore, others
-with two). A name that ends in a star is a family of names that begin so."""
+"""Names of tools, on separate lines for Hermes, Claude Code, Codex, mini-swe-agent together with
+model providers, and MCP servers (Hermes joins the parts of their names with one underscore, others
+with two). A name that ends in a star stands for all names with that prefix."""
 
-_KINDS = {name: kind for kind, names in TABLE.items() for name in names.split()}
-_FAMILIES = tuple((name[:-1], kind) for name, kind in _KINDS.items() if name.endswith("*"))
+_TYPES = {name: kind for kind, names in TABLE.items() for name in names.split()}
+_PREFIXES = tuple((name[:-1], kind) for name, kind in _TYPES.items() if name.endswith("*"))
 
 
 @lru_cache(maxsize=4096)
 def tool_type(tool: str) -> ToolType:
-    """The type of a tool: by its name, by its family, or, when the name is a server's and a tool's
-    joined by two underscores, by the tool's.
+    """Return the type of a tool: by its name, by its prefix, or, if the name joins a server's and a
+    tool's name with two underscores, by the tool's.
     """
     names = (tool, tool.rpartition("__")[2]) if "__" in tool else (tool,)
-    found = (
-        _KINDS.get(name)
-        or next((kind for start, kind in _FAMILIES if name.startswith(start)), None)
+    types = (
+        _TYPES.get(name)
+        or next((kind for prefix, kind in _PREFIXES if name.startswith(prefix)), None)
         for name in names
     )
-    return next(filter(None, found), "other")
+    return next(filter(None, types), "other")
 
 
 def task_type(calls: Iterable[JudgedCall]) -> TaskType:
-    """The type with more than 60 % of all calls, whatever became of them."""
-    return ruling(Counter(tool_type(call.tool) for call in calls))
+    """Return the type with more than 60 % of all calls, whatever their outcome."""
+    return dominant_type(Counter(tool_type(call.tool) for call in calls))
 
 
-def ruling(calls_by_type: Mapping[ToolType, int]) -> TaskType:
-    """The same, when the calls are already counted."""
+def dominant_type(calls_by_type: Mapping[ToolType, int]) -> TaskType:
+    """Return the type with more than 60 % of the counted calls."""
     total = sum(calls_by_type.values())
     if total == 0:
         return "none"
     for kind in ("code", "file", "research"):
-        if calls_by_type.get(kind, 0) * 100 > total * MOST_PERCENT:
+        if calls_by_type.get(kind, 0) * 100 > total * DOMINANT_PERCENT:
             return kind
     return "mixed"

@@ -1,1 +1,3 @@
-"""The store: sessions, messages and usage in SQLite or PostgreSQL, by the same code."""
+"""The store: sessions and everything learned from them, confirmations and jobs, in SQLite or
+PostgreSQL with the same code.
+"""

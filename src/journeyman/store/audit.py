@@ -1,6 +1,7 @@
-"""The audit's chain: each entry has the digest of the one before it. Rows are read without trusting
-them, since whoever can write to the database can put anything there; the `Trail` follows them, and
-the tables of cards are only compared with what it says.
+"""The audit chain: each entry contains the digest of the entry before it.
+
+Anyone with write access to the database can store anything there, so rows are read without trusting
+them. `AuditChain` follows the entries; the stored confirmations are only compared with it.
 """
 
 import hashlib
@@ -24,16 +25,16 @@ from journeyman.records.confirmation import (
 from journeyman.store.confirmation_tables import audit
 from journeyman.store.rows import storable
 
-NOTHING_BEFORE = "0" * 64
-"""What the first entry has as the digest before it."""
+GENESIS_DIGEST = "0" * 64
+"""The previous digest of the first entry."""
 LARGEST_SEQ = 2**62
 WINDOW_S = 3_600.0
-"""The time over which requests are limited."""
+"""The period over which requests are rate-limited."""
 
 _decode_entry = msgspec.json.Decoder(WrittenEntry).decode
 _decode_card = msgspec.json.Decoder(Confirmation).decode
 
-_NEXT: Mapping[str, Mapping[str, str]] = {
+_TRANSITIONS: Mapping[str, Mapping[str, str]] = {
     "": {"submitted": "pending"},
     "pending": {
         **dict.fromkeys(("shared", "notified", "notice_failed", "edited", "voted"), "pending"),
@@ -46,21 +47,21 @@ _NEXT: Mapping[str, Mapping[str, str]] = {
     },
     "closed": {},
 }
-"""What may happen to a card in each stage, and its stage then. Nothing follows the end of it."""
+"""The events that each stage of a card allows, and the stage that follows. `closed` is final."""
 
 
 def stage_of(status: ConfirmationStatus) -> str:
-    """The stage of a card with this status."""
-    return {"auto_approved": "approved"}.get(status, status if status in _NEXT else "closed")
+    """Return the stage of a card with this status."""
+    return {"auto_approved": "approved"}.get(status, status if status in _TRANSITIONS else "closed")
 
 
 def digest_of(text: str) -> str:
-    """The digest of a text, in hexadecimal."""
+    """Return the SHA-256 digest of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _AnyText(sa.TypeDecorator[str]):
-    """Text that is read as None where it is no UTF-8."""
+    """Text that is read as None if it is not valid UTF-8."""
 
     impl = sa.LargeBinary
     cache_ok = True
@@ -80,11 +81,11 @@ def _safe_select(table: sa.Table, dialect: str) -> sa.Select[Any]:
 
 
 def _safe(column: sa.Column[Any]) -> sa.Case[Any]:
-    found = sa.func.typeof(column)
+    stored_type = sa.func.typeof(column)
     if isinstance(column.type, sa.Text):
-        return sa.case((found == "text", sa.cast(column, _AnyText)))
-    kind = "real" if isinstance(column.type, sa.Double) else "integer"
-    return sa.case((found == kind, column))
+        return sa.case((stored_type == "text", sa.cast(column, _AnyText)))
+    expected = "real" if isinstance(column.type, sa.Double) else "integer"
+    return sa.case((stored_type == expected, column))
 
 
 def safe_rows(
@@ -95,30 +96,30 @@ def safe_rows(
     newest: bool = False,
     **options: Any,
 ) -> sa.CursorResult[Any]:
-    """Rows of a table as they can be read whatever is in them, by their numbers: SQLite lets any
-    type into any column, and text that is no UTF-8, which is NULL here. `options` are those of the
-    execution.
+    """Select rows of a table, ordered by `seq`, so that they can be read regardless of their
+    content: SQLite accepts any type in any column, and text that is not UTF-8; such values are NULL
+    here. `options` are execution options.
     """
-    asked = _safe_select(table, connection.dialect.name).where(*where)
-    asked = asked.order_by(table.c.seq.desc() if newest else table.c.seq).limit(limit)
-    return connection.execute(asked, execution_options=options)
+    query = _safe_select(table, connection.dialect.name).where(*where)
+    query = query.order_by(table.c.seq.desc() if newest else table.c.seq).limit(limit)
+    return connection.execute(query, execution_options=options)
 
 
 def entry_of(row: sa.Row[Any]) -> AuditEntry | str:
-    """The entry of a row, or what is wrong with it."""
+    """Return the entry in a row, or a description of what is wrong with it."""
     try:
         written = _decode_entry(row.entry)
     except (msgspec.DecodeError, RecursionError, TypeError):
         return f"entry {row.seq} cannot be read"
-    told = (written.seq, written.kind, written.confirmation, digest_of(row.entry))
-    if told != (row.seq, row.kind, row.confirmation, row.digest):
-        return f"entry {row.seq} was changed: its columns, its text and its digest do not agree"
+    in_text = (written.seq, written.kind, written.confirmation, digest_of(row.entry))
+    if in_text != (row.seq, row.kind, row.confirmation, row.digest):
+        return f"entry {row.seq} was changed: its columns, text and digest do not match"
     return AuditEntry(**asdict(written), digest=row.digest)
 
 
-class Tracked(Struct, kw_only=True):
-    """A card as the chain has it. `body` is the digest of the stored text of the card; empty when
-    that was found changed, and nobody vouches for it.
+class TrackedCard(Struct, kw_only=True):
+    """A card according to the chain. `body` is the digest of the card's stored text; empty if that
+    text was found changed and is not vouched for.
     """
 
     stage: str = ""
@@ -128,46 +129,49 @@ class Tracked(Struct, kw_only=True):
     fingerprint: str
     expires_at: float
     entries: list[tuple[int, str]] = field(default_factory=list)
-    """Number and digest of each entry that changed it."""
+    """Number and digest of each entry that changed the card."""
 
 
-class Trail:
-    """What the chain of one database says: whether it holds, which cards are open and in what
-    stage, and who asked how often lately. A `complete` one is for checking: it keeps closed cards
-    too, and every problem; otherwise a reset that an administrator made is an end to problems.
+class AuditChain:
+    """The state that the audit entries of one database add up to: whether the chain is intact,
+    which cards are open and in what stage, and the recent requests of each requester. A `complete`
+    chain is for verification: it also keeps closed cards, and every problem; otherwise a reset by
+    an administrator clears the problems.
     """
 
     def __init__(self, *, complete: bool = False) -> None:
         self._complete = complete
         self.seq = 0
-        self.digest = NOTHING_BEFORE
-        self.cards: dict[str, Tracked] = {}
-        self.alike: dict[str, str] = {}
-        """The card that waits, by the fingerprint of its request."""
+        self.digest = GENESIS_DIGEST
+        self.cards: dict[str, TrackedCard] = {}
+        self.pending_by_fingerprint: dict[str, str] = {}
+        """The pending card for each fingerprint of a request."""
         self.problems: list[tuple[int | None, str]] = []
         self._times: defaultdict[tuple[str, ...], deque[float]] = defaultdict(deque)
 
-    def follow(self, connection: sa.Connection) -> None:
-        """Take in what was added."""
+    def read_new(self, connection: sa.Connection) -> None:
+        """Read and check the entries added since the last call."""
         if self.seq:
             rows = safe_rows(connection, audit, audit.c.seq > self.seq)
-        else:  # all, also what has no number
+        else:  # every row, including those without a valid number
             rows = safe_rows(connection, audit, yield_per=1_000)
         for row in rows:
-            self._add(row)
+            self._check_row(row)
 
-    def take(self, entry: AuditEntry) -> None:
-        """Take in an entry that is being written at the end."""
+    def append(self, entry: AuditEntry) -> None:
+        """Apply an entry that is being written at the end."""
         self.seq, self.digest = entry.seq, entry.digest
-        self._happened(entry)
+        self._apply(entry)
 
     def stage_after(self, id_: str, kind: AuditKind) -> str | None:
-        """The stage of a card after this happens to it; None where it cannot happen."""
+        """Return the stage of a card after this event, or None if the event is not possible."""
         card = self.cards.get(id_)
-        return _NEXT[card.stage if card else ""].get(kind)
+        return _TRANSITIONS[card.stage if card else ""].get(kind)
 
     def times(self, key: tuple[str, ...], now: float) -> list[float]:
-        """When (requester, action) was asked for lately, or (requester,) asked people."""
+        """Return when (requester, action) was recently requested, or when (requester,) recently
+        asked for a person's approval.
+        """
         return list(self._recent(key, now))
 
     def _recent(self, key: tuple[str, ...], now: float) -> deque[float]:
@@ -177,44 +181,44 @@ class Trail:
         return times
 
     def waiting(self) -> list[tuple[float, str]]:
-        """The cards that wait, each with the end of its time."""
+        """Return the expiry and id of each pending card."""
         cards = self.cards.items()
         return [(card.expires_at, id_) for id_, card in cards if card.stage == "pending"]
 
-    def fault(self, connection: sa.Connection, card: Tracked) -> str:
-        """Why the entries about a card cannot be relied on as stored now; or empty."""
+    def fault(self, connection: sa.Connection, card: TrackedCard) -> str:
+        """Return why the stored entries about a card cannot be relied on now, or ""."""
         if self.problems:
             return self.problems[0][1]
         numbers = [seq for seq, _ in card.entries]
         rows = safe_rows(connection, audit, audit.c.seq.in_(numbers)).all()
-        wrong = (found for row in rows if isinstance(found := entry_of(row), str))
+        faults = (entry for row in rows if isinstance(entry := entry_of(row), str))
         if [(row.seq, row.digest) for row in rows] != card.entries:
-            return "entries about it are not the ones that were written"
-        return next(wrong, "")
+            return "the entries about it are not the ones that were written"
+        return next(faults, "")
 
-    def _add(self, row: sa.Row[Any]) -> None:
+    def _check_row(self, row: sa.Row[Any]) -> None:
         seq = row.seq
         if not isinstance(seq, int) or not 0 < seq < LARGEST_SEQ:
-            named = "something that is no whole number" if seq is None else seq
-            self._problem(None, f"an entry has the number {named}")
+            number = "that is not a whole number" if seq is None else seq
+            self._add_problem(None, f"an entry has a number {number}")
             return
         entry = entry_of(row)
         if seq != self.seq + 1:
             missing = self.seq + 1
-            self._problem(missing, f"entry {missing} is missing; the next one is {seq}")
+            self._add_problem(missing, f"entry {missing} is missing; the next one is {seq}")
         elif not isinstance(entry, str) and entry.previous != self.digest:
-            self._problem(seq, f"entry {seq} does not follow the entry before it")
+            self._add_problem(seq, f"entry {seq} does not follow the entry before it")
         self.seq, self.digest = seq, row.digest or ""
         if isinstance(entry, str):
-            self._problem(seq, entry)
+            self._add_problem(seq, entry)
         else:
-            self._happened(entry)
+            self._apply(entry)
 
-    def _problem(self, seq: int | None, what: str) -> None:
+    def _add_problem(self, seq: int | None, description: str) -> None:
         if self._complete or not self.problems:
-            self.problems.append((seq, what))
+            self.problems.append((seq, description))
 
-    def _happened(self, entry: AuditEntry) -> None:
+    def _apply(self, entry: AuditEntry) -> None:
         if entry.kind == "anchor_reset" and not self._complete:
             self.problems.clear()
         about, requester = entry.about, entry.actor.removeprefix("agent:")
@@ -227,54 +231,54 @@ class Trail:
         id_, stage = entry.confirmation, self.stage_after(entry.confirmation, entry.kind)
         if (card := self.cards.get(id_)) is None and entry.kind in ("submitted", "migrated"):
             stage = about.get("stage", "pending")
-            ends = about.get("expires_at")
-            card = Tracked(
+            expires_at = about.get("expires_at")
+            card = TrackedCard(
                 digest=str(about.get("digest", "")),
                 requester=requester,
                 fingerprint=str(about.get("fingerprint", "")),
-                expires_at=ends if isinstance(ends, int | float) else entry.at,
+                expires_at=expires_at if isinstance(expires_at, int | float) else entry.at,
             )
         if card is None or stage is None:
-            where = "not open" if card is None else card.stage
-            self._problem(
-                entry.seq, f"entry {entry.seq} says {entry.kind} of {id_}, which is {where}"
+            state = "not open" if card is None else card.stage
+            self._add_problem(
+                entry.seq, f"entry {entry.seq} records {entry.kind} for {id_}, which is {state}"
             )
             return
         digest = str(about.get("digest", card.digest))
         if entry.kind == "edited":
             card.digest = digest
         elif digest != card.digest:
-            self._problem(entry.seq, f"entry {entry.seq} has another digest than {id_} had")
+            self._add_problem(entry.seq, f"entry {entry.seq} has a different digest than {id_}")
         card.body = body
         card.stage = stage if stage in ("pending", "approved") else "closed"
         card.entries.append((entry.seq, entry.digest))
         self.cards[id_] = card
         if card.stage == "pending":
-            self.alike[card.fingerprint] = id_
-        elif self.alike.get(card.fingerprint) == id_:
-            del self.alike[card.fingerprint]
+            self.pending_by_fingerprint[card.fingerprint] = id_
+        elif self.pending_by_fingerprint.get(card.fingerprint) == id_:
+            del self.pending_by_fingerprint[card.fingerprint]
         if card.stage == "closed" and not self._complete:
             del self.cards[id_]
 
 
 def card_of(body: str | bytes | None) -> Confirmation | None:
-    """The card that a text stands for, if it does for one."""
+    """Decode the stored text of a card; return None if it cannot be decoded."""
     try:
         return _decode_card(body or b"")
     except (msgspec.DecodeError, RecursionError, TypeError):
         return None
 
 
-def card_fault(row: sa.Row[Any] | None, known: Tracked) -> str:
-    """In what a stored card differs from what the chain says of it; empty when in nothing."""
+def card_fault(row: sa.Row[Any] | None, tracked: TrackedCard) -> str:
+    """Return how a stored card differs from the chain's record of it, or ""."""
     card = None if row is None else card_of(row.body)
     if row is None or card is None:
-        return "its row is gone or cannot be read"
-    told = (digest_of(row.body), card.requester, card.digest, stage_of(card.status))
-    if told != (known.body, known.requester, known.digest, known.stage):
-        return "it is not as the audit says"
-    told_by_columns = (row.seq, row.id, row.requester, row.status, row.created_at)
-    submitted, requester = known.entries[0][0], storable(card.requester)
-    if told_by_columns != (submitted, card.id, requester, card.status, card.created_at):
-        return "its columns say something else than the rest of it"
+        return "its row is missing or cannot be read"
+    in_body = (digest_of(row.body), card.requester, card.digest, stage_of(card.status))
+    if in_body != (tracked.body, tracked.requester, tracked.digest, tracked.stage):
+        return "it differs from the audit"
+    in_columns = (row.seq, row.id, row.requester, row.status, row.created_at)
+    submitted, requester = tracked.entries[0][0], storable(card.requester)
+    if in_columns != (submitted, card.id, requester, card.status, card.created_at):
+        return "its columns do not match its content"
     return ""

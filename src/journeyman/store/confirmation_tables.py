@@ -1,4 +1,4 @@
-"""The tables of confirmations for both databases; a test holds the migrations against them."""
+"""The tables of confirmations for both databases; a test compares the migrations with them."""
 
 import sqlalchemy as sa
 
@@ -9,7 +9,7 @@ _row_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 confirmations = sa.Table(
     "confirmations",
     metadata,
-    # The number of the audit entry that says that it was submitted.
+    # The number of the audit entry that recorded its submission.
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("requester", sa.Text, nullable=False),
@@ -44,7 +44,7 @@ credentials = sa.Table(
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
-    # The secret is long and random, so a plain digest cannot be guessed back.
+    # The secret is long and random, so a plain digest cannot be reversed by guessing.
     sa.Column("secret_digest", sa.Text, nullable=False, unique=True),
     sa.Column("revoked", sa.Boolean, nullable=False),
     sa.Column("totp_secret", sa.Text, nullable=False, default=""),
@@ -67,7 +67,7 @@ audit = sa.Table(
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("confirmation", sa.Text, nullable=False, index=True),
-    # The very text that the digest covers.
+    # The exact text that the digest covers.
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""Connecting to SQLite or PostgreSQL, and saying in words why it did not work."""
+"""Connecting to SQLite or PostgreSQL, and explaining in words why a connection failed."""
 
 import os
 import sqlite3
@@ -16,15 +16,15 @@ from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
 from journeyman.store.rows import select_in
 
 SCHEMA_VERSION = "0010"
-"""The migration this code needs. Opening a store compares one row with it, so that Alembic is
-loaded only when there is something to migrate."""
+"""The migration that this code needs. Opening a store compares one row with it, so that Alembic is
+loaded only if there is something to migrate."""
 
 _PAUSE_S = 0.02
 
 
 def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
-    """An engine for a database URL; the SQLite file and its folder are made if need be. Each
-    connection keeps up to `cache_mb` of the file in memory.
+    """Return an engine for a database URL, creating the SQLite file and its folder if necessary.
+    Each connection caches up to `cache_mb` of the file in memory.
     """
     advice = "Use sqlite:////absolute/path.db or postgresql://user@host/name."
     try:
@@ -39,8 +39,8 @@ def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine
 
 
 @contextmanager
-def explained(url: sa.URL, doing: str) -> Iterator[None]:
-    """Turns what the database driver raises into an error that a person can act on."""
+def translate_errors(url: sa.URL, activity: str) -> Iterator[None]:
+    """Turn what the database driver raises into an error that a person can act on."""
     shown = url.render_as_string(hide_password=True)
     try:
         yield
@@ -48,26 +48,26 @@ def explained(url: sa.URL, doing: str) -> Iterator[None]:
         reason = _reason(error)
         advice = "Check that it is running and that the URL in JOURNEYMAN_DATABASE is right."
         if "locked" in reason:
-            advice = "Another process is writing to it: wait for it to end, then try again."
+            advice = "Another process is writing to it: wait until it has finished, then try again."
         elif url.get_backend_name() == "sqlite":
-            advice = "Check that the folder can be written to and that the disk is not full."
-        raise StoreUnavailable(f"While {doing}: {shown}: {reason}. {advice}") from error
+            advice = "Check that the folder is writable and that the disk is not full."
+        raise StoreUnavailable(f"While {activity}: {shown}: {reason}. {advice}") from error
     except (sa.exc.DataError, sa.exc.IntegrityError) as error:
-        raise Unstorable(f"While {doing}: {_reason(error)}. Please report this log.") from error
+        raise Unstorable(f"While {activity}: {_reason(error)}. Please report this log.") from error
     except sa.exc.DBAPIError as error:
         raise StoreUnavailable(
-            f"While {doing}: {shown}: {_reason(error)}. "
-            "If the file is damaged, move it away and import again: the logs are untouched."
+            f"While {activity}: {shown}: {_reason(error)}. "
+            "If the file is damaged, move it away and import again: the logs are not affected."
         ) from error
 
 
 @contextmanager
-def writing(engine: sa.Engine, doing: str, *, durable: bool = False) -> Iterator[sa.Connection]:
-    """A transaction that writes: all of it is kept when the block ends well, none otherwise. What
-    is `durable` also outlives a loss of power from then on.
+def writing(engine: sa.Engine, activity: str, *, durable: bool = False) -> Iterator[sa.Connection]:
+    """Open a write transaction: everything is kept if the block succeeds, nothing otherwise. A
+    `durable` transaction also survives a power failure from then on.
     """
     with (
-        explained(engine.url, doing),
+        translate_errors(engine.url, activity),
         engine.connect().execution_options(writes=True, durable=durable) as connection,
         connection.begin(),
     ):
@@ -75,42 +75,43 @@ def writing(engine: sa.Engine, doing: str, *, durable: bool = False) -> Iterator
 
 
 class Repository:
-    """The base of what reads and writes one kind of thing in a database."""
+    """The base class of everything that reads and writes one kind of record in a database."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
     @contextmanager
-    def _reading(self, doing: str) -> Iterator[sa.Connection]:
-        with explained(self._engine.url, doing), self._engine.connect() as connection:
+    def _reading(self, activity: str) -> Iterator[sa.Connection]:
+        with translate_errors(self._engine.url, activity), self._engine.connect() as connection:
             yield connection
 
-    def _read(self, doing: str, asked: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        with self._reading(doing) as connection:
-            return connection.execute(asked).all()
+    def _read(self, activity: str, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        with self._reading(activity) as connection:
+            return connection.execute(query).all()
 
     def _read_in(
-        self, doing: str, asked: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
+        self, activity: str, query: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
     ) -> list[sa.Row[Any]]:
-        """What is asked for, where a column has one of these values."""
-        with self._reading(doing) as connection:
-            return list(select_in(connection, asked, column, values))
+        """Return the rows of a query in which a column has one of these values."""
+        with self._reading(activity) as connection:
+            return list(select_in(connection, query, column, values))
 
     @contextmanager
     def _writing(
-        self, doing: str, *, durable: bool = False, erases: bool = False
+        self, activity: str, *, durable: bool = False, erases: bool = False
     ) -> Iterator[sa.Connection]:
-        """A transaction that writes. Where it `erases`, what it deletes or replaces does not stay
-        readable in the free pages of SQLite's file.
+        """Open a write transaction. If it `erases`, what it deletes or replaces does not remain
+        readable in the free pages of the SQLite file.
         """
-        with writing(self._engine, doing, durable=durable) as connection:
+        with writing(self._engine, activity, durable=durable) as connection:
             if erases and connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             yield connection
 
     def _erase_log(self) -> None:
-        """Empty SQLite's write-ahead log, which still holds what was deleted."""
+        """Empty SQLite's write-ahead log, which still contains deleted data."""
         if self._engine.dialect.name == "sqlite":
+            # On the driver's connection, because a checkpoint fails inside a transaction.
             with closing(self._engine.raw_connection()) as driver:
                 driver.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -121,23 +122,23 @@ def _reason(error: sa.exc.DBAPIError) -> str:
 
 def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
     if not url.database or url.database == ":memory:":
-        raise BadSetting("The SQLite database needs a path: sqlite:////absolute/path.db.")
+        raise BadSetting("The SQLite database needs a path: use sqlite:////absolute/path.db.")
     path = Path(url.database)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Made here, with these rights, because SQLite would make it readable for everyone.
+        # Created here, with these permissions, because SQLite would make it readable by everyone.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise StoreUnavailable(
             f"The database {path} cannot be opened: {error.strerror}. "
-            "Set JOURNEYMAN_HOME to a folder that can be written to."
+            "Set JOURNEYMAN_HOME to a writable folder."
         ) from error
-    # No limit to connections: each iterator that a program holds open has one.
+    # No limit on connections: each iterator that a program holds open needs its own.
     engine = sa.create_engine(url, connect_args={"timeout": busy_timeout_s}, max_overflow=-1)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-        # Without this the driver begins transactions by itself, and only before some statements.
+        # Otherwise the driver begins transactions on its own, and only before some statements.
         connection.isolation_level = None
         cursor = connection.cursor()
         _use_wal(cursor, busy_timeout_s)
@@ -149,7 +150,7 @@ def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        # A writer takes its lock at once: two that begin as readers could only deadlock.
+        # A writer takes its lock immediately: two that begin as readers could only deadlock.
         options = connection.get_execution_options()
         writes = options.get("writes", False)
         if writes:
@@ -161,8 +162,9 @@ def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
 
 
 def _use_wal(cursor: DBAPICursor, busy_timeout_s: float) -> None:
-    """Readers then do not wait for writers. Two that switch a new database at once do not wait
-    for each other by themselves, as they do for everything else.
+    """Switch to write-ahead logging, in which readers do not wait for writers. SQLite's busy
+    timeout does not cover this switch: two processes that open a new database at once have to
+    retry.
     """
     until = time.monotonic() + busy_timeout_s
     while True:
@@ -182,31 +184,31 @@ def _postgresql(url: sa.URL) -> sa.Engine:
         return sa.create_engine(url, pool_pre_ping=True, max_overflow=-1)
     except ModuleNotFoundError as error:
         raise StoreUnavailable(
-            "PostgreSQL needs the driver psycopg: pip install 'journeyman[postgres]'."
+            "PostgreSQL needs the driver psycopg. Install it: pip install 'journeyman[postgres]'."
         ) from error
 
 
 def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
-    """Apply what is missing, unless asked to only look; whether all is there now. Costs one query
-    when nothing is missing.
+    """Apply missing migrations, unless `only_look`; return whether the schema is current. Costs one
+    query if nothing is missing.
     """
     with engine.connect() as connection:
-        found = _version(connection)
-    if found == SCHEMA_VERSION:
+        version = _version(connection)
+    if version == SCHEMA_VERSION:
         return True
-    if found is not None and found > SCHEMA_VERSION:
+    if version is not None and version > SCHEMA_VERSION:
         raise StoreUnavailable(
             f"The database {engine.url.render_as_string()} was written by a newer Journeyman "
-            f"(schema {found}, this program knows {SCHEMA_VERSION}). Upgrade this program."
+            f"(schema {version}, this program knows {SCHEMA_VERSION}). Upgrade this program."
         )
     if only_look:
         return False
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
-            # Two programs that open a new database at once: the second waits for the first.
+            # Two programs may open a new database at once: the second waits for the first.
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263501)"))
         if _version(connection) != SCHEMA_VERSION:
-            # Alembic takes longer to load than the rest of the program, and is needed once.
+            # Alembic takes longer to load than the rest of the program, and is rarely needed.
             from alembic import command  # noqa: PLC0415
             from alembic.config import Config  # noqa: PLC0415
 
@@ -220,5 +222,5 @@ def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
 def _version(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    asked = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table("alembic_version"))
-    return connection.execute(asked).scalar()
+    query = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table("alembic_version"))
+    return connection.execute(query).scalar()

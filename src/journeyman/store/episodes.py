@@ -1,6 +1,4 @@
-"""Episodes as they are kept and read: as arrays for a search, counted for playbooks, and whole by
-their rows.
-"""
+"""The stored episodes: their index for search, their counts for playbooks, and whole episodes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,11 +21,11 @@ from journeyman.store.rows import decode_steps, json_text, record_of, values_of
 from journeyman.store.tables import episodes, sessions
 
 EpisodeKey = tuple[SessionId, int]
-"""The session of an episode, and its number there."""
+"""The session of an episode, and the number of the request in it."""
 
 
-class Facts(Struct, frozen=True, array_like=True):
-    """What playbooks count of an episode."""
+class EpisodeFacts(Struct, frozen=True, array_like=True):
+    """The parts of an episode that playbooks count."""
 
     commands: tuple[CommandUse, ...] = ()
     files: tuple[FileUse, ...] = ()
@@ -35,7 +33,7 @@ class Facts(Struct, frozen=True, array_like=True):
 
 
 class EpisodeRow(NamedTuple):
-    """An episode without its texts: what it is found by, and what playbooks count."""
+    """An episode without its texts: its search index, and what playbooks count."""
 
     row: int
     session: SessionId
@@ -48,12 +46,12 @@ class EpisodeRow(NamedTuple):
     call_words: bytes
     vector: bytes
     call_vector: bytes
-    facts: Facts
+    facts: EpisodeFacts
 
 
-decode_facts = msgspec.json.Decoder(Facts).decode
+decode_facts = msgspec.json.Decoder(EpisodeFacts).decode
 
-_FOUND_BY = sa.select(
+_INDEX = sa.select(
     *(episodes.c.row_id, *sessions.c["id", "source", "project"]),
     *episodes.c["at", "ending", "quarantined", "words", "call_words", "vector", "call_vector"],
     episodes.c.facts,
@@ -67,33 +65,33 @@ class Episodes(Repository):
     """The episodes of a store."""
 
     def rows(self) -> list[EpisodeRow]:
-        """All episodes without their texts, in the order they came."""
-        found = self._read("reading episodes", _FOUND_BY.order_by(episodes.c.row_id))
-        return [EpisodeRow._make((*row[:-1], decode_facts(row[-1]))) for row in found]
+        """Return all episodes without their texts, in the order they were stored."""
+        rows = self._read("reading episodes", _INDEX.order_by(episodes.c.row_id))
+        return [EpisodeRow._make((*row[:-1], decode_facts(row[-1]))) for row in rows]
 
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
-        """The episodes at these rows, in this order; rows that have gone are left out."""
-        found = self._read_in("reading episodes", _WHOLE, episodes.c.row_id, rows)
-        whole = {row.row_id: _episode(row) for row in found}
-        return {row: whole[row] for row in rows if row in whole}
+        """Return the episodes with these row ids, in this order; missing rows are left out."""
+        stored = self._read_in("reading episodes", _WHOLE, episodes.c.row_id, rows)
+        by_row = {row.row_id: _episode(row) for row in stored}
+        return {row: by_row[row] for row in rows if row in by_row}
 
     def requests(self, rows: Sequence[int]) -> dict[int, str]:
-        """What was asked for, by row."""
-        asked = sa.select(episodes.c.row_id, episodes.c.request)
-        found = self._read_in("reading episodes", asked, episodes.c.row_id, rows)
-        return {row.row_id: row.request for row in found}
+        """Return the text of the requests with these row ids."""
+        query = sa.select(episodes.c.row_id, episodes.c.request)
+        stored = self._read_in("reading episodes", query, episodes.c.row_id, rows)
+        return {row.row_id: row.request for row in stored}
 
 
-def episode_values(session_row: int, episode: Episode, found_by: SearchKeys) -> dict[str, Any]:
-    """The columns of an episode."""
-    facts = Facts(episode.commands, episode.files, episode.mistakes)
+def episode_values(session_row: int, episode: Episode, keys: SearchKeys) -> dict[str, Any]:
+    """Return the column values of an episode."""
+    facts = EpisodeFacts(episode.commands, episode.files, episode.mistakes)
     return values_of(
         episode,
         episodes,
         session_row=session_row,
         facts=json_text(facts),
         steps=json_text(episode.steps),
-        **msgspec.structs.asdict(found_by),
+        **msgspec.structs.asdict(keys),
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables of jobs, and their rows as records."""
+"""The tables of jobs, and the conversion of their rows to records."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -15,12 +15,12 @@ from journeyman.store.tables import columns, metadata, row_id, text, texts
 logger = logging.getLogger(__name__)
 
 LEASE = "scheduler"
-_STANDING = ("state", "next_run_at", "runs", "failures", "remark")
+_STATE_COLUMNS = ("state", "next_run_at", "runs", "failures", "remark")
 _Record = TypeVar("_Record", Job, Run)
 
-_THERE = sa.text("state <> 'removed'")
+_NOT_REMOVED = sa.text("state <> 'removed'")
 RUNNING = sa.text("job_runs.status = 'running'")
-"""Not a value to be bound: only so can a database know that an index with this condition serves."""
+"""A literal, not a bound value: only then can a database use an index with this condition."""
 _RUNNING = sa.text("status = 'running'")
 
 jobs = sa.Table(
@@ -29,12 +29,18 @@ jobs = sa.Table(
     row_id(),
     text("id", unique=True),
     text("name"),
-    # How it stands. The body has what the user wrote, so that the two never overwrite each other.
+    # The job's state. The body has the user's definition, so that neither overwrites the other.
     text("state"),
     sa.Column("next_run_at", sa.Double),
     *columns(sa.Integer, "runs", "failures", nullable=False),
     *texts("remark", "body"),
-    sa.Index("jobs_named", "name", unique=True, sqlite_where=_THERE, postgresql_where=_THERE),
+    sa.Index(
+        "jobs_named",
+        "name",
+        unique=True,
+        sqlite_where=_NOT_REMOVED,
+        postgresql_where=_NOT_REMOVED,
+    ),
     sa.Index("jobs_due", "state", "next_run_at"),
 )
 
@@ -51,8 +57,8 @@ job_runs = sa.Table(
     sa.Column("tokens", sa.BigInteger),
     sa.Column("cost_usd", sa.Double),
     text("body"),
-    # What the database itself sees to: no time on a schedule has two runs, and no job runs twice at
-    # the same moment, whatever several schedulers believe.
+    # Enforced by the database, whatever several schedulers believe: no scheduled time has two runs,
+    # and no job runs twice at the same moment.
     sa.Index("job_runs_once", "job_id", "due_at", unique=True),
     sa.Index(
         "job_runs_one_at_a_time",
@@ -74,46 +80,46 @@ leases = sa.Table(
 
 
 def job_values(job: Job) -> dict[str, Any]:
-    """A job as columns."""
+    """Return the column values of a job."""
     return values_of(job, jobs, body=json_text(job))
 
 
-def standing(job: Job) -> dict[str, Any]:
-    """How a job stands, as columns."""
+def state_values(job: Job) -> dict[str, Any]:
+    """Return the column values of a job's state."""
     values = values_of(job, jobs)
-    return {name: values[name] for name in _STANDING}
+    return {name: values[name] for name in _STATE_COLUMNS}
 
 
 def run_values(run: Run) -> dict[str, Any]:
-    """A run as columns, but for how long it is known to be alive."""
+    """Return the column values of a run, except its heartbeat."""
     return values_of(run, job_runs, job_id=run.job, body=json_text(run))
 
 
 def job_of(row: sa.Row[Any]) -> Job:
-    """The job in a row. Raises StoreUnavailable when it cannot be read."""
+    """Return the job in a row. Raise StoreUnavailable if it cannot be decoded."""
     job = _decoded(row, Job)
-    return msgspec.structs.replace(job, **{name: getattr(row, name) for name in _STANDING})
+    return msgspec.structs.replace(job, **{name: getattr(row, name) for name in _STATE_COLUMNS})
 
 
 def run_of(row: sa.Row[Any]) -> Run:
-    """The run in a row. Raises StoreUnavailable when it cannot be read."""
+    """Return the run in a row. Raise StoreUnavailable if it cannot be decoded."""
     return _decoded(row, Run)
 
 
 def readable(
-    rows: Iterable[sa.Row[Any]], read: Callable[[sa.Row[Any]], _Record]
+    rows: Iterable[sa.Row[Any]], decode: Callable[[sa.Row[Any]], _Record]
 ) -> Iterator[_Record]:
-    """What is in rows, without those that this version of the program cannot read."""
+    """Yield the records in rows, except those that this version of the program cannot decode."""
     for row in rows:
         try:
-            yield read(row)
+            yield decode(row)
         except StoreUnavailable as error:
             logger.warning("%s", error)
 
 
 def lock_job(connection: sa.Connection, id_: str) -> sa.Row[Any] | None:
-    """A job's row, which is nobody else's until the transaction ends; None if there is none. Who
-    also writes runs locks the job first: two in another order would wait for each other.
+    """Lock a job's row until the transaction ends and return it, or None if there is none. A
+    transaction that also writes runs locks the job first: another order could deadlock.
     """
     return connection.execute(jobs.select().where(jobs.c.id == id_).with_for_update()).one_or_none()
 
@@ -124,5 +130,5 @@ def _decoded(row: sa.Row[Any], kind: type[_Record]) -> _Record:
     except msgspec.DecodeError as error:
         raise StoreUnavailable(
             f"The {kind.__name__.lower()} {row.id} in the database cannot be read: {error}. A "
-            "newer Journeyman may have written it: upgrade this one."
+            "newer version of Journeyman may have written it: upgrade this one."
         ) from error

@@ -1,5 +1,5 @@
-"""Patterns: found by id, listed and counted; and which sessions had them, counted again when
-sessions change, and taken out with all else that they taught when they are deleted or forgotten.
+"""The stored patterns: reading and counting them, recounting their sightings when sessions change,
+and removing what sessions taught when they are deleted or forgotten.
 """
 
 from collections import defaultdict
@@ -41,63 +41,67 @@ class Patterns(Repository):
     """The patterns of a store."""
 
     def revision(self) -> int:
-        """A number that grows whenever a pattern or an episode comes, goes or changes."""
-        asked = sa.select(revisions.c.number).where(revisions.c.name == "patterns")
-        with self._reading("looking at patterns") as one:
-            return int(one.execute(asked).scalar_one_or_none() or 0)
+        """Return a number that grows whenever a pattern or an episode is added, removed or
+        changed.
+        """
+        query = sa.select(revisions.c.number).where(revisions.c.name == "patterns")
+        with self._reading("looking at patterns") as connection:
+            return int(connection.execute(query).scalar_one_or_none() or 0)
 
     def get(self, pattern_id: str) -> Pattern | None:
-        """The pattern with this id, if there is one, with all sessions that it was seen in."""
-        with self._reading("reading a pattern") as one:
-            row = one.execute(_PATTERN.where(patterns.c.id == pattern_id)).one_or_none()
+        """Return the pattern with this id, if any, with all sessions that it was seen in."""
+        with self._reading("reading a pattern") as connection:
+            row = connection.execute(_PATTERN.where(patterns.c.id == pattern_id)).one_or_none()
             if row is None:
                 return None
-            seen = one.execute(
+            seen_in = connection.execute(
                 sa.select(sightings.c.first_seen, sessions.c.id)
                 .join(sessions, sessions.c.row_id == sightings.c.session_row)
                 .where(sightings.c.pattern_row == row.row_id)
             ).all()
-        # Sorted here: the databases disagree on where nothing and capital letters belong.
-        seen = sorted(seen, key=lambda one: (one.first_seen is None, one.first_seen, one.id))
-        named = tuple(SessionId(one.id) for one in seen)
-        return msgspec.structs.replace(_pattern(row), sessions=named)
+        # Sorted here: the databases order NULL and capital letters differently.
+        seen_in = sorted(seen_in, key=lambda row: (row.first_seen is None, row.first_seen, row.id))
+        ids = tuple(SessionId(row.id) for row in seen_in)
+        return msgspec.structs.replace(_pattern(row), sessions=ids)
 
     def of_sessions(self, session_ids: Sequence[str]) -> list[Pattern]:
-        """The patterns that were seen in any of these sessions, in the order they came."""
-        asked = sa.select(sightings.c.pattern_row).join(sessions)
-        found = self._read_in("reading patterns", asked, sessions.c.id, session_ids)
-        rows = {row.pattern_row for row in found}
-        whole = self._read_in("reading patterns", _PATTERN, patterns.c.row_id, sorted(rows))
-        return [_pattern(row) for row in sorted(whole, key=lambda one: int(one.row_id))]
+        """Return the patterns seen in any of these sessions, in the order they were stored."""
+        query = sa.select(sightings.c.pattern_row).join(sessions)
+        seen = self._read_in("reading patterns", query, sessions.c.id, session_ids)
+        ids = sorted({row.pattern_row for row in seen})
+        rows = self._read_in("reading patterns", _PATTERN, patterns.c.row_id, ids)
+        return [_pattern(row) for row in sorted(rows, key=lambda row: int(row.row_id))]
 
     def list(self, *, limit: int | None = None) -> Iterator[Pattern]:
-        """The patterns that may be used, those seen most often first."""
-        asked = (
+        """Yield the patterns that may be used, the most frequent first."""
+        query = (
             _PATTERN.where(patterns.c.quarantined == "")
             .order_by(patterns.c.session_count.desc(), patterns.c.times.desc(), patterns.c.row_id)
             .limit(limit)
         )
-        with self._reading("listing patterns") as one:
-            yield from map(_pattern, one.execute(asked))
+        with self._reading("listing patterns") as connection:
+            yield from map(_pattern, connection.execute(query))
 
     def counts(self) -> dict[str, int]:
-        """How many patterns there are of each kind, and under `quarantined` how much was kept out
-        that nobody has decided about.
+        """Return the number of patterns of each kind, and under `quarantined` the number of
+        exclusions that no person has decided on.
         """
         usable = sa.select(patterns.c.kind, sa.func.count()).where(patterns.c.quarantined == "")
         undecided = kept_out.c.key.not_in(sa.select(quarantine_decisions.c.key))
-        held = sa.select(sa.func.count(kept_out.c.key.distinct())).where(undecided)
-        with self._reading("counting what was learned") as one:
-            found = {row[0]: row[1] for row in one.execute(usable.group_by(patterns.c.kind))}
-            count = one.execute(held).scalar_one()
-        return found | {"quarantined": count} if count else found
+        excluded = sa.select(sa.func.count(kept_out.c.key.distinct())).where(undecided)
+        with self._reading("counting what was learned") as connection:
+            kinds = {row[0]: row[1] for row in connection.execute(usable.group_by(patterns.c.kind))}
+            count = connection.execute(excluded).scalar_one()
+        return kinds | {"quarantined": count} if count else kinds
 
     def reasons(self) -> dict[str, int]:
-        """How many mined sessions teach (under the empty reason), and why the others do not."""
+        """Return the number of mined sessions by the reason why they teach nothing, under "" those
+        that teach.
+        """
         counted = sa.func.count().label("sessions")
-        asked = sa.select(mined.c.reason, counted).group_by(mined.c.reason)
-        found = self._read("counting what was learned", asked)
-        return {row.reason: row.sessions for row in found}
+        query = sa.select(mined.c.reason, counted).group_by(mined.c.reason)
+        rows = self._read("counting what was learned", query)
+        return {row.reason: row.sessions for row in rows}
 
 
 def _pattern(row: sa.Row[Any]) -> Pattern:
@@ -111,7 +115,7 @@ def _pattern(row: sa.Row[Any]) -> Pattern:
 
 
 _SET_COUNTS = patterns.update().where(patterns.c.row_id == sa.bindparam("this_pattern"))
-# By models too: their names can only be put together here, and there are few sets of them.
+# Grouped by models too: their names can only be merged here, and there are few sets of them.
 _COUNTED: sa.Select[Any] = sa.select(
     sightings.c.pattern_row,
     sightings.c.models,
@@ -123,62 +127,62 @@ _COUNTED: sa.Select[Any] = sa.select(
 
 
 def recount(connection: sa.Connection, pattern_rows: Iterable[int]) -> None:
-    """Count again how often these patterns were seen."""
-    found: defaultdict[int, list[sa.Row[Any]]] = defaultdict(list)
+    """Update the counts of these patterns from their sightings."""
+    by_pattern: defaultdict[int, list[sa.Row[Any]]] = defaultdict(list)
     for row in select_in(connection, _COUNTED, sightings.c.pattern_row, sorted(pattern_rows)):
-        found[row.pattern_row].append(row)
-    if found:
-        connection.execute(_SET_COUNTS, [_counts(*one) for one in found.items()])
+        by_pattern[row.pattern_row].append(row)
+    if by_pattern:
+        connection.execute(_SET_COUNTS, [_counts(*group) for group in by_pattern.items()])
 
 
 def _counts(pattern_row: int, rows: Sequence[sa.Row[Any]]) -> dict[str, Any]:
-    first = [one.first_seen for one in rows if one.first_seen is not None]
-    last = [one.last_seen for one in rows if one.last_seen is not None]
-    names = {name for one in rows for name in decode_names(one.models)}
+    first = [row.first_seen for row in rows if row.first_seen is not None]
+    last = [row.last_seen for row in rows if row.last_seen is not None]
+    names = {name for row in rows for name in decode_names(row.models)}
     return {
         "this_pattern": pattern_row,
-        "times": sum(int(one.times) for one in rows),
-        "session_count": sum(one.sessions for one in rows),
+        "times": sum(int(row.times) for row in rows),
+        "session_count": sum(row.sessions for row in rows),
         "first_seen": min(first, default=None),
         "last_seen": max(last, default=None),
         "models": json_text(sorted(names)),
     }
 
 
-def sighted(connection: sa.Connection, session_rows: Collection[int]) -> set[int]:
-    """The rows of the patterns that these sessions had."""
-    asked = sa.select(sightings.c.pattern_row)
-    return {row[0] for row in select_in(connection, asked, sightings.c.session_row, session_rows)}
+def pattern_rows_of(connection: sa.Connection, session_rows: Collection[int]) -> set[int]:
+    """Return the row ids of the patterns seen in these sessions."""
+    query = sa.select(sightings.c.pattern_row)
+    return {row[0] for row in select_in(connection, query, sightings.c.session_row, session_rows)}
 
 
-def take_out(
+def remove_learned(
     connection: sa.Connection, session_rows: Collection[int], pattern_rows: Iterable[int] = ()
 ) -> None:
-    """Remove all that these sessions taught, and these patterns whoever had them. Other sessions
-    that had a pattern that goes are mined again, to show it in their words.
+    """Remove everything that these sessions taught, and these patterns, whichever sessions have
+    them. Other sessions with a removed pattern are mined again, so that their version is shown.
     """
-    seen, gone = sighted(connection, session_rows), set(pattern_rows)
+    seen, gone = pattern_rows_of(connection, session_rows), set(pattern_rows)
     shown = sa.select(patterns.c.row_id)
     gone |= {row[0] for row in select_in(connection, shown, patterns.c.origin_row, session_rows)}
     for table in (episodes, kept_out, sightings):
         delete_in(connection, table.c.session_row, session_rows)
-    having = sa.select(sightings.c.session_row).distinct()
-    others = [row[0] for row in select_in(connection, having, sightings.c.pattern_row, gone)]
+    session_query = sa.select(sightings.c.session_row).distinct()
+    others = [row[0] for row in select_in(connection, session_query, sightings.c.pattern_row, gone)]
     delete_in(connection, mined.c.session_row, others)
     delete_in(connection, patterns.c.row_id, gone)
     recount(connection, seen - gone)
-    bump(connection)
+    bump_revision(connection)
 
 
-def bump(connection: sa.Connection) -> None:
-    """Say that patterns or episodes have changed."""
+def bump_revision(connection: sa.Connection) -> None:
+    """Record that patterns or episodes have changed."""
     this = revisions.c.name == "patterns"
     connection.execute(revisions.update().where(this).values(number=revisions.c.number + 1))
 
 
 def wait_for_learners(connection: sa.Connection) -> None:
-    """One at a time changes what was learned, also where sessions are deleted; SQLite has one
-    writer anyway.
+    """Wait until no other transaction changes what was learned, which deleting sessions also does.
+    SQLite has one writer anyway.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263503)"))

@@ -1,5 +1,5 @@
-"""Reviews and the journal: every write to memory and skills with where it came from, so that it
-can be shown and undone. The files themselves are not this room's business.
+"""Reviews and the journal: every write to memory and skills with its provenance, so that it can be
+shown and undone.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from journeyman.records.errors import UnknownReview
 from journeyman.store.engine import Repository
 from journeyman.store.rows import (
     decode_details,
-    find_beginning,
+    find_by_prefix,
     json_text,
     record_of,
     storable,
@@ -34,31 +34,31 @@ class Reviews(Repository):
     """The reviews of a store and the journal of writes, newest first."""
 
     def begin(self, review: Review) -> None:
-        """Keep a review that begins."""
-        with self._writing("keeping a review") as connection:
+        """Store a review that begins."""
+        with self._writing("storing a review") as connection:
             connection.execute(reviews.insert(), _review_values(review))
 
     def finish(self, review: Review) -> None:
-        """Keep what became of a review. Raises UnknownReview when it never began."""
+        """Store the result of a review. Raise UnknownReview if it never began."""
         values = _review_values(review)
-        with self._writing("keeping a review") as connection:
+        with self._writing("storing a review") as connection:
             this = reviews.c.id == values.pop("id")
             if not connection.execute(reviews.update().where(this).values(values)).rowcount:
                 raise _unknown("review", review.id)
 
     def list(self, limit: int | None = None) -> Sequence[Review]:
-        """Reviews, newest first."""
+        """Return reviews, newest first."""
         return [_review_of(row) for row in self._read("reading reviews", _REVIEWS.limit(limit))]
 
     def get(self, id_: str) -> Review:
-        """A review by its id or the beginning of it. Raises UnknownReview when none or more than
-        one has it.
+        """Return a review by its id or a prefix of it. Raise UnknownReview unless exactly one
+        matches.
         """
-        return _review_of(self._one("review", reviews, id_))
+        return _review_of(self._get_row("review", reviews, id_))
 
     def add_write(self, entry: JournalEntry) -> None:
-        """Keep a write in the journal."""
-        with self._writing("keeping a write in the journal") as connection:
+        """Add a write to the journal."""
+        with self._writing("adding a write to the journal") as connection:
             values = values_of(
                 entry,
                 writes,
@@ -71,53 +71,53 @@ class Reviews(Repository):
     def writes(
         self, review: ReviewId | None = None, *, limit: int | None = None
     ) -> Sequence[JournalEntry]:
-        """The journal, or what one review wrote, newest first: the order to undo them in."""
-        asked = _WRITES if review is None else _WRITES.where(writes.c.review_id == review)
-        return [_entry_of(row) for row in self._read("reading the journal", asked.limit(limit))]
+        """Return the journal, or one review's writes, newest first: the order to undo them in."""
+        query = _WRITES if review is None else _WRITES.where(writes.c.review_id == review)
+        return [_entry_of(row) for row in self._read("reading the journal", query.limit(limit))]
 
     def get_write(self, id_: str) -> JournalEntry:
-        """A write by its id or the beginning of it. Raises UnknownReview when none or more than
-        one has it.
+        """Return a write by its id or a prefix of it. Raise UnknownReview unless exactly one
+        matches.
         """
-        return _entry_of(self._one("write", writes, id_))
+        return _entry_of(self._get_row("write", writes, id_))
 
     def beginning(self, id_: str) -> tuple[Sequence[ReviewId], Sequence[WriteId]]:
-        """The ids of reviews and of writes that begin so; one that is the whole id is alone."""
-        with self._reading("reading reviews") as one:
-            of_reviews, of_writes = (
-                [row.id for row in find_beginning(one, table, id_)] for table in (reviews, writes)
+        """Return the ids of reviews and of writes with this prefix; a complete id matches alone."""
+        with self._reading("reading reviews") as connection:
+            review_ids, write_ids = (
+                [row.id for row in find_by_prefix(connection, table, id_)]
+                for table in (reviews, writes)
             )
-        whole = {storable(id_)} & {*of_reviews, *of_writes}
+        exact = {storable(id_)} & {*review_ids, *write_ids}
         return (
-            [ReviewId(one) for one in of_reviews if not whole or one in whole],
-            [WriteId(one) for one in of_writes if not whole or one in whole],
+            [ReviewId(match) for match in review_ids if not exact or match in exact],
+            [WriteId(match) for match in write_ids if not exact or match in exact],
         )
 
     def mark_undone(self, id_: WriteId, at: float) -> None:
-        """Say that a write was undone. Raises UnknownReview when the journal has no such write."""
+        """Record that a write was undone. Raise UnknownReview if the journal has no such write."""
         this, first = writes.c.id == storable(id_), sa.func.coalesce(writes.c.undone_at, at)
         with self._writing("marking a write as undone") as connection:
             if not connection.execute(writes.update().where(this).values(undone_at=first)).rowcount:
                 raise _unknown("write", id_)
 
-    def _one(self, what: str, table: sa.Table, id_: str) -> sa.Row[Any]:
+    def _get_row(self, kind: str, table: sa.Table, id_: str) -> sa.Row[Any]:
         with self._reading("reading reviews") as connection:
-            found = find_beginning(connection, table, id_)
-        if len(found) > 1:
-            names = ", ".join(row.id for row in found)
+            rows = find_by_prefix(connection, table, id_)
+        if len(rows) > 1:
+            ids = ", ".join(row.id for row in rows)
             raise UnknownReview(
-                f"The id {id_!r} is the beginning of more than one {what}: {names}. Give more "
-                "letters of it."
+                f"More than one {kind} id starts with {id_!r}: {ids}. Use more characters."
             )
-        if not found:
-            raise _unknown(what, id_)
-        return found[0]
+        if not rows:
+            raise _unknown(kind, id_)
+        return rows[0]
 
 
-def _unknown(what: str, id_: str) -> UnknownReview:
+def _unknown(kind: str, id_: str) -> UnknownReview:
     return UnknownReview(
-        f"No {what} has the id {id_!r} or one that begins so. "
-        "See the ids with: journeyman review list"
+        f"No {kind} has the id {id_!r} or an id that starts with it. "
+        "List the ids with: journeyman review list"
     )
 
 

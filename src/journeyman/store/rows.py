@@ -1,4 +1,4 @@
-"""Between records and rows: the one place that knows how each is spelled in the other."""
+"""Conversion between records and rows, and the statements that several repositories share."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from journeyman.records import (
     Lineage,
     Message,
-    Recorded,
+    ResultFlags,
     Session,
     SessionId,
     SessionOverview,
@@ -21,24 +21,26 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
-from journeyman.records.message import message_digest, whole
+from journeyman.records.message import message_digest, replace_lone_surrogates
 from journeyman.store.tables import messages, usage
 
-_PART = 500
+_BATCH = 500
 
 _Value = TypeVar("_Value")
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 _encode = msgspec.json.Encoder().encode
 _decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
-_decode_recorded = msgspec.json.Decoder(Recorded).decode
+_decode_recorded = msgspec.json.Decoder(ResultFlags).decode
 decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
 decode_steps = msgspec.json.Decoder(tuple[Step, ...]).decode
 decode_details = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def storable(text: str) -> str:
-    """Text both databases can hold: PostgreSQL knows no NUL, and neither knows half a character."""
+    """Return the text as both databases can store it: PostgreSQL accepts no NUL, and neither
+    accepts lone surrogates.
+    """
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
     if text.isascii():
@@ -47,11 +49,11 @@ def storable(text: str) -> str:
 
 
 def message_values(session_row: int, message: Message) -> dict[str, Any]:
-    """A message as columns; half characters, which no encoding has, are replaced."""
+    """Return the column values of a message, with lone surrogates replaced."""
     try:
         digest = message_digest(message)
     except UnicodeEncodeError:
-        message = whole(message)
+        message = replace_lone_surrogates(message)
         digest = message_digest(message)
     recorded, calls = message.recorded, message.tool_calls
     return values_of(
@@ -68,17 +70,17 @@ MESSAGE_COLUMNS = [messages.c[name] for name in Message.__struct_fields__]
 
 
 def message_of(row: Sequence[Any]) -> Message:
-    """A message from its `MESSAGE_COLUMNS`, in their order."""
-    found = dict(zip(Message.__struct_fields__, row, strict=True))
-    calls, recorded = found["tool_calls"], found["recorded"]
-    found["tool_calls"] = _decode_calls(calls) if calls else ()
-    found["recorded"] = _decode_recorded(recorded) if recorded else None
-    return Message(**found)
+    """Return a message from the values of its `MESSAGE_COLUMNS`, in their order."""
+    fields = dict(zip(Message.__struct_fields__, row, strict=True))
+    calls, recorded = fields["tool_calls"], fields["recorded"]
+    fields["tool_calls"] = _decode_calls(calls) if calls else ()
+    fields["recorded"] = _decode_recorded(recorded) if recorded else None
+    return Message(**fields)
 
 
-def usage_values(session_row: int, given: Usage) -> dict[str, Any]:
-    """A usage as columns; a number that no counter can reach is not known."""
-    values = values_of(given, usage, session_row=session_row)
+def usage_values(session_row: int, record: Usage) -> dict[str, Any]:
+    """Return the column values of a usage; a number that no counter can reach becomes unknown."""
+    values = values_of(record, usage, session_row=session_row)
     for name, value in values.items():
         if isinstance(value, int) and not -(2**31) < value < 2**53:
             values[name] = None
@@ -86,13 +88,13 @@ def usage_values(session_row: int, given: Usage) -> dict[str, Any]:
 
 
 def record_of(kind: type[_Record], row: sa.Row[Any], **others: Any) -> _Record:
-    """A record whose fields are columns of the same names, but for the `others`."""
+    """Return a record whose fields come from the columns of the same names, or from `others`."""
     columns = (name for name in kind.__struct_fields__ if name not in others)
     return kind(**{name: getattr(row, name) for name in columns}, **others)
 
 
 def values_of(record: msgspec.Struct, table: sa.Table, **others: Any) -> dict[str, Any]:
-    """The columns of a table that are fields of a record, and the `others`."""
+    """Return the columns of a table that are fields of a record, and the `others`."""
     for name in _shared_names(type(record), table):
         if name not in others:
             value = getattr(record, name)
@@ -110,11 +112,13 @@ FACTS: dict[str, Any] = {
     **dict.fromkeys(("title", "cwd", "project", "git_branch", "agent", "model"), ""),
     **dict.fromkeys(("end_reason", "outcome_origin"), ""),
 }
-"""Facts of a session, and what they are before anything is known of it."""
+"""The descriptive fields of a session, with their values before anything is known."""
 
 
 def session_facts(session: Session) -> dict[str, Any]:
-    """The columns a record sets: only the facts it knows, so that an update keeps the others."""
+    """Return the columns that a record sets: only what it knows, so that an update keeps the
+    rest.
+    """
     facts: dict[str, Any] = {
         name: storable(value) if isinstance(value, str) else value
         for name in FACTS
@@ -131,10 +135,10 @@ def session_facts(session: Session) -> dict[str, Any]:
 
 
 def tokens_of(row: sa.Row[Any]) -> Tokens:
-    """Tokens that a database has added up; its sums of whole numbers may be decimals."""
-    known = {name: getattr(row, name) for name in Tokens.__struct_fields__}
-    exact = {name: int(one) for name, one in known.items() if one is not None}
-    return Tokens(**known | exact | {"cost_usd": row.cost_usd})
+    """Return tokens that a database has summed; its sums of integers may be decimals."""
+    sums = {name: getattr(row, name) for name in Tokens.__struct_fields__}
+    exact = {name: int(value) for name, value in sums.items() if value is not None}
+    return Tokens(**sums | exact | {"cost_usd": row.cost_usd})
 
 
 def overview_of(row: sa.Row[Any], tokens: Tokens = Tokens()) -> SessionOverview:  # noqa: B008 - a frozen value
@@ -152,8 +156,8 @@ def overview_of(row: sa.Row[Any], tokens: Tokens = Tokens()) -> SessionOverview:
 
 
 def json_text(value: object) -> str:
-    """A value as JSON. A NUL is spelled out there, so that PostgreSQL takes it; half characters,
-    which no encoding has, are replaced.
+    """Return a value as JSON. JSON escapes NUL, so that PostgreSQL accepts it; lone surrogates are
+    replaced.
     """
     try:
         return _encode(value).decode()
@@ -162,45 +166,49 @@ def json_text(value: object) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-def inserting(dialect_name: str) -> Any:
-    """The database's own insert, which can also replace. Loaded for the one in use: the other
-    takes a good part of the time that a command needs to start.
+def dialect_insert(dialect_name: str) -> Any:
+    """Return the database's own insert, which can also replace. Only the dialect in use is loaded:
+    the other takes a considerable part of a command's start-up time.
     """
     return import_module(f"sqlalchemy.dialects.{dialect_name}").insert
 
 
-def or_replace(insert: Any, *keys: str, where: sa.ColumnElement[bool] | None = None) -> Any:
-    """An insert that sets everything but the key where the key is there already."""
+def upsert(insert: Any, *keys: str, where: sa.ColumnElement[bool] | None = None) -> Any:
+    """Return an insert that, if the key exists, sets everything but the key."""
     names = {column.name for column in insert.table.columns} - {"row_id", *keys}
     values = {name: insert.excluded[name] for name in sorted(names)}
     return insert.on_conflict_do_update(index_elements=keys, set_=values, where=where)
 
 
-def find_beginning(one: sa.Connection, table: sa.Table, given: str) -> Sequence[sa.Row[Any]]:
-    """The row with this id, or else a few of those whose id begins so."""
-    begins = storable(given)
-    exact = one.execute(table.select().where(table.c.id == begins)).all()
-    if exact or not begins:
+def find_by_prefix(connection: sa.Connection, table: sa.Table, id_: str) -> Sequence[sa.Row[Any]]:
+    """Return the row with this id, or else the first few whose id starts with it."""
+    prefix = storable(id_)
+    exact = connection.execute(table.select().where(table.c.id == prefix)).all()
+    if exact or not prefix:
         return exact
-    # Not LIKE: SQLite's takes capital letters for small ones.
-    alike = sa.func.substr(table.c.id, 1, len(begins)) == begins
-    return one.execute(table.select().where(alike).order_by(table.c.id).limit(5)).all()
+    # Not LIKE, which ignores case on SQLite.
+    is_match = sa.func.substr(table.c.id, 1, len(prefix)) == prefix
+    query = table.select().where(is_match).order_by(table.c.id).limit(5)
+    return connection.execute(query).all()
 
 
-def parts(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
-    """The values in parts, because databases take only so many at once."""
-    return (values[start : start + _PART] for start in range(0, len(values), _PART))
+def batches(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
+    """Return the values in batches, because databases limit the values of one statement."""
+    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
 
 
 def select_in(
-    one: sa.Connection, asked: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
+    connection: sa.Connection,
+    query: sa.Select[Any],
+    column: "sa.Column[Any]",
+    values: Iterable[Any],
 ) -> Iterator[sa.Row[Any]]:
-    """What is asked for, where a column has one of these values."""
-    for some in parts(list(values)):
-        yield from one.execute(asked.where(column.in_(some)))
+    """Yield the rows of a query in which a column has one of these values."""
+    for batch in batches(list(values)):
+        yield from connection.execute(query.where(column.in_(batch)))
 
 
 def delete_in(connection: sa.Connection, column: "sa.Column[Any]", values: Iterable[Any]) -> None:
-    """Delete the rows in whose column one of these values is."""
-    for some in parts(list(values)):
-        connection.execute(column.table.delete().where(column.in_(some)))
+    """Delete the rows in which a column has one of these values."""
+    for batch in batches(list(values)):
+        connection.execute(column.table.delete().where(column.in_(batch)))

@@ -1,8 +1,8 @@
-"""Which sessions and messages are meant: filters, and search over text by SQLite's FTS5 or
-PostgreSQL's tsvector.
+"""Selecting sessions and messages: filters, and full-text search by SQLite's FTS5 or PostgreSQL's
+tsvector.
 
-A search is for words, all of which must be there, and phrases in double quotes; it is never the
-databases' own query language, so no query is a syntax error.
+A search is for words, all of which must occur, and phrases in double quotes. It never uses the
+query language of the databases, so no query is a syntax error.
 """
 
 import re
@@ -18,8 +18,8 @@ _WORD = re.compile(r"[^\W_]+")
 _SNIPPET_CHARACTERS = 150
 
 
-class Chosen(TypedDict, total=False):
-    """Which sessions are meant, by what they are."""
+class SessionFilters(TypedDict, total=False):
+    """Filters on sessions, by their properties."""
 
     project: str | None
     source: str | None
@@ -31,28 +31,28 @@ class Chosen(TypedDict, total=False):
     subagents: bool
 
 
-def conditions(**chosen: Unpack[Chosen]) -> list[sa.ColumnElement[bool]]:
-    """What has to hold of a session; no choice means all of them."""
-    given: dict[str, Any] = {**chosen}
-    return [_CONDITIONS[name](value) for name, value in given.items() if value is not None]
+def conditions(**filters: Unpack[SessionFilters]) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on a session; without filters, every session matches."""
+    values: dict[str, Any] = {**filters}
+    return [_CONDITIONS[name](value) for name, value in values.items() if value is not None]
 
 
 def in_project(name: str) -> sa.ColumnElement[bool]:
-    """Whether a session belongs to a project, whatever the case: its project is the one named, or
-    ends in it (`cli` and `acme/cli` mean `github.com/acme/cli`), or is known only by its last part
-    (sessions of a folder that is not on this machine belong to `cli`). The empty name means the
-    sessions whose project is not known.
+    """The condition that a session belongs to a project, ignoring case: its project is the one
+    named, or ends with it (`cli` and `acme/cli` match `github.com/acme/cli`), or is only the last
+    part of the name (sessions of a folder that is not on this machine belong to `cli`). The empty
+    name matches sessions without a known project.
     """
     name = name.rstrip("/")
     last = name.rpartition("/")[2]
     ending = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
-    # The database lowers both sides: each has its own idea of letters beyond ASCII.
+    # The database lowers both sides: each treats letters beyond ASCII differently.
     stored, lower = sa.func.lower(sessions.c.project), sa.func.lower
     return sa.or_(stored.in_((lower(name), lower(last))), stored.like(lower(ending), escape="\\"))
 
 
 def _has_tag(tag: str) -> sa.ColumnElement[bool]:
-    # Contained, and with the same case: LIKE means different things to the databases.
+    # Contained, with the same case: LIKE differs between the databases.
     tags, written = sessions.c.tags, msgspec.json.encode(tag).decode()
     return sa.func.replace(tags, written, "") != tags
 
@@ -72,17 +72,19 @@ _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
 
 
 def phrases(query: str) -> list[list[str]]:
-    """The query as phrases of one or more words."""
-    found = []
+    """Split a query into phrases of one or more words."""
+    split = []
     for quoted, word in re.findall(r'"([^"]*)"|(\S+)', query):
         words = _WORD.findall(quoted or word)
         if words:
-            found.append(words)
-    return found
+            split.append(words)
+    return split
 
 
 def index_new_messages(connection: sa.Connection) -> None:
-    """Make the messages of this transaction findable; PostgreSQL does so by itself."""
+    """Add the messages of this transaction to the search index; PostgreSQL does so
+    automatically.
+    """
     if connection.dialect.name != "sqlite":
         return
     connection.exec_driver_sql(
@@ -95,9 +97,9 @@ def index_new_messages(connection: sa.Connection) -> None:
     )
 
 
-def forget_deleted_words(connection: sa.Connection) -> None:
-    """Take the words of deleted messages out of the index itself, where they would stay until
-    SQLite merges it some day.
+def erase_deleted_words(connection: sa.Connection) -> None:
+    """Remove the words of deleted messages from the index itself, where they would otherwise stay
+    until SQLite merges it.
     """
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(
@@ -106,13 +108,13 @@ def forget_deleted_words(connection: sa.Connection) -> None:
 
 
 def search_statement(
-    dialect: str, query: str, chosen: Sequence[sa.ColumnElement[bool]], limit: int
+    dialect: str, query: str, filters: Sequence[sa.ColumnElement[bool]], limit: int
 ) -> sa.Select[Any] | None:
-    """The statement that finds a query in the chosen sessions, or None when there is no word in
-    it.
+    """Return the statement that searches the filtered sessions, or None if the query contains no
+    word.
     """
-    wanted = phrases(query)
-    if not wanted:
+    query_phrases = phrases(query)
+    if not query_phrases:
         return None
     head = sa.case((messages.c.role == "tool", 1_000), else_=16_000)
     statement = sa.select(
@@ -120,26 +122,25 @@ def search_statement(
         sa.func.substr(messages.c.text, 1, head).label("snippet"),
     ).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
     match = _match_in_sqlite if dialect == "sqlite" else _match_in_postgresql
-    statement = statement.where(match(wanted), *chosen)
+    statement = statement.where(match(query_phrases), *filters)
     newest = (messages.c.at.is_(None), messages.c.at.desc(), messages.c.row_id.desc())
     return statement.order_by(*newest).limit(limit)
 
 
-def _match_in_sqlite(wanted: list[list[str]]) -> sa.ColumnElement[bool]:
-    query = " AND ".join('"' + " ".join(words) + '"' for words in wanted)
-    found = sa.text("SELECT rowid FROM messages_search WHERE messages_search MATCH :query")
-    return messages.c.row_id.in_(found.bindparams(query=query).columns(sa.column("rowid")))
+def _match_in_sqlite(query_phrases: list[list[str]]) -> sa.ColumnElement[bool]:
+    query = " AND ".join('"' + " ".join(words) + '"' for words in query_phrases)
+    matches = sa.text("SELECT rowid FROM messages_search WHERE messages_search MATCH :query")
+    return messages.c.row_id.in_(matches.bindparams(query=query).columns(sa.column("rowid")))
 
 
-def _match_in_postgresql(wanted: list[list[str]]) -> sa.ColumnElement[bool]:
+def _match_in_postgresql(query_phrases: list[list[str]]) -> sa.ColumnElement[bool]:
     index: sa.ColumnElement[Any] = sa.literal_column("messages.search")
-    return sa.and_(
-        *(index.op("@@")(sa.func.phraseto_tsquery("simple", " ".join(words))) for words in wanted)
-    )
+    tsqueries = (sa.func.phraseto_tsquery("simple", " ".join(words)) for words in query_phrases)
+    return sa.and_(*(index.op("@@")(tsquery) for tsquery in tsqueries))
 
 
 def snippet(text: str, query: str) -> str:
-    """The words around the first match, each match between brackets."""
+    """Return the text around the first match, with each match in brackets."""
     matching = "|".join(r"[\W_]+".join(map(re.escape, words)) for words in phrases(query))
     pattern = re.compile(rf"(?<![^\W_])(?:{matching})(?![^\W_])", re.IGNORECASE)
     first = pattern.search(text)

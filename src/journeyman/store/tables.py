@@ -1,5 +1,5 @@
-"""The tables, described once for both databases; the migrations make them. Small columns come
-before long text, so that SQLite can count and list without the pages that text overflows to.
+"""The tables, described once for both databases; the migrations create them. Short columns come
+before long text, so that SQLite can count and list rows without reading the overflow pages of text.
 """
 
 from typing import Any
@@ -23,12 +23,12 @@ def texts(*names: str, **options: Any) -> "list[sa.Column[str]]":
 
 
 def columns(kind: type[Any], *names: str, **options: Any) -> "list[sa.Column[Any]]":
-    """Several columns that are alike."""
+    """Several columns of the same type."""
     return [sa.Column(name, kind, **options) for name in names]
 
 
 def of_session(name: str = "session_row", **options: Any) -> "sa.Column[int]":
-    """The session that a row belongs to, with which it goes."""
+    """The session that a row belongs to, and is deleted with."""
     key = sa.ForeignKey("sessions.row_id", ondelete="CASCADE")
     return sa.Column(name, row_number, key, **options)
 
@@ -81,7 +81,7 @@ messages = table(
     *columns(sa.Text, "recorded", "tool_calls"),
     *texts("text", "reasoning"),
     sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
-    # Row ids are never used again, so that "above this one" means new: search relies on it.
+    # Row ids are never reused, so that a larger one is always newer: search relies on it.
     sqlite_autoincrement=True,
 )
 
@@ -96,14 +96,14 @@ usage = table(
     *columns(sa.BigInteger, "cache_write_tokens", "reasoning_tokens"),
     sa.Column("cost_usd", sa.Double),
     text("cost_origin"),
-    # Rows are found by their key alone: then SQLite needs no second tree.
+    # Rows are only found by their key: this saves SQLite a second tree.
     sqlite_with_rowid=False,
 )
 
 verdicts = table(
     "verdicts",
     of_session(primary_key=True),
-    # For which content of the session, and made by which rules: they hold for nothing else.
+    # The content of the session and the rules that the verdicts are for; otherwise they are stale.
     *texts("digest", "rules"),
     sa.Column("calls", sa.LargeBinary, nullable=False),
 )
@@ -111,7 +111,7 @@ verdicts = table(
 logs = table(
     "logs",
     sa.Column("log", sa.Text, primary_key=True),
-    # Beside the state, so that a log that has not changed is known without decoding it.
+    # Separate from the state, so that an unchanged log is recognised without decoding it.
     text("reader"),
     *columns(sa.BigInteger, "size", "mtime_ns", nullable=False),
     text("state"),
@@ -119,7 +119,7 @@ logs = table(
 
 deleted = table(
     "deleted",
-    # What a person deleted stays deleted, also when its log grows.
+    # A session that a person deleted stays deleted, even if its log grows.
     sa.Column("id", sa.Text, primary_key=True),
 )
 
@@ -128,17 +128,17 @@ patterns = table(
     "patterns",
     row_id(),
     text("id", unique=True),
-    # The session as whose it is shown: when that goes, its words go.
+    # The session whose version is shown: when it is deleted, its text is.
     of_session("origin_row", nullable=False, index=True),
     *texts("kind", "task_type", "quarantined"),
     sa.Column("tokens", sa.Integer, nullable=False),
     sa.Column("shown_at", sa.Double),
-    # Counted from the sightings whenever those change.
+    # Counted from the sightings whenever these change.
     *columns(sa.Integer, "times", "session_count", nullable=False, server_default="0"),
     *columns(sa.Double, "first_seen", "last_seen"),
     text("models", server_default="[]"),
     *texts("intent", "steps"),
-    # They are counted by hooks, and must not be read for it.
+    # Hooks count patterns, and must not read them for it.
     sa.Index("patterns_by_kind", "quarantined", "kind"),
     sqlite_autoincrement=True,
 )
@@ -151,7 +151,7 @@ episodes = table(
     sa.Column("at", sa.Double),
     *texts("ending", "quarantined"),
     sa.Column("tokens", sa.Integer, nullable=False),
-    # What it is found by, and what playbooks count; read without the texts below.
+    # The search index and what playbooks count; read without the texts below.
     *columns(sa.LargeBinary, "words", "call_words", "vector", "call_vector", nullable=False),
     *texts("facts", "request", "steps"),
     sa.UniqueConstraint("session_row", "number", name="one_episode_a_number"),
@@ -171,7 +171,7 @@ sightings = table(
 mined = table(
     "mined",
     of_session(primary_key=True),
-    # What the session was when it was mined, and by which rules.
+    # The state of the session when it was mined, and the rules used.
     text("digest"),
     sa.Column("outcome", sa.Double),
     *texts("end_reason", "rules", "reason"),
@@ -187,7 +187,7 @@ kept_out = table(
 
 quarantine_decisions = table(
     "quarantine_decisions",
-    # By key alone: a decision holds for every session that has it, also for those to come.
+    # By key alone: a decision applies to every session with it, including future ones.
     sa.Column("key", sa.Text, primary_key=True),
     text("decision"),
     sa.Column("decided_at", sa.Double, nullable=False),
@@ -196,7 +196,7 @@ quarantine_decisions = table(
 
 forgotten = table(
     "forgotten",
-    # No foreign key: a session that is deleted and read again stays forgotten.
+    # No foreign key: a session that is deleted and imported again stays forgotten.
     sa.Column("session_id", sa.Text, primary_key=True),
     # The number of a request, or -1 for the whole session.
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
@@ -216,7 +216,7 @@ templates = table(
 
 effects = table(
     "effects",
-    # Of a pattern by its id, of a template by `template:` and its name and version.
+    # For a pattern its id; for a template `template:`, its name and version.
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("tried", sa.Integer, nullable=False),
     sa.Column("gained", sa.Double, nullable=False),
@@ -224,7 +224,7 @@ effects = table(
 
 revisions = table(
     "revisions",
-    # Grows whenever what it names changes, so that what was read before is known to be stale.
+    # Grows whenever the named data changes, so that stale copies are recognised.
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, nullable=False),
 )
@@ -233,14 +233,14 @@ reviews = table(
     "reviews",
     row_id(),
     text("id", unique=True),
-    # No foreign key: the journal stays when the session goes.
+    # No foreign key: the journal stays when the session is deleted.
     text("session_id", index=True),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
     *texts("status", "model"),
     sa.Column("iterations", sa.Integer, nullable=False),
     *texts("error", "details"),
-    # Row ids only grow: they say what came later where two have one time.
+    # Row ids only grow: they order rows with equal times.
     sqlite_autoincrement=True,
 )
 

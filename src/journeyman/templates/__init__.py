@@ -1,1 +1,1 @@
-"""Templates: mine patterns from sessions, keep them, choose the few that fit, open with them."""
+"""Templates: mines and stores patterns, and builds openings from the few that fit a task."""

@@ -1,6 +1,5 @@
-"""Shell commands as a playbook counts them: which program and subcommand a command line runs, and
-the form in which it was written, with the values that differ from time to time left out; and the
-skill that a call shows, which is its tool and, for a shell, the program.
+"""Shell commands as playbooks count them: the program with its subcommand, the form in which it was
+written without values that change from run to run, and the skill that a call demonstrates.
 """
 
 import re
@@ -10,24 +9,14 @@ from msgspec import Struct
 
 from journeyman.outcomes.commands import command_of
 from journeyman.records import Pattern
+from journeyman.text.shell import pipelines
 
 _LONGEST = 8_000
-"""A command line longer than this is a script; only its beginning is read."""
+"""Only the beginning of a longer command line is read."""
 
 _LONGEST_FORM = 160
 _LONGEST_WORD = 60
 
-_HEREDOC = re.compile(
-    r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1[^\n]*\n"
-    r"(?:(?:.*?\n)?[ \t]*\2[ \t]*(?=\n|\)|$)|.*\Z)",
-    re.DOTALL,
-)
-_PARTS = re.compile(
-    r"""(?P<mark><[a-z_]+:\d+>)|(?P<single>'[^']*'?)|(?P<double>"(?:\$\([^()]*\)|[^"\\]|\\.)*"?)|(?P<escaped>\\.)"""
-    r"""|(?P<redirect>\d?(?:>>|>&|&>|<<<|<<|<|>)(?:[ \t]*(?:&?\d|[^\s;&|<>()'"]+))?)"""
-    r"""|(?P<end>&&|\|\||;;?|\n|&|\$\(|[()`])|(?P<pipe>\|&?)|(?P<space>[ \t]+)|(?P<word>.)""",
-    re.DOTALL,
-)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9]*(?:[:_.-][a-z0-9]+)*")
 _PROGRAM = re.compile(r"[A-Za-z_][\w.+-]*")
@@ -36,13 +25,13 @@ _NUMBERED = re.compile(r"(?=[\w-]*\d{3})[\w-]{5,}|[0-9a-f]{7,40}")
 _PREFIXES_LIST = """time command exec env nohup then do else if elif while until ! builtin nice
 timeout"""
 _PREFIXES = frozenset(_PREFIXES_LIST.split())
-_OF_A_PREFIX = re.compile(r"-.*|\d+(?:\.\d+)?[smhd]?", re.DOTALL)
-"""What a prefix takes itself: `timeout -k 5 2m`, `nice -n 10`."""
+_PREFIX_ARGUMENT = re.compile(r"-.*|\d+(?:\.\d+)?[smhd]?", re.DOTALL)
+"""The arguments of a prefix itself: `timeout -k 5 2m`, `nice -n 10`."""
 
 _SILENT_LIST = """cd pushd popd export set unset source . true false : done fi esac for case
 function in return exit break continue local declare read shift echo printf sleep wait"""
 _SILENT = frozenset(_SILENT_LIST.split())
-"""What prepares, separates or announces; the commands beside it do the work."""
+"""Commands that prepare, control or announce the work that other commands do."""
 
 _ONE_PURPOSE_LIST = """ag awk base64 basename bash bat cat chmod chown cmp cp curl cut date df
 diff dirname du egrep fd fgrep file find grep gunzip gzip head hexdump hostname jq kill less ln
@@ -51,7 +40,7 @@ readlink realpath rg rm rmdir rsync ruby scp sed seq sh sha256sum shasum sort ss
 tail tar tee test touch tr tree type uname uniq unzip vim wc wget which whoami xargs xxd yq zip
 zsh [ [["""
 _ONE_PURPOSE = frozenset(_ONE_PURPOSE_LIST.split())
-"""Programs whose first argument is a thing and not a subcommand."""
+"""Programs whose first argument is an operand, not a subcommand."""
 
 _EVERYDAY_LIST = """git-add git-branch git-checkout git-diff git-log git-show git-status"""
 _EVERYDAY = frozenset(name.replace("-", " ") for name in _EVERYDAY_LIST.split())
@@ -59,15 +48,15 @@ _EVERYDAY = frozenset(name.replace("-", " ") for name in _EVERYDAY_LIST.split())
 _SECRET_OPTION = re.compile(
     r"--?(?:[\w-]*(?:pass|pwd|token|secret|auth|user)[\w-]*|[\w-]*key|login)", re.IGNORECASE
 )
-_PLACE_OPTION = re.compile(
+_FOLDER_OPTION = re.compile(
     r"-C|--(?:cwd|dir|directory|filter|prefix|workspace|namespace|context|profile)"
 )
-"""Options whose value, the next word, stands where a subcommand may."""
+"""Options whose value, the next word, could be mistaken for a subcommand."""
 
 _GROUPS_LIST = """api app auth cache compose config container image issue pr release repo run
 secret stack workflow x exec dlx tool script remote worktree stash submodule bisect mod env"""
 _GROUPS = frozenset(_GROUPS_LIST.split())
-"""Subcommands that name a kind of thing or run a named task: the word after them says which."""
+"""Subcommands followed by a second one: `gh pr create`, `npm run build`."""
 
 _SHORT_OPTION = re.compile(r"-[A-Za-z]")
 
@@ -82,7 +71,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
-    """The program with its subcommand, and how it was written without passing values."""
+    """A program with its subcommand, and its written form without volatile values."""
 
     name: str
     form: str
@@ -90,39 +79,17 @@ class Command(Struct, frozen=True, kw_only=True, gc=False):
 
 @lru_cache(maxsize=4_096)
 def commands_of(line: str) -> tuple[Command, ...]:
-    """The commands that do the work, in order, each name once. A pipeline is one command."""
-    text = _HEREDOC.sub("<<…", line[:_LONGEST].replace("\\\n", " "))
-    found: dict[str, Command] = {}
-    for command in filter(None, map(_command, _pipelines(text))):
-        found.setdefault(command.name, command)
-    return tuple(found.values())
-
-
-def _pipelines(text: str) -> list[list[str]]:
-    """The words of each pipeline, in order; a pipe is a word of its own."""
-    lines: list[list[str]] = [[]]
-    word = ""
-    for part in _PARTS.finditer(text):
-        kind, piece = part.lastgroup, part[0]
-        if kind in ("word", "single", "double", "escaped", "mark"):
-            word += piece
-            continue
-        if word:
-            lines[-1].append(word)
-            word = ""
-        if kind == "end":
-            lines.append([])
-        elif kind in ("pipe", "redirect"):
-            lines[-1].append(piece.strip())
-    if word:
-        lines[-1].append(word)
-    return [line for line in lines if line]
+    """Return the commands that do the work, in order, each name once. A pipeline is one command."""
+    commands: dict[str, Command] = {}
+    for command in filter(None, map(_command, pipelines(line[:_LONGEST]))):
+        commands.setdefault(command.name, command)
+    return tuple(commands.values())
 
 
 def _command(words: list[str]) -> Command | None:
     while words and (words[0] in _PREFIXES or _ASSIGNMENT.fullmatch(words[0])):
         is_prefix, words = words[0] in _PREFIXES, words[1:]
-        while is_prefix and words and _OF_A_PREFIX.fullmatch(words[0]):
+        while is_prefix and words and _PREFIX_ARGUMENT.fullmatch(words[0]):
             words = words[1:]
     words = [word for word in words if word not in ("{", "}")]
     if not words:
@@ -131,7 +98,7 @@ def _command(words: list[str]) -> Command | None:
     if program in _SILENT or not _PROGRAM.fullmatch(program):
         return None
     first = words[: words.index("|")] if "|" in words else words
-    # A program is shown as it is written; without its folder where that is quoted.
+    # The program is shown as written, or without its folder where quotes make that unreadable.
     shown = program if any(mark in words[0] for mark in "'\"\\\n") else words[0]
     return Command(name=_name(program, words[0], first[1:]), form=_form([shown, *words[1:]]))
 
@@ -141,8 +108,8 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         word
         for before, word in zip(("", *arguments), arguments, strict=False)
         if word[0] not in "-<>&12"
-        and not (_SECRET_OPTION.fullmatch(before) or _PLACE_OPTION.fullmatch(before))
-        # What follows a short option may be its value, and that may be a secret.
+        and not (_SECRET_OPTION.fullmatch(before) or _FOLDER_OPTION.fullmatch(before))
+        # The word after a short option may be its value, and a value may be a secret.
         and not (_SHORT_OPTION.fullmatch(before) and program not in _SCRIPT_RUNNERS)
     ]
     if program in _SCRIPT_RUNNERS:
@@ -182,19 +149,19 @@ def _form(words: list[str]) -> str:
 
 
 def _written(word: str, before: str) -> str:
-    """A word of a form; what names something of the moment, or may be a secret, is left out."""
+    """Return a word of a form, or `…` for a volatile value or a possible secret."""
     option, equals, value = word.partition("=")
     if word.startswith("-"):
-        is_left_out = equals and (_SECRET_OPTION.fullmatch(option) or _is_passing(value))
-        if is_left_out and not _is_passing(option):
+        is_left_out = equals and (_SECRET_OPTION.fullmatch(option) or _is_volatile(value))
+        if is_left_out and not _is_volatile(option):
             return f"{option}=…"
     elif _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>":
         return "…"
-    return "…" if _is_passing(word) else word
+    return "…" if _is_volatile(word) else word
 
 
-def _is_passing(word: str) -> bool:
-    """Whether a word names something of the moment: a long value, an id, a place outside."""
+def _is_volatile(word: str) -> bool:
+    """Return whether a word changes from run to run: a long value, an id, a path outside."""
     return (
         len(word) > _LONGEST_WORD
         or "\\ " in word
@@ -205,18 +172,18 @@ def _is_passing(word: str) -> bool:
 
 
 def is_everyday(name: str) -> bool:
-    """Whether a command is one that every agent knows, such as `ls` or `git status`."""
+    """Return whether a command is one that every agent knows, such as `ls`."""
     return name in _ONE_PURPOSE or name in _EVERYDAY
 
 
 def skills_of(pattern: Pattern) -> tuple[str, ...]:
-    """What a pattern shows how to do, each once, in order."""
+    """Return the skills that a pattern demonstrates, each once, in order."""
     return tuple(dict.fromkeys(skill_of(step.tool, step.arguments) for step in pattern.steps))
 
 
 @lru_cache(maxsize=2_048)
 def skill_of(tool: str, arguments: str) -> str:
-    """The skill of one call: its tool and, for a shell, the first command that does the work."""
+    """Return the skill of one call: its tool and, for a shell, the first command that does work."""
     if _SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):
         return tool
     commands = commands_of(command_of(arguments))

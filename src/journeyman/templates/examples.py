@@ -1,21 +1,21 @@
-"""Episodes as examples: the pattern that an opening shows, the text that its calls are found by,
-the same in one line, and what an example costs in tokens: an estimate, by one tokenizer for all.
+"""Episodes as examples: the pattern that an opening shows, the text by which its calls are found,
+its one-line form, and the tokens that an example costs, estimated by one tokenizer for all models.
 """
 
 import json
 from collections.abc import Callable, Iterator
 
 from journeyman.records import Episode, Pattern, PatternId, Step
+from journeyman.templates.argument_fields import parse_arguments
 from journeyman.templates.commands import commands_of
 from journeyman.templates.tool_translation import file_path, shell_command
-from journeyman.templates.translation.argument_fields import as_object
 
-_MOST_NAMED = 40
+_MAX_PARTS = 40
 _LONGEST_VALUE = 60
 
 
 def episode_pattern(episode: Episode) -> Pattern:
-    """An episode as the pattern that stands for it in an opening."""
+    """Return an episode as the pattern that represents it in an opening."""
     return Pattern(
         id=PatternId(f"{episode.session}#{episode.number}"),
         kind="sequence",
@@ -31,27 +31,29 @@ def episode_pattern(episode: Episode) -> Pattern:
 
 
 def call_text(episode: Episode) -> str:
-    """The calls of an episode in words: commands, their purposes, tools, arguments, files."""
-    said: list[str] = []
+    """Return the calls of an episode in words: commands, their purposes, tools, arguments,
+    files.
+    """
+    parts: list[str] = []
     for command in episode.commands:
-        said += filter(None, (command.name, command.purpose)) if command.worked else ()
+        parts += filter(None, (command.name, command.purpose)) if command.worked else ()
     for step in episode.steps:
         if not shell_command(step.tool, step.arguments):
-            said.append(" ".join((step.tool, *as_object(step.arguments))).replace("_", " "))
-    said += (file.path.rpartition("/")[2] for file in episode.files)
-    return ". ".join(list(dict.fromkeys(said))[:_MOST_NAMED])
+            parts.append(" ".join((step.tool, *parse_arguments(step.arguments))).replace("_", " "))
+    parts += (file.path.rpartition("/")[2] for file in episode.files)
+    return ". ".join(list(dict.fromkeys(parts))[:_MAX_PARTS])
 
 
 def call_line(step: Step) -> str:
-    """One call on one line: the command, the file, or the tool with its values."""
+    """Return a call on one line: the command, the file, or the tool with its values."""
     commands = commands_of(shell_command(step.tool, step.arguments))
     if commands:
-        return "; ".join(one.form for one in commands)
+        return "; ".join(command.form for command in commands)
     path = file_path(step.tool, step.arguments)
     if path:
         return f"{step.tool} {path.rpartition('/')[2]}"
     values = []
-    for key, value in as_object(step.arguments).items():
+    for key, value in parse_arguments(step.arguments).items():
         text = json.dumps(value, ensure_ascii=False)
         values.append(f"{key}={text if len(text) <= _LONGEST_VALUE else '…'}")
     return f"{step.tool}({', '.join(values)})"
@@ -59,26 +61,26 @@ def call_line(step: Step) -> str:
 
 CountTokens = Callable[[str], int]
 
-_A_MESSAGE = 4
-"""What a message costs beside its text: its role and where it begins and ends."""
+_MESSAGE_OVERHEAD = 4
+"""Tokens that a message costs in addition to its text: its role, and where it begins and ends."""
 
 _CLOSING = 12
-"""The sentence that ends an example."""
+"""Tokens of the sentence that ends an example."""
 
 
-def tokens_of(pattern: Pattern, count: CountTokens) -> int:
-    """What the messages of one example cost."""
+def example_tokens(pattern: Pattern, count: CountTokens) -> int:
+    """Return the tokens that the messages of one example cost."""
     messages = 2 + 2 * len(pattern.steps)
-    return sum(map(count, texts_of(pattern))) + messages * _A_MESSAGE + _CLOSING
+    return sum(map(count, example_texts(pattern))) + messages * _MESSAGE_OVERHEAD + _CLOSING
 
 
-def texts_of(pattern: Pattern) -> Iterator[str]:
-    """The texts of one example that are counted."""
+def example_texts(pattern: Pattern) -> Iterator[str]:
+    """Yield the texts of one example that are counted."""
     yield pattern.intent
     for step in pattern.steps:
         yield from (step.tool, step.arguments, step.result)
 
 
-def tokens_of_note(note: str, count: CountTokens) -> int:
-    """What the system note costs."""
-    return count(note) + _A_MESSAGE
+def note_tokens(note: str, count: CountTokens) -> int:
+    """Return the tokens that the system note costs."""
+    return count(note) + _MESSAGE_OVERHEAD

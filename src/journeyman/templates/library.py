@@ -1,16 +1,17 @@
-"""The library of templates: made from many sessions or from one, listed, picked, exported,
-imported, deleted. Making the same name again makes a new version and keeps the old.
+"""The library of templates: build them from many sessions or create them from one, list, pick,
+export, import and delete them. Building the same name again adds a version and keeps the old ones.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.records import (
     Gain,
-    Imported,
+    ImportedTemplate,
     JudgedSession,
     Pattern,
     SessionId,
@@ -18,34 +19,60 @@ from journeyman.records import (
     Template,
     TemplateStats,
 )
+from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
-from journeyman.store.session_filters import Chosen
+from journeyman.store.session_filters import SessionFilters
 from journeyman.store.store import Store
-from journeyman.templates.cleaning import clean_pattern
-from journeyman.templates.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
-from journeyman.templates.examples import CountTokens, tokens_of
-from journeyman.templates.learning import Learning
-from journeyman.templates.mining.episodes import WHY_NOT
+from journeyman.templates.examples import CountTokens, example_tokens
+from journeyman.templates.learner import Learner
+from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
 from journeyman.templates.mining.miner import merged_by_id, type_of
 from journeyman.templates.mining.safety import why_unsafe
 from journeyman.templates.names import (
-    checked_name,
     checked_tags,
+    checked_template,
+    checked_template_name,
     checked_type,
-    name_for,
-    named,
-    sound,
+    parse_reference,
+    suggested_name,
 )
+from journeyman.templates.sanitizer import clean_pattern
 
-Judged = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
+JudgeSessions = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
-"""What a model or a recorder may be called in a file."""
+"""Accepted names of models and recorders in a file."""
 
-_FIRST = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
-"""Which kinds teach most when all else is equal."""
+_KIND_ORDER = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
+"""The kinds that teach most come first when all else is equal."""
+
+
+class _BuildOptions(Struct, frozen=True, kw_only=True):
+    """The options of `Library.build`, which documents them."""
+
+    min_messages: int
+    max_sessions: int
+    max_patterns: int
+    project: str | None
+    source: str | None
+    tags: Iterable[str] | None
+    description: str | None
+    addendum: str | None
+
+    @property
+    def filters(self) -> SessionFilters:
+        return SessionFilters(
+            min_messages=self.min_messages, source=self.source, project=self.project
+        )
+
+    @property
+    def filter_text(self) -> str:
+        """The filters in words, as they follow "sessions"."""
+        source = f" of source {self.source!r}" if self.source else ""
+        project = f" of project {self.project!r}" if self.project else ""
+        return f"{source}{project} with at least {self.min_messages} messages"
 
 
 class Library:
@@ -54,8 +81,8 @@ class Library:
     def __init__(
         self,
         store: Store,
-        learner: Learning,
-        judged: Judged,
+        learner: Learner,
+        judged: JudgeSessions,
         count_tokens: CountTokens,
         clock: Callable[[], float],
     ) -> None:
@@ -79,43 +106,54 @@ class Library:
         addendum: str | None = None,
         progress: Progress = lambda _done, _total: None,
     ) -> Template:
-        """Make a template from the newest long sessions that may teach. Tags and texts that are
-        not given are those of the version before. Raises BadTemplate when no session teaches.
+        """Build a template from the newest long sessions that may teach. Omitted tags and texts are
+        taken from the previous version. Raises BadTemplate when no session teaches anything.
         """
-        name = checked_name(name)
-        before = self._store.templates.find(name) or Template(name=name)
-        kept_tags = before.tags if tags is None else checked_tags(tags)
-        _check_positive(max_sessions=max_sessions, max_patterns=max_patterns)
-        chosen = Chosen(min_messages=min_messages, source=source, project=project)
-        scanned, qualified = self._qualified(chosen, max_sessions, progress)
-        patterns = self._patterns([one.session.id for one in qualified])
-        if not patterns:
-            named = f" of source {source!r}" if source else ""
-            named += f" of project {project!r}" if project else ""
-            named += f" with at least {min_messages} messages"
-            if not scanned:
-                said = f"There is no session{named}. Import more, or ask for fewer messages."
-                raise BadTemplate(said)
+        options = _BuildOptions(
+            min_messages=min_messages,
+            max_sessions=max_sessions,
+            max_patterns=max_patterns,
+            project=project,
+            source=source,
+            tags=tags,
+            description=description,
+            addendum=addendum,
+        )
+        return self._build(checked_template_name(name), options, progress)
+
+    def _build(self, name: str, options: _BuildOptions, progress: Progress) -> Template:
+        previous = self._store.templates.find(name) or Template(name=name)
+        tags = previous.tags if options.tags is None else checked_tags(options.tags)
+        _check_positive(max_sessions=options.max_sessions, max_patterns=options.max_patterns)
+        scanned, qualified = self._qualified(options, progress)
+        patterns = self._patterns([overview.session.id for overview in qualified])
+        if not patterns and not scanned:
             raise BadTemplate(
-                f"None of the {scanned} sessions{named} teaches anything; `journeyman learn` "
-                "counts the reasons."
+                f"There is no session{options.filter_text}. Import more sessions, or lower the "
+                "number of messages."
+            )
+        if not patterns:
+            raise BadTemplate(
+                f"None of the {scanned} sessions{options.filter_text} teaches anything. Run "
+                "`journeyman learn` to see the reasons."
             )
         judged = self._judged(qualified)
+        description, addendum = options.description, options.addendum
         template = Template(
             name=name,
             origin="built",
-            tags=kept_tags,
-            description=before.description if description is None else description,
-            addendum=before.addendum if addendum is None else addendum,
-            source=source or "",
+            tags=tags,
+            description=previous.description if description is None else description,
+            addendum=previous.addendum if addendum is None else addendum,
+            source=options.source or "",
             task_type=type_of(judged),
             created_at=self._clock(),
             scanned=scanned,
             qualified=len(qualified),
-            gain=gain_of(judged),
-            patterns=tuple(patterns[:max_patterns]),
+            gain=learning_gain(judged),
+            patterns=tuple(patterns[: options.max_patterns]),
         )
-        return self._store.templates.add(sound(template))
+        return self._store.templates.add(checked_template(template))
 
     def create(
         self,
@@ -128,22 +166,22 @@ class Library:
         addendum: str = "",
         max_examples: int = MAX_EXAMPLES,
     ) -> Template:
-        """Make a template from one session. Raises BadTemplate when it teaches nothing."""
+        """Create a template from one session. Raises BadTemplate when it teaches nothing."""
         overview = self._store.sessions.get(session_id)
         session = overview.session
         if name is None:
-            name = name_for(Redactor().text(session.title), session.id)
-        name, kept_tags = checked_name(name), checked_tags(tags)
-        given_type = checked_type(task_type)
+            name = suggested_name(Redactor().text(session.title), session.id)
+        name, kept_tags = checked_template_name(name), checked_tags(tags)
+        checked_task_type = checked_type(task_type)
         _check_positive(max_examples=max_examples)
         if session.id in self._learner.missing():
             self._learner.learn([session.id])
         reason = self._store.learned.reasons([session.id]).get(session.id, "")
         patterns = self._patterns([session.id])
         if reason or not patterns:
-            why = WHY_NOT.get(reason, "none of its calls is worth repeating")
+            why = NOT_LEARNED_REASONS.get(reason, "none of its calls is worth repeating")
             raise BadTemplate(
-                f"No template can be made from session {session.id}: {why}. Choose another one."
+                f"No template can be made from session {session.id}: {why}. Choose another session."
             )
         template = Template(
             name=name,
@@ -154,69 +192,79 @@ class Library:
             source=session.source,
             scanned=1,
             qualified=1,
-            task_type=given_type or type_of(self._judged([overview])),
+            task_type=checked_task_type or type_of(self._judged([overview])),
             created_at=self._clock(),
             patterns=tuple(patterns[:max_examples]),
         )
-        return self._store.templates.add(sound(template))
+        return self._store.templates.add(checked_template(template))
 
     def list(
         self, *, task_type: str | None = None, tags: Iterable[str] = (), versions: bool = False
     ) -> Sequence[Template]:
-        """Templates of this type with all these tags, by name; the newest or all versions."""
-        wanted_type, wanted_tags = checked_type(task_type), set(checked_tags(tags))
+        """Return the templates of this type with all these tags, by name: the newest version of
+        each, or all versions.
+        """
+        required_type, required_tags = checked_type(task_type), set(checked_tags(tags))
         return [
             template
             for template in self._store.templates.list(newest_only=not versions)
-            if (wanted_type is None or template.task_type == wanted_type)
-            and wanted_tags <= set(template.tags)
+            if (required_type is None or template.task_type == required_type)
+            and required_tags <= set(template.tags)
         ]
 
     def get(self, reference: str) -> Template:
-        """A template by its name, or `name@version`. Raises UnknownTemplate."""
-        name, version = named(reference)
-        found = self._store.templates.find(name, version)
-        if found is None:
+        """Return a template by its name, or by `name@version`. Raises UnknownTemplate."""
+        name, version = parse_reference(reference)
+        template = self._store.templates.find(name, version)
+        if template is None:
             raise UnknownTemplate(
-                f"There is no template {reference!r}. `journeyman templates list` shows what there "
-                "is; `journeyman templates build` makes one."
+                f"There is no template {reference!r}. `journeyman templates list` shows the "
+                "existing ones; `journeyman templates build` makes one."
             )
-        return found
+        return template
 
     def pick(self, *, task_type: str | None = None, tags: Iterable[str] = ()) -> Template | None:
-        """The most effective template of a type and tags, then the least used, then the newest."""
-        found = self.list(task_type=task_type, tags=tags)
+        """Return the template of a type and tags that trials found most effective, then the least
+        used, then the newest.
+        """
         return min(
-            found,
-            key=lambda one: (-one.effect.shrunk, one.used, -(one.created_at or 0.0), one.name),
+            self.list(task_type=task_type, tags=tags),
+            key=lambda template: (
+                -template.effect.shrunk,
+                template.used,
+                -(template.created_at or 0.0),
+                template.name,
+            ),
             default=None,
         )
 
     def stats(self) -> TemplateStats:
-        """The library in numbers."""
-        every = self._store.templates.list()
-        newest = list({template.name: template for template in every}.values())
-        used: Counter[str] = Counter()
-        for template in every:
-            used[template.name] += template.used
-        first = used.most_common(1)
+        """Return the library in numbers."""
+        versions = self._store.templates.list()
+        newest = list({template.name: template for template in versions}.values())
+        uses: Counter[str] = Counter()
+        for template in versions:
+            uses[template.name] += template.used
+        top = uses.most_common(1)
         return TemplateStats(
             total=len(newest),
-            versions=len(every),
-            by_type=dict(sorted(Counter(one.task_type for one in newest).items())),
-            examples=sum(len(one.patterns) for one in newest),
-            used=used.total(),
-            most_used=first[0][0] if first and first[0][1] else "",
-            tried=sum(one.effect.tried for one in every),
+            versions=len(versions),
+            by_type=dict(sorted(Counter(template.task_type for template in newest).items())),
+            examples=sum(len(template.patterns) for template in newest),
+            used=uses.total(),
+            most_used=top[0][0] if top and top[0][1] else "",
+            tried=sum(template.effect.tried for template in versions),
         )
 
     def delete(self, reference: str) -> int:
-        """Delete a template, or one version of it; how many went. Raises UnknownTemplate."""
+        """Delete a template, or one version of it, and return how many versions were deleted.
+        Raises UnknownTemplate.
+        """
         self.get(reference)
-        return self._store.templates.delete(*named(reference))
+        return self._store.templates.delete(*parse_reference(reference))
 
     def export(self, reference: str) -> bytes:
-        """A template as a file, redacted once more: an earlier version knew fewer secrets."""
+        """Return a template as a file, redacted again: an earlier release knew fewer secrets."""
         from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - files are rare
         from journeyman.templates.template_files import encode  # noqa: PLC0415
 
@@ -224,109 +272,124 @@ class Library:
 
     def import_file(
         self, data: bytes, *, name: str | None = None, with_addendum: bool = False
-    ) -> Imported:
-        """Keep a template from a file, redacted and checked like everything that is learned. Its
-        addendum goes to models as it is, so it is kept only `with_addendum`. Raises BadTemplate,
-        and then nothing is kept.
+    ) -> ImportedTemplate:
+        """Store a template from a file, redacted and checked like everything that is learned. Its
+        addendum goes to models verbatim, so it is stored only `with_addendum`. Raises BadTemplate,
+        and stores nothing then.
         """
         from journeyman.templates.template_files import decode  # noqa: PLC0415 - files are rare
 
         decoded = decode(data, name=name)
-        given = decoded.template
-        patterns = merged_by_id(map(self._cleaned, given.patterns))
+        imported = decoded.template
+        patterns = merged_by_id(map(self._cleaned, imported.patterns))
         if not patterns:
             left_out = f" ({decoded.skipped[0]})" if decoded.skipped else ""
-            raise BadTemplate(f"The file has no example that worked{left_out}. Choose another.")
-        addendum, skipped = given.addendum, decoded.skipped
+            raise BadTemplate(
+                f"The file has no example that worked{left_out}. Choose another file."
+            )
+        addendum, skipped = imported.addendum, decoded.skipped
         if addendum and not with_addendum:
-            skipped = (*skipped, "the addendum: somebody else's words to models; read it first")
+            skipped = (*skipped, "the addendum: text for models by another author; read it first")
             addendum = ""
-        given = sound(replace(given, addendum=addendum), given.name, *given.tags)
-        created_at = self._clock() if given.created_at is None else given.created_at
-        template = replace(given, patterns=patterns, created_at=created_at)
-        return Imported(template=self._store.templates.add(template), skipped=skipped)
+        imported = checked_template(
+            replace(imported, addendum=addendum), imported.name, *imported.tags
+        )
+        created_at = self._clock() if imported.created_at is None else imported.created_at
+        template = replace(imported, patterns=patterns, created_at=created_at)
+        return ImportedTemplate(template=self._store.templates.add(template), skipped=skipped)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
-        """Tell what trials found: for ids of patterns, and of templates as `template:name@version`,
-        the gains there were, each the outcome with it minus the outcome without.
+        """Record what trials found: for ids of patterns, and of templates as
+        `template:name@version`, the gains, each the outcome with it minus the outcome without it.
         """
         self._store.templates.add_effects(gains)
 
     def count_use(self, template: Template) -> None:
-        """Say that an opening was made from a template."""
+        """Record that an opening was made from a template."""
         self._store.templates.count_use(template.name, template.version, self._clock())
 
     def _cleaned(self, pattern: Pattern) -> Pattern:
         cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
-        decisions = [why_unsafe(one.tool, one.arguments) for one in pattern.steps]
-        unsafe = next((one.rule for one in decisions if one), "")
+        decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
+        unsafe_rule = next((decision.rule for decision in decisions if decision), "")
         kept = replace(
             pattern,
             id=cleaned.id,
             intent=cleaned.intent,
             steps=cleaned.steps,
             source=pattern.source if _NAME.fullmatch(pattern.source) else "",
-            sessions=(),  # of another store
+            sessions=(),  # sessions of another store
             models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
-            quarantined=cleaned.quarantined or pattern.quarantined or unsafe,
+            quarantined=cleaned.quarantined or pattern.quarantined or unsafe_rule,
         )
-        return replace(kept, tokens=tokens_of(kept, self._count_tokens))
+        return replace(kept, tokens=example_tokens(kept, self._count_tokens))
 
     def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
-        found = self._store.patterns.of_sessions(sessions)
-        return arranged([one for one in found if not one.quarantined])
+        patterns = self._store.patterns.of_sessions(sessions)
+        return teaching_order([pattern for pattern in patterns if not pattern.quarantined])
 
     def _qualified(
-        self, chosen: Chosen, max_sessions: int, progress: Progress
+        self, options: _BuildOptions, progress: Progress
     ) -> tuple[int, Sequence[SessionOverview]]:
-        """How many sessions were looked at, newest first, until enough were found that teach."""
-        long_ones = self._store.sessions.list(**chosen)
+        """Scan sessions, newest first, until enough of them teach something; return how many were
+        scanned, and those that teach.
+        """
+        matching = self._store.sessions.list(**options.filters)
         missing = set(self._learner.missing())
         scanned = 0
         qualified: list[SessionOverview] = []
-        while scanned < len(long_ones) and len(qualified) < max_sessions:
-            some = long_ones[scanned : scanned + max_sessions - len(qualified)]
-            self._learner.learn([one.session.id for one in some if one.session.id in missing])
-            reasons = self._store.learned.reasons([one.session.id for one in some])
-            qualified += [one for one in some if not reasons.get(one.session.id, "gone")]
-            scanned += len(some)
-            progress(scanned, len(long_ones))
+        while scanned < len(matching) and len(qualified) < options.max_sessions:
+            batch = matching[scanned : scanned + options.max_sessions - len(qualified)]
+            ids = [overview.session.id for overview in batch]
+            self._learner.learn([id_ for id_ in ids if id_ in missing])
+            reasons = self._store.learned.reasons(ids)
+            qualified += [
+                overview for overview in batch if not reasons.get(overview.session.id, "gone")
+            ]
+            scanned += len(batch)
+            progress(scanned, len(matching))
         return scanned, qualified
 
 
 def _check_positive(**limits: int) -> None:
     for name, value in limits.items():
         if value < 1:
-            raise WrongInput(f"{name} is {value}: a template needs at least one.")
+            raise WrongInput(f"{name} is {value}. Use 1 or more.")
 
 
-def gain_of(judged: Sequence[JudgedSession]) -> Gain:
-    """Late against early calls of these sessions, tool by tool; positive is better."""
-    from journeyman.reliability.learning import learning  # noqa: PLC0415 - statistics load slowly
+def learning_gain(judged: Sequence[JudgedSession]) -> Gain:
+    """Compare late with early calls of these sessions, tool by tool; positive is better."""
+    from journeyman.reliability.learning_curve import learning  # noqa: PLC0415 - statistics load slowly
 
-    found = learning(judged)
-    late, early = found.stratified, found.early
+    curve = learning(judged)
+    late, early = curve.stratified, curve.early
     return Gain(
         estimate=None if late.estimate is None else -late.estimate,
         low=None if late.high is None else -late.high,
         high=None if late.low is None else -late.low,
-        calls=early.total + found.late.total,
+        calls=early.total + curve.late.total,
         method=late.method,
     )
 
 
-def arranged(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Patterns in the order in which a template shows them: those seen most first, but of each
-    tool one before there is a second of any. What was seen in one session only comes last, unless
-    all patterns are of one session.
+def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Return patterns in the order in which a template shows them: those seen most often first, but
+    one for each tool before a second for any. Patterns seen in only one session come last, unless
+    all patterns are from one session.
     """
     ranked = sorted(
         patterns,
-        key=lambda one: (-one.session_count, -one.times, _FIRST[one.kind], *one.age, one.id),
+        key=lambda pattern: (
+            -pattern.session_count,
+            -pattern.times,
+            _KIND_ORDER[pattern.kind],
+            *pattern.age,
+            pattern.id,
+        ),
     )
-    by_tools: Counter[tuple[str, ...]] = Counter()
+    shown: Counter[tuple[str, ...]] = Counter()
     rounds = []
     for number, pattern in enumerate(ranked):
-        rounds.append((pattern.session_count < 2, by_tools[pattern.tools], number))
-        by_tools[pattern.tools] += 1
+        rounds.append((pattern.session_count < 2, shown[pattern.tools], number))
+        shown[pattern.tools] += 1
     return [ranked[number] for *_, number in sorted(rounds)]

@@ -1,5 +1,5 @@
-"""Building a playbook: the commands that work in a project, the mistakes that recur with what
-mended them, and the files that work keeps coming back to, counted over the project's episodes.
+"""Builds a playbook: the commands that work in a project, recurring mistakes with their remedies,
+and frequently used files, counted over the project's episodes.
 """
 
 import re
@@ -13,140 +13,144 @@ from journeyman.redaction.redactor import Redactor
 from journeyman.store.episodes import EpisodeRow
 
 RECURRING = 3
-"""In how many sessions a mistake must have happened, or a file been used, to be shown."""
+"""The minimum number of sessions with a mistake or a file for it to be shown."""
 
 HALF_LIFE = 40
-"""After how many later sessions of the project one counts half: projects change."""
+"""After this many later sessions of the project, a session counts half: projects change."""
 
 SHELL = "shell"
-"""The tool of a mistake that was made with a command."""
+"""The tool of a mistake made with a shell command."""
 
 _TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
-"""The share of the sessions with a command from which a form counts as the usual one; more where it
-names a file or a number."""
+"""The share of the sessions with a command from which a form counts as the usual one; higher for a
+form that names a file or a number."""
 
 _REQUESTS = 3
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,80}")
-"""What is named without quotes is a name: a model may call anything a tool."""
+"""What is shown without quotes must be a name: a model may call anything a tool."""
 
 
-_Seen = Sequence[tuple[EpisodeRow, Any]]
-"""The episodes in which something was seen, each with what was."""
+_Sightings = Sequence[tuple[EpisodeRow, Any]]
+"""Episodes, each with the use, file or mistake that was seen in it."""
 
 
-def _sessions(seen: _Seen) -> set[SessionId]:
-    return {one.session for one, _ in seen}
+def _sessions(sightings: _Sightings) -> set[SessionId]:
+    return {episode.session for episode, _ in sightings}
 
 
-def _last_at(seen: _Seen) -> float | None:
-    return max((one.at for one, _ in seen if one.at is not None), default=None)
+def _last_at(sightings: _Sightings) -> float | None:
+    return max((episode.at for episode, _ in sightings if episode.at is not None), default=None)
 
 
-def _served(seen: _Seen, requests: Mapping[int, str]) -> tuple[str, ...]:
-    """The last requests for which it was seen, of those that are given by row."""
-    rows = (one.row for one, _ in seen[-_REQUESTS:])
+def _latest_requests(sightings: _Sightings, requests: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the texts of the last requests, where `requests` has them by row."""
+    rows = (episode.row for episode, _ in sightings[-_REQUESTS:])
     return tuple(dict.fromkeys(requests[row] for row in rows if requests.get(row)))
 
 
 def build_playbook(
     project: str, episodes: Sequence[EpisodeRow], requests: Mapping[int, str] | None = None
 ) -> Playbook:
-    """The playbook of these episodes, with a few of the `requests`, which are given by row."""
+    """Build the playbook of these episodes, with a few of the `requests`, keyed by row."""
     commands: defaultdict[str, list[tuple[EpisodeRow, CommandUse]]] = defaultdict(list)
     mistakes: defaultdict[tuple[str, str], list[tuple[EpisodeRow, Mistake]]] = defaultdict(list)
     files: defaultdict[str, list[tuple[EpisodeRow, FileUse]]] = defaultdict(list)
-    recent, asked = recency(episodes), requests or {}
-    for one in episodes:
-        for made in one.facts.mistakes:
-            mistakes[kind_of(made)].append((one, made))
-        if not one.quarantined:
-            for use in one.facts.commands:
-                commands[use.name].append((one, use))
-            for file in one.facts.files:
-                files[file.path].append((one, file))
+    weights, texts = session_weights(episodes), requests or {}
+    for episode in episodes:
+        for mistake in episode.facts.mistakes:
+            mistakes[mistake_kind(mistake)].append((episode, mistake))
+        if not episode.quarantined:
+            for use in episode.facts.commands:
+                commands[use.name].append((episode, use))
+            for file in episode.facts.files:
+                files[file.path].append((episode, file))
 
-    def weight(seen: _Seen) -> float:
-        return round(sum(recent[session] for session in sorted(_sessions(seen))), 6)
+    def weight(sightings: _Sightings) -> float:
+        return round(sum(weights[session] for session in sorted(_sessions(sightings))), 6)
 
-    ranked = {}
+    ranked_commands = {}
     for name, uses in commands.items():
-        worked = [(one, use) for one, use in uses if use.worked]
+        worked = [(episode, use) for episode, use in uses if use.worked]
         if worked:
             order = -weight(worked), -sum(use.worked for _, use in worked), name
-            ranked[order] = _as_command(name, uses, worked, asked)
-    again = {}
-    for path, used in files.items():
-        if len(_sessions(used)) >= RECURRING:
-            changed = sum(file.changed for _, file in used)
-            again[-weight(used), -changed, path] = PlaybookFile(
+            ranked_commands[order] = _playbook_command(name, uses, worked, texts)
+    ranked_files = {}
+    for path, file_uses in files.items():
+        if len(_sessions(file_uses)) >= RECURRING:
+            changed = sum(file.changed for _, file in file_uses)
+            ranked_files[-weight(file_uses), -changed, path] = PlaybookFile(
                 path=path,
-                sessions=len(_sessions(used)),
-                read=sum(file.read for _, file in used),
+                sessions=len(_sessions(file_uses)),
+                read=sum(file.read for _, file in file_uses),
                 changed=changed,
-                last_at=_last_at(used),
-                requests=_served(used, asked),
+                last_at=_last_at(file_uses),
+                requests=_latest_requests(file_uses, texts),
             )
     return Playbook(
         project=Redactor().text(project),
-        sessions=len({one.session for one in episodes}),
+        sessions=len({episode.session for episode in episodes}),
         episodes=len(episodes),
-        commands=tuple(ranked[order] for order in sorted(ranked)),
-        mistakes=tuple(_as_mistakes(mistakes)),
-        files=tuple(again[order] for order in sorted(again)),
+        commands=tuple(ranked_commands[order] for order in sorted(ranked_commands)),
+        mistakes=tuple(_recurring_mistakes(mistakes)),
+        files=tuple(ranked_files[order] for order in sorted(ranked_files)),
     )
 
 
-def recency(episodes: Sequence[EpisodeRow]) -> dict[SessionId, float]:
-    """How much each session counts: half after `HALF_LIFE` later ones."""
+def session_weights(episodes: Sequence[EpisodeRow]) -> dict[SessionId, float]:
+    """Return the weight of each session: half after `HALF_LIFE` later ones."""
     began: dict[SessionId, float] = {}
-    for one in episodes:
-        at = float("-inf") if one.at is None else one.at
-        began[one.session] = min(began.get(one.session, at), at)
+    for episode in episodes:
+        at = float("-inf") if episode.at is None else episode.at
+        began[episode.session] = min(began.get(episode.session, at), at)
     ordered = sorted(began, key=lambda session: (-began[session], session))
     return {session: 0.5 ** (number / HALF_LIFE) for number, session in enumerate(ordered)}
 
 
-def kind_of(mistake: Mistake) -> tuple[str, str]:
-    """What makes two failures the same mistake. All shells are one tool."""
+def mistake_kind(mistake: Mistake) -> tuple[str, str]:
+    """Return the key that failures have in common if they are the same mistake. All shells count as
+    one tool.
+    """
     return SHELL if mistake.target else mistake.tool, mistake.error
 
 
-def _as_command(name: str, uses: _Seen, worked: _Seen, asked: Mapping[int, str]) -> PlaybookCommand:
+def _playbook_command(
+    name: str, uses: _Sightings, worked: _Sightings, requests: Mapping[int, str]
+) -> PlaybookCommand:
     plain: defaultdict[str, set[SessionId]] = defaultdict(set)
     piped: defaultdict[str, set[SessionId]] = defaultdict(set)
-    for one, use in worked:
-        (piped if _PIPE in use.form else plain)[use.form].add(one.session)
+    for episode, use in worked:
+        (piped if _PIPE in use.form else plain)[use.form].add(episode.session)
     sessions = len(_sessions(worked))
     return PlaybookCommand(
         name=name,
-        form=_usual(plain, min(2, sessions)) or name,
-        piped=_usual(piped, min(2, sessions)),
+        form=_usual_form(plain, min(2, sessions)) or name,
+        piped=_usual_form(piped, min(2, sessions)),
         sessions=sessions,
         worked=sum(use.worked for _, use in worked),
         failed=sum(use.failed for _, use in uses),
         last_at=_last_at(worked),
-        purpose=_first(Counter(use.purpose for _, use in worked if use.purpose)),
-        requests=_served(worked, asked),
+        purpose=_most_frequent_one(Counter(use.purpose for _, use in worked if use.purpose)),
+        requests=_latest_requests(worked, requests),
     )
 
 
-def _usual(forms: Mapping[str, set[SessionId]], least: int) -> str:
-    """How a command is mostly written, by sessions. Where no form is usual, what is particular to
-    each use is left out. A form that fewer than the `least` number of sessions have is not told: a
-    command that several sessions use does not vouch for what one of them added.
+def _usual_form(forms: Mapping[str, set[SessionId]], least: int) -> str:
+    """Return how a command is usually written, by sessions. If no form is usual, omit what is
+    particular to each use. A form used in fewer than `least` sessions is not shown: that several
+    sessions use a command does not vouch for what one of them added.
     """
-    counts = Counter({form: len(seen) for form, seen in forms.items()})
-    form = _first(counts)
-    sessions = len(set[SessionId]().union(*forms.values()))
-    needed = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
-    if counts[form] < max(2, needed * sessions) and len(forms) > 1:
+    counts = Counter({form: len(sessions) for form, sessions in forms.items()})
+    form = _most_frequent_one(counts)
+    total = len(set[SessionId]().union(*forms.values()))
+    share = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
+    if counts[form] < max(2, share * total) and len(forms) > 1:
         general: defaultdict[str, set[SessionId]] = defaultdict(set)
-        for one, seen in forms.items():
-            general[_generalised(one)] |= seen
-        counts = Counter({one: len(seen) for one, seen in general.items()})
-        form = _first(counts)
+        for specific, sessions in forms.items():
+            general[_generalised(specific)] |= sessions
+        counts = Counter({form: len(sessions) for form, sessions in general.items()})
+        form = _most_frequent_one(counts)
     return form if counts[form] >= least else ""
 
 
@@ -159,38 +163,38 @@ def _generalised(form: str) -> str:
     return " ".join(words)
 
 
-def _as_mistakes(
-    found: Mapping[tuple[str, str], Sequence[tuple[EpisodeRow, Mistake]]],
+def _recurring_mistakes(
+    mistakes: Mapping[tuple[str, str], Sequence[tuple[EpisodeRow, Mistake]]],
 ) -> Iterator[PlaybookMistake]:
-    for (tool, error), seen in sorted(
-        found.items(), key=lambda one: (-len(_sessions(one[1])), one[0])
+    for (tool, error), sightings in sorted(
+        mistakes.items(), key=lambda item: (-len(_sessions(item[1])), item[0])
     ):
-        if len(_sessions(seen)) < RECURRING or not _TOOL_NAME.fullmatch(tool):
+        if len(_sessions(sightings)) < RECURRING or not _TOOL_NAME.fullmatch(tool):
             continue
-        targets = Counter(made.target for _, made in seen)
-        target = _first(targets)
+        targets = Counter(mistake.target for _, mistake in sightings)
+        target = _most_frequent_one(targets)
         remedies: defaultdict[tuple[str, ...], list[SessionId]] = defaultdict(list)
-        for one, made in seen:
-            if all(step.startswith("`") or _TOOL_NAME.fullmatch(step) for step in made.remedy):
-                remedies[made.remedy].append(one.session)
+        for episode, mistake in sightings:
+            if all(step.startswith("`") or _TOOL_NAME.fullmatch(step) for step in mistake.remedy):
+                remedies[mistake.remedy].append(episode.session)
         remedies.pop((), None)
         proven = [remedy for remedy, sessions in remedies.items() if len(set(sessions)) > 1]
         yield PlaybookMistake(
             tool=tool,
             error=error,
-            target=target if targets[target] > len(seen) / 2 else "",
-            sessions=len(_sessions(seen)),
-            times=len(seen),
+            target=target if targets[target] > len(sightings) / 2 else "",
+            sessions=len(_sessions(sightings)),
+            times=len(sightings),
             mended=sum(map(len, remedies.values())),
             remedy=min(proven, key=lambda steps: (-len(remedies[steps]), steps), default=()),
-            last_at=_last_at(seen),
+            last_at=_last_at(sightings),
         )
 
 
 def most_frequent(counts: Counter[str]) -> list[str]:
-    """The most frequent first, equal ones by name."""
-    return sorted(counts, key=lambda one: (-counts[one], one))
+    """Return the most frequent first, equal ones by name."""
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def _first(counts: Counter[str]) -> str:
+def _most_frequent_one(counts: Counter[str]) -> str:
     return next(iter(most_frequent(counts)), "")

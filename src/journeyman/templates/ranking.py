@@ -1,7 +1,7 @@
-"""Which documents of a library are nearest to a task: by words (Okapi BM25) and by meaning
-(vectors). Each measure is divided by its largest value, and the two are added. Where documents have
-the calls that served a request, there is a second round: the vectors of the nearest are added to
-the task's, and the nearest few hundred are ranked again (relevance feedback after Rocchio).
+"""Ranks the documents of a library by their nearness to a task: by words (Okapi BM25) and by
+meaning (vectors). Each measure is divided by its largest value, and the two are added. If documents
+include the calls that served a request, there is a second round: the vectors of the nearest are
+added to the task's, and the nearest few hundred are ranked again (Rocchio relevance feedback).
 """
 
 import re
@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from journeyman.embeddings.embedder import Vectors
+from journeyman.models.embedder import Vectors
 from journeyman.records import Pattern
-from journeyman.templates.translation.argument_fields import as_object
+from journeyman.templates.argument_fields import parse_arguments
 
 Words = NDArray[np.uint32]
 
@@ -23,11 +23,11 @@ _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s")
 
-_EVERYWHERE = """a an and are as at be been but by can could did do does for from had has have
+_STOP_WORDS_LIST = """a an and are as at be been but by can could did do does for from had has have
 hello help hi how i if in into is it its just like me my need not of on or our
 out please so some that the their them then there these they this to up us want
 was we were what when which who will with would you your"""
-_COMMON = frozenset(_EVERYWHERE.split())
+_STOP_WORDS = frozenset(_STOP_WORDS_LIST.split())
 
 _SMALL_TALK_LIST = """afternoon again ah ahead all alright am amazing any appreciate appreciated
 awesome bitte bonjour brilliant buddy buenas buenos buongiorno bye chat cheers ciao continue cool
@@ -39,46 +39,48 @@ sounds sup sure tag talk test testing thank thanks thats there thx today welcome
 whats who wonderful worked works yeah yep yes yo
 olá tschüss привет спасибо ありがとう こんにちは 你好 谢谢"""
 _SMALL_TALK = frozenset(_SMALL_TALK_LIST.split())
-"""What people say when they ask for nothing."""
+"""What people say when they do not ask for anything."""
 
 _SATURATION = 1.2
 _LENGTH_WEIGHT = 0.75
-"""The usual k1 and b."""
+"""The usual k1 and b of BM25."""
 
 _Pairs = NDArray[np.uint64]
-"""A word in the upper half and a document in the lower one, so that one sort brings equal pairs
-together."""
+"""A word in the upper half and a document in the lower half, so that one sort groups equal
+pairs."""
 
 _FEEDBACK = 20
 _FEEDBACK_SHARE = 0.1
-"""How many of the nearest documents tell what the task is about: this many, and of a small library
-no more than this share."""
+"""How many of the nearest documents are used as feedback: this many, but no more than this share of
+a small library."""
 
 _RANKED_AGAIN, _DIGITS, _MOST_EQUAL = 200, 5, 2
 
 _Numbers = NDArray[np.float32]
 
 
-def says_nothing(text: str) -> bool:
-    """Whether a text has no word to go by, as a greeting has none."""
-    said = _WORD.findall(text.casefold().replace("'", ""))
-    return all(word in _COMMON or word in _SMALL_TALK for word in said)
+def is_small_talk(text: str) -> bool:
+    """Whether a text contains nothing but stop words and small talk, such as a greeting."""
+    spoken = _WORD.findall(text.casefold().replace("'", ""))
+    return all(word in _STOP_WORDS or word in _SMALL_TALK for word in spoken)
 
 
 def words(text: str) -> Words:
-    """The words of a text, in order, as numbers."""
-    return _numbered(word for word in map(_stem, _split(text)) if word not in _COMMON)
+    """Return the stemmed words of a text, in order, as numbers."""
+    return _numbered(word for word in map(_stem, _split(text)) if word not in _STOP_WORDS)
 
 
 def task_words(task: str) -> Words:
-    """The words of a task, and neighbouring ones as one: "time stamp" finds "timestamp"."""
+    """Return a task's words and its joined neighbouring words: "time stamp" finds "timestamp"."""
     joined = (_stem(first + second) for first, second in pairwise(_split(task)))
     return np.concatenate([words(task), _numbered(joined)])
 
 
-def words_of(pattern: Pattern) -> Words:
-    """What a pattern is found by: its intent, its tools, and what its arguments are called."""
-    calls = [name for step in pattern.steps for name in (step.tool, *as_object(step.arguments))]
+def pattern_words(pattern: Pattern) -> Words:
+    """Return the words by which a pattern is found: its intent, its tools, its argument names."""
+    calls = [
+        name for step in pattern.steps for name in (step.tool, *parse_arguments(step.arguments))
+    ]
     return np.concatenate([words(pattern.intent), words(" ".join(calls))])
 
 
@@ -86,8 +88,8 @@ def _split(text: str) -> list[str]:
     return _WORD.findall(_HUMP.sub(" ", text).casefold())
 
 
-def _numbered(found: Iterable[str]) -> Words:
-    numbers = [zlib.crc32(word.encode("utf-8", "replace")) for word in found]
+def _numbered(texts: Iterable[str]) -> Words:
+    numbers = [zlib.crc32(word.encode("utf-8", "replace")) for word in texts]
     return np.array(numbers, dtype=np.uint32)
 
 
@@ -100,7 +102,7 @@ def _stem(word: str) -> str:
 
 
 class Bm25:
-    """Documents, each a list of numbered words in every field, and how well they match others."""
+    """Documents, each a list of numbered words in every field, and how well they match a query."""
 
     def __init__(self, *fields: Sequence[Words]) -> None:
         self._documents = len(fields[0])
@@ -117,7 +119,7 @@ class Bm25:
         self._ends = np.append(self._starts[1:], len(terms))
 
     def scores(self, task_words: Words) -> NDArray[np.float32]:
-        """How well each document matches the words."""
+        """Return how well each document matches the words."""
         scores = np.zeros(self._documents, dtype=np.float32)
         for at in np.flatnonzero(np.isin(self._terms, task_words)).tolist():
             part = slice(self._starts[at], self._ends[at])
@@ -126,8 +128,8 @@ class Bm25:
 
 
 def _weighted(field: Sequence[Words]) -> tuple[_Pairs, NDArray[np.float64]]:
-    """The pairs of one field in rising order, and what each weighs."""
-    lengths = np.fromiter((len(one) for one in field), dtype=np.int64, count=len(field))
+    """Return the pairs of one field in ascending order, and their weights."""
+    lengths = np.fromiter((len(document) for document in field), dtype=np.int64, count=len(field))
     if not lengths.sum():
         return np.zeros(0, dtype=np.uint64), np.zeros(0)
     pairs = np.concatenate(field).astype(np.uint64) << np.uint64(32)
@@ -141,10 +143,10 @@ def _weighted(field: Sequence[Words]) -> tuple[_Pairs, NDArray[np.float64]]:
 
 
 class Ranked(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of the index and how near it is. `score` orders the answers to one question, from 1 for
-    the nearest down to 0, and says nothing across questions. `similarity` (the cosine between the
-    two requests) and `matched` (whether the document has a word of the task) do: a task for which
-    no answer has both has no neighbour.
+    """A row of the index and how near it is. `score` orders the answers to one query, from 1 for
+    the nearest down to 0, and is not comparable across queries. `similarity` (the cosine between
+    the two requests) and `matched` (whether the document has a word of the task) are: a task for
+    which no answer has both has no neighbour.
     """
 
     row: int
@@ -154,9 +156,9 @@ class Ranked(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Index:
-    """The documents of a library as arrays: `rows` names them, in rising order, and the entries of
-    the others with the same number belong to each: the vector and the words of its request and,
-    unless the library has none, of its calls.
+    """The documents of a library as arrays. `rows` are their ids in ascending order, and the other
+    arrays have one entry for each: the vector and the words of its request and, unless the library
+    has none, of its calls.
     """
 
     def __init__(
@@ -184,47 +186,49 @@ class Index:
     def nearest(
         self, vector: NDArray[np.float32], task_words: Words, *, most: int, widened: bool = True
     ) -> list[Ranked]:
-        """The `most` nearest documents, the nearest first and equal ones by row. Equal ones at the
-        end are taken together, so that the order of the library does not matter; only of very many
-        some are left out. Without the second round the task is not `widened`.
+        """Return the `most` nearest documents, nearest first, equal ones by row. Ties at the end
+        are included, so that the order of the library does not matter, unless there are very many.
+        `widened` adds the second round.
         """
         if not len(self):
             return []
         by_words = _scaled(self._words.scores(task_words))
         score = by_words + _scaled(_similarity(self._documents, vector))
-        places = _largest(score, max(most, _RANKED_AGAIN))
-        score = score[places]
+        positions = _largest(score, max(most, _RANKED_AGAIN))
+        score = score[positions]
         feedback = min(_FEEDBACK, int(len(self) * _FEEDBACK_SHARE))
         if self._has_calls and feedback and widened:
-            nearest = self._documents[places]
+            nearest = self._documents[positions]
             wider = vector + nearest[:feedback].mean(axis=0)
-            score = by_words[places] + _scaled(_similarity(nearest, wider))
+            score = by_words[positions] + _scaled(_similarity(nearest, wider))
         first = _largest(score, most)
-        places, score = places[first], score[first]
+        positions, score = positions[first], score[first]
         score = score / score[0] if score[0] > 0 else np.ones_like(score)
-        similarity = _similarity(self._requests[places], vector)
-        columns = (self._rows[places], similarity, score, by_words[places] > 0)
+        similarity = _similarity(self._requests[positions], vector)
+        columns = (self._rows[positions], similarity, score, by_words[positions] > 0)
         return [
-            Ranked(row=row, similarity=near, score=joined, matched=matched)
-            for row, near, joined, matched in zip(*(one.tolist() for one in columns), strict=True)
+            Ranked(row=row, similarity=near, score=combined, matched=matched)
+            for row, near, combined, matched in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
         ]
 
 
 def _similarity(vectors: Vectors, vector: NDArray[np.float32]) -> _Numbers:
-    # Rounded, because the same vector at another place may come to another last digit.
+    # Rounded, because the same vector in another position may give another last digit.
     return np.round(vectors @ vector, _DIGITS)
 
 
 def _scaled(values: _Numbers) -> _Numbers:
-    """The values as shares of the largest; what is below zero counts as zero."""
+    """Return the values as shares of the largest; negative ones count as zero."""
     above = np.maximum(values, np.float32(0.0))
     largest = above.max()
     return above / largest if largest > 0 else above
 
 
 def _largest(values: _Numbers, most: int) -> NDArray[np.intp]:
-    """Where the largest values stand, the largest first, equal ones in their order."""
-    taken = np.arange(len(values))
+    """Return the positions of the largest values, largest first, equal ones in their order."""
+    positions = np.arange(len(values))
     if len(values) > most:
-        taken = np.flatnonzero(values >= np.partition(values, -most)[-most])
-    return taken[np.argsort(-values[taken], kind="stable")][: _MOST_EQUAL * most]
+        positions = np.flatnonzero(values >= np.partition(values, -most)[-most])
+    return positions[np.argsort(-values[positions], kind="stable")][: _MOST_EQUAL * most]

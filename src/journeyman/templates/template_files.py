@@ -1,7 +1,7 @@
-"""Templates as files: written in one form, read in that form and in three older shapes, which
-differ in nothing but the names of their fields. A file is not believed: ids and what this library
-counts itself are neither written nor read, and only successes teach, by the file's own flag or else
-by the judge. The library redacts what is read, and looks for instructions in it.
+"""Templates as files: written in one format, read in that format and in three older ones, which
+differ only in the names of their fields. Files are not trusted: ids and the library's own counts
+are neither written nor read, and only successes teach, by the file's own flag or else by the judge.
+The library redacts what is read, and searches it for instructions.
 """
 
 import json
@@ -11,12 +11,20 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta
 
-from journeyman.logs.values import only_text, seconds
+from journeyman.logs.fields import only_text, seconds
 from journeyman.outcomes.judge import judge
-from journeyman.records import Call, Imported, Pattern, PatternId, PatternType, Step, Template
+from journeyman.records import (
+    Call,
+    ImportedTemplate,
+    Pattern,
+    PatternId,
+    PatternType,
+    Step,
+    Template,
+)
 from journeyman.records.errors import BadTemplate
-from journeyman.templates.names import checked_name, checked_tag, checked_tags
-from journeyman.templates.strict_json import BadJson, canonical, read_json
+from journeyman.templates.names import checked_tag, checked_tags, checked_template_name
+from journeyman.text.strict_json import InvalidJson, canonical_json, read_json
 
 FORMAT = "journeyman-template"
 FORMAT_VERSION = 1
@@ -60,95 +68,97 @@ class _TemplateForm(Template, frozen=True, kw_only=True):
 
 
 def encode(template: Template) -> bytes:
-    """A template as a file: the same bytes for the same template."""
+    """Return a template as a file: the same bytes for the same template."""
     form = _without(msgspec.to_builtins(template), _NOT_IN_FILES)
-    form["patterns"] = [_without(one, _NOT_IN_PATTERNS) for one in form["patterns"]]
-    for step in (step for one in form["patterns"] for step in one["steps"]):
-        # As an object, which a person can read; as text where it is none.
+    form["patterns"] = [_without(pattern, _NOT_IN_PATTERNS) for pattern in form["patterns"]]
+    for step in (step for pattern in form["patterns"] for step in pattern["steps"]):
+        # As an object, which a person can read; as text if it is not an object.
         text = _arguments(step["arguments"]) if step["arguments"] else None
         step["arguments"] = step["arguments"] if text is None else json.loads(text)
     whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **form}
-    # The standard library's, because arguments may hold numbers of any length.
+    # The standard library's encoder, because arguments may hold numbers of any length.
     return json.dumps(whole, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
 
 
-def decode(data: bytes, *, name: str | None = None) -> Imported:
-    """The template in a file, under the name it has or under another; its patterns have no ids.
-    Results are as long as the file has them: who redacts cuts them afterwards, because half a
-    secret is not recognised. Raises BadTemplate when the file is none, and has then read nothing.
+def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
+    """Return the template in a file, under its own name or under another; its patterns have no ids.
+    Results are not cut: that must come after redaction, because half a secret is not recognised.
+    Raises BadTemplate if the file is not a template.
     """
     if len(data) > LARGEST_FILE:
-        raise _refused(f"it has {len(data):,} bytes, and at most {LARGEST_FILE:,} are read")
+        raise _not_a_template(f"it has {len(data):,} bytes, and the limit is {LARGEST_FILE:,}")
     try:
         document = read_json(data)
-    except BadJson as error:
-        raise _refused(str(error)) from error
+    except InvalidJson as error:
+        raise _not_a_template(str(error)) from error
     if not isinstance(document, dict) or not {"format", *_OLDER_LISTS} & document.keys():
-        raise _refused("it is no object with patterns or examples")
+        raise _not_a_template("it is not an object with patterns or examples")
     skipped: list[str] = []
     if document.get("format") != FORMAT:
         document, skipped = _from_older(document)
     elif document.get("format_version") != FORMAT_VERSION:
         raise BadTemplate(
-            f"The template has version {document.get('format_version')!r} of the form, and this "
-            f"program reads {FORMAT_VERSION}. Read it with a newer Journeyman."
+            f"The file has format version {document.get('format_version')!r}, and this program "
+            f"reads version {FORMAT_VERSION}. Read it with a newer Journeyman."
         )
     try:
         form = msgspec.convert(_without(document, _NOT_IN_FILES), _TemplateForm)
     except (msgspec.ValidationError, OverflowError) as error:
-        raise _refused(f"it has not the expected shape ({error})") from error
+        raise _not_a_template(f"it does not have the expected shape ({error})") from error
     name = form.name if name is None else name
     if not name:
-        raise BadTemplate(
-            "The file does not say what the template is called. Give it a name (--name)."
-        )
+        raise BadTemplate("The file does not name the template. Pass a name with --name.")
     fields = msgspec.structs.asdict(form) | {
-        "name": checked_name(name),
+        "name": checked_template_name(name),
         "origin": "imported",
         "tags": checked_tags(form.tags),
-        "patterns": tuple(_pattern(one, at) for at, one in enumerate(form.patterns, start=1)),
+        "patterns": tuple(
+            _pattern(pattern, number) for number, pattern in enumerate(form.patterns, start=1)
+        ),
     }
-    return Imported(template=Template(**fields), skipped=tuple(skipped))
+    return ImportedTemplate(template=Template(**fields), skipped=tuple(skipped))
 
 
 def _pattern(form: _PatternForm, number: int) -> Pattern:
     failed = [index for index, step in enumerate(form.steps) if not step.worked]
     if failed != ([0] if form.kind == "recovery" else []) or failed == [len(form.steps) - 1]:
-        raise _refused(
-            f"pattern {number} teaches a call that did not work; only the first of a recovery may "
-            "fail"
+        raise _not_a_template(
+            f"pattern {number} teaches a call that did not work; only the first call of a recovery "
+            "may fail"
         )
     steps = []
     for step in form.steps:
-        given: dict[str, Any] | str = step.arguments
-        text = None if given == "" else _arguments(given)
-        # What failed may have failed because its arguments were no object.
+        arguments: dict[str, Any] | str = step.arguments
+        text = None if arguments == "" else _arguments(arguments)
+        # A failed call may have failed because its arguments were not an object.
         if text is None and step.worked:
-            raise _refused(f"the arguments of pattern {number} are not a JSON object")
-        kept = str(given) if text is None else text
+            raise _not_a_template(f"the arguments of pattern {number} are not a JSON object")
+        kept = str(arguments) if text is None else text
         steps.append(Step(tool=step.tool, arguments=kept, result=step.result, worked=step.worked))
     intent = form.intent.strip() or f"Use {steps[-1].tool}."
-    own = {"id": PatternId(""), "intent": intent, "steps": tuple(steps), "tokens": 0}
-    return Pattern(**{**msgspec.structs.asdict(form), **own})
+    replaced = {"id": PatternId(""), "intent": intent, "steps": tuple(steps), "tokens": 0}
+    return Pattern(**{**msgspec.structs.asdict(form), **replaced})
 
 
 def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """A template of an older shape in our form, and a sentence for each entry or tag left out."""
+    """Return a template in an older format as our format, and a sentence for each entry or tag that
+    was skipped.
+    """
     kind = only_text(document.get("task_type")).strip()
     task_type = kind.lower() if kind.lower() in get_args(PatternType) else "mixed"
     patterns, skipped = [], []
     for key in _OLDER_LISTS:
         entries = document.get(key) or []
         if not isinstance(entries, list):
-            raise _refused(f"its {key!r} is not a list")
+            raise _not_a_template(f"its {key!r} is not a list")
         for number, entry in enumerate(entries, start=1):
-            taken = _taken(entry)
-            if isinstance(taken, str):
-                skipped.append(f"{key.removesuffix('s')} {number}: {taken}")
+            pattern = _older_pattern(entry)
+            if isinstance(pattern, str):
+                skipped.append(f"{key.removesuffix('s')} {number}: {pattern}")
             else:
-                patterns.append({**taken, "task_type": task_type})
-    given = document.get("tags")
-    listed = given.split(",") if isinstance(given, str) else given
+                patterns.append({**pattern, "task_type": task_type})
+    value = document.get("tags")
+    listed = value.split(",") if isinstance(value, str) else value
     unknown_type = [kind] if kind and kind.lower() != task_type else []
     tags = []
     for number, tag in enumerate([*(listed if isinstance(listed, list) else ()), *unknown_type], 1):
@@ -167,45 +177,45 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     }, skipped
 
 
-def _taken(entry: object) -> dict[str, Any] | str:
-    """The pattern in an entry, or why there is none."""
+def _older_pattern(entry: object) -> dict[str, Any] | str:
+    """Return the pattern in an entry, or why there is none."""
     if not isinstance(entry, dict):
         return "it is not an object"
-    found = {
+    values = {
         field: next((entry[key] for key in keys if entry.get(key) is not None), None)
         for field, keys in _OLDER_FIELDS.items()
     }
-    tool, arguments = only_text(found["tool"]).strip(), _arguments(found["arguments"])
+    tool, arguments = only_text(values["tool"]).strip(), _arguments(values["arguments"])
     if not tool or arguments is None:
         return "it names no tool, or its arguments are not a JSON object"
-    result, flag = found["result"], found["success"]
-    result = result if result is None or isinstance(result, str) else canonical(result)
+    result, flag = values["result"], values["success"]
+    result = result if result is None or isinstance(result, str) else canonical_json(result)
     call = Call(id="", tool=tool, arguments=arguments, result=result)
     if flag != 1 and not (flag is None and judge(call).status == "ok"):
-        return "it did not succeed, or it is not known whether it did"
+        return "it did not succeed, or its success is unknown"
     return {
         "kind": "first_try",
-        "intent": only_text(found["intent"]),
+        "intent": only_text(values["intent"]),
         "steps": [{"tool": tool, "arguments": arguments, "result": result or ""}],
-        "first_seen": seconds(found["time"]),
-        "last_seen": seconds(found["time"]),
+        "first_seen": seconds(values["time"]),
+        "last_seen": seconds(values["time"]),
     }
 
 
 def _arguments(value: object) -> str | None:
-    """Arguments in the form in which they are kept; None when they are no object."""
+    """Return arguments as they are stored; None if they are not an object."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return "{}"
     try:
-        given = read_json(value) if isinstance(value, str) else value
-        return canonical(given) if isinstance(given, dict) else None
-    except BadJson:
+        decoded = read_json(value) if isinstance(value, str) else value
+        return canonical_json(decoded) if isinstance(decoded, dict) else None
+    except InvalidJson:
         return None
 
 
-def _refused(clause: str) -> BadTemplate:
-    advice = "Give a file that `journeyman templates export` wrote."
-    return BadTemplate(f"The file is no template: {clause}. {advice}")
+def _not_a_template(reason: str) -> BadTemplate:
+    advice = "Choose a file that `journeyman templates export` wrote."
+    return BadTemplate(f"The file is not a template: {reason}. {advice}")
 
 
 def _without(form: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Calls of one agent as calls of another, so that what one has learned another can start with."""
+"""Translates calls of one agent into calls of another, so that all can share what was learned."""
 
 import json
 import re
@@ -10,25 +10,25 @@ from typing import Any
 
 import msgspec
 
-from journeyman.logs.codex_output import peeled
-from journeyman.outcomes.wrapping import unwrapped
+from journeyman.logs.codex_output import parse_tool_output
+from journeyman.outcomes.envelope import unwrapped
 from journeyman.records import Pattern, Step
-from journeyman.templates.tool_schemas import LiveTools
-from journeyman.templates.translation.argument_fields import (
+from journeyman.templates.argument_fields import (
+    DIALECT_SIGNS,
     RESULT_FORMATS,
-    SIGNS,
     TOOLS,
+    AgentTool,
     Dialect,
     Fields,
     Operation,
     OperationCall,
-    ToolRow,
     find_call,
-    written,
+    write_arguments,
 )
+from journeyman.templates.tool_schemas import LiveTools
 
 _FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.M)
-_PATCH_OF_ONE_PLACE = re.compile(
+_SINGLE_HUNK_PATCH = re.compile(
     r"\*\*\* Begin Patch *\n\*\*\* (Add|Update) File: (.+?) *\n(?:@@.*\n)?"
     r"((?:(?:[ +-].*)?\n)+)(?:\*\*\* End of File\n)?\*\*\* End Patch"
 )
@@ -40,75 +40,75 @@ _RETURN_CODE = re.compile(
 )
 _RUNS: tuple[Operation, ...] = ("run", "run_code")
 _DONE = "Done."
-"""What stands for the words in which a harness confirms that it has changed a file."""
+"""Replaces the words in which a harness confirms that it has changed a file."""
 
 
 def find_dialect(tool_names: Iterable[str]) -> Dialect | None:
-    """Whose tools these are; None where the names do not tell."""
+    """Return the agent that has these tools; None if the names do not tell."""
     names = frozenset(tool_names)
-    return next((sign.dialect for sign in SIGNS if sign.tools <= names), None)
+    return next((sign.dialect for sign in DIALECT_SIGNS if sign.tools <= names), None)
 
 
 def operation_of(tool: str, arguments: str) -> Operation | None:
-    """What a call does; None for a tool that the table does not have."""
+    """Return what a call does; None for a tool that the table does not have."""
     call = find_call(tool, arguments, "")
     return call.operation if call else None
 
 
 def shell_command(tool: str, arguments: str) -> str:
-    """The command line of a call of a shell; empty for any other call."""
+    """Return the command line of a shell call; empty for any other call."""
     call = find_call(tool, arguments, "")
     command: str = call.fields.get("command", "") if call else ""
     return command
 
 
 def file_path(tool: str, arguments: str) -> str:
-    """The file that a call reads, edits, patches or writes; empty for any other call."""
+    """Return the file that a call reads, edits, patches or writes; empty for any other call."""
     call = find_call(tool, arguments, "")
     if call is None:
         return ""
     if call.operation == "patch":
-        found = _FILE.search(call.fields.get("patch", ""))
-        return found[1] if found else ""
+        match = _FILE.search(call.fields.get("patch", ""))
+        return match[1] if match else ""
     path: str = call.fields.get("path", "") if call.operation in ("read", "edit", "write") else ""
     return path
 
 
 def translate(step: Step, source: str, target: Dialect, live: LiveTools) -> Step | str:
-    """The same operation as a call of another agent that fits its live tools, or a sentence that
-    says why there is none. `source` is the recorder of the session. A call that the target can make
-    as it is keeps its tool and arguments, and so does a failed call of its own, which is shown as
-    the mistake it was.
+    """Return the same operation as a call of another agent that fits its live tools, or a sentence
+    that says why there is none. `source` is the recorder of the session. A call that the target can
+    make unchanged keeps its tool and arguments, and so does its own failed call, which is shown as
+    a mistake.
     """
     call = find_call(step.tool, step.arguments, source)
     is_own_mistake = source == target and not step.worked and step.tool in live.names
     if is_own_mistake or not live.misfit(step):
-        return _as_of(target, step, source, call) if call else step
+        return _with_result_for(target, step, source, call) if call else step
     if step.tool.startswith("mcp__"):
         return f"{step.tool} is a tool of an MCP server, which is not offered here."
     if call is not None and call.blocked:
         return call.blocked
-    wrapping = unwrapped(step.result).wrapping
+    wrapping = unwrapped(step.result).envelope
     if not step.worked and wrapping is not None and wrapping.is_error:
         return f"It failed by a rule of the agent that called {step.tool}."
     for row, fields in _counterparts(call, target, live) if call else ():
-        arguments = written(fields, row)
+        arguments = write_arguments(fields, row)
         if arguments is not None:
             text = json.dumps(arguments, ensure_ascii=False)
-            found = msgspec.structs.replace(step, tool=row.name, arguments=text)
-            if call and not live.misfit(found):
-                return _as_of(target, found, source, call)
+            translated = msgspec.structs.replace(step, tool=row.name, arguments=text)
+            if call and not live.misfit(translated):
+                return _with_result_for(target, translated, source, call)
     return f"The agent {target} has no counterpart of {step.tool} that fits."
 
 
 def translate_pattern(pattern: Pattern, target: Dialect, live: LiveTools) -> Pattern | str:
-    """The pattern with every call translated, or why one has no counterpart."""
+    """Return the pattern with every call translated, or why one has no counterpart."""
     steps = []
     for step in pattern.steps:
-        found = translate(step, pattern.source, target, live)
-        if isinstance(found, str):
-            return found
-        steps.append(found)
+        translated = translate(step, pattern.source, target, live)
+        if isinstance(translated, str):
+            return translated
+        steps.append(translated)
     if tuple(steps) == pattern.steps:
         return pattern
     return msgspec.structs.replace(pattern, steps=tuple(steps), source=target)
@@ -116,8 +116,8 @@ def translate_pattern(pattern: Pattern, target: Dialect, live: LiveTools) -> Pat
 
 def _counterparts(
     call: OperationCall, target: Dialect, live: LiveTools
-) -> Iterator[tuple[ToolRow, Fields]]:
-    """The tools for an operation with the fields for each, the best first, the shell last."""
+) -> Iterator[tuple[AgentTool, Fields]]:
+    """Yield the tools for an operation with the fields for each, best first, the shell last."""
     operations = [(call.operation, call.fields), *_same_change(call)]
     for operation, fields in operations:
         for row in _rows(operation, target, live):
@@ -128,13 +128,13 @@ def _counterparts(
         form = SHELL_FORMS.get(operation)
         if form is None or (operation == "patch" and target != "codex"):
             continue
-        with suppress(KeyError):  # a field is missing that the command needs
+        with suppress(KeyError):  # a field that the command needs is missing
             command = form(fields)
             yield from ((row, {"command": command}) for row in _rows("run", target, live))
 
 
 def _same_change(call: OperationCall) -> Iterator[tuple[Operation, Fields]]:
-    """The same change in other words: a patch as an edit or a write, an edit as a patch."""
+    """Yield other forms of the same change: a patch as an edit or a write, an edit as a patch."""
     if call.operation == "patch" and (change := find_only_change(call.fields.get("patch", ""))):
         yield change
     is_plain_edit = call.operation == "edit" and call.fields.keys() == {"path", "old", "new"}
@@ -143,13 +143,13 @@ def _same_change(call: OperationCall) -> Iterator[tuple[Operation, Fields]]:
 
 
 def find_only_change(patch: str) -> tuple[Operation, Fields] | None:
-    """The edit or write that does the same as a patch; None if it changes several files or places,
-    or does not say which text it replaces.
+    """Return the edit or write that does the same as a patch; None if the patch changes several
+    files or places, or does not say which text it replaces.
     """
-    found = _PATCH_OF_ONE_PLACE.fullmatch(patch.strip())
-    if found is None:
+    match = _SINGLE_HUNK_PATCH.fullmatch(patch.strip())
+    if match is None:
         return None
-    kind, path, hunk = found.groups()
+    kind, path, hunk = match.groups()
     before, after = (
         [line[1:] for line in hunk[:-1].split("\n") if not line.startswith(sign)] for sign in "+-"
     )
@@ -162,9 +162,9 @@ def find_only_change(patch: str) -> tuple[Operation, Fields] | None:
 
 
 def find_patch(path: str, old: str, new: str) -> str:
-    """An edit as a patch; empty if it seems to change a part of a line, since a patch has whole
-    lines. Several lines, or one with its indent, are taken for whole: so it was in all but 4 of 191
-    recorded edits whose surroundings are known.
+    """Return an edit as a patch; empty if it seems to change part of a line, since a patch has
+    whole lines. Several lines, or one with its indentation, are assumed to be whole: that was right
+    for all but 4 of 191 recorded edits with known surroundings.
     """
     before = old.removesuffix("\n").split("\n")
     after = new.removesuffix("\n").split("\n") if new else []
@@ -175,20 +175,20 @@ def find_patch(path: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
-def _rows(operation: Operation, target: Dialect, live: LiveTools) -> Iterator[ToolRow]:
+def _rows(operation: Operation, target: Dialect, live: LiveTools) -> Iterator[AgentTool]:
     for row in TOOLS:
         if (row.dialect, row.operation) == (target, operation) and row.name in live.names:
             yield row
 
 
-def _with_folder(fields: Fields, row: ToolRow) -> Fields:
-    """The fields for a tool. A shell that takes no folder goes there by itself."""
+def _with_folder(fields: Fields, row: AgentTool) -> Fields:
+    """Return the fields for a tool. For a shell without a folder argument, prepend `cd`."""
     if "folder" not in fields or "command" not in fields or "folder" in row.optional.values():
         return fields
     return {**fields, "command": f"cd {shlex.quote(fields['folder'])} && {fields['command']}"}
 
 
-def _as_of(target: Dialect, step: Step, source: str, call: OperationCall) -> Step:
+def _with_result_for(target: Dialect, step: Step, source: str, call: OperationCall) -> Step:
     result = result_for(target, step.result, call.operation, source, worked=step.worked)
     return step if result == step.result else msgspec.structs.replace(step, result=result)
 
@@ -230,23 +230,23 @@ SHELL_FORMS: dict[Operation, Callable[[Fields], str]] = {
     ),
     "list_files": lambda fields: shlex.join(["ls", *_place(fields)]),
 }
-"""Operations as command lines, for an agent without a tool for them. Codex applies what is given
-to `apply_patch` itself; other agents have no such program."""
+"""Operations as command lines, for an agent without a tool for them. Codex itself handles
+`apply_patch`; other agents have no such program."""
 
 
 def result_for(target: str, result: str, operation: Operation, source: str, *, worked: bool) -> str:
-    """A result as any agent could have got it; as it was, where both agents have one format."""
+    """Return a result as any agent could have got it; unchanged if both agents share a format."""
     if source == target or {source, target} <= set(_AGENTS_WITH_JSON):
         return result
     if worked and operation in ("edit", "patch", "write"):
         return _DONE
     if source == "codex":
-        output, recorded = peeled(result)
+        output, recorded = parse_tool_output(result)
         result = _with_code(output, recorded and recorded.exit_code)
-    elif source == "mini_swe_agent" and (found := _RETURN_CODE.match(result)):
-        result = _with_code(found[2], int(found[1]))
+    elif source == "mini_swe_agent" and (match := _RETURN_CODE.match(result)):
+        result = _with_code(match[2], int(match[1]))
     elif source in _AGENTS_WITH_JSON and operation in (*_RUNS, "read", "search_text", "find_files"):
-        result = _out_of_json(result)
+        result = _unwrapped_json(result)
     for row, added in _ADDED:
         if source in row.sources and operation in row.operations:
             result = added.sub("", result)
@@ -254,15 +254,15 @@ def result_for(target: str, result: str, operation: Operation, source: str, *, w
 
 
 def _with_code(output: str, code: object) -> str:
-    """Output that says how the command ended, where it did not end well."""
+    """Prepend the exit code to the output, unless the command succeeded."""
     return f"Exit code {code}\n{output}".rstrip() if code not in (0, None) else output
 
 
-def _out_of_json(text: str) -> str:
+def _unwrapped_json(text: str) -> str:
     if not text.startswith("{"):
         return text
     try:
-        answer: Any = json.loads(text, strict=False)  # a cut is marked with a line of its own
+        answer: Any = json.loads(text, strict=False)  # a truncation mark has raw line breaks
     except (ValueError, RecursionError):
         return text
     output = answer.get("output", answer.get("content"))
@@ -273,6 +273,8 @@ def _out_of_json(text: str) -> str:
         return text
     keys = ("path", "line", "content")
     return "\n".join(
-        ":".join(str(one[key]) for key in keys if key in one) if isinstance(one, dict) else str(one)
-        for one in matches
+        ":".join(str(match[key]) for key in keys if key in match)
+        if isinstance(match, dict)
+        else str(match)
+        for match in matches
     )

@@ -1,4 +1,4 @@
-"""Parts to test agents and Journeyman itself with; they ship with the product."""
+"""Tools for testing agents, and Journeyman itself: a scripted model and a sample corpus."""
 
 from journeyman.testing.corpus import Corpus, Source, write_corpus, write_lists
 from journeyman.testing.scripted_model import ScriptedModel, calls, says

@@ -1,4 +1,4 @@
-"""A played session as a Codex rollout: JSON lines of {timestamp, type, payload}. Reading and
+"""Writes a played session as a Codex rollout: JSON lines of {timestamp, type, payload}. Reading and
 searching are commands, and files are changed with `apply_patch`.
 """
 
@@ -7,49 +7,49 @@ from typing import Any
 import msgspec
 
 from journeyman.testing.script import (
-    Act,
-    Ask,
-    Compress,
-    Event,
-    Ids,
-    Played,
-    Result,
-    UserSays,
+    AgentMessage,
+    CallRequest,
+    CallResult,
+    Compression,
+    PlayedSession,
+    SessionEvent,
+    SessionIds,
+    UserMessage,
     estimate_tokens,
-    iso,
+    iso_time,
 )
 from journeyman.testing.workshop import WORK
 
 _MODEL = "gpt-5.2-codex"
 _SYSTEM_TOKENS = 9_000
 
-Line = dict[str, Any]
+LogLine = dict[str, Any]
 
 
-def roll_out(played: Played) -> tuple[str, list[Line]]:
-    """The id of the session and all lines that Codex would have written."""
-    ids = Ids(played.script.name)
-    writer = _Writer(ids, f"{WORK}/{played.script.project}")
+def rollout_lines(played: PlayedSession) -> tuple[str, list[LogLine]]:
+    """Return the id of the session and all lines that Codex would have written."""
+    ids = SessionIds(played.script.name)
+    writer = _RolloutWriter(ids, f"{WORK}/{played.script.project}")
     writer.begin(played.events[0].at)
     for event in played.events:
         writer.event(event)
     return ids.session, writer.lines
 
 
-class _Writer:
-    """Appends lines and keeps the running token counts."""
+class _RolloutWriter:
+    """Appends lines and maintains the running token counts."""
 
-    def __init__(self, ids: Ids, cwd: str) -> None:
+    def __init__(self, ids: SessionIds, cwd: str) -> None:
         self._ids = ids
         self._cwd = cwd
         self._context = _SYSTEM_TOKENS
         self._total: dict[str, int] = {}
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
 
     def begin(self, at: float) -> None:
         meta = {
             "id": self._ids.session,
-            "timestamp": iso(at),
+            "timestamp": iso_time(at),
             "cwd": self._cwd,
             "originator": "codex_cli_rs",
             "cli_version": "0.104.0",
@@ -59,80 +59,82 @@ class _Writer:
             "git": {"branch": "main"},
         }
         self._append(at, "session_meta", meta)
-        around = f"<environment_context>\n  <cwd>{self._cwd}</cwd>\n  <shell>bash</shell>\n"
-        self._message(at, "user", around + "</environment_context>")
+        environment = f"<environment_context>\n  <cwd>{self._cwd}</cwd>\n  <shell>bash</shell>\n"
+        self._message(at, "user", environment + "</environment_context>")
 
-    def event(self, event: Event) -> None:
-        if isinstance(event.step, UserSays):
+    def event(self, event: SessionEvent) -> None:
+        if isinstance(event.step, UserMessage):
             self._message(event.at, "user", event.step.text)
             self._event(event.at, "user_message", message=event.step.text, images=[])
             context = {"cwd": self._cwd, "approval_policy": "on-request", "model": _MODEL}
             self._append(event.at, "turn_context", context)
-        elif isinstance(event.step, Compress):
+        elif isinstance(event.step, Compression):
             self._append(event.at, "compacted", {"message": event.step.summary})
             self._event(event.at, "context_compacted")
             self._context = _SYSTEM_TOKENS
         else:
             self._turn(event, event.step)
-        self._context += event.spoken_tokens + event.heard_tokens
+        self._context += event.output_tokens + event.input_tokens
 
-    def _turn(self, event: Event, act: Act) -> None:
-        if act.thought:
-            self._event(event.at, "agent_reasoning", text=act.thought)
-            summary = [{"type": "summary_text", "text": act.thought}]
-            hidden = self._ids.token("", 64) * 14
-            self._item(event.at, "reasoning", summary=summary, encrypted_content=hidden)
-        if act.text:
-            self._event(event.at, "agent_message", message=act.text)
-            self._message(event.at, "assistant", act.text)
-        calls = [(reply, self._call(event.at, reply.ask)) for reply in event.replies]
-        self._count(event, act)
-        for reply, call in calls:
-            if reply.result is None:
-                self._event(reply.at, "turn_aborted", reason="interrupted")
+    def _turn(self, event: SessionEvent, message: AgentMessage) -> None:
+        if message.thought:
+            self._event(event.at, "agent_reasoning", text=message.thought)
+            summary = [{"type": "summary_text", "text": message.thought}]
+            encrypted = self._ids.token("", 64) * 14
+            self._item(event.at, "reasoning", summary=summary, encrypted_content=encrypted)
+        if message.text:
+            self._event(event.at, "agent_message", message=message.text)
+            self._message(event.at, "assistant", message.text)
+        calls = [(call, self._call(event.at, call.request)) for call in event.calls]
+        self._count(event, message)
+        for call, call_id in calls:
+            if call.result is None:
+                self._event(call.at, "turn_aborted", reason="interrupted")
             else:
-                kind = "custom_tool_call_output" if _patches(reply.ask) else "function_call_output"
-                output = self._output(reply.ask, reply.result)
-                self._item(reply.at, kind, call_id=call, output=output)
+                kind = (
+                    "custom_tool_call_output" if _is_patch(call.request) else "function_call_output"
+                )
+                output = self._output(call.request, call.result)
+                self._item(call.at, kind, call_id=call_id, output=output)
 
-    def _call(self, at: float, ask: Ask) -> str:
-        call = self._ids.token("call_", 24)
-        if _patches(ask):
-            patch = {"name": "apply_patch", "input": _patch(ask), "status": "completed"}
-            self._item(at, "custom_tool_call", call_id=call, **patch)
-            return call
-        name, arguments = ask.tool, ask.arguments
-        if ask.tool == "shell":
-            name, arguments = "exec_command", {"cmd": ask.arguments["command"]}
+    def _call(self, at: float, request: CallRequest) -> str:
+        call_id = self._ids.token("call_", 24)
+        if _is_patch(request):
+            patch = {"name": "apply_patch", "input": _patch_text(request), "status": "completed"}
+            self._item(at, "custom_tool_call", call_id=call_id, **patch)
+            return call_id
+        name, arguments = request.tool, request.arguments
+        if request.tool == "shell":
+            name, arguments = "exec_command", {"cmd": request.arguments["command"]}
         text = msgspec.json.encode(arguments | {"workdir": self._cwd}).decode()
-        self._item(at, "function_call", name=name, arguments=text, call_id=call)
-        return call
+        self._item(at, "function_call", name=name, arguments=text, call_id=call_id)
+        return call_id
 
-    def _output(self, ask: Ask, result: Result) -> str:
+    def _output(self, request: CallRequest, result: CallResult) -> str:
         if result.kind == "refused":
-            return f"exec command rejected by user: {ask.said}"
+            return f"exec command rejected by user: {request.refusal}"
         if result.kind == "unknown_tool":
-            return f"unsupported call: {ask.tool}"
-        if ask.tool == "shell":
+            return f"unsupported call: {request.tool}"
+        if request.tool == "shell":
             seconds = round(0.05 + len(result.output) % 17 / 10, 1)
             return (
                 f"Chunk ID: {self._ids.token('', 14)[:6]}\nWall time: {seconds} seconds\n"
                 f"Process exited with code {result.exit_code}\nOutput:\n{result.output}\n"
             )
-        code, path = 0, ask.arguments["path"]
+        code, path = 0, request.arguments["path"]
         output = f"Success. Updated the following files:\n{'M' if result.before else 'A'} {path}\n"
         if result.failed:
             code, output = 1, f"Failed to find expected lines in {path}:\n{result.text}\n"
         metadata = {"exit_code": code, "duration_seconds": 0.1}
         return msgspec.json.encode({"output": output, "metadata": metadata}).decode()
 
-    def _count(self, event: Event, act: Act) -> None:
+    def _count(self, event: SessionEvent, message: AgentMessage) -> None:
         used = {
             "input_tokens": self._context,
             "cached_input_tokens": self._context * 9 // 10,
-            "output_tokens": event.spoken_tokens,
-            "reasoning_output_tokens": estimate_tokens(act.thought) - 1,
-            "total_tokens": self._context + event.spoken_tokens,
+            "output_tokens": event.output_tokens,
+            "reasoning_output_tokens": estimate_tokens(message.thought) - 1,
+            "total_tokens": self._context + event.output_tokens,
         }
         self._total = {name: self._total.get(name, 0) + count for name, count in used.items()}
         info = {"total_token_usage": self._total, "last_token_usage": used}
@@ -148,22 +150,22 @@ class _Writer:
     def _event(self, at: float, kind: str, **payload: Any) -> None:
         self._append(at, "event_msg", {"type": kind, **payload})
 
-    def _append(self, at: float, kind: str, payload: Line) -> None:
-        self.lines.append({"timestamp": iso(at), "type": kind, "payload": payload})
+    def _append(self, at: float, kind: str, payload: LogLine) -> None:
+        self.lines.append({"timestamp": iso_time(at), "type": kind, "payload": payload})
 
 
-def _patches(ask: Ask) -> bool:
-    return ask.tool in ("write", "edit")
+def _is_patch(request: CallRequest) -> bool:
+    return request.tool in ("write", "edit")
 
 
-def _patch(ask: Ask) -> str:
-    """A write or an edit in the form that `apply_patch` takes."""
-    given = ask.arguments
-    if ask.tool == "write":
-        body = "".join(f"+{line}\n" for line in given["content"].splitlines())
-        change = f"*** Add File: {given['path']}\n{body}"
+def _patch_text(request: CallRequest) -> str:
+    """A write or an edit as input for `apply_patch`."""
+    arguments = request.arguments
+    if request.tool == "write":
+        body = "".join(f"+{line}\n" for line in arguments["content"].splitlines())
+        change = f"*** Add File: {arguments['path']}\n{body}"
     else:
-        gone = "".join(f"-{line}\n" for line in given["old"].splitlines())
-        come = "".join(f"+{line}\n" for line in given["new"].splitlines())
-        change = f"*** Update File: {given['path']}\n@@\n{gone}{come}"
+        removed = "".join(f"-{line}\n" for line in arguments["old"].splitlines())
+        added = "".join(f"+{line}\n" for line in arguments["new"].splitlines())
+        change = f"*** Update File: {arguments['path']}\n@@\n{removed}{added}"
     return f"*** Begin Patch\n{change}*** End Patch"

@@ -1,5 +1,5 @@
 """The sample corpus: about thirty sessions of scripted agents that really execute their calls,
-recorded as four kinds of logs. Two builds give the same files (for Hermes: the same rows).
+recorded in four log formats. Two builds produce the same files (for Hermes: the same rows).
 """
 
 import tempfile
@@ -14,17 +14,17 @@ from msgspec import Struct
 
 from journeyman.testing import errands
 from journeyman.testing.claude_code_log import encode_lines, transcribe
-from journeyman.testing.codex_log import roll_out
+from journeyman.testing.codex_log import rollout_lines
 from journeyman.testing.hermes_log import chat_record, split_sessions, write_state
 from journeyman.testing.sample_projects import TEXTS, project_files
 from journeyman.testing.script import (
-    Act,
-    Compress,
-    Event,
-    Played,
-    Reply,
+    AgentMessage,
+    Compression,
+    PlayedCall,
+    PlayedSession,
     Script,
-    UserSays,
+    SessionEvent,
+    UserMessage,
     play,
 )
 from journeyman.testing.workshop import WORK, Workshop, install_python
@@ -36,12 +36,11 @@ _SPACING_S = 15 * 3600 + 1234
 
 
 class SampleSession(Struct, frozen=True, kw_only=True):
-    """What the writer knows about one recorded session.
+    """The expected contents of one recorded session.
 
-    `id` is the recorder's own; a subagent has its session as `parent`, and so has a session that
-    goes on after a rotation. `messages` counts user messages, agent messages and results once
-    each, without what the harness says on its own. `failed` leaves out refused and cancelled
-    calls.
+    `id` is the recorder's own. `parent` is the session of a subagent, or the one that a session
+    continues after a rotation. `messages` counts user messages, agent messages and results once
+    each, without messages of the harness. `failed` excludes refused and cancelled calls.
     """
 
     id: str
@@ -60,72 +59,65 @@ class SampleSession(Struct, frozen=True, kw_only=True):
 
 
 class Corpus(Struct, frozen=True, kw_only=True):
-    """Where the logs are and what is in them."""
+    """The folder of the logs, and the sessions in them."""
 
     folder: Path
     sessions: tuple[SampleSession, ...]
 
     def of(self, source: Source) -> tuple[SampleSession, ...]:
-        """The sessions of one source, without those of subagents."""
+        """Return the sessions of one source, without those of subagents."""
         return tuple(s for s in self.sessions if s.source == source and not s.subagent)
 
     def logs(self, source: Source) -> tuple[Path, ...]:
-        """The log files of one source; the Hermes database and the chat file hold many sessions."""
+        """Return the log files of one source; those of Hermes and chat hold many sessions each."""
         return tuple(sorted({s.log for s in self.sessions if s.source == source}))
 
 
 def write_corpus(folder: Path) -> Corpus:
-    """Play all scripts and write their logs below the folder, which is made if it is missing."""
-    played: dict[str, list[Played]] = {}
-    for one in play_all(scripts()):
-        played.setdefault(one.script.source, []).append(one)
-    sessions = [
-        *_write_claude_code(folder, played["claude"]),
-        *_write_codex(folder, played["codex"]),
-    ]
-    state, hermes = folder / "hermes" / "state.db", played["hermes"]
-    stored = [part for one in hermes for part in split_sessions(one, rotate=one is hermes[-1])]
-    write_state(state, stored)
-    sessions += [
-        _describe(part.played, part.events, part.id, "hermes", state, parent=part.parent)
-        for part in stored
-    ]
-    records = [chat_record(one) for one in played["chat"]]
-    chat = _write(folder / "chat" / "evaluation.jsonl", encode_lines(records))
-    for one, record in zip(played["chat"], records, strict=True):
-        sessions.append(_describe(one, one.events, record["id"], "chat", chat))
-    return Corpus(folder=folder, sessions=tuple(sessions))
+    """Play all scripts and write their logs below the folder, which is created if necessary."""
+    by_source: dict[str, list[PlayedSession]] = {}
+    for played in play_all(scripts()):
+        by_source.setdefault(played.script.source, []).append(played)
+    return Corpus(
+        folder=folder,
+        sessions=(
+            *_write_claude_code(folder, by_source["claude"]),
+            *_write_codex(folder, by_source["codex"]),
+            *_write_hermes(folder, by_source["hermes"]),
+            *_write_chat(folder, by_source["chat"]),
+        ),
+    )
 
 
 def write_lists(folder: Path) -> Path:
-    """The one sample session that keeps lists, in a log of its own: enough to start an agent warm
-    on such an errand.
+    """Write only the sample session that keeps lists, to a log of its own. It is enough to start an
+    agent warm on such a task. Return the path of the log.
     """
-    (played,) = play_all([one for one in scripts() if one.title == "Lists"])
-    file = folder / "hermes" / "state.db"
-    write_state(file, split_sessions(played, rotate=False))
-    return file
+    (played,) = play_all([script for script in scripts() if script.title == "Lists"])
+    log = folder / "hermes" / "state.db"
+    write_state(log, split_sessions(played, rotate=False))
+    return log
 
 
 def scripts() -> list[Script]:
-    """The sessions of `projects/scripts.toml`."""
+    """Return the sessions of `projects/scripts.toml`."""
     rows = tomllib.loads((TEXTS / "scripts.toml").read_text("utf-8"))["script"]
-    made = []
+    parsed = []
     for row in rows:
-        calls = (getattr(errands, name)(*given) for name, *given in row.pop("errands"))
-        steps = [step for errand in calls for step in errand][: row.pop("cut", None)]
+        errand_steps = (getattr(errands, name)(*args) for name, *args in row.pop("errands"))
+        steps = [step for errand in errand_steps for step in errand][: row.pop("cut", None)]
         if row["source"] == "codex":
             steps = errands.all_in_shell(steps)
-        made.append(Script(steps=tuple(steps), **row))
-    return made
+        parsed.append(Script(steps=tuple(steps), **row))
+    return parsed
 
 
-def play_all(given: Sequence[Script]) -> list[Played]:
+def play_all(to_play: Sequence[Script]) -> list[PlayedSession]:
     """Execute scripts, each in a workshop of its own, several at a time."""
     with tempfile.TemporaryDirectory(prefix="journeyman-") as folder:
         python = install_python(Path(folder, "bin"))
 
-        def run(number: int, script: Script) -> Played:
+        def run(number: int, script: Script) -> PlayedSession:
             workshop = Workshop(
                 Path(folder, f"{number:02d}"),
                 script.project,
@@ -136,33 +128,56 @@ def play_all(given: Sequence[Script]) -> list[Played]:
             return play(script, workshop.perform, started_at=_FIRST_DAY + number * _SPACING_S)
 
         with ThreadPoolExecutor(max_workers=4) as pool:
-            return list(pool.map(run, range(len(given)), given))
+            return list(pool.map(run, range(len(to_play)), to_play))
 
 
-def _write_claude_code(folder: Path, played: Sequence[Played]) -> Iterator[SampleSession]:
-    for one in played:
-        transcripts = transcribe(one)
-        place = folder / "claude" / "projects" / f"{WORK}/{one.script.project}".replace("/", "-")
+def _write_claude_code(folder: Path, sessions: Sequence[PlayedSession]) -> Iterator[SampleSession]:
+    for played in sessions:
+        transcripts = transcribe(played)
+        project = f"{WORK}/{played.script.project}".replace("/", "-")
+        project_folder = folder / "claude" / "projects" / project
         session = transcripts.session
-        file = _write(place / f"{session}.jsonl", encode_lines(transcripts.main))
-        yield _describe(one, one.events, session, "claude_code", file)
-        delegated = [reply for event in one.events for reply in event.replies if reply.inner]
-        for reply, (agent, lines) in zip(delegated, transcripts.subagents.items(), strict=True):
-            log = place / session / "subagents" / f"agent-{agent}.jsonl"
-            prompt = UserSays(text=reply.ask.arguments["prompt"])
-            events = (Event(at=reply.inner[0].at, step=prompt), *reply.inner)
+        log = _write(project_folder / f"{session}.jsonl", encode_lines(transcripts.main))
+        yield _describe(played, played.events, session, "claude_code", log)
+        delegated = [call for event in played.events for call in event.calls if call.subagent]
+        for call, (agent, lines) in zip(delegated, transcripts.subagents.items(), strict=True):
+            log = project_folder / session / "subagents" / f"agent-{agent}.jsonl"
+            prompt = UserMessage(text=call.request.arguments["prompt"])
+            events = (SessionEvent(at=call.subagent[0].at, step=prompt), *call.subagent)
             _write(log, encode_lines(lines))
-            yield _describe(one, events, agent, "claude_code", log, parent=session, subagent=True)
+            yield _describe(
+                played, events, agent, "claude_code", log, parent=session, subagent=True
+            )
 
 
-def _write_codex(folder: Path, played: Sequence[Played]) -> Iterator[SampleSession]:
-    for one in played:
-        session, lines = roll_out(one)
-        began = datetime.fromtimestamp(one.events[0].at, UTC)
-        name = f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
-        place = folder / "codex" / "sessions" / f"{began:%Y/%m/%d}"
-        log = _write(place / name, encode_lines(lines))
-        yield _describe(one, one.events, session, "codex", log)
+def _write_codex(folder: Path, sessions: Sequence[PlayedSession]) -> Iterator[SampleSession]:
+    for played in sessions:
+        session, lines = rollout_lines(played)
+        started = datetime.fromtimestamp(played.events[0].at, UTC)
+        name = f"rollout-{started:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
+        day_folder = folder / "codex" / "sessions" / f"{started:%Y/%m/%d}"
+        log = _write(day_folder / name, encode_lines(lines))
+        yield _describe(played, played.events, session, "codex", log)
+
+
+def _write_hermes(folder: Path, sessions: Sequence[PlayedSession]) -> Iterator[SampleSession]:
+    """Write the Hermes database; only the last session compresses by rotation."""
+    log = folder / "hermes" / "state.db"
+    parts = [
+        part
+        for played in sessions
+        for part in split_sessions(played, rotate=played is sessions[-1])
+    ]
+    write_state(log, parts)
+    for part in parts:
+        yield _describe(part.played, part.events, part.id, "hermes", log, parent=part.parent)
+
+
+def _write_chat(folder: Path, sessions: Sequence[PlayedSession]) -> Iterator[SampleSession]:
+    records = [chat_record(played) for played in sessions]
+    log = _write(folder / "chat" / "evaluation.jsonl", encode_lines(records))
+    for played, record in zip(sessions, records, strict=True):
+        yield _describe(played, played.events, record["id"], "chat", log)
 
 
 def _write(file: Path, content: bytes) -> Path:
@@ -172,8 +187,8 @@ def _write(file: Path, content: bytes) -> Path:
 
 
 def _describe(
-    one: Played,
-    events: Sequence[Event],
+    played: PlayedSession,
+    events: Sequence[SessionEvent],
     session: str,
     source: Source,
     log: Path,
@@ -181,22 +196,22 @@ def _describe(
     parent: str = "",
     subagent: bool = False,
 ) -> SampleSession:
-    """Count what happened in a session."""
-    replies: list[Reply] = [reply for event in events for reply in event.replies]
-    results = [reply.result for reply in replies if reply.result is not None]
-    spoken = sum(isinstance(event.step, Act | UserSays) for event in events)
+    """Count the messages and calls of a session."""
+    calls: list[PlayedCall] = [call for event in events for call in event.calls]
+    results = [call.result for call in calls if call.result is not None]
+    spoken = sum(isinstance(event.step, AgentMessage | UserMessage) for event in events)
     return SampleSession(
         id=session,
         source=source,
-        title=one.script.title,
+        title=played.script.title,
         log=log,
         parent=parent,
         subagent=subagent,
         messages=spoken + len(results),
-        calls=len(replies),
+        calls=len(calls),
         answered=len(results),
         failed=sum(result.failed for result in results),
         refused=sum(result.kind == "refused" for result in results),
         cancelled=sum(result.kind == "cancelled" for result in results),
-        compressions=sum(isinstance(event.step, Compress) for event in events),
+        compressions=sum(isinstance(event.step, Compression) for event in events),
     )

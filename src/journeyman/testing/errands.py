@@ -1,5 +1,5 @@
-"""The errands that scripted agents run, and the slips they make on their way: a path that is not
-there, a misspelt command, a tool of another harness. Each is followed by the call that works.
+"""The tasks of scripted agents, with typical mistakes: a path that does not exist, a misspelt
+command, a tool of another harness. Each mistake is followed by the call that works.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -7,49 +7,57 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import structs
 
 from journeyman.testing.sample_projects import Bug, bugs, note_paths, questions
-from journeyman.testing.script import Act, Ask, Compress, Step, UserSays
+from journeyman.testing.script import (
+    AgentMessage,
+    CallRequest,
+    Compression,
+    ScriptStep,
+    UserMessage,
+)
 from journeyman.testing.workshop import WORK
 
 
-def _asking(tool: str, *names: str) -> Callable[..., Ask]:
-    """What asks for a tool, with its arguments in this order."""
-    return lambda *given: Ask(tool=tool, arguments=dict(zip(names, given, strict=True)))
+def _request_factory(tool: str, *names: str) -> Callable[..., CallRequest]:
+    """Return a function that requests a tool, with its arguments in this order."""
+    return lambda *arguments: CallRequest(
+        tool=tool, arguments=dict(zip(names, arguments, strict=True))
+    )
 
 
-sh = _asking("shell", "command")
-read = _asking("read", "path")
-write = _asking("write", "path", "content")
-edit = _asking("edit", "path", "old", "new")
-search = _asking("search", "pattern", "path")
+sh = _request_factory("shell", "command")
+read = _request_factory("read", "path")
+write = _request_factory("write", "path", "content")
+edit = _request_factory("edit", "path", "old", "new")
+search = _request_factory("search", "pattern", "path")
 
 
-def act(text: str, *asks: Ask, thought: str = "") -> Act:
-    return Act(text=text, thought=thought, asks=asks)
+def act(text: str, *requests: CallRequest, thought: str = "") -> AgentMessage:
+    return AgentMessage(text=text, thought=thought, requests=requests)
 
 
-def fix_bug(name: str, *slips: str) -> list[Step]:
-    """From the report to the green tests, in the `invoicer` project. Slips: path, tool, arguments,
-    blind, clumsy, vague, typo, refused, stopped, sibling; with `module` only the module's tests
-    are run.
+def fix_bug(name: str, *mistakes: str) -> list[ScriptStep]:
+    """Fix a reported bug in the `invoicer` project until the tests pass. Mistakes: path, tool,
+    arguments, blind, clumsy, vague, typo, refused, stopped, sibling; with `module`, only the tests
+    of the module run.
     """
     bug = bugs()[name]
-    run = "python3 -m unittest -v" + (f" tests.test_{bug.module}" if "module" in slips else "")
+    run = "python3 -m unittest -v" + (f" tests.test_{bug.module}" if "module" in mistakes else "")
     changes, tidy = f"{WORK}/invoicer/CHANGES.md", "rm -r examples"
     entry = f"- {bug.report.split('.')[0]}: fixed ({bug.cause}).\n"
     return [
-        UserSays(
+        UserMessage(
             text=f"{bug.report} Please find the cause, fix it and note it in CHANGES.md.", bug=name
         ),
-        *_find_cause(bug, run, slips),
-        *_mend(bug, slips),
+        *_find_cause(bug, run, mistakes),
+        *_fix(bug, mistakes),
         *(
             [act("Running it.", sh(run.replace("python3", "pyhton3", 1)))]
-            if "typo" in slips
+            if "typo" in mistakes
             else []
         ),
-        act("A typo of mine. Again." if "typo" in slips else "", sh(run)),
-        *(_refused(tidy, "leave the examples, others use them") if "refused" in slips else []),
-        *(_refused(tidy, "") if "stopped" in slips else []),
+        act("A typo of mine. Again." if "typo" in mistakes else "", sh(run)),
+        *(_refused(tidy, "leave the examples, others use them") if "refused" in mistakes else []),
+        *(_refused(tidy, "") if "stopped" in mistakes else []),
         act("Green. Now the note.", read(changes)),
         act("", edit(changes, "# Changes\n", f"# Changes\n\n## Unreleased\n\n{entry}")),
         act("", sh(f"cat invoicer/{bug.module}.py CHANGES.md")),
@@ -60,37 +68,37 @@ def fix_bug(name: str, *slips: str) -> list[Step]:
     ]
 
 
-def _find_cause(bug: Bug, run: str, slips: Sequence[str]) -> Iterable[Step]:
+def _find_cause(bug: Bug, run: str, mistakes: Sequence[str]) -> Iterable[ScriptStep]:
     module = f"{WORK}/invoicer/invoicer/{bug.module}.py"
     tests = f"{WORK}/invoicer/tests/test_{bug.module}.py"
-    asks = [sh(run)]
-    if "sibling" in slips:
+    requests = [sh(run)]
+    if "sibling" in mistakes:
         example = sh("python3 -m invoicer examples/march.csv")
-        asks.append(structs.replace(example, fate="cancelled"))
+        requests.append(structs.replace(example, fate="cancelled"))
     yield act(
         f"I'll start with the tests of `{bug.module}`.",
-        *asks,
+        *requests,
         thought=f"The report sounds like the {bug.module} module. If a test already shows it, I "
         "have a reproduction for free; if not I will write one first.",
     )
-    if "path" in slips:
+    if "path" in mistakes:
         yield act("Reading the module.", read(f"{WORK}/invoicer/src/{bug.module}.py"))
         yield act(
             "There is no `src` folder here. Let me see where things are.",
             sh(f"find . -name '*{bug.module}.py' | sort"),
             thought="I assumed a src layout. I should look before I guess paths again.",
         )
-    if "tool" in slips:
-        yield act("Opening the file.", Ask(tool="open_file", arguments={"path": tests}))
-    if "arguments" in slips:
-        yield act("", Ask(tool="read", arguments={"file": tests}))
-    if "blind" in slips:
+    if "tool" in mistakes:
+        yield act("Opening the file.", CallRequest(tool="open_file", arguments={"path": tests}))
+    if "arguments" in mistakes:
+        yield act("", CallRequest(tool="read", arguments={"file": tests}))
+    if "blind" in mistakes:
         yield act("The fix is obvious, changing it.", edit(module, bug.bad, bug.good))
     yield act(f"`{bug.test}` fails. Reading the module.", read(module))
     yield act("", read(tests))
 
 
-def _mend(bug: Bug, slips: Sequence[str]) -> Iterable[Step]:
+def _fix(bug: Bug, mistakes: Sequence[str]) -> Iterable[ScriptStep]:
     module = f"{WORK}/invoicer/invoicer/{bug.module}.py"
     function = bug.test.removeprefix("test_").split("_")[0]
     yield act(
@@ -99,8 +107,8 @@ def _mend(bug: Bug, slips: Sequence[str]) -> Iterable[Step]:
         thought=f"I see it: {bug.cause}. Before I change it I want to know the callers, since "
         "somebody may rely on the wrong behaviour.",
     )
-    for slip, old in (("clumsy", f"{bug.bad.rstrip()}  # wrong\n"), ("vague", "    return ")):
-        if slip in slips:
+    for mistake, old in (("clumsy", f"{bug.bad.rstrip()}  # wrong\n"), ("vague", "    return ")):
+        if mistake in mistakes:
             yield act("Fixing it.", edit(module, old, bug.good))
             yield act("That text did not identify the place. Looking at it again.", read(module))
     yield act(
@@ -111,8 +119,8 @@ def _mend(bug: Bug, slips: Sequence[str]) -> Iterable[Step]:
     )
 
 
-def add_test(amount: int, parts: int) -> list[Step]:
-    """Another quiet errand in `invoicer`: add a test case and run the module's tests."""
+def add_test(amount: int, parts: int) -> list[ScriptStep]:
+    """Add a test case in `invoicer` and run the tests of the module, without mistakes."""
     name = f"test_split_{amount}_into_{parts}"
     test = (
         f"\n    def {name}(self):\n"
@@ -121,7 +129,7 @@ def add_test(amount: int, parts: int) -> list[Step]:
     tests = f"{WORK}/invoicer/tests/test_money.py"
     anchor = "\n    def test_convert(self):\n"
     return [
-        UserSays(text=f"Add a test that splitting {amount} cents into {parts} adds up again."),
+        UserMessage(text=f"Add a test that splitting {amount} cents into {parts} adds up again."),
         act("", read(tests)),
         act("", edit(tests, anchor, test + anchor)),
         act("Running the module's tests.", sh("python3 -m unittest -v tests.test_money")),
@@ -129,14 +137,14 @@ def add_test(amount: int, parts: int) -> list[Step]:
     ]
 
 
-def ask_log(name: str, *slips: str) -> list[Step]:
-    """Answer a question in the `weblog` project with a small script. Slip: wrong."""
+def ask_log(name: str, *mistakes: str) -> list[ScriptStep]:
+    """Answer a question in the `weblog` project with a small script. Mistake: wrong."""
     question = questions()[name]
     tool, page = f"{WORK}/weblog/tools/{name}.py", f"{WORK}/weblog/answers/2026-10-{name}.md"
     body = f"# {question.ask}\n\nSee `tools/{name}.py`; figures from the extract only.\n"
     code, run = question.code, sh(f"python3 tools/{name}.py")
     written = [act("A small script, so that it can be run again.", write(tool, code))]
-    if "wrong" in slips:
+    if "wrong" in mistakes:
         written = [
             act("A small script.", write(tool, code.replace(question.right, question.wrong))),
             act("", run),
@@ -148,7 +156,7 @@ def ask_log(name: str, *slips: str) -> list[Step]:
             ),
         ]
     return [
-        UserSays(text=f"{question.ask} Put the answer under answers/ as well."),
+        UserMessage(text=f"{question.ask} Put the answer under answers/ as well."),
         act("", sh("cat README.md tools/summary.py; ls . answers tools")),
         act(
             "",
@@ -167,19 +175,19 @@ def ask_log(name: str, *slips: str) -> list[Step]:
     ]
 
 
-def sum_up(topic: str, *slips: str) -> list[Step]:
-    """Find the notes about a topic, read them and write a summary. Slips: path, tool, refused."""
+def sum_up(topic: str, *mistakes: str) -> list[ScriptStep]:
+    """Find the notes about a topic, read them and summarise them. Mistakes: path, tool, refused."""
     log = f"{WORK}/notes/log"
     notes = [f"{WORK}/notes/{path}" for path in note_paths(topic)]
     slug = topic.replace(" ", "-")
-    steps: list[Step] = [
-        UserSays(text=f"What did we learn about {topic} this summer? Write me a summary.")
+    steps: list[ScriptStep] = [
+        UserMessage(text=f"What did we learn about {topic} this summer? Write me a summary.")
     ]
-    if "path" in slips:
+    if "path" in mistakes:
         steps.append(act("", search("result:", f"{WORK}/notes/entries")))
-    if "tool" in slips:
-        steps.append(act("", Ask(tool="open_file", arguments={"path": notes[0]})))
-    if "refused" in slips:
+    if "tool" in mistakes:
+        steps.append(act("", CallRequest(tool="open_file", arguments={"path": notes[0]})))
+    if "refused" in mistakes:
         steps += _refused("rm log/2026-06-*.md", "the old notes stay where they are")
     page = (
         f"# {topic}, summer 2026\n\nFive runs, from `{notes[0]}` to `{notes[-1]}`.\n\n"
@@ -210,94 +218,94 @@ def sum_up(topic: str, *slips: str) -> list[Step]:
     ]
 
 
-def survey(first: str, second: str) -> list[Step]:
-    """A question about the notes that is handed to a subagent, which reads and reports."""
-    inner = [step for topic in (first, second) for step in sum_up(topic)[1:4]]
+def survey(first: str, second: str) -> list[ScriptStep]:
+    """Delegate a question about the notes to a subagent, which reads and reports."""
+    delegated = [step for topic in (first, second) for step in sum_up(topic)[1:4]]
     report = f"Read the notes on {first} and {second}: five runs each, no trend."
     prompt = (
         f"Go through the notes in {WORK}/notes/log on {first} and on {second}. Report how many "
         "runs there are for each and whether the results move in one direction."
     )
-    ask = Ask(
+    request = CallRequest(
         tool="subagent",
         arguments={"description": f"Survey {first} notes", "prompt": prompt},
-        inner=(*(step for step in inner if isinstance(step, Act)), act(report)),
+        subagent=(*(step for step in delegated if isinstance(step, AgentMessage)), act(report)),
     )
     page = f"{WORK}/notes/summaries/survey.md"
     return [
-        UserSays(text=f"Are {first} and {second} worth another summer of runs?"),
-        act("This is a lot of reading; a subagent can do it while I look at the rest.", ask),
+        UserMessage(text=f"Are {first} and {second} worth another summer of runs?"),
+        act("This is a lot of reading; a subagent can do it while I look at the rest.", request),
         act("Checking one of its claims myself.", search("^result:", f"{WORK}/notes/log")),
         act("", write(page, f"# Survey\n\n{report}\n")),
         act("Probably not: neither moved in one direction. I kept the survey in `summaries/`."),
     ]
 
 
-def keep_list(name: str, things: Sequence[str], extra: str) -> list[Step]:
-    """Write a list, sort it, and add a thing to it. Small errands with paths as they were given,
-    which another agent can do in another folder the same way.
+def keep_list(name: str, items: Sequence[str], extra: str) -> list[ScriptStep]:
+    """Write a list, sort it, and add an item. The paths are relative, so that another agent can do
+    the same tasks in another folder.
     """
     path = f"lists/{name}.txt"
-    written = "".join(f"{thing}\n" for thing in things)
+    written = "".join(f"{item}\n" for item in items)
     return [
-        UserSays(text=f"Start a list in {path}, one to a line: {', '.join(things)}."),
+        UserMessage(text=f"Start a list in {path}, one to a line: {', '.join(items)}."),
         act("", write(path, written)),
-        act(f"{path} has {len(things)} lines."),
-        UserSays(text=f"Sort the lines of {path} and check the result."),
+        act(f"{path} has {len(items)} lines."),
+        UserMessage(text=f"Sort the lines of {path} and check the result."),
         act("", sh(f"sort -o {path} {path}")),
         act("", read(path)),
         act(f"Done: {path} is sorted."),
-        UserSays(text=f"Add {extra} to the list in {path} and show it."),
+        UserMessage(text=f"Add {extra} to the list in {path} and show it."),
         act("", sh(f"echo {extra} >> {path}")),
         act("", read(path)),
         act(f"Done: {extra} is in {path}."),
     ]
 
 
-def lost() -> list[Step]:
-    """A call after which the session ends without a result."""
+def lost() -> list[ScriptStep]:
+    """Request a call, and end the session without its result."""
     return [act("One last look at everything.", structs.replace(sh("ls answers"), fate="lost"))]
 
 
-def compress(done: str, left: str) -> list[Step]:
-    """The harness sums up what was done."""
+def compress(done: str, left: str) -> list[ScriptStep]:
+    """Let the harness summarise what was done."""
     summary = (
         f"1. What was asked: several errands, one after the other.\n2. What is done: {done}"
         f"\n3. What is left: {left}\n4. What works here: full paths for files, "
         "`python3 -m unittest -v tests.test_<module>` for tests, reading a file before changing it."
     )
-    return [Compress(summary=summary)]
+    return [Compression(summary=summary)]
 
 
-def all_in_shell(steps: Iterable[Step]) -> list[Step]:
-    """The same steps for a harness that reads and searches with commands."""
+def all_in_shell(steps: Iterable[ScriptStep]) -> list[ScriptStep]:
+    """Return the same steps for a harness that reads and searches with commands."""
 
-    def command(ask: Ask) -> Ask:
-        given = ask.arguments
-        if ask.tool == "read":
-            return sh(f"cat {given['path']}")
-        if ask.tool == "search":
-            return sh(f"grep -rnE '{given['pattern']}' {given['path']} | sort")
-        return ask
+    def command(request: CallRequest) -> CallRequest:
+        arguments = request.arguments
+        if request.tool == "read":
+            return sh(f"cat {arguments['path']}")
+        if request.tool == "search":
+            return sh(f"grep -rnE '{arguments['pattern']}' {arguments['path']} | sort")
+        return request
 
     return [
-        structs.replace(step, asks=tuple(command(ask) for ask in step.asks))
-        if isinstance(step, Act)
+        structs.replace(step, requests=tuple(command(request) for request in step.requests))
+        if isinstance(step, AgentMessage)
         else step
         for step in steps
     ]
 
 
-def _refused(command: str, said: str) -> list[Step]:
-    """Ask for something that the user does not want, and says why or only stops it."""
-    ask = structs.replace(sh(command), fate="refused", said=said)
+def _refused(command: str, refusal: str) -> list[ScriptStep]:
+    """Request something that the user refuses, with a reason or, if it is empty, without."""
+    request = structs.replace(sh(command), fate="refused", refusal=refusal)
     return [
         act(
             "Before I go on I would tidy up a little.",
-            ask,
+            request,
             thought="There is some clutter that is not part of the task. Removing it would make "
             "the listing shorter, but it is the user's folder.",
         ),
-        *([] if said else [UserSays(text="No need for that. Please go on with the task.")]),
+        *([] if refusal else [UserMessage(text="No need for that. Please go on with the task.")]),
         act("Understood, I leave that alone and go on."),
     ]

@@ -1,6 +1,6 @@
-"""Played sessions as a Hermes `state.db`, schema version 30, and as OpenAI chat messages.
-Compression is recorded by rotation (the session ends and a child goes on) and in place (old rows
-are archived, the tail is copied behind a summary row).
+"""Writes played sessions as a Hermes `state.db`, schema version 30, and as OpenAI chat messages.
+Compression is recorded by rotation (the session ends and a child continues) or in place (old rows
+are archived, and the last ones are copied after a summary row).
 """
 
 import difflib
@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from journeyman.testing.script import (
-    Act,
-    Ask,
-    Compress,
-    Event,
-    Ids,
-    Played,
-    Result,
-    UserSays,
+    AgentMessage,
+    CallRequest,
+    CallResult,
+    Compression,
+    PlayedSession,
+    SessionEvent,
+    SessionIds,
+    UserMessage,
     estimate_tokens,
 )
 from journeyman.testing.workshop import WORK
@@ -48,28 +48,28 @@ Row = dict[str, Any]
 
 
 class HermesSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session as it stands in the database: the events that belong to it, and its parent."""
+    """A session of the database: its events, and its parent."""
 
     id: str
-    played: Played
-    events: tuple[Event, ...]
+    played: PlayedSession
+    events: tuple[SessionEvent, ...]
     parent: str = ""
     rotated: bool = False
 
 
-def split_sessions(played: Played, *, rotate: bool) -> list[HermesSession]:
-    """One session, or one for each side of every compression when it rotates."""
-    parts: list[list[Event]] = [[]]
+def split_sessions(played: PlayedSession, *, rotate: bool) -> list[HermesSession]:
+    """Return one session; with `rotate`, split it at every compression."""
+    parts: list[list[SessionEvent]] = [[]]
     for event in played.events:
-        if rotate and isinstance(event.step, Compress):
+        if rotate and isinstance(event.step, Compression):
             parts.append([])
         parts[-1].append(event)
     sessions: list[HermesSession] = []
     for number, events in enumerate(parts):
-        began = datetime.fromtimestamp(events[0].at, UTC)
+        started = datetime.fromtimestamp(events[0].at, UTC)
         sessions.append(
             HermesSession(
-                id=f"{began:%Y%m%d_%H%M%S}_{Ids(f'{played.script.name} {number}').stamp}",
+                id=f"{started:%Y%m%d_%H%M%S}_{SessionIds(f'{played.script.name} {number}').stamp}",
                 played=played,
                 events=tuple(events),
                 parent=sessions[-1].id if sessions else "",
@@ -80,7 +80,7 @@ def split_sessions(played: Played, *, rotate: bool) -> list[HermesSession]:
 
 
 def write_state(file: Path, sessions: Sequence[HermesSession]) -> None:
-    """Write the database, anew if it was there."""
+    """Write the database, replacing an existing one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     database = sqlite3.connect(file)
@@ -98,8 +98,8 @@ def write_state(file: Path, sessions: Sequence[HermesSession]) -> None:
     database.close()
 
 
-def chat_record(played: Played) -> Row:
-    """{"id", "model", "messages", "reward"} as trainers and evaluation tools write it."""
+def chat_record(played: PlayedSession) -> Row:
+    """Return {"id", "model", "messages", "reward"}, as trainers and evaluation tools write it."""
     (session,) = split_sessions(played, rotate=False)
     messages: list[Row] = [{"role": "system", "content": _PROMPT}]
     for row in _message_rows(session):
@@ -120,14 +120,14 @@ def _insert(database: sqlite3.Connection, table: str, row: Row) -> None:
 
 
 def _message_rows(session: HermesSession) -> list[Row]:
-    """The rows of a session in the order of their ids."""
-    ids = Ids(f"hermes {session.id}")
+    """The message rows of a session in the order of their ids."""
+    ids = SessionIds(f"hermes {session.id}")
     rows: list[Row] = []
     for event in session.events:
         row: Row = {"session_id": session.id, "role": "user", "timestamp": event.at}
-        if isinstance(event.step, UserSays):
+        if isinstance(event.step, UserMessage):
             rows.append(row | {"content": event.step.text})
-        elif isinstance(event.step, Act):
+        elif isinstance(event.step, AgentMessage):
             rows += _turn_rows(row, event, event.step, ids)
         else:
             tail = [dict(row) for row in rows[-_TAIL_ROWS:]]
@@ -143,37 +143,39 @@ def _message_rows(session: HermesSession) -> list[Row]:
     return rows
 
 
-def _turn_rows(row: Row, event: Event, act: Act, ids: Ids) -> list[Row]:
-    calls, results = [], []
-    for reply in event.replies:
-        call, name = ids.token("call_", 24), _name(reply.ask)
-        given = {_PARAMETERS.get(key, key): value for key, value in reply.ask.arguments.items()}
-        if reply.ask.tool == "edit":
-            given = {"mode": "replace", **given}
-        elif reply.ask.tool == "search":
-            given["target"] = "content"
-        function = {"name": name, "arguments": json.dumps(given)}
-        calls.append({"id": call, "type": "function", "function": function})
-        if reply.result is None:
+def _turn_rows(row: Row, event: SessionEvent, message: AgentMessage, ids: SessionIds) -> list[Row]:
+    tool_calls, results = [], []
+    for call in event.calls:
+        call_id, name = ids.token("call_", 24), _name(call.request)
+        arguments = {
+            _PARAMETERS.get(key, key): value for key, value in call.request.arguments.items()
+        }
+        if call.request.tool == "edit":
+            arguments = {"mode": "replace", **arguments}
+        elif call.request.tool == "search":
+            arguments["target"] = "content"
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        tool_calls.append({"id": call_id, "type": "function", "function": function})
+        if call.result is None:
             continue
-        answer = {"role": "tool", "timestamp": reply.at, "tool_call_id": call, "tool_name": name}
-        answer["content"] = _content(reply.ask, reply.result)
-        answer["effect_disposition"] = "none" if reply.result.kind == "refused" else None
+        answer = {"role": "tool", "timestamp": call.at, "tool_call_id": call_id, "tool_name": name}
+        answer["content"] = _content(call.request, call.result)
+        answer["effect_disposition"] = "none" if call.result.kind == "refused" else None
         results.append(row | answer)
-    said = {
+    reply = {
         "role": "assistant",
-        "content": act.text,
-        "tool_calls": json.dumps(calls) if calls else None,
-        "finish_reason": "tool_calls" if calls else "stop",
-        "reasoning": act.thought or None,
-        "token_count": event.spoken_tokens,
+        "content": message.text,
+        "tool_calls": json.dumps(tool_calls) if tool_calls else None,
+        "finish_reason": "tool_calls" if tool_calls else "stop",
+        "reasoning": message.thought or None,
+        "token_count": event.output_tokens,
     }
-    return [row | said, *results]
+    return [row | reply, *results]
 
 
 def _session_row(session: HermesSession, rows: list[Row]) -> Row:
-    turns = [event for event in session.events if isinstance(event.step, Act)]
-    lost = any(reply.result is None for turn in turns for reply in turn.replies)
+    turns = [event for event in session.events if isinstance(event.step, AgentMessage)]
+    lost = any(call.result is None for turn in turns for call in turn.calls)
     title = session.played.script.title
     return {
         "id": session.id,
@@ -186,7 +188,7 @@ def _session_row(session: HermesSession, rows: list[Row]) -> Row:
         "ended_at": None if lost else session.events[-1].at + 30,
         "end_reason": "compression" if session.rotated else None if lost else "cli_close",
         "message_count": sum(row.get("active", 1) for row in rows),
-        "tool_call_count": sum(len(turn.replies) for turn in turns),
+        "tool_call_count": sum(len(turn.calls) for turn in turns),
         **_tokens(turns),
         "cwd": f"{WORK}/{session.played.script.project}",
         "git_branch": "main",
@@ -195,53 +197,53 @@ def _session_row(session: HermesSession, rows: list[Row]) -> Row:
     }
 
 
-def _tokens(turns: Sequence[Event]) -> Row:
-    """Sums over a session; each request reads the context before it from the cache."""
+def _tokens(turns: Sequence[SessionEvent]) -> Row:
+    """Token totals of a session; each request reads the earlier context from the cache."""
     context, fresh, read = 6_000, 0, 0
     for turn in turns:
         read += context
-        context += turn.spoken_tokens + turn.heard_tokens
-        fresh += 40 + turn.heard_tokens
+        context += turn.output_tokens + turn.input_tokens
+        fresh += 40 + turn.input_tokens
     return {
         "input_tokens": fresh,
-        "output_tokens": sum(turn.spoken_tokens for turn in turns),
+        "output_tokens": sum(turn.output_tokens for turn in turns),
         "cache_read_tokens": read,
     }
 
 
 def _usage_rows(session: HermesSession) -> list[Row]:
-    turns = [event for event in session.events if isinstance(event.step, Act)]
+    turns = [event for event in session.events if isinstance(event.step, AgentMessage)]
     times = {"first_seen": session.events[0].at, "last_seen": session.events[-1].at}
     where = {"session_id": session.id, "model": _MODEL, "billing_provider": "openrouter", **times}
     rows = [{**where, "task": "", "api_call_count": len(turns), **_tokens(turns)}]
     for event in session.events:
-        if isinstance(event.step, Compress):
+        if isinstance(event.step, Compression):
             used = {"input_tokens": 41_000, "output_tokens": estimate_tokens(event.step.summary)}
             rows.append({**where, "task": "compression", "api_call_count": 1, **used})
     return rows
 
 
-def _name(ask: Ask) -> str:
-    return _NAMES.get(ask.tool, ask.tool)
+def _name(request: CallRequest) -> str:
+    return _NAMES.get(request.tool, request.tool)
 
 
-def _content(ask: Ask, result: Result) -> str:
+def _content(request: CallRequest, result: CallResult) -> str:
     """The content of the tool row."""
     if result.kind == "unknown_tool":
         known = ", ".join(sorted(_NAMES.values()))
-        return f"Tool '{ask.tool}' does not exist. Available tools: {known}"
+        return f"Tool '{request.tool}' does not exist. Available tools: {known}"
     worked = result.kind == "ok" or result.exit_code is not None
-    answer = _answer(ask, result) if worked else _complaint(ask, result)
+    answer = _success_content(request, result) if worked else _error_content(request, result)
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _complaint(ask: Ask, result: Result) -> Row:
+def _error_content(request: CallRequest, result: CallResult) -> Row:
     if result.kind == "bad_arguments":
-        return {"error": f"Tool execution failed: {_name(ask)}: Missing: {result.text}"}
+        return {"error": f"Tool execution failed: {_name(request)}: Missing: {result.text}"}
     if result.kind == "refused":
-        error = f"BLOCKED: User denied this command. {ask.said}"
+        error = f"BLOCKED: User denied this command. {request.refusal}"
         return {"output": "", "exit_code": -1, "error": error, "status": "blocked"}
-    if result.kind == "missing_file" and ask.tool == "search":
+    if result.kind == "missing_file" and request.tool == "search":
         return {"total_count": 0, "error": f"Path not found: {result.text}"}
     if result.kind == "missing_file":
         return {"error": f"File not found: {result.text}", "similar_files": []}
@@ -251,21 +253,21 @@ def _complaint(ask: Ask, result: Result) -> Row:
     return {"success": False, "error": error}
 
 
-def _answer(ask: Ask, result: Result) -> Row:
-    if ask.tool == "shell":
+def _success_content(request: CallRequest, result: CallResult) -> Row:
+    if request.tool == "shell":
         return {"output": result.output, "exit_code": result.exit_code, "error": None}
-    path = ask.arguments["path"]
-    if ask.tool == "read":
+    path = request.arguments["path"]
+    if request.tool == "read":
         lines = result.text.splitlines()
         content = "\n".join(f"{number}|{line}" for number, line in enumerate(lines, 1))
         size = len(result.text.encode())
         return {"content": content, "total_lines": len(lines), "file_size": size}
-    if ask.tool == "write":
+    if request.tool == "write":
         return {"bytes_written": len(result.after.encode()), "files_modified": [path]}
-    if ask.tool == "edit":
+    if request.tool == "edit":
         old, new = (result.before or "").splitlines(), result.after.splitlines()
         diff = "\n".join(difflib.unified_diff(old, new, f"a{path}", f"b{path}", lineterm=""))
         return {"success": True, "diff": diff, "files_modified": [path]}
-    found = [line.split(":", 2) for line in result.text.splitlines()]
-    matches = [{"path": p, "line": int(number), "content": text} for p, number, text in found]
+    hits = [line.split(":", 2) for line in result.text.splitlines()]
+    matches = [{"path": p, "line": int(number), "content": text} for p, number, text in hits]
     return {"total_count": result.matches, "matches": matches}

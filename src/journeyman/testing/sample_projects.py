@@ -1,6 +1,5 @@
-"""The projects that scripted agents work on: texts from `projects/`, and data made by rule.
-
-Everything is a function of fixed seeds, so every build on every machine has the same bytes.
+"""The projects that scripted agents work on: texts from `projects/`, and generated data. All data
+depends on fixed seeds only, so every build on every machine has the same bytes.
 """
 
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from journeyman.testing.script import pick
+from journeyman.testing.script import stable_number
 
 TEXTS = Path(__file__).parent / "projects"
 _FILE_MARK = re.compile(r"^==> (.+) <==\n", re.MULTILINE)
@@ -21,7 +20,7 @@ TOPICS = ("hydration", "sensor drift", "cold start", "yeast", "lighting", "soil 
 
 
 class Bug(Struct, frozen=True, kw_only=True):
-    """A row of `projects/bugs.toml`; fixing a bug is the way back from `bad` to `good`."""
+    """A row of `projects/bugs.toml`; the fix replaces `bad` with `good`."""
 
     module: str
     good: str
@@ -51,7 +50,7 @@ def questions() -> dict[str, Question]:
 
 
 def project_files(project: str, bug_names: Sequence[str]) -> dict[str, str]:
-    """A project's files by path, with some bugs put in."""
+    """Return a project's files by path, with the named bugs added."""
     if project == "notes":
         return _notes()
     parts = _FILE_MARK.split((TEXTS / f"{project}.txt").read_text("utf-8"))
@@ -72,22 +71,22 @@ def _access_log() -> str:
     """A day of requests: slow searches, a bad half hour at checkout."""
     rows = []
     for number in range(600):
-        second = number * 86400 // 600 + pick(f"second {number}", 120)
-        path = PATHS[pick(f"path {number}", len(PATHS))]
+        second = number * 86400 // 600 + stable_number(f"second {number}", 120)
+        path = PATHS[stable_number(f"path {number}", len(PATHS))]
         method = "POST" if path in ("/basket", "/checkout") else "GET"
-        bad = path == "/checkout" and 50400 <= second < 57600
-        status = 502 if bad else (404 if pick(f"status {number}", 23) == 0 else 200)
+        is_outage = path == "/checkout" and 50400 <= second < 57600
+        status = 502 if is_outage else (404 if stable_number(f"status {number}", 23) == 0 else 200)
         slowness = {"/search": 420, "/checkout": 260, "/products/images": 40}.get(path, 90)
-        millis = slowness + pick(f"millis {number}", slowness) + (2500 if bad else 0)
-        size = 400 + pick(f"size {number}", 60000)
-        visitor = f"v{pick(f'visitor {number}', 90):03d}"
+        millis = slowness + stable_number(f"millis {number}", slowness) + (2500 if is_outage else 0)
+        size = 400 + stable_number(f"size {number}", 60000)
+        visitor = f"v{stable_number(f'visitor {number}', 90):03d}"
         time = f"{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
         rows.append(f"2026-10-05T{time}Z {method} {path} {status} {millis} {size} {visitor}")
     return "\n".join(rows) + "\n"
 
 
 def note_paths(topic: str) -> list[str]:
-    """The notes about a topic, oldest first."""
+    """Return the paths of the notes about a topic, oldest first."""
     slug = topic.replace(" ", "-")
     days = (f"{6 + n // 10:02d}-{2 + 2 * (n % 10):02d}" for n in range(TOPICS.index(topic), 30, 6))
     return [f"log/2026-{day}-{slug}.md" for day in days]
@@ -96,16 +95,16 @@ def note_paths(topic: str) -> list[str]:
 @cache
 def _notes() -> dict[str, str]:
     """Lab notes of a small greenhouse and bakery, five for each topic."""
-    made = {path: _note(path, topic) for topic in TOPICS for path in note_paths(topic)}
-    made["README.md"] = (
+    notes = {path: _note(path, topic) for topic in TOPICS for path in note_paths(topic)}
+    notes["README.md"] = (
         "# notes\n\nLab notes in `log/`, one file a day, newest last. Summaries go to `summaries/`."
         "\nEvery note has a `result:` line with a number; lower is better unless it says so.\n"
     )
-    return made
+    return notes
 
 
 def _note(path: str, topic: str) -> str:
-    value = 20 + pick(f"value {path}", 600) / 10
+    value = 20 + stable_number(f"value {path}", 600) / 10
     lines = [
         f"# {topic}",
         "",
@@ -118,8 +117,8 @@ def _note(path: str, topic: str) -> str:
     ]
     remarks = ("steady", "door open", "probe moved", "steady", "steady", "recalibrated")
     for step in range(120):
-        reading = value + (pick(f"reading {path} {step}", 80) - 40) / 10
-        remark = remarks[pick(f"remark {path} {step}", len(remarks))]
+        reading = value + (stable_number(f"reading {path} {step}", 80) - 40) / 10
+        remark = remarks[stable_number(f"remark {path} {step}", len(remarks))]
         lines.append(f"| {8 + step // 12:02d}:{step % 12 * 5:02d} | {reading:7.1f} | {remark} |")
     lines += ["", "TODO: enter the readings into the sheet."]
     return "\n".join(lines) + "\n"

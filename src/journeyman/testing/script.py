@@ -1,5 +1,5 @@
-"""Scripted sessions: what an agent does, and what came of it. A script is data; `play` executes its
-calls. Tools have neutral names (shell, read, write, edit, search, subagent).
+"""Scripted sessions. A script is data that says what an agent does; `play` executes its calls and
+records the results. Tools have neutral names (shell, read, write, edit, search, subagent).
 """
 
 import hashlib
@@ -11,48 +11,48 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Fate = Literal["run", "refused", "cancelled", "lost"]
-"""`run`: the call is executed. The others never reach the tool: the user refuses, a sibling call
-failed first, or the session ends before there is a result."""
+"""What happens to a call. `run`: it is executed. The others never reach the tool: the user refuses
+it, a parallel call failed first, or the session ends before there is a result."""
 
-Failed = Literal["nonzero_exit", "missing_file", "unread_file", "no_match", "many_matches"]
-Wrong = Literal["unknown_tool", "bad_arguments"]
-ResultKind = Literal["ok", "refused", "cancelled"] | Failed | Wrong
+FailureKind = Literal["nonzero_exit", "missing_file", "unread_file", "no_match", "many_matches"]
+InvalidKind = Literal["unknown_tool", "bad_arguments"]
+ResultKind = Literal["ok", "refused", "cancelled"] | FailureKind | InvalidKind
 
 
-class Ask(Struct, frozen=True, kw_only=True):
-    """One call as the agent wants it. `said` is what the user says when refusing. `inner` is what
-    a subagent does.
+class CallRequest(Struct, frozen=True, kw_only=True):
+    """One call that the agent requests. `refusal` is what the user says when refusing it;
+    `subagent` is what a subagent does.
     """
 
     tool: str
     arguments: dict[str, Any]
     fate: Fate = "run"
-    said: str = ""
-    inner: tuple["Act", ...] = ()
+    refusal: str = ""
+    subagent: tuple["AgentMessage", ...] = ()
 
 
-class Act(Struct, frozen=True, kw_only=True):
-    """One message of the agent; without asks it is an answer to the user."""
+class AgentMessage(Struct, frozen=True, kw_only=True):
+    """One message of the agent; without requests it is an answer to the user."""
 
     text: str = ""
     thought: str = ""
-    asks: tuple[Ask, ...] = ()
+    requests: tuple[CallRequest, ...] = ()
 
 
-class UserSays(Struct, frozen=True, kw_only=True):
-    """A message of the user; the bug that it reports is put into the project first."""
+class UserMessage(Struct, frozen=True, kw_only=True):
+    """A message of the user; the bug that it reports is added to the project first."""
 
     text: str
     bug: str = ""
 
 
-class Compress(Struct, frozen=True, kw_only=True):
-    """The harness replaces what was said so far by a summary."""
+class Compression(Struct, frozen=True, kw_only=True):
+    """The harness replaces the conversation so far with a summary."""
 
     summary: str
 
 
-Step = Act | UserSays | Compress
+ScriptStep = AgentMessage | UserMessage | Compression
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Script(Struct, frozen=True, kw_only=True):
     source: str
     project: str
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
     reward: float | None = None
 
     @property
@@ -70,12 +70,12 @@ class Script(Struct, frozen=True, kw_only=True):
 
     @property
     def bugs(self) -> list[str]:
-        return [step.bug for step in self.steps if isinstance(step, UserSays) and step.bug]
+        return [step.bug for step in self.steps if isinstance(step, UserMessage) and step.bug]
 
 
-class Result(Struct, frozen=True, kw_only=True):
-    """What a call gave. `text` is what the tool printed or read, `before` and `after` are the
-    file around a write or an edit; `before` is None for a new file.
+class CallResult(Struct, frozen=True, kw_only=True):
+    """The result of a call. `text` is what the tool printed or read; `before` and `after` are the
+    file before and after a write or an edit; `before` is None for a new file.
     """
 
     kind: ResultKind
@@ -88,111 +88,113 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """True when the call was carried out, or tried, and went wrong."""
+        """Whether the call was attempted and failed."""
         return self.kind not in ("ok", "refused", "cancelled")
 
     @property
     def output(self) -> str:
-        """Output and error output one after the other, as people see them on a terminal."""
+        """Standard output followed by standard error, as on a terminal."""
         return "\n".join(part.rstrip("\n") for part in (self.text, self.errors) if part.strip())
 
 
-class Reply(Struct, frozen=True, kw_only=True):
-    """A call with its result; no result when it was lost."""
+class PlayedCall(Struct, frozen=True, kw_only=True):
+    """A call with its result, which is None if it was lost."""
 
-    ask: Ask
-    result: Result | None
+    request: CallRequest
+    result: CallResult | None
     at: float
-    inner: tuple["Event", ...] = ()
+    subagent: tuple["SessionEvent", ...] = ()
 
 
-class Event(Struct, frozen=True, kw_only=True):
-    """A step, played; the replies are those to the calls of an `Act`."""
+class SessionEvent(Struct, frozen=True, kw_only=True):
+    """A played step; `calls` are the calls of an agent message."""
 
     at: float
-    step: Step
-    replies: tuple[Reply, ...] = ()
+    step: ScriptStep
+    calls: tuple[PlayedCall, ...] = ()
 
     @property
-    def spoken_tokens(self) -> int:
-        """About how many tokens the agent produced."""
-        if not isinstance(self.step, Act):
+    def output_tokens(self) -> int:
+        """The approximate number of tokens that the agent produced."""
+        if not isinstance(self.step, AgentMessage):
             return 0
-        arguments = "".join(str(reply.ask.arguments) for reply in self.replies)
+        arguments = "".join(str(call.request.arguments) for call in self.calls)
         return estimate_tokens(self.step.text, self.step.thought, arguments)
 
     @property
-    def heard_tokens(self) -> int:
-        """About how many tokens the user's words, a summary or the results have."""
-        if isinstance(self.step, UserSays):
+    def input_tokens(self) -> int:
+        """The approximate number of tokens of the user's text, the summary or the results."""
+        if isinstance(self.step, UserMessage):
             return estimate_tokens(self.step.text)
-        if isinstance(self.step, Compress):
+        if isinstance(self.step, Compression):
             return estimate_tokens(self.step.summary)
-        results = [reply.result for reply in self.replies if reply.result]
+        results = [call.result for call in self.calls if call.result]
         return estimate_tokens(*(f"{r.text}{r.errors}{r.after}" for r in results))
 
 
-class Played(Struct, frozen=True, kw_only=True):
-    """A session as it happened."""
+class PlayedSession(Struct, frozen=True, kw_only=True):
+    """A script with what happened when it was played."""
 
     script: Script
-    events: tuple[Event, ...]
+    events: tuple[SessionEvent, ...]
 
 
-def play(script: Script, perform: Callable[[Ask], Result], *, started_at: float) -> Played:
-    """Execute a script from its first word to its last. The same session always takes the same
-    time.
-    """
-    clock = _times(script.name, started_at)
-    return Played(script=script, events=_play_steps(script.steps, perform, clock))
+def play(
+    script: Script, perform: Callable[[CallRequest], CallResult], *, started_at: float
+) -> PlayedSession:
+    """Execute a script. The same script always has the same timestamps."""
+    clock = _timestamps(script.name, started_at)
+    return PlayedSession(script=script, events=_play_steps(script.steps, perform, clock))
 
 
-def _times(name: str, now: float) -> Iterator[float]:
+def _timestamps(name: str, now: float) -> Iterator[float]:
     for tick in count(1):
-        now = round(now + 0.5 + pick(f"{name} {tick}", 12_000) / 1000, 3)
+        now = round(now + 0.5 + stable_number(f"{name} {tick}", 12_000) / 1000, 3)
         yield now
 
 
 def _play_steps(
-    steps: Sequence[Step], perform: Callable[[Ask], Result], clock: Iterator[float]
-) -> tuple[Event, ...]:
-    def reply(ask: Ask) -> Reply:
-        inner = _play_steps(ask.inner, perform, clock)
-        result: Result | None = None
-        if ask.fate in ("refused", "cancelled"):
-            result = Result(kind=ask.fate)
-        elif ask.inner:
-            result = Result(kind="ok", text=ask.inner[-1].text)
-        elif ask.fate == "run":
-            result = perform(ask)
-        return Reply(ask=ask, result=result, at=next(clock), inner=inner)
+    steps: Sequence[ScriptStep],
+    perform: Callable[[CallRequest], CallResult],
+    clock: Iterator[float],
+) -> tuple[SessionEvent, ...]:
+    def play_call(request: CallRequest) -> PlayedCall:
+        subagent = _play_steps(request.subagent, perform, clock)
+        result: CallResult | None = None
+        if request.fate in ("refused", "cancelled"):
+            result = CallResult(kind=request.fate)
+        elif request.subagent:
+            result = CallResult(kind="ok", text=request.subagent[-1].text)
+        elif request.fate == "run":
+            result = perform(request)
+        return PlayedCall(request=request, result=result, at=next(clock), subagent=subagent)
 
     return tuple(
-        Event(
+        SessionEvent(
             at=next(clock),
             step=step,
-            replies=tuple(map(reply, step.asks)) if isinstance(step, Act) else (),
+            calls=tuple(map(play_call, step.requests)) if isinstance(step, AgentMessage) else (),
         )
         for step in steps
     )
 
 
 def estimate_tokens(*texts: str) -> int:
-    """About how many tokens a text has."""
+    """The approximate number of tokens in some texts."""
     return 1 + sum(len(text) for text in texts) // 4
 
 
-def pick(key: str, limit: int) -> int:
-    """A number from 0 up to, but without, the limit: random to look at, fixed by the key."""
+def stable_number(key: str, limit: int) -> int:
+    """A pseudo-random number, at least 0 and below the limit, that depends only on the key."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % limit
 
 
-class Ids:
-    """Ids for one session, made from its name.
+class SessionIds:
+    """Ids for one session, derived from its name.
 
-    All of them contain the same `stamp` of eight hexadecimal digits, so that a finished log can
-    be given fresh ids by replacing one piece of text.
+    All of them contain the same `stamp` of eight hexadecimal digits, so that replacing one string
+    gives a finished log new ids.
     """
 
     def __init__(self, name: str) -> None:
@@ -216,7 +218,7 @@ class Ids:
         return hashlib.blake2b(key, digest_size=32).hexdigest()[:length]
 
 
-def iso(at: float) -> str:
-    """A time as the recorders write it: 2026-10-05T09:12:33.120Z."""
+def iso_time(at: float) -> str:
+    """A time in the format of the recorders: 2026-10-05T09:12:33.120Z."""
     text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

@@ -1,5 +1,5 @@
-"""A model that says what it is told to say, for tests of agents: deterministic, without a network,
-and with a memory of what it was asked.
+"""A model with scripted replies for tests of agents: deterministic, without a network, and with a
+record of all requests.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,19 +15,19 @@ from journeyman.records.errors import ModelUnavailable
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What the model was asked: copies, so that what is appended later does not show."""
+    """A request to the model, copied, so that later additions do not change it."""
 
     messages: list[JsonObject]
     tools: list[JsonObject]
 
 
 Line = Reply | BaseException | Callable[[Sequence[JsonObject], Sequence[JsonObject]], Reply]
-"""One answer: a reply, an error to raise, or what makes a reply from messages and tools."""
+"""A reply, an error to raise, or a function from messages and tools to a reply."""
 
 
 class ScriptedModel:
-    """Answers with the lines of a script, one after the other. After the last line it raises
-    ModelUnavailable, or says it again and again if it `repeats`. `requests` is what it was asked.
+    """Replies with the lines of a script, in order. After the last line it raises ModelUnavailable,
+    or repeats that line if `repeats` is set. `requests` lists the requests it received.
     """
 
     provider = "scripted"
@@ -55,15 +55,18 @@ class ScriptedModel:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """The next line of the script; see Model."""
+        """Return the next line of the script; see Model."""
         del max_tokens
         if cancelled():
             raise Cancelled
         lines = self._lines[len(self.requests) :] or self._lines[-1:] * self._repeats
-        asked = Request(messages=deepcopy([*messages]), tools=deepcopy([*tools]))
-        self.requests.append(asked)
+        request = Request(messages=deepcopy([*messages]), tools=deepcopy([*tools]))
+        self.requests.append(request)
         if not lines:
-            raise ModelUnavailable("The script of the model is at its end.")
+            raise ModelUnavailable(
+                "The scripted model has no reply: its script is at its end. Add lines, or set "
+                "repeats=True."
+            )
         line = lines[0]
         if isinstance(line, BaseException):
             raise line
@@ -74,21 +77,25 @@ class ScriptedModel:
 
 
 def says(text: str, tokens: Tokens = Tokens(input_tokens=100, output_tokens=10)) -> Reply:  # noqa: B008
-    """A reply in words."""
+    """A reply with text."""
     return Reply(text=text, tokens=tokens)
 
 
 def calls(
-    *asked: tuple[str, dict[str, Any]] | ToolCall,
+    *requested: tuple[str, dict[str, Any]] | ToolCall,
     text: str = "",
     first: int = 1,
     tokens: Tokens = Tokens(input_tokens=100, output_tokens=10),  # noqa: B008
 ) -> Reply:
-    """A reply that asks for calls, given as names and arguments; their ids count from `first`."""
-    made = []
-    for number, one in enumerate(asked, first):
-        if not isinstance(one, ToolCall):
-            name, arguments = one[0], msgspec.json.encode(one[1]).decode()
-            one = ToolCall(id=f"call_{number}", name=name, arguments=arguments)  # noqa: PLW2901
-        made.append(one)
-    return Reply(text=text, tool_calls=tuple(made), finish_reason="tool_calls", tokens=tokens)
+    """A reply that requests calls, passed as pairs of name and arguments. Their ids are numbered
+    from `first`.
+    """
+    tool_calls = []
+    for number, call in enumerate(requested, first):
+        if isinstance(call, ToolCall):
+            tool_calls.append(call)
+            continue
+        name, arguments = call
+        encoded = msgspec.json.encode(arguments).decode()
+        tool_calls.append(ToolCall(id=f"call_{number}", name=name, arguments=encoded))
+    return Reply(text=text, tool_calls=tuple(tool_calls), finish_reason="tool_calls", tokens=tokens)

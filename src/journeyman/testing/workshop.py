@@ -1,5 +1,5 @@
-"""The place where scripted agents work: a project in a temporary folder, and real tools, whose
-output is made independent of the machine.
+"""The environment of scripted agents: a project in a temporary folder, and real tools with output
+that does not depend on the machine.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from journeyman.testing.script import Ask, Result
+from journeyman.testing.script import CallRequest, CallResult, ResultKind
 
 HOME = "/home/sam"
 WORK = f"{HOME}/work"
@@ -30,9 +30,9 @@ _REQUIRED = {
 
 
 class Workshop:
-    """One agent's workplace under `root`: a project is copied in, calls run against it.
+    """One agent's environment below `root`: a project is copied into it, and calls run against it.
 
-    `python` is the folder of `install_python`. With `read_before_edit` an existing file must have
+    `python` is the folder of `install_python`. With `read_before_edit`, an existing file must have
     been read before it is changed.
     """
 
@@ -46,16 +46,16 @@ class Workshop:
         read_before_edit: bool = False,
     ) -> None:
         self._root = root.resolve()
-        self._cwd = self._real(f"{WORK}/{project}")
+        self._cwd = self._real_path(f"{WORK}/{project}")
         self._read_before_edit = read_before_edit
-        self._seen: set[str] = set()
+        self._read_paths: set[str] = set()
         for path, content in files.items():
             target = self._cwd / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(content, "utf-8")
         self._environment = {
             "PATH": os.pathsep.join([str(python), "/usr/bin", "/bin"]),
-            "HOME": str(self._real(HOME)),
+            "HOME": str(self._real_path(HOME)),
             "LC_ALL": "C",
             "TZ": "UTC",
             "PYTHONHASHSEED": "0",
@@ -63,31 +63,31 @@ class Workshop:
             "NO_COLOR": "1",
         }
 
-    def perform(self, ask: Ask) -> Result:
+    def perform(self, request: CallRequest) -> CallResult:
         """Execute one call."""
-        required = _REQUIRED.get(ask.tool)
+        required = _REQUIRED.get(request.tool)
         if required is None:
-            return Result(kind="unknown_tool")
-        missing = [name for name in required if name not in ask.arguments]
+            return CallResult(kind="unknown_tool")
+        missing = [name for name in required if name not in request.arguments]
         if missing:
-            return Result(kind="bad_arguments", text=missing[0])
-        given = ask.arguments
-        if ask.tool == "shell":
-            return self._shell(given["command"])
-        if ask.tool == "write":
-            return self._write(given["path"], given["content"])
-        if not self._real(given["path"]).exists():
-            return Result(kind="missing_file", text=given["path"])
-        if ask.tool == "read":
-            self._seen.add(given["path"])
-            return Result(kind="ok", text=self._real(given["path"]).read_text("utf-8"))
-        if ask.tool == "edit":
-            return self._edit(given["path"], given["old"], given["new"])
-        return self._search(given["pattern"], given["path"])
+            return CallResult(kind="bad_arguments", text=missing[0])
+        arguments = request.arguments
+        if request.tool == "shell":
+            return self._shell(arguments["command"])
+        if request.tool == "write":
+            return self._write(arguments["path"], arguments["content"])
+        if not self._real_path(arguments["path"]).exists():
+            return CallResult(kind="missing_file", text=arguments["path"])
+        if request.tool == "read":
+            self._read_paths.add(arguments["path"])
+            return CallResult(kind="ok", text=self._real_path(arguments["path"]).read_text("utf-8"))
+        if request.tool == "edit":
+            return self._edit(arguments["path"], arguments["old"], arguments["new"])
+        return self._search(arguments["pattern"], arguments["path"])
 
-    def _shell(self, command: str) -> Result:
+    def _shell(self, command: str) -> CallResult:
         done = subprocess.run(  # noqa: S603  the commands are the corpus's own
-            ["/bin/sh", "-c", command.replace(WORK, str(self._real(WORK)))],
+            ["/bin/sh", "-c", command.replace(WORK, str(self._real_path(WORK)))],
             stdin=subprocess.DEVNULL,
             cwd=self._cwd,
             env=self._environment,
@@ -97,54 +97,56 @@ class Workshop:
             timeout=_TIMEOUT_S,
             check=False,
         )
-        return Result(
+        return CallResult(
             kind="nonzero_exit" if done.returncode else "ok",
-            text=self._shown(done.stdout),
-            errors=self._shown(done.stderr),
+            text=self._portable(done.stdout),
+            errors=self._portable(done.stderr),
             exit_code=done.returncode,
         )
 
-    def _write(self, path: str, content: str) -> Result:
+    def _write(self, path: str, content: str) -> CallResult:
         """Create or replace a file."""
-        file = self._real(path)
+        file = self._real_path(path)
         before = file.read_text("utf-8") if file.is_file() else None
-        if before is not None and not self._may_change(path):
-            return Result(kind="unread_file")
+        if before is not None and not self._can_change(path):
+            return CallResult(kind="unread_file")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, "utf-8")
-        self._seen.add(path)
-        return Result(kind="ok", before=before, after=content)
+        self._read_paths.add(path)
+        return CallResult(kind="ok", before=before, after=content)
 
-    def _edit(self, path: str, old: str, new: str) -> Result:
-        """Replace a piece of text that stands in a file exactly once."""
-        if not self._may_change(path):
-            return Result(kind="unread_file")
-        file = self._real(path)
+    def _edit(self, path: str, old: str, new: str) -> CallResult:
+        """Replace a piece of text that occurs exactly once in a file."""
+        if not self._can_change(path):
+            return CallResult(kind="unread_file")
+        file = self._real_path(path)
         before = file.read_text("utf-8")
-        found = before.count(old)
-        if found != 1:
-            return Result(kind="many_matches" if found else "no_match", text=old, matches=found)
+        matches = before.count(old)
+        if matches != 1:
+            kind: ResultKind = "many_matches" if matches else "no_match"
+            return CallResult(kind=kind, text=old, matches=matches)
         after = before.replace(old, new)
         file.write_text(after, "utf-8")
-        return Result(kind="ok", before=before, after=after)
+        return CallResult(kind="ok", before=before, after=after)
 
-    def _search(self, pattern: str, path: str) -> Result:
+    def _search(self, pattern: str, path: str) -> CallResult:
         """Search text files under a path for a regular expression, line by line."""
         hits = [
-            f"{self._shown(str(file))}:{number}:{line}"
-            for file in sorted(self._real(path).rglob("*.*"))
+            f"{self._portable(str(file))}:{number}:{line}"
+            for file in sorted(self._real_path(path).rglob("*.*"))
             for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
             if re.search(pattern, line)
         ]
-        return Result(kind="ok", text="\n".join(hits), matches=len(hits))
+        return CallResult(kind="ok", text="\n".join(hits), matches=len(hits))
 
-    def _may_change(self, path: str) -> bool:
-        return path in self._seen or not self._read_before_edit
+    def _can_change(self, path: str) -> bool:
+        return path in self._read_paths or not self._read_before_edit
 
-    def _real(self, path: str) -> Path:
+    def _real_path(self, path: str) -> Path:
         return self._root / path.lstrip("/") if path.startswith("/") else self._cwd / path
 
-    def _shown(self, text: str) -> str:
+    def _portable(self, text: str) -> str:
+        """The text without paths, durations and wording that depend on the machine."""
         text = text.replace(str(self._root), "").replace(sys.executable, "python3")
         text = _TEST_SECONDS.sub(r"\1 in 0.012s", text)
         text = _TRACEBACK_MARKS.sub("", text)
@@ -152,7 +154,7 @@ class Workshop:
 
 
 def install_python(folder: Path) -> Path:
-    """Put a `python3` into the folder that is the running interpreter, without site packages."""
+    """Create a `python3` in the folder: the running interpreter, without site packages."""
     launcher = folder / "python3"
     folder.mkdir(parents=True)
     launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S -B "$@"\n', "utf-8")

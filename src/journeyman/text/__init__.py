@@ -1,1 +1,1 @@
-"""What every room needs of text."""
+"""Reading, checking and writing text, without any knowledge of the domain."""

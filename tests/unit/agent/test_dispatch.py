@@ -1,6 +1,4 @@
-"""From a call to its result: the network that a person gives to one command, and commands where
-nothing confines them.
-"""
+"""Dispatching calls: network access for a single command, and commands without confinement."""
 
 import json
 import socket
@@ -9,7 +7,7 @@ import sys
 import pytest
 from tests.tables import table
 
-from journeyman.agent.dispatch import Dispatch, ask_unconfined
+from journeyman.agent.dispatch import Dispatch, ask_when_unconfined
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.tool import ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
@@ -24,8 +22,14 @@ needs_confinement = pytest.mark.skipif(
 NO_NETWORK = "which is off for commands. The user can allow it: journeyman run --network"
 
 
-class Desk:
-    """A workspace whose calls are decided and asked about as a test says."""
+@pytest.fixture
+def tools(tmp_path):
+    with Workspace(tmp_path) as workspace:
+        yield {tool.name: tool for tool in workspace_tools(workspace, ToolLimits())}
+
+
+class Bench:
+    """A workspace with a scripted gate decision and a scripted answer to approval requests."""
 
     def __init__(self, root, *, answer=None, decision=ALLOW, network="ask"):
         self.questions = []
@@ -54,7 +58,7 @@ def server():
         yield listening
 
 
-def reaching(server):
+def connect_code(server):
     port = server.getsockname()[1]
     return f"import socket; socket.create_connection(('127.0.0.1', {port})); print('reached')"
 
@@ -67,73 +71,73 @@ CALLS = {
 
 @needs_confinement
 @table("tool", CALLS)
-def test_a_yes_runs_it_again_with_the_network(tool, tmp_path, server):
+def test_approval_reruns_the_command_with_network(tool, tmp_path, server):
     (tmp_path / tool).mkdir()
-    desk = Desk(tmp_path / tool, answer=True)
-    content = desk.call(tool, **CALLS[tool](reaching(server)))
+    bench = Bench(tmp_path / tool, answer=True)
+    content = bench.call(tool, **CALLS[tool](connect_code(server)))
     assert (content["output"], content["exit_code"]) == ("reached\n", 0)
-    assert [(one.tool, one.rule) for one in desk.questions] == [(tool, "network.needed")]
+    assert [(one.tool, one.rule) for one in bench.questions] == [(tool, "network.needed")]
     assert (tmp_path / tool / "tries").read_text() == "x\nx\n"
-    # It was for that one command.
-    desk.call(tool, **CALLS[tool](reaching(server)))
-    assert len(desk.questions) == 2
+    # The approval covered that one command only.
+    bench.call(tool, **CALLS[tool](connect_code(server)))
+    assert len(bench.questions) == 2
 
 
 @needs_confinement
 @table("answer", [False, None])
 @table("tool", CALLS)
-def test_otherwise_the_result_says_what_it_lacks(tool, answer, tmp_path, server):
+def test_without_approval_the_result_reports_the_missing_network(tool, answer, tmp_path, server):
     folder = tmp_path / f"{tool} {answer}"
     folder.mkdir()
-    desk = Desk(folder, answer=answer)
-    content = desk.call(tool, **CALLS[tool](reaching(server)))
+    bench = Bench(folder, answer=answer)
+    content = bench.call(tool, **CALLS[tool](connect_code(server)))
     assert NO_NETWORK in content["output"]
     assert content["exit_code"] == 1
-    assert len(desk.questions) == 1
+    assert len(bench.questions) == 1
     assert (folder / "tries").read_text() == "x\n"
 
 
 @needs_confinement
-def test_where_the_network_is_off_nobody_is_asked(tmp_path, server):
-    desk = Desk(tmp_path, answer=True, network="off")
-    content = desk.call("terminal", **CALLS["terminal"](reaching(server)))
+def test_network_off_asks_no_one(tmp_path, server):
+    bench = Bench(tmp_path, answer=True, network="off")
+    content = bench.call("terminal", **CALLS["terminal"](connect_code(server)))
     assert NO_NETWORK in content["output"]
-    assert desk.questions == []
+    assert bench.questions == []
 
 
 @needs_confinement
-def test_where_it_is_on_it_is_there(tmp_path, server):
-    desk = Desk(tmp_path, network="on")
-    content = desk.call("terminal", **CALLS["terminal"](reaching(server)))
-    assert (content["output"], desk.questions) == ("reached\n", [])
+def test_network_on_needs_no_approval(tmp_path, server):
+    bench = Bench(tmp_path, network="on")
+    content = bench.call("terminal", **CALLS["terminal"](connect_code(server)))
+    assert (content["output"], bench.questions) == ("reached\n", [])
 
 
 @needs_confinement
-def test_a_yes_to_the_gate_may_give_the_network(tmp_path, server):
+def test_gate_approval_may_include_the_network(tmp_path, server):
     decision = Decision(answer="ask", rule="network", reason="It fetches.", network=True)
-    desk = Desk(tmp_path, answer=True, decision=decision)
-    content = desk.call("terminal", **CALLS["terminal"](reaching(server)))
+    bench = Bench(tmp_path, answer=True, decision=decision)
+    content = bench.call("terminal", **CALLS["terminal"](connect_code(server)))
     assert content["output"] == "reached\n"
-    assert [one.rule for one in desk.questions] == ["network"]
+    assert [one.rule for one in bench.questions] == ["network"]
 
 
-NOT_FOR_WANT_OF_IT = {
-    "it worked all the same": "python3 -c 'import socket; socket.has_ipv6' && exit 0",
-    "it only tried": (
+OTHER_FAILURES = {
+    "succeeds without network": "python3 -c 'import socket; socket.has_ipv6' && exit 0",
+    "fails for another reason": (
         "python3 -c 'import socket\ntry: socket.socket()\nexcept OSError: pass\n"
         'assert 1 == 2, "the sum is wrong"\''
     ),
-    "it never asked": "echo Could not resolve host >&2; exit 6",
-    "a socket with a path": "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'",
+    "only prints a network error": "echo Could not resolve host >&2; exit 6",
+    "unix socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'",
 }
 
 
 @needs_confinement
-@table("why", NOT_FOR_WANT_OF_IT)
-def test_nobody_is_asked_about_what_fails_otherwise(why, tmp_path):
-    desk = Desk(tmp_path, answer=True)
-    content = desk.call("terminal", command=NOT_FOR_WANT_OF_IT[why])
-    assert desk.questions == []
+@table("why", OTHER_FAILURES)
+def test_other_failures_do_not_ask_for_the_network(why, tmp_path):
+    bench = Bench(tmp_path, answer=True)
+    content = bench.call("terminal", command=OTHER_FAILURES[why])
+    assert bench.questions == []
     assert NO_NETWORK not in content["output"]
 
 
@@ -166,24 +170,24 @@ UNCONFINED = {
 
 
 @table("command", UNCONFINED)
-def test_where_nothing_confines_commands_only_harmless_ones_run(command):
-    decide = ask_unconfined(lambda _tool, _arguments: ALLOW, "it is a test", HARMLESS)
-    decision = decide("terminal", {"command": command})
+def test_unconfined_commands_run_only_if_harmless(command, tools):
+    decide = ask_when_unconfined(lambda _tool, _arguments: ALLOW, "it is a test", HARMLESS)
+    decision = decide(tools["terminal"], {"command": command})
     assert decision.answer == UNCONFINED[command]
     if decision.answer == "ask":
         assert decision.rule == "unconfined"
         assert decision.reason == "Nothing confines commands here: it is a test."
 
 
-def test_where_nothing_confines_code_it_is_asked_about_and_files_are_not():
-    decide = ask_unconfined(lambda _tool, _arguments: ALLOW, "it is a test", HARMLESS)
-    assert decide("execute_code", {"code": "1"}).rule == "unconfined"
-    assert decide("read_file", {"path": "a"}) == ALLOW
+def test_unconfined_code_asks_and_file_tools_do_not(tools):
+    decide = ask_when_unconfined(lambda _tool, _arguments: ALLOW, "it is a test", HARMLESS)
+    assert decide(tools["execute_code"], {"code": "1"}).rule == "unconfined"
+    assert decide(tools["read_file"], {"path": "a"}) == ALLOW
 
 
 @table("answer", ["ask", "refuse"])
-def test_what_the_gate_says_itself_stays(answer):
+def test_decision_of_the_gate_takes_precedence(answer, tools):
     own = Decision(answer=answer, rule="own", reason="It is so.")
-    decide = ask_unconfined(lambda _tool, _arguments: own, "it is a test", ("ls",))
-    assert decide("terminal", {"command": "ls"}) == own
-    assert decide("terminal", {"command": "make"}) == own
+    decide = ask_when_unconfined(lambda _tool, _arguments: own, "it is a test", ("ls",))
+    assert decide(tools["terminal"], {"command": "ls"}) == own
+    assert decide(tools["terminal"], {"command": "make"}) == own

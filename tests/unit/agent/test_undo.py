@@ -1,4 +1,4 @@
-"""Undo: what a session changed in its workspace is put back, and nothing else."""
+"""Undo restores what a session changed in its workspace, and nothing else."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from tests.program import Command
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.agent.compression import continued
+from journeyman.agent.compression import successor
 from journeyman.agent.conversation import Conversation
 from journeyman.agent.snapshots import IGNORED_BYTES, IGNORED_FILES, LARGEST_IGNORED, Snapshots
 from journeyman.agent.undo import Undo, undo
@@ -42,7 +42,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def tree(folder: Path) -> dict[str, tuple[str, int, str]]:
-    """All that can be seen of a folder, but for times."""
+    """Everything visible in a folder except timestamps."""
     found = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -75,16 +75,16 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(workspace: Path, tmp_path: Path) -> Snapshots:
+def snapshots(workspace: Path, tmp_path: Path) -> Snapshots:
     return Snapshots(tmp_path / "home" / "undo", workspace)
 
 
-def turn(kept: Snapshots, change: Callable[[], object], number: int = 1) -> None:
-    """A turn of the session that changes something."""
+def turn(snapshots: Snapshots, change: Callable[[], object], number: int = 1) -> None:
+    """Run a turn of the session that makes a change."""
     name = f"turns/{hashlib.sha256(SESSION.id.encode()).hexdigest()[:24]}/{number:06}"
-    kept.take(f"{name}/before", f"task {number}")
+    snapshots.take(f"{name}/before", f"task {number}")
     change()
-    kept.take(f"{name}/after", whole=False)
+    snapshots.take(f"{name}/after", whole=False)
 
 
 def shell(workspace: Path, command: str) -> Callable[[], object]:
@@ -94,7 +94,7 @@ def shell(workspace: Path, command: str) -> Callable[[], object]:
 COMMANDS = {
     "changed": "echo 2 > src/main.py",
     "deleted": "rm -rf src run.sh link empty",
-    "all": "rm -rf ./* .env",
+    "everything deleted": "rm -rf ./* .env",
     "created": "mkdir -p new/deep && echo 1 > new/deep/file && echo 1 > other",
     "mode": "chmod 644 run.sh && chmod 777 .env && chmod 700 src",
     "link changed": "rm link && ln -s /etc/passwd link",
@@ -108,48 +108,50 @@ COMMANDS = {
     "unreadable": "chmod 000 src/main.py src",
     "newline in a name": "touch 'a\nb' && rm -r src",
     "emptied": ": > src/main.py",
-    "ignored first": "echo '*' > .gitignore && head -c 20000000 /dev/zero > src/main.py",
+    "ignored and enlarged": "echo '*' > .gitignore && head -c 20000000 /dev/zero > src/main.py",
 }
 
 
 @table("command", COMMANDS.values(), ids=COMMANDS)
-def test_everything_is_as_it_was(tmp_path: Path, command: str) -> None:
+def test_undo_restores_the_workspace_exactly(tmp_path: Path, command: str) -> None:
     folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
     folder.mkdir()
     place = workspace.__wrapped__(folder)  # type: ignore[attr-defined]
-    kept = Snapshots(folder / "undo", place)
+    snapshots = Snapshots(folder / "undo", place)
     before = tree(place)
-    turn(kept, shell(place, command))
+    turn(snapshots, shell(place, command))
     after = tree(place)
     assert after != before
-    seen = undo(kept, SESSION, dry_run=True)
+    seen = undo(snapshots, SESSION, dry_run=True)
     assert not seen.done
     assert tree(place) == after
-    done = undo(kept, SESSION)
+    done = undo(snapshots, SESSION)
     assert done.changes == seen.changes
     assert done.done
     assert not any(one.failed for one in done.changes)
     assert tree(place) == before
-    assert not undo(kept, SESSION).changes
+    assert not undo(snapshots, SESSION).changes
     if command != COMMANDS["unreadable"] or os.geteuid() == 0:
-        undo(kept, SESSION, redo=True)  # the undo that had nothing to do
-        undo(kept, SESSION, redo=True)
+        undo(snapshots, SESSION, redo=True)  # reverts the undo that changed nothing
+        undo(snapshots, SESSION, redo=True)
 
 
-def test_an_undo_can_be_taken_back(kept: Snapshots, workspace: Path) -> None:
-    turn(kept, shell(workspace, "rm -rf src; echo 1 > new; chmod 600 run.sh"))
+def test_undo_can_be_redone(snapshots: Snapshots, workspace: Path) -> None:
+    turn(snapshots, shell(workspace, "rm -rf src; echo 1 > new; chmod 600 run.sh"))
     after = tree(workspace)
-    undo(kept, SESSION)
+    undo(snapshots, SESSION)
     assert tree(workspace) != after
-    assert undo(kept, SESSION, redo=True).done
+    assert undo(snapshots, SESSION, redo=True).done
     assert tree(workspace) == after
-    undo(kept, SESSION, redo=True)
+    undo(snapshots, SESSION, redo=True)
     assert tree(workspace) != after
 
 
-def test_what_will_change_is_told(kept: Snapshots, workspace: Path) -> None:
-    turn(kept, shell(workspace, "rm src/main.py; echo 2 > run.sh; mkdir made; echo 1 > made/x"))
-    found = {one.path: one.action for one in undo(kept, SESSION, dry_run=True).changes}
+def test_dry_run_lists_the_changes(snapshots: Snapshots, workspace: Path) -> None:
+    turn(
+        snapshots, shell(workspace, "rm src/main.py; echo 2 > run.sh; mkdir made; echo 1 > made/x")
+    )
+    found = {one.path: one.action for one in undo(snapshots, SESSION, dry_run=True).changes}
     assert found == {
         "src/main.py": "restore",
         "run.sh": "change",
@@ -158,88 +160,94 @@ def test_what_will_change_is_told(kept: Snapshots, workspace: Path) -> None:
     }
 
 
-def test_odd_names_are_restored(kept: Snapshots, workspace: Path) -> None:
+def test_unusual_file_names_are_restored(snapshots: Snapshots, workspace: Path) -> None:
     names = [b"\xff\xfe", b'quo"te', b"back\\slash", b"  blank ", b"-rf", b".GIT", b"line\nend"]
     for name in names:
         Path(os.fsdecode(os.fsencode(workspace) + b"/" + name)).write_bytes(name)
     before = tree(workspace)
-    turn(kept, lambda: [path.unlink() for path in workspace.iterdir() if path.is_file()])
-    undo(kept, SESSION)
+    turn(snapshots, lambda: [path.unlink() for path in workspace.iterdir() if path.is_file()])
+    undo(snapshots, SESSION)
     assert tree(workspace) == before
 
 
-class TestWhatOthersChanged:
-    def test_what_the_session_did_not_touch_stays(self, kept: Snapshots, workspace: Path) -> None:
-        turn(kept, shell(workspace, "echo 2 > src/main.py"))
+class TestChangesByOthers:
+    def test_files_the_session_did_not_touch_are_kept(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
+        turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
         (workspace / "run.sh").write_text("mine")
         (workspace / "mine.txt").write_text("mine")
-        done = undo(kept, SESSION)
+        done = undo(snapshots, SESSION)
         assert [one.path for one in done.changes] == ["src/main.py"]
         assert not done.changed_since
         assert (workspace / "run.sh").read_text() == "mine"
         assert (workspace / "mine.txt").exists()
 
-    def test_what_both_changed_is_named(self, kept: Snapshots, workspace: Path) -> None:
-        turn(kept, shell(workspace, "echo 2 > src/main.py; echo 2 > run.sh; mkdir made"))
+    def test_files_changed_by_both_are_listed(self, snapshots: Snapshots, workspace: Path) -> None:
+        turn(snapshots, shell(workspace, "echo 2 > src/main.py; echo 2 > run.sh; mkdir made"))
         (workspace / "src" / "main.py").write_text("mine")
         (workspace / "made" / "mine").write_text("mine")
-        assert undo(kept, SESSION, dry_run=True).changed_since == ("src/main.py",)
-        undo(kept, SESSION)
+        assert undo(snapshots, SESSION, dry_run=True).changed_since == ("src/main.py",)
+        undo(snapshots, SESSION)
         assert (workspace / "src" / "main.py").read_text() == "print(1)\n"
         assert (workspace / "made" / "mine").exists()
 
-    def test_what_was_changed_between_turns_is_named(
-        self, kept: Snapshots, workspace: Path
+    def test_files_changed_between_turns_are_listed(
+        self, snapshots: Snapshots, workspace: Path
     ) -> None:
-        turn(kept, shell(workspace, "echo 2 > run.sh"), 1)
+        turn(snapshots, shell(workspace, "echo 2 > run.sh"), 1)
         (workspace / "run.sh").write_text("mine")
-        turn(kept, shell(workspace, "echo 3 >> run.sh"), 2)
-        assert undo(kept, SESSION, dry_run=True).changed_since == ("run.sh",)
-        undo(kept, SESSION, turn=2)
+        turn(snapshots, shell(workspace, "echo 3 >> run.sh"), 2)
+        assert undo(snapshots, SESSION, dry_run=True).changed_since == ("run.sh",)
+        undo(snapshots, SESSION, turn=2)
         assert (workspace / "run.sh").read_text() == "mine"
 
-    def test_after_a_kill_everything_counts(self, kept: Snapshots, workspace: Path) -> None:
-        turn(kept, shell(workspace, "echo 2 > src/main.py"))
-        kept.drop([one.name for one in kept.taken("turns") if one.name.endswith("after")])
+    def test_killed_turn_owns_all_later_changes(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
+        turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
+        snapshots.drop([one.name for one in snapshots.taken("turns") if one.name.endswith("after")])
         (workspace / "run.sh").write_text("mine")
-        done = undo(kept, SESSION)
+        done = undo(snapshots, SESSION)
         assert not done.turns[0].ended
         assert {one.path for one in done.changes} == {"src/main.py", "run.sh"}
 
 
 class TestTurns:
-    def test_one_turn_and_those_after_it(self, kept: Snapshots, workspace: Path) -> None:
-        turn(kept, shell(workspace, "echo 1 > a"), 1)
+    def test_undo_of_a_turn_includes_later_turns(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
+        turn(snapshots, shell(workspace, "echo 1 > a"), 1)
         between = tree(workspace)
-        turn(kept, shell(workspace, "echo 2 > a; echo 2 > b"), 2)
-        turn(kept, shell(workspace, "rm a run.sh"), 3)
-        done = undo(kept, SESSION, turn=2)
+        turn(snapshots, shell(workspace, "echo 2 > a; echo 2 > b"), 2)
+        turn(snapshots, shell(workspace, "rm a run.sh"), 3)
+        done = undo(snapshots, SESSION, turn=2)
         assert [(one.number, one.task) for one in done.turns] == [(2, "task 2"), (3, "task 3")]
         assert tree(workspace) == between
 
-    def test_what_there_is_none_of(self, kept: Snapshots, workspace: Path) -> None:
-        with pytest.raises(WrongInput, match="Nothing is kept"):
-            undo(kept, SESSION)
-        turn(kept, shell(workspace, "echo 1 > a"))
+    def test_nothing_to_undo_or_redo(self, snapshots: Snapshots, workspace: Path) -> None:
+        with pytest.raises(WrongInput, match="There is no snapshot"):
+            undo(snapshots, SESSION)
+        turn(snapshots, shell(workspace, "echo 1 > a"))
         with pytest.raises(WrongInput, match="no turn 3 to undo"):
-            undo(kept, SESSION, turn=3)
+            undo(snapshots, SESSION, turn=3)
         with pytest.raises(WrongInput, match="nothing to redo"):
-            undo(kept, SESSION, redo=True)
+            undo(snapshots, SESSION, redo=True)
 
-    def test_a_compressed_conversation_is_one_session(
-        self, kept: Snapshots, workspace: Path
+    def test_compressed_conversation_is_undone_as_one_session(
+        self, snapshots: Snapshots, workspace: Path
     ) -> None:
         before = tree(workspace)
-        turn(kept, shell(workspace, "rm run.sh"))
-        child = continued(Conversation(SESSION), "", SessionId("s2"), 1.0, None)
-        last = continued(child, "", SessionId("s3"), 2.0, None)
-        assert undo(kept, last.session).done
+        turn(snapshots, shell(workspace, "rm run.sh"))
+        child = successor(Conversation(SESSION), "", SessionId("s2"), 1.0, None)
+        last = successor(child, "", SessionId("s3"), 2.0, None)
+        assert undo(snapshots, last.session).done
         assert tree(workspace) == before
 
 
 class TestGit:
-    def test_the_repository_of_the_project(self, kept: Snapshots, workspace: Path) -> None:
-        """Commits, branches, hooks and configuration go back; no object is ever removed."""
+    def test_repository_state_is_restored(self, snapshots: Snapshots, workspace: Path) -> None:
+        """Commits, branches, hooks and configuration are restored; objects are never removed."""
         git(workspace, "init", "-q", "-b", "main")
         git(workspace, "add", ".")
         git(workspace, "commit", "-qm", "one")
@@ -253,9 +261,9 @@ class TestGit:
             (workspace / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
             git(workspace, "tag", "v1")
 
-        turn(kept, work)
+        turn(snapshots, work)
         later = git(workspace, "rev-parse", "HEAD")
-        undo(kept, SESSION)
+        undo(snapshots, SESSION)
         assert without_objects(tree(workspace)) == before
         assert git(workspace, "rev-parse", "HEAD") == head
         assert git(workspace, "status", "--porcelain") == ""
@@ -266,7 +274,7 @@ class TestGit:
         "command",
         ["rm -rf .git", "git gc -q --prune=now", "rm -rf .git/objects/*", "git reset -q HEAD~1"],
     )
-    def test_lost_history_comes_back(self, tmp_path: Path, command: str) -> None:
+    def test_lost_history_is_restored(self, tmp_path: Path, command: str) -> None:
         folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")
@@ -275,15 +283,15 @@ class TestGit:
             git(folder, "add", ".")
             git(folder, "commit", "-qm", name)
         before = tree(folder)
-        kept = Snapshots(tmp_path / "undo", folder)
-        turn(kept, shell(folder, command))
-        undo(kept, SESSION)
+        snapshots = Snapshots(tmp_path / "undo", folder)
+        turn(snapshots, shell(folder, command))
+        undo(snapshots, SESSION)
         assert before.items() <= tree(folder).items()
         assert git(folder, "log", "--format=%s") == "b\na"
         git(folder, "fsck", "--strict")
 
-    def test_submodules_worktrees_and_repositories_inside(
-        self, kept: Snapshots, workspace: Path, tmp_path: Path
+    def test_submodules_worktrees_and_nested_repositories(
+        self, snapshots: Snapshots, workspace: Path, tmp_path: Path
     ) -> None:
         other = tmp_path / "other"
         for folder in (other, workspace, workspace / "nested"):
@@ -296,12 +304,13 @@ class TestGit:
         git(workspace, *allow, "submodule", "add", "-q", str(other), "sub")
         git(workspace, "worktree", "add", "-q", str(workspace / "tree"))
         before = tree(workspace)
-        turn(kept, shell(workspace, "rm -rf nested sub tree .git/modules; echo 1 > file"))
-        undo(kept, SESSION)
+        turn(snapshots, shell(workspace, "rm -rf nested sub tree .git/modules; echo 1 > file"))
+        undo(snapshots, SESSION)
         assert tree(workspace) == before
 
-    def test_nothing_of_the_project_runs(self, kept: Snapshots, workspace: Path) -> None:
-        """Neither its configuration nor its attributes have a say."""
+    def test_git_configuration_of_the_project_has_no_effect(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
         git(workspace, "init", "-q")
         touched = workspace.parent / "touched"
         git(workspace, "config", "filter.x.clean", f"touch {touched}")
@@ -309,14 +318,14 @@ class TestGit:
         (workspace / ".gitattributes").write_text("* text=auto filter=x ident eol=crlf\n")
         (workspace / "crlf").write_bytes(b"a\r\n$Id$\n")
         before = tree(workspace)
-        turn(kept, shell(workspace, "rm crlf; echo 1 > run.sh"))
-        undo(kept, SESSION)
+        turn(snapshots, shell(workspace, "rm crlf; echo 1 > run.sh"))
+        undo(snapshots, SESSION)
         assert tree(workspace) == before
         assert not touched.exists()
 
 
 class TestLimits:
-    def test_ignored_is_kept_when_it_is_small(self, kept: Snapshots, workspace: Path) -> None:
+    def test_small_ignored_files_are_restored(self, snapshots: Snapshots, workspace: Path) -> None:
         (workspace / ".gitignore").write_text("*.db\nnode_modules/\ncache/\n.env\n")
         (workspace / "app.db").write_bytes(b"x" * 1_000_000)
         (workspace / "big.db").write_bytes(b"x" * (LARGEST_IGNORED + 1))
@@ -325,39 +334,47 @@ class TestLimits:
             for file in range(number):
                 (workspace / name / str(file)).write_text("x")
         before = tree(workspace)
-        turn(kept, shell(workspace, "rm -rf app.db big.db node_modules cache .env"))
-        undo(kept, SESSION)
+        turn(snapshots, shell(workspace, "rm -rf app.db big.db node_modules cache .env"))
+        undo(snapshots, SESSION)
         gone = before.keys() - tree(workspace).keys()
         assert {name.partition("/")[0] for name in gone} == {"big.db", "node_modules"}
 
-    def test_what_was_left_out_is_not_removed(self, kept: Snapshots, workspace: Path) -> None:
+    def test_files_left_out_of_a_snapshot_are_not_removed(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
         (workspace / ".gitignore").write_text("big.db\nvendor/\n")
         (workspace / "big.db").write_bytes(b"x" * (LARGEST_IGNORED + 1))
         (workspace / "vendor").mkdir()
         for file in range(IGNORED_FILES + 1):
             (workspace / "vendor" / str(file)).write_text("x")
-        turn(kept, shell(workspace, "echo small > big.db; rm .gitignore vendor/?; echo 1 > new"))
-        undo(kept, SESSION)
+        turn(
+            snapshots, shell(workspace, "echo small > big.db; rm .gitignore vendor/?; echo 1 > new")
+        )
+        undo(snapshots, SESSION)
         assert (workspace / "big.db").read_text() == "small\n"
         assert (workspace / "vendor" / "10").exists()
         assert not (workspace / "new").exists()
 
-    def test_the_whole_project_says_what_is_ignored(self, workspace: Path, tmp_path: Path) -> None:
+    def test_ignore_rules_of_the_whole_repository_apply(
+        self, workspace: Path, tmp_path: Path
+    ) -> None:
         git(workspace, "init", "-q")
         (workspace / ".gitignore").write_text("/src/data\nlib\n")
         for name in ("data", "lib"):
             (workspace / "src" / name).mkdir()
             (workspace / "src" / name / "x").write_bytes(b"x" * (IGNORED_BYTES + 1))
-        kept = Snapshots(tmp_path / "undo", workspace / "src")
-        assert kept.take("x/1").left_out == {b"data", b"lib"}
+        snapshots = Snapshots(tmp_path / "undo", workspace / "src")
+        assert snapshots.take("x/1").left_out == {b"data", b"lib"}
 
-    def test_a_workspace_that_is_too_large(self, workspace: Path, tmp_path: Path) -> None:
+    def test_workspace_over_the_size_limit_is_refused(
+        self, workspace: Path, tmp_path: Path
+    ) -> None:
         (workspace / "data").write_bytes(b"x" * 3_000_000)
         small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
         with pytest.raises(OutsideProblem, match="3 MB, and the limit"):
             small.take("turns/x/1/before")
 
-    def test_what_grows_beyond_the_limit_is_undone(self, workspace: Path, tmp_path: Path) -> None:
+    def test_growth_beyond_the_limit_is_undone(self, workspace: Path, tmp_path: Path) -> None:
         small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
         before = tree(workspace)
         grow = "for n in 1 2 3 4; do head -c 1000000 /dev/urandom > $n; done; cp 1 src/main.py"
@@ -365,7 +382,7 @@ class TestLimits:
         undo(small, SESSION)
         assert tree(workspace) == before
 
-    def test_a_long_history_is_left_out(self, workspace: Path, tmp_path: Path) -> None:
+    def test_large_git_history_is_left_out(self, workspace: Path, tmp_path: Path) -> None:
         git(workspace, "init", "-q")
         (workspace / "data").write_bytes(random.Random(1).randbytes(3_000_000))
         git(workspace, "add", ".")
@@ -374,10 +391,10 @@ class TestLimits:
         small = Snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
         assert b".git/objects" in small.take("turns/x/1/before").left_out
 
-    def test_old_snapshots_go(self, workspace: Path, tmp_path: Path) -> None:
+    def test_old_snapshots_are_removed(self, workspace: Path, tmp_path: Path) -> None:
         now = time.time()
-        kept = Snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now)
-        kept.take("turns/x/1/before")
+        snapshots = Snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now)
+        snapshots.take("turns/x/1/before")
         (workspace / "run.sh").write_bytes(random.Random(1).randbytes(100_000))
         later = Snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now + 4 * 86_400)
         later.take("turns/x/2/before")
@@ -389,26 +406,27 @@ class TestLimits:
         with later.contents([oid]) as folder:
             assert (folder / oid).read_bytes() == (workspace / "run.sh").read_bytes()
 
-    def test_without_git(self, workspace: Path, tmp_path: Path) -> None:
+    def test_missing_git_is_reported(self, workspace: Path, tmp_path: Path) -> None:
         with pytest.raises(OutsideProblem, match="git cannot be run"):
             Snapshots(tmp_path / "undo", workspace, git="/no-git").take("x/1")
 
 
-def test_a_link_in_the_way_is_not_followed(kept: Snapshots, workspace: Path) -> None:
-    """Not even one that somebody put there after the session."""
+def test_link_placed_after_the_session_is_not_followed(
+    snapshots: Snapshots, workspace: Path
+) -> None:
     outside = workspace.parent / "outside"
     outside.mkdir()
-    turn(kept, shell(workspace, "echo 2 > src/main.py"))
+    turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
     shutil.rmtree(workspace / "src")
     (workspace / "src").symlink_to(outside)
-    done = undo(kept, SESSION)
+    done = undo(snapshots, SESSION)
     assert [bool(one.failed) for one in done.changes] == [True]
     assert list(outside.iterdir()) == []
 
 
-def test_a_snapshot_is_for_the_owner_alone(kept: Snapshots) -> None:
-    kept.take("x/1")
-    folder = next(kept._folder.iterdir())
+def test_snapshots_are_private_to_the_owner(snapshots: Snapshots) -> None:
+    snapshots.take("x/1")
+    folder = next(snapshots._folder.iterdir())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
@@ -418,28 +436,28 @@ from pathlib import Path
 from journeyman.agent.snapshots import Snapshots
 from journeyman.agent.undo import undo
 from journeyman.records import Session
-kept = Snapshots(Path(sys.argv[1]), Path(sys.argv[2]))
+snapshots = Snapshots(Path(sys.argv[1]), Path(sys.argv[2]))
 print("go", flush=True)
 while True:
-    undo(kept, Session(id="s1", source="journeyman"))
-    undo(kept, Session(id="s1", source="journeyman"), redo=True)
+    undo(snapshots, Session(id="s1", source="journeyman"))
+    undo(snapshots, Session(id="s1", source="journeyman"), redo=True)
 """
 
 
-def test_a_kill_at_any_moment_loses_nothing(kept: Snapshots, workspace: Path) -> None:
+def test_kill_at_any_moment_loses_nothing(snapshots: Snapshots, workspace: Path) -> None:
     for number in range(60):
         (workspace / "src" / f"{number}.py").write_text("x" * number * 100)
     before = tree(workspace)
-    turn(kept, shell(workspace, "rm -r src; echo 2 > run.sh; mkdir new; echo 1 > new/x"))
+    turn(snapshots, shell(workspace, "rm -r src; echo 2 > run.sh; mkdir new; echo 1 > new/x"))
     chance = random.Random(7)
     for _ in range(6):
-        arguments = [sys.executable, "-c", _LOOP, str(kept._folder), str(workspace)]
+        arguments = [sys.executable, "-c", _LOOP, str(snapshots._folder), str(workspace)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(chance.random() * 0.4)
             process.send_signal(signal.SIGKILL)
-        undo(kept, SESSION)
+        undo(snapshots, SESSION)
         assert tree(workspace) == before
 
 
@@ -454,7 +472,7 @@ class TestAgent:
             with jm.agent(model=model, workspace=workspace, **options) as agent:
                 return agent.run_conversation("Tidy up.").session
 
-    def test_a_session_is_undone(self, tmp_path: Path, workspace: Path) -> None:
+    def test_session_is_undone(self, tmp_path: Path, workspace: Path) -> None:
         home, before = tmp_path / "home", tree(workspace)
         session = self.run(home, workspace, "rm -r src", "echo 1 > new")
         with Journeyman(home=home) as jm:
@@ -465,7 +483,7 @@ class TestAgent:
             jm.undo(session)
         assert tree(workspace) == before
 
-    def test_a_turn_that_only_reads_keeps_nothing(self, tmp_path: Path, workspace: Path) -> None:
+    def test_read_only_turn_takes_no_snapshot(self, tmp_path: Path, workspace: Path) -> None:
         home = tmp_path / "home"
         database(home)
         with Journeyman(home=home) as jm:
@@ -474,25 +492,25 @@ class TestAgent:
                 agent.run_conversation("Look.")
         assert not (home / "undo").exists()
 
-    def test_where_undo_is_not_available_the_work_goes_on(
+    def test_work_continues_if_undo_is_unavailable(
         self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("JOURNEYMAN_AGENT_UNDO_MB", "1")
         (workspace / "data").write_bytes(b"x" * 2_000_000)
-        told: list[str] = []
-        self.run(tmp_path / "home", workspace, "rm -r src", "ls", tell=told.append)
+        notices: list[str] = []
+        self.run(tmp_path / "home", workspace, "rm -r src", "ls", tell=notices.append)
         assert not (workspace / "src").exists()
-        assert len(told) == 1
-        assert told[0].startswith("Undo is not available: ")
+        assert len(notices) == 1
+        assert notices[0].startswith("Undo is not available: ")
 
-    def test_it_can_be_switched_off(
+    def test_undo_can_be_disabled(
         self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("JOURNEYMAN_AGENT_UNDO", "off")
         self.run(tmp_path / "home", workspace, "rm -r src")
         assert not (tmp_path / "home" / "undo").exists()
 
-    def test_the_command(self, tmp_path: Path, workspace: Path) -> None:
+    def test_undo_command(self, tmp_path: Path, workspace: Path) -> None:
         home, before = tmp_path / "home", tree(workspace)
         session = self.run(home, workspace, "rm -r src", "echo 1 > new")
         after = tree(workspace)
@@ -502,7 +520,7 @@ class TestAgent:
         assert "restore     src/main.py" in shown
         assert "delete      new" in shown
         assert "2 to restore, 1 to delete" in shown
-        assert "Nobody can be asked here" in command(*words, code=2).stderr
+        assert "standard input is not a terminal" in command(*words, code=2).stderr
         assert tree(workspace) == after
         assert command(*words, "--yes").stdout.rstrip().endswith(f"undo {session} --redo")
         assert tree(workspace) == before

@@ -1,4 +1,4 @@
-"""The audit's head, noted outside the table, and the end of the chain held against it."""
+"""The anchor file, which stores the audit log's head, and verification of the log against it."""
 
 import stat
 from pathlib import Path
@@ -12,7 +12,7 @@ from journeyman.records.errors import AuditBroken, OutsideProblem
 from journeyman.store.store import Store
 
 
-def test_what_was_noted_last_is_read(tmp_path: Path) -> None:
+def test_anchor_returns_the_last_head_written(tmp_path: Path) -> None:
     anchor = Anchor(tmp_path / "new" / "confirm.anchor")
     assert anchor.read() is None
     for seq, digest in ((1, "b" * 64), (99_999_999_999, "a" * 64)):
@@ -20,7 +20,7 @@ def test_what_was_noted_last_is_read(tmp_path: Path) -> None:
         assert anchor.read() == (seq, digest)
         assert Anchor(anchor.path).read() == (seq, digest)
     assert stat.S_IMODE(anchor.path.stat().st_mode) == 0o600
-    anchor.write(2, "c" * 64)  # by a process that is late
+    anchor.write(2, "c" * 64)  # written late by another process
     assert anchor.read() == (99_999_999_999, "a" * 64)
     anchor.write(2, "c" * 64, lowers=True)
     assert anchor.read() == (2, "c" * 64)
@@ -29,16 +29,16 @@ def test_what_was_noted_last_is_read(tmp_path: Path) -> None:
 @table(
     "content",
     [b"", b"5", b"x:" + b"a" * 64, b"5:abc", b"\xff", b"-1:" + b"a" * 64],
-    ids=["empty", "no_digest", "no_number", "short", "no_text", "negative"],
+    ids=["empty", "no_digest", "no_number", "short", "not_text", "negative"],
 )
-def test_what_is_no_head_is_said(tmp_path: Path, content: bytes) -> None:
+def test_invalid_anchor_file_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "confirm.anchor"
     path.write_bytes(content)
     with pytest.raises(OutsideProblem, match=r"confirm\.anchor (is not a head|cannot be read)"):
         Anchor(path).read()
 
 
-def test_the_end_is_held_against_what_was_noted(tmp_path: Path) -> None:
+def test_audit_is_verified_against_the_anchor(tmp_path: Path) -> None:
     with Store(database(tmp_path)) as store:
         known, anchor = store.confirmations, Anchor(tmp_path / "confirm.anchor")
         assert anchor.checked(known) is None
@@ -53,7 +53,7 @@ def test_the_end_is_held_against_what_was_noted(tmp_path: Path) -> None:
             assert anchor.checked(known) == behind
         unnoted = verify(known, None)
         assert (unnoted.ok, unnoted.broken_at) == (False, None)
-        assert "may have been cut off" in unnoted.problem
+        assert "may have been removed" in unnoted.problem
         ahead = verify(known, (5, "a" * 64))
         assert (ahead.ok, ahead.broken_at) == (False, 4)
         another = verify(known, (2, "a" * 64))

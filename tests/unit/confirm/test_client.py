@@ -1,5 +1,5 @@
-"""The clients against a real service, and against everything that may stand in its place: only a
-redeemed approval is a yes.
+"""Both clients against a real service and against impostors: only a redeemed approval counts as
+approved.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
 
 from journeyman.confirm.client import AsyncConfirmClient, ConfirmClient
-from journeyman.confirm.operations import Answer
+from journeyman.confirm.client_operations import Answer
 from journeyman.confirm.schemas import Card
 from journeyman.records.confirmation import Constraint
 from journeyman.records.errors import (
@@ -80,36 +80,38 @@ Ask = Callable[..., Answer]
 
 
 both = table("ask", [sync_ask, async_ask], ids=["sync", "async"])
-"""The everyday call, of each client in turn."""
+"""Runs a test with the `ask` of each client."""
 
 
 def pending(ann: ConfirmClient, description: str) -> Card:
-    """The card with these words, as soon as somebody asks for it."""
+    """Wait for a pending confirmation with this description, and return it."""
     deadline = time.monotonic() + _LONGEST_S
     while time.monotonic() < deadline:
         for card in ann.list(status="pending"):
             if card.description == description:
                 return card
         time.sleep(0.01)
-    raise AssertionError("nobody asked")
+    raise AssertionError("no such request")
 
 
 @contextmanager
-def meanwhile(asked: Callable[[], Answer]) -> Iterator[Callable[[], Answer]]:
-    """Somebody asks and waits while the block decides; afterwards, what it came to."""
+def asking_in_background(asked: Callable[[], Answer]) -> Iterator[Callable[[], Answer]]:
+    """Run a request in a thread while the block decides; call the value to get its answer."""
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(asked)
         yield lambda: answer.result(timeout=_LONGEST_S)
 
 
-class TestAsking:
+class TestAsk:
     @both
-    def test_a_redeemed_approval_is_a_yes(
+    def test_redeemed_approval_is_approved(
         self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
     ) -> None:
         words = f"Pay ACME by {ask.__name__}"
         token = server.agent("builder")
-        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+        with asking_in_background(
+            lambda: ask(server.url, token, "pay_bill", words, DETAILS)
+        ) as answer:
             card = pending(ann, words)
             ann.approve(card.id, card.digest, reason="as agreed")
             said = answer()
@@ -124,12 +126,14 @@ class TestAsking:
 
     @both
     @table("how", ["denied", "cancelled"])
-    def test_a_no_is_a_no(
+    def test_denied_or_cancelled_request_is_not_approved(
         self, server: ConfirmServer, ann: ConfirmClient, ask: Ask, how: str
     ) -> None:
         words = f"{how} by {ask.__name__}"
         token = server.agent("builder")
-        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+        with asking_in_background(
+            lambda: ask(server.url, token, "pay_bill", words, DETAILS)
+        ) as answer:
             card = pending(ann, words)
             (ann.deny if how == "denied" else ann.cancel)(card.id, reason="no\u202ey")
             said = answer()
@@ -139,7 +143,7 @@ class TestAsking:
         assert "no\\u{202e}y" in said.why
 
     @both
-    def test_nobody_decides_in_time(
+    def test_expired_request_is_not_approved(
         self, tmp_path_factory: pytest.TempPathFactory, ask: Ask
     ) -> None:
         ahead = [0.0]
@@ -150,7 +154,9 @@ class TestAsking:
             ConfirmClient(server.url, server.approver("ann")) as ann,
         ):
             token = server.agent()
-            with meanwhile(lambda: ask(server.url, token, "sail", "out", timeout_s=30)) as answer:
+            with asking_in_background(
+                lambda: ask(server.url, token, "sail", "out", timeout_s=30)
+            ) as answer:
                 card = pending(ann, "out")
                 ahead[0] = 31.0
                 said = answer()
@@ -158,26 +164,28 @@ class TestAsking:
             assert "in time" in said.why
 
     @both
-    def test_an_approval_with_other_parameters_is_a_no(
+    def test_edited_approval_is_not_approved_by_default(
         self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
     ) -> None:
         words = f"changed by {ask.__name__}"
         token = server.agent("builder")
-        with meanwhile(lambda: ask(server.url, token, "pay_bill", words, DETAILS)) as answer:
+        with asking_in_background(
+            lambda: ask(server.url, token, "pay_bill", words, DETAILS)
+        ) as answer:
             card = pending(ann, words)
             ann.approve(card.id, card.digest, details=DETAILS | {"amount": 80})
             said = answer()
         assert (said.approved, said.grant) == (False, None)
         assert '"amount":80' in said.why
-        assert server.card(card.id).status == "approved", "it can still be asked for as changed"
+        assert server.card(card.id).status == "approved", "it can still be redeemed as edited"
 
     @both
-    def test_unless_the_caller_takes_them(
+    def test_edited_approval_is_approved_with_take_edits(
         self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
     ) -> None:
         words = f"taken by {ask.__name__}"
         asked = (server.url, server.agent("builder"), "pay_bill", words, DETAILS)
-        with meanwhile(lambda: ask(*asked, take_edits=True)) as answer:
+        with asking_in_background(lambda: ask(*asked, take_edits=True)) as answer:
             card = pending(ann, words)
             ann.approve(card.id, card.digest, details=DETAILS | {"amount": 80})
             said = answer()
@@ -186,7 +194,7 @@ class TestAsking:
         assert said.grant.details == DETAILS | {"amount": 80}
 
     @both
-    def test_what_is_whitelisted_needs_nobody(
+    def test_whitelisted_request_needs_no_decision(
         self, server: ConfirmServer, ann: ConfirmClient, ask: Ask
     ) -> None:
         entry = ann.add_to_whitelist("feed_cat", constraints={"cans": Constraint(at_most=2)})
@@ -208,11 +216,11 @@ class TestAsking:
             ("builder", {"big": "x" * 300_000}, ""),
         ],
         ids=[
-            *("unknown_token", "no_token", "not_a_number", "too_large", "no_json", "no_name"),
-            *("no_object", "too_long"),
+            *("unknown_token", "no_token", "not_a_number", "too_large", "not_json", "key_not_text"),
+            *("not_an_object", "too_long"),
         ],
     )
-    def test_what_cannot_be_asked_is_a_no(
+    def test_invalid_requests_are_not_approved(
         self, server: ConfirmServer, ask: Ask, token: str, details: Any, said: str
     ) -> None:
         given = server.agent("builder") if token == "builder" else token
@@ -220,7 +228,7 @@ class TestAsking:
         assert (answer.approved, answer.card) == (False, None)
         assert said in answer.why
 
-    def test_a_proxy_does_not_see_the_token(
+    def test_proxy_settings_are_ignored(
         self, server: ConfirmServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
@@ -230,7 +238,7 @@ class TestAsking:
 
 
 class TestRequests:
-    def test_ask_wait_and_redeem(self, agent: ConfirmClient, ann: ConfirmClient) -> None:
+    def test_request_wait_and_redeem(self, agent: ConfirmClient, ann: ConfirmClient) -> None:
         asked = agent.request(
             "pay_bill", "Step by step", DETAILS, session_key="s-1", timeout_s=60, requester="me"
         )
@@ -249,7 +257,7 @@ class TestRequests:
             agent.redeem(card, DETAILS)
         assert caught.value.code == "already_redeemed"
 
-    def test_story_3_what_is_about_to_run_was_changed(
+    def test_story_3_changed_details_cannot_be_redeemed(
         self, server: ConfirmServer, agent: ConfirmClient, ann: ConfirmClient
     ) -> None:
         asked = agent.request("pay_bill", "Bait and switch", DETAILS)
@@ -261,7 +269,7 @@ class TestRequests:
         assert noted.about["code"] == "changed"
         assert agent.redeem(card, DETAILS).id == asked.id
 
-    def test_the_caller_s_timeout_never_decides(
+    def test_client_timeout_leaves_the_request_pending(
         self, server: ConfirmServer, agent: ConfirmClient
     ) -> None:
         asked = agent.request("pay_bill", "Patience", DETAILS)
@@ -270,7 +278,9 @@ class TestRequests:
         assert server.card(asked.id).status == "pending"
         assert agent.cancel(asked.id).status == "cancelled"
 
-    def test_a_refusal_says_why_and_who(self, agent: ConfirmClient, ann: ConfirmClient) -> None:
+    def test_refusal_states_the_reason_and_the_approver(
+        self, agent: ConfirmClient, ann: ConfirmClient
+    ) -> None:
         asked = agent.request("pay_bill", "Settled", DETAILS)
         with pytest.raises(ConfirmationChanged) as changed:
             ann.approve(asked.id, "sha256:" + "0" * 64)
@@ -282,19 +292,19 @@ class TestRequests:
         assert caught.value.about["settled_by"] == "ann"
 
     @table("id_", ["", "..", "../whitelist", "a b", "\u202e", "x" * 101])
-    def test_what_is_no_id_is_not_sent(self, agent: ConfirmClient, id_: str) -> None:
+    def test_invalid_id_is_not_sent(self, agent: ConfirmClient, id_: str) -> None:
         with pytest.raises(WrongInput, match="is not an id"):
             agent.get(id_)
 
-    def test_over_the_limit(self, agent: ConfirmClient) -> None:
+    def test_rate_limit(self, agent: ConfirmClient) -> None:
         agent.request("knock", "once")
-        with pytest.raises(ConfirmationRefused, match=r"From 20\d\d-") as caught:
+        with pytest.raises(ConfirmationRefused, match=r"resets at 20\d\d-") as caught:
             agent.request("knock", "twice")
         assert caught.value.code == "over_limit"
 
 
-class TestPeople:
-    def test_whitelist_and_audit(self, server: ConfirmServer, ann: ConfirmClient) -> None:
+class TestApproverClient:
+    def test_whitelist_and_audit_log(self, server: ConfirmServer, ann: ConfirmClient) -> None:
         entry = ann.add_to_whitelist(
             "water_plants",
             session_key="s",
@@ -316,11 +326,11 @@ class TestPeople:
         assert (verified.ok, verified.entries) == (True, len(server.audit()))
 
     @table("url", ["", "127.0.0.1:6000", "ftp://there"])
-    def test_an_address_that_is_none(self, url: str) -> None:
+    def test_invalid_url(self, url: str) -> None:
         with pytest.raises(BadSetting, match=r"confirm\.url"):
             ConfirmClient(url, "token")
 
-    def test_a_token_that_is_none_is_not_shown(self) -> None:
+    def test_invalid_token_is_not_shown(self) -> None:
         with pytest.raises(BadSetting) as caught:
             ConfirmClient("http://127.0.0.1:1", "jma_secret\n")
         assert "secret" not in str(caught.value)
@@ -338,7 +348,7 @@ CARD: dict[str, Any] = {
     "short_id": "ab12",
     "status": "pending",
     "tier": "ask",
-    "rule": "no rule knows this action",
+    "rule": "no rule matches this action",
     "action": "pay_bill",
     "description": "Pay",
     "details": DETAILS,
@@ -357,19 +367,19 @@ CARD: dict[str, Any] = {
 APPROVED = CARD | {"status": "approved"}
 GRANT = {"grant": "g", "id": "ab12", "digest": "sha256:0", "details": DETAILS}
 
-Played = Callable[[str, str], tuple[int, bytes] | None]
-"""What an impostor answers to a method and a path; nothing: it hangs up."""
+Responder = Callable[[str, str], tuple[int, bytes] | None]
+"""An impostor's response to a method and a path; None closes the connection."""
 
 
 @contextmanager
-def impostor(played: Played) -> Iterator[str]:
-    """Something else on the service's port."""
+def impostor(respond: Responder) -> Iterator[str]:
+    """Run another HTTP server in the service's place, and yield its URL."""
     over = threading.Event()
 
-    class Playing(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            said = played(self.command, self.path)
+            said = respond(self.command, self.path)
             if said is None:
                 self.close_connection = True
                 return
@@ -387,15 +397,15 @@ def impostor(played: Played) -> Iterator[str]:
         do_GET = do_POST = answer  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            pass
 
         def handle(self) -> None:
             try:
                 super().handle()
-            except OSError:  # the client had enough
+            except OSError:  # the client disconnected
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Playing)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
@@ -410,23 +420,23 @@ def impostor(played: Played) -> Iterator[str]:
 SLOW = b"slow"
 
 
-def always(status: int, body: object) -> Played:
+def always(status: int, body: object) -> Responder:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return lambda _method, _path: (status, content)
 
 
-def plays(first: dict[str, Any], later: object, grant: object) -> Played:
-    """Takes the request, then shows `later` and grants `grant`."""
+def responding(first: dict[str, Any], later: object, grant: object) -> Responder:
+    """Answer the request with `first`, queries with `later`, and redemption with `grant`."""
 
-    def played(method: str, path: str) -> tuple[int, bytes]:
+    def respond(method: str, path: str) -> tuple[int, bytes]:
         said = first if path == "/confirm" else later if method == "GET" else grant
         return 200, said if isinstance(said, bytes) else json.dumps(said).encode()
 
-    return played
+    return respond
 
 
 class TestStory10:
-    """Whatever is wrong with the service, the action must not be done."""
+    """A faulty service never approves an action."""
 
     @both
     def test_port_closed(self, ask: Ask) -> None:
@@ -438,63 +448,63 @@ class TestStory10:
 
     @both
     @table(
-        "played",
+        "respond",
         [
             pytest.param(always(200, b"{"), id="bad_json"),
-            pytest.param(always(200, b""), id="nothing"),
-            pytest.param(always(200, b"\xff\xfe"), id="no_text"),
+            pytest.param(always(200, b""), id="empty"),
+            pytest.param(always(200, b"\xff\xfe"), id="not_text"),
             pytest.param(always(200, b"[" * 100_000), id="too_deep"),
-            pytest.param(always(200, b"<html>Approved!</html>"), id="a_page"),
+            pytest.param(always(200, b"<html>Approved!</html>"), id="html_page"),
             pytest.param(always(200, {"approved": True}), id="story_18_another_shape"),
-            pytest.param(always(200, APPROVED | {"nonce": 1}), id="a_wrong_type"),
+            pytest.param(always(200, APPROVED | {"nonce": 1}), id="wrong_type"),
             pytest.param(always(200, APPROVED | {"status": "yes"}), id="unknown_status"),
-            pytest.param(always(500, APPROVED), id="a_fault"),
-            pytest.param(always(302, APPROVED), id="a_redirection"),
-            pytest.param(always(404, {"error": "no"}), id="another_error"),
+            pytest.param(always(500, APPROVED), id="server_error"),
+            pytest.param(always(302, APPROVED), id="redirect"),
+            pytest.param(always(404, {"error": "no"}), id="unknown_error_format"),
             pytest.param(always(503, {"error": {"code": "x", "message": "y"}}), id="unavailable"),
             pytest.param(always(403, {"error": {"code": "x", "message": "y"}}), id="refused"),
             pytest.param(always(200, SLOW), id="never_ends"),
-            pytest.param(lambda _method, _path: None, id="hangs_up"),
-            pytest.param(plays(APPROVED, APPROVED, GRANT), id="grant_for_another_digest"),
-            pytest.param(plays(APPROVED, APPROVED, {}), id="no_grant"),
-            pytest.param(plays(APPROVED, APPROVED, b"granted"), id="grant_is_no_json"),
-            pytest.param(plays(APPROVED | {"action": "rest"}, {}, GRANT), id="another_action"),
-            pytest.param(plays(CARD, b"{", GRANT), id="bad_json_while_waiting"),
-            pytest.param(plays(CARD, SLOW, GRANT), id="slow_while_waiting"),
-            pytest.param(plays(CARD, CARD | {"status": "expired"}, GRANT), id="expired"),
+            pytest.param(lambda _method, _path: None, id="closes_connection"),
+            pytest.param(responding(APPROVED, APPROVED, GRANT), id="grant_for_another_digest"),
+            pytest.param(responding(APPROVED, APPROVED, {}), id="no_grant"),
+            pytest.param(responding(APPROVED, APPROVED, b"granted"), id="grant_is_not_json"),
+            pytest.param(responding(APPROVED | {"action": "rest"}, {}, GRANT), id="another_action"),
+            pytest.param(responding(CARD, b"{", GRANT), id="bad_json_while_waiting"),
+            pytest.param(responding(CARD, SLOW, GRANT), id="slow_while_waiting"),
+            pytest.param(responding(CARD, CARD | {"status": "expired"}, GRANT), id="expired"),
         ],
     )
-    def test_what_answers_is_not_the_service(self, ask: Ask, played: Played) -> None:
-        with impostor(played) as url:
+    def test_impostor_cannot_approve(self, ask: Ask, respond: Responder) -> None:
+        with impostor(respond) as url:
             answer = ask(url, "token", "pay_bill", "Pay", DETAILS, patience_s=0.3)
         assert (answer.approved, answer.grant) == (False, None)
         assert answer.why
 
     @both
-    def test_gone_while_waiting_and_not_back_before_the_card_expires(self, ask: Ask) -> None:
+    def test_service_lost_until_the_request_expires(self, ask: Ask) -> None:
         asked = threading.Event()
 
-        def played(_method: str, path: str) -> tuple[int, bytes] | None:
+        def respond(_method: str, path: str) -> tuple[int, bytes] | None:
             if path == "/confirm":
                 return 202, json.dumps(CARD).encode()
             asked.set()
             return None
 
-        with impostor(played) as url:
+        with impostor(respond) as url:
             answer = ask(url, "token", "pay_bill", "Pay", DETAILS)
         assert asked.is_set()
         assert (answer.approved, answer.card and answer.card.status) == (False, "pending")
         assert "did not answer" in answer.why
 
     @both
-    def test_silence(self, ask: Ask) -> None:
+    def test_unresponsive_service(self, ask: Ask) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             answer = ask(url, "token", "pay_bill", "Pay", DETAILS, patience_s=0.2)
         assert not answer.approved
         assert "did not answer" in answer.why
 
-    def test_waiting_for_an_id_tells_at_once_that_nobody_is_there(self) -> None:
+    def test_waiting_for_an_id_fails_at_once_without_a_service(self) -> None:
         with (
             ConfirmClient(f"http://127.0.0.1:{closed_port()}", "token") as client,
             pytest.raises(ServiceUnavailable, match="confirm serve"),
@@ -503,8 +513,9 @@ class TestStory10:
 
 
 @both
-def test_story_12_a_restart_in_mid_wait(tmp_path_factory: pytest.TempPathFactory, ask: Ask) -> None:
-    """Who waits is answered by the service that comes back."""
+def test_story_12_waiting_survives_a_restart(
+    tmp_path_factory: pytest.TempPathFactory, ask: Ask
+) -> None:
     home = tmp_path_factory.mktemp("restarted")
     with ThreadPoolExecutor(1) as pool:
         with (

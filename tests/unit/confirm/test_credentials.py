@@ -1,4 +1,4 @@
-"""Who may do what: names, secrets, sessions, and their end."""
+"""Credentials: names, secrets, revocation and sessions."""
 
 import asyncio
 from collections.abc import Iterator
@@ -36,23 +36,23 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
     ["", " ann", "a b", "a:b", "-a", "a" * 65, "ä", "a\n", "Policy", "service", "ANONYMOUS"],
 )
 def test_a_name_cannot_pass_for_something_else(known: Confirmations, name: str) -> None:
-    with known.writing(NOW) as ledger, pytest.raises(WrongInput, match="cannot be a name"):
+    with known.writing(NOW) as ledger, pytest.raises(WrongInput, match="is not a valid name"):
         credentials.add_agent(ledger, name, by="test")
 
 
-def test_no_two_have_one_name_and_an_owner_is_a_person(known: Confirmations) -> None:
+def test_names_are_unique_and_owners_are_approvers(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
         for taken in ("ann", "builder"):
             with pytest.raises(WrongInput, match="already"):
                 credentials.add_agent(ledger, taken, by="test")
             with pytest.raises(WrongInput, match="already"):
                 credentials.add_approver(ledger, taken, by="test")
-        for nobody in ("nobody", "builder"):
+        for not_an_approver in ("nobody", "builder"):
             with pytest.raises(WrongInput, match="no approver"):
-                credentials.add_agent(ledger, "new", by="test", owner=nobody)
+                credentials.add_agent(ledger, "new", by="test", owner=not_an_approver)
 
 
-def test_secrets_are_long_marked_and_never_the_same(known: Confirmations) -> None:
+def test_secrets_are_long_prefixed_and_unique(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
         made = [credentials.add_agent(ledger, f"agent{n}", by="test")[1] for n in range(3)]
         key = credentials.add_approver(ledger, "bob", by="test")[1]
@@ -61,7 +61,7 @@ def test_secrets_are_long_marked_and_never_the_same(known: Confirmations) -> Non
     assert key.startswith("jmk_")
 
 
-def test_a_revoked_name_is_free_again_with_another_secret(known: Confirmations) -> None:
+def test_revoked_name_can_be_reused_with_a_new_secret(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
         _, first = credentials.add_agent(ledger, "phoenix", by="test")
         gone = credentials.revoke(ledger, "agent", "phoenix", "approver:ann")
@@ -74,7 +74,7 @@ def test_a_revoked_name_is_free_again_with_another_secret(known: Confirmations) 
     assert known.audit(limit=2, kind="credential_revoked")[0].actor == "approver:ann"
 
 
-def test_the_address_for_a_program_for_codes_names_the_approver(known: Confirmations) -> None:
+def test_otpauth_url_names_the_approver(known: Confirmations) -> None:
     with known.writing(NOW) as ledger:
         secret, url = credentials.set_totp(ledger, "ann")
     address = urlsplit(url)
@@ -82,7 +82,7 @@ def test_the_address_for_a_program_for_codes_names_the_approver(known: Confirmat
     assert parse_qs(address.query)["secret"] == [secret]
 
 
-def test_sessions_begin_with_a_key_and_end_by_themselves(tmp_path: Path) -> None:
+def test_sessions_start_with_a_key_and_expire(tmp_path: Path) -> None:
     async def run() -> None:
         async with confirm_core(tmp_path) as core:
             core.approver("ann")

@@ -1,4 +1,4 @@
-"""What a decision is bound to: everything that was asked for, and the files that it names."""
+"""Digests bind a decision to the whole request and to the content of the files that it names."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ def bound(**facts: Any) -> str:
     return digest_of(card, card.details)
 
 
-def test_a_digest_is_that_of_the_canonical_json() -> None:
+def test_digest_is_sha256_of_the_canonical_json() -> None:
     expected = (
         '{"action":"send_email","context":{},"description":"a mail to Bob",'
         '"details":{"cc":["a","b"],"to":"bob@example.com"},"nonce":"n","requester":"mailer",'
@@ -59,7 +59,7 @@ def test_every_field_is_bound(field: str) -> None:
     assert fingerprint_of(a_card(**{**ASKED, **changed})) != fingerprint_of(a_card(**ASKED))
 
 
-def test_a_nonce_makes_two_equal_requests_differ_and_a_fingerprint_makes_them_one() -> None:
+def test_equal_requests_share_a_fingerprint_but_not_a_digest() -> None:
     assert bound() != bound(nonce="m")
     assert digest_of_json({}, "one") != digest_of_json({}, "other")
     again = {**ASKED, "details": dict(reversed(ASKED["details"].items()))}
@@ -73,19 +73,19 @@ def test_a_nonce_makes_two_equal_requests_differ_and_a_fingerprint_makes_them_on
         pytest.param(float("inf"), id="infinity"),
         pytest.param(2**53, id="too-large"),
         pytest.param(10**5000, id="much-too-large"),
-        pytest.param("\ud800", id="half-a-character"),
-        pytest.param({"\ud800": 1}, id="half-a-character-in-a-name"),
-        pytest.param({1: 2}, id="a-number-as-a-name"),
+        pytest.param("\ud800", id="lone-surrogate"),
+        pytest.param({"\ud800": 1}, id="lone-surrogate-in-a-key"),
+        pytest.param({1: 2}, id="number-as-key"),
         pytest.param(b"bytes", id="bytes"),
     ],
 )
-def test_what_json_cannot_say_exactly_has_no_digest(value: object) -> None:
+def test_values_without_exact_json_have_no_digest(value: object) -> None:
     with pytest.raises(WrongInput, match="exact JSON"):
         bound(details={"x": value})
     assert not same_json(value, value)
 
 
-def test_what_is_nested_too_deeply_has_no_digest() -> None:
+def test_deeply_nested_values_have_no_digest() -> None:
     deep: list[Any] = []
     for _ in range(5000):
         deep = [deep]
@@ -97,17 +97,17 @@ def test_what_is_nested_too_deeply_has_no_digest() -> None:
     ("one", "other", "same"),
     [
         pytest.param(1, 1.0, True, id="numbers"),
-        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, id="order-of-names"),
+        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, id="order-of-keys"),
         pytest.param(1, True, False, id="true-is-not-1"),
         pytest.param(0, False, False, id="false-is-not-0"),
-        pytest.param("1", 1, False, id="text-is-no-number"),
+        pytest.param("1", 1, False, id="text-is-not-a-number"),
         pytest.param(None, "", False, id="null-is-not-empty"),
         pytest.param([1, 2], [2, 1], False, id="order-of-lists"),
         pytest.param([True], [1], False, id="inside-a-list"),
-        pytest.param("e\u0301", "\u00e9", False, id="bytes-count-not-looks"),
+        pytest.param("e\u0301", "\u00e9", False, id="unicode-is-not-normalised"),
     ],
 )
-def test_what_is_the_same_to_a_digest(one: object, other: object, same: bool) -> None:
+def test_json_equality(one: object, other: object, same: bool) -> None:
     assert same_json(one, other) is same
 
 
@@ -130,28 +130,28 @@ def test_files_are_bound_by_their_content(tmp_path: Path) -> None:
 @table(
     ("path", "problem"),
     [
-        pytest.param("run.sh", "not a whole path", id="relative"),
+        pytest.param("run.sh", "not an absolute path", id="relative"),
         pytest.param("/nowhere/at/all", "No such file", id="missing"),
         pytest.param("/dev/null", "not a regular file", id="device"),
         pytest.param("/", "Is a directory", id="folder"),
         pytest.param("/a\0b", "null byte", id="zero-byte"),
-        pytest.param(7, "not a whole path", id="number"),
-        pytest.param("", "not a whole path", id="empty"),
+        pytest.param(7, "not an absolute path", id="number"),
+        pytest.param("", "not an absolute path", id="empty"),
         pytest.param([["/etc/hosts"]], "parameter", id="list-in-a-list"),
     ],
 )
-def test_what_is_no_readable_file_is_refused_by_name(path: object, problem: str) -> None:
+def test_unreadable_files_are_refused_by_parameter_name(path: object, problem: str) -> None:
     with pytest.raises(WrongInput, match=problem) as caught:
         file_digests({"script": path}, ("script",))
     assert "'script'" in str(caught.value)
 
 
-def test_a_file_has_a_largest_size_and_a_pipe_makes_nobody_wait(tmp_path: Path) -> None:
+def test_pipes_and_oversized_files_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(WrongInput, match="not a regular file"):
         file_digests({"script": str(tmp_path / "pipe")}, ("script",))
     file = tmp_path / "large"
     file.write_bytes(b"12345")
-    assert file_digests({"f": str(file)}, ("f",), largest=5)
+    assert file_digests({"f": str(file)}, ("f",), max_bytes=5)
     with pytest.raises(WrongInput, match="too large"):
-        file_digests({"f": str(file)}, ("f",), largest=4)
+        file_digests({"f": str(file)}, ("f",), max_bytes=4)

@@ -1,8 +1,10 @@
-"""What an action needs, by its rules and by the list that nothing shrinks; the policy's file."""
+"""The policy: its rules, the list of actions that can never be bypassed, and its file."""
 
+import re
 import socket
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.tables import table
@@ -12,10 +14,10 @@ from journeyman.confirm.policy import (
     Policy,
     Rule,
     check_details,
-    edits_allowed,
+    edit_problem,
     read_policy,
 )
-from journeyman.records.confirmation import Tier
+from journeyman.records.confirmation import TIERS, Tier
 from journeyman.records.errors import BadSetting
 
 
@@ -23,21 +25,21 @@ def policy(*rules: tuple[str, Tier], **more: Any) -> Policy:
     return Policy(rules=tuple(Rule(action=action, tier=tier) for action, tier in rules), **more)
 
 
-def test_an_action_no_rule_knows_is_asked_about() -> None:
+def test_unknown_action_needs_confirmation() -> None:
     rule = Policy().rule_for("water_the_flowers")
     assert (rule.tier, rule.quorum, rule.edits) == ("ask", 1, False)
     assert rule.channels == ("page", "api", "telegram")
     assert rule.self_approval is False
-    assert "no rule knows" in rule.why
+    assert "no rule matches" in rule.why
 
 
-def test_the_first_rule_that_fits_wins() -> None:
+def test_first_matching_rule_wins() -> None:
     one = policy(("send_*", "routine"), ("send_email", "critical"))
     assert one.rule_for("send_email").tier == "routine"
     assert one.rule_for("send_email").why == "rule 1 (send_*, routine)"
 
 
-def test_forbidden_comes_first_wherever_it_stands() -> None:
+def test_forbidden_rules_take_precedence_in_any_position() -> None:
     one = policy(("*", "routine"), ("erase_*", "forbidden"))
     assert one.rule_for("erase_disk").tier == "forbidden"
     assert one.rule_for("read_disk").tier == "routine"
@@ -59,7 +61,7 @@ def test_forbidden_comes_first_wherever_it_stands() -> None:
     ],
     ids=ascii,
 )  # fmt: skip
-def test_what_can_never_be_bypassed_is_critical_whatever_a_rule_says(action: str) -> None:
+def test_never_bypass_actions_are_critical_under_any_rule(action: str) -> None:
     for tier in ("routine", "ask", "critical"):
         one = policy((action, tier), ("*", tier), more_never_bypass=("drop_table", "erase_*", "rm"))
         rule = one.rule_for(action)
@@ -68,12 +70,12 @@ def test_what_can_never_be_bypassed_is_critical_whatever_a_rule_says(action: str
 
 
 @table("action", ["form_letter", "confirm", "delete_user", "data_delete"])
-def test_names_that_only_look_alike_stay_with_their_rule(action: str) -> None:
+def test_similar_names_keep_their_rule(action: str) -> None:
     one = policy(("*", "routine"), more_never_bypass=("rm", "erase_*"))
     assert one.rule_for(action).tier == "routine"
 
 
-def test_a_lesser_rule_for_a_critical_action_keeps_what_is_strict_and_loses_what_is_easy() -> None:
+def test_weaker_rule_for_a_critical_action_keeps_only_its_strict_parts() -> None:
     easy = Rule(
         action="*", tier="ask", quorum=3, channels=("telegram", "api"), self_approval=True,
         second_factor=False, rate_limit=2, file_params=("script",),
@@ -86,14 +88,14 @@ def test_a_lesser_rule_for_a_critical_action_keeps_what_is_strict_and_loses_what
     assert rule.second_factor is True
 
 
-def test_a_critical_rule_may_say_how_it_is_decided() -> None:
+def test_critical_rule_may_set_channels_and_self_approval() -> None:
     own = Rule(action="delete_data", tier="critical", channels=("telegram",), self_approval=True)
     rule = Policy(rules=(own,)).rule_for("delete_data")
     assert rule.channels == ("telegram",)
     assert rule.self_approval is True
 
 
-def test_the_policy_fills_in_what_a_rule_leaves_out() -> None:
+def test_rule_inherits_defaults_from_the_policy() -> None:
     one = policy(("pay", "critical"), self_approval=True, second_factor=True, rate_limit=4)
     pay, other = one.rule_for("pay"), one.rule_for("other")
     assert (pay.channels, pay.self_approval, pay.second_factor) == (("page", "api"), True, True)
@@ -118,18 +120,18 @@ def test_the_policy_fills_in_what_a_rule_leaves_out() -> None:
     ],
     ids=ascii,
 )
-def test_a_rule_that_lets_through_fits_only_the_plain_name(action: str, fits: bool) -> None:
+def test_routine_rule_matches_only_plain_names(action: str, fits: bool) -> None:
     rule = policy(("send_email", "routine")).rule_for(action)
     assert (rule.tier == "routine") is fits
 
 
 @table("action", ["pay_out", "PayOut", "pAy_oUt", "payout", "PAY OUT"])
-def test_any_other_rule_fits_every_spelling(action: str) -> None:
+def test_other_rules_match_every_spelling(action: str) -> None:
     for tier in ("ask", "critical", "forbidden"):
         assert policy(("PayOut", tier), ("*", "routine")).rule_for(action).tier == tier
 
 
-def test_the_digest_changes_with_what_the_policy_says() -> None:
+def test_digest_changes_with_the_policy() -> None:
     one = policy(("a", "ask"), ("b", "routine"))
     assert one.digest == policy(("a", "ask"), ("b", "routine")).digest
     others = (
@@ -157,23 +159,23 @@ SCHEMA = {
         pytest.param({"to": "a@b", "count": 3}, "", id="fits"),
         pytest.param({}, "'to' is a required property", id="missing"),
         pytest.param({"to": "ab"}, "to: 'ab' does not match", id="pattern"),
-        pytest.param({"to": "a@b", "count": True}, "count: True is not", id="true-is-no-number"),
+        pytest.param({"to": "a@b", "count": True}, "count: True is not", id="true-is-not-a-number"),
         pytest.param({"to": "a@b", "x": 1}, "'x' was unexpected", id="unknown"),
     ],
 )
-def test_parameters_are_checked_by_the_schema(details: dict[str, Any], problem: str) -> None:
+def test_details_are_checked_against_the_schema(details: dict[str, Any], problem: str) -> None:
     found = check_details(Rule(action="a", tier="ask", schema=SCHEMA), details)
     assert (problem in found) if problem else found == ""
     assert check_details(Rule(action="a", tier="ask"), details) == ""
 
 
 @table("reference", ["#", "#/nowhere"])
-def test_a_schema_that_cannot_be_followed_lets_nothing_through(reference: str) -> None:
+def test_unresolvable_schema_refuses_everything(reference: str) -> None:
     rule = Rule(action="a", tier="ask", schema={"$ref": reference})
     assert "cannot be checked" in check_details(rule, {})
 
 
-def test_a_schema_makes_the_service_fetch_nothing() -> None:
+def test_schema_references_are_not_fetched() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         address = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
@@ -200,15 +202,15 @@ BEFORE = {"subject": "a", "to": "b", "n": 1}
         pytest.param(("subject",), {**BEFORE, "subject": {"x": 1}}, "", id="one-allowed"),
         pytest.param(("subject",), {**BEFORE, "to": "x"}, "'to'", id="another"),
         pytest.param(("subject",), {**BEFORE, "more": None}, "'more'", id="added"),
-        pytest.param(("subject",), {"subject": "a", "n": 1}, "'to'", id="taken-away"),
+        pytest.param(("subject",), {"subject": "a", "n": 1}, "'to'", id="removed"),
         pytest.param(("subject",), {**BEFORE, "n": True}, "'n'", id="true-is-not-1"),
         pytest.param(("subject",), {**BEFORE, "n": 1.0}, "", id="the-same-number"),
     ],
 )
-def test_only_what_may_be_changed_is_changed(
+def test_only_allowed_parameters_can_be_edited(
     edits: bool | tuple[str, ...], after: dict[str, Any], wrong: str
 ) -> None:
-    found = edits_allowed(Rule(action="a", tier="ask", edits=edits), BEFORE, after)
+    found = edit_problem(Rule(action="a", tier="ask", edits=edits), BEFORE, after)
     assert (wrong in found) if wrong else found == ""
 
 
@@ -227,7 +229,7 @@ channels = ["page"]
 file_params = ["script"]
 second_factor = true
 self_approval = false
-reason = "mail leaves the house"
+reason = "mail leaves the company"
 [rules.schema]
 type = "object"
 required = ["to"]
@@ -244,12 +246,12 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
+def test_policy_file_is_read(tmp_path: Path) -> None:
     read = read_policy(written(tmp_path, FILE), rate_limit=7)
     mail = Rule(
         action="send_email", tier="ask", quorum=2, edits=("subject",), rate_limit=30,
         channels=("page",), file_params=("script",), second_factor=True, self_approval=False,
-        reason="mail leaves the house", schema={"type": "object", "required": ["to"]},
+        reason="mail leaves the company", schema={"type": "object", "required": ["to"]},
     )  # fmt: skip
     assert read == Policy(
         rules=(mail, Rule(action="read_*", tier="routine", edits=True)),
@@ -259,16 +261,16 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         second_factor=True,
         rate_limit=7,
     )
-    assert read.rule_for("send_email").why == "rule 1 (send_email, ask): mail leaves the house"
+    assert read.rule_for("send_email").why == "rule 1 (send_email, ask): mail leaves the company"
     assert read.never_bypass[: len(NEVER_BYPASS)] == NEVER_BYPASS
 
 
 def test_a_file_that_is_not_there_is_no_empty_policy(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match=r"no policy at .*confirm\.toml"):
+    with pytest.raises(BadSetting, match=r"no policy file .*confirm\.toml"):
         read_policy(tmp_path / "confirm.toml", rate_limit=5)
 
 
-def test_a_file_that_everybody_can_write_is_refused(tmp_path: Path) -> None:
+def test_world_writable_policy_file_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "")
     path.chmod(0o646)
     with pytest.raises(BadSetting, match="chmod 600"):
@@ -283,19 +285,19 @@ RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
 @table(
     ("text", "problem"),
     [
-        pytest.param("never_bypass = ]", "line 1", id="no-toml"),
+        pytest.param("never_bypass = ]", "line 1", id="not-toml"),
         pytest.param("nonsense = 1", "unknown field `nonsense`", id="unknown-key"),
-        pytest.param("rate_limit = 1", r"settings as confirm\.rate_limit", id="a-setting"),
-        pytest.param("rules = 3", r"Expected `array`.*\.rules", id="no-rules"),
-        pytest.param("never_bypass = 'x'", "never_bypass", id="no-list"),
+        pytest.param("rate_limit = 1", r"settings as confirm\.rate_limit", id="setting-in-policy"),
+        pytest.param("rules = 3", r"Expected `array`.*\.rules", id="rules-not-a-list"),
+        pytest.param("never_bypass = 'x'", "never_bypass", id="not-a-list"),
         pytest.param("never_bypass = ['']", "never_bypass", id="empty-name"),
-        pytest.param("requester_limit = true", "Expected `int`", id="true-is-no-number"),
+        pytest.param("requester_limit = true", "Expected `int`", id="true-is-not-a-number"),
         pytest.param("redeem_within_s = 0", "`int` >= 1", id="zero"),
-        pytest.param("second_factor = 1", "Expected `bool`", id="no-switch"),
+        pytest.param("second_factor = 1", "Expected `bool`", id="not-a-boolean"),
         pytest.param('[[rules]]\ntier = "ask"', "required field `action`", id="no-action"),
         pytest.param(RULE + '[[rules]]\naction = "b"', r"`tier`.*rules\[1\]", id="no-tier"),
-        pytest.param(RULE + "quorums = 2", "unknown field `quorums`", id="unknown-key-of-rule"),
-        pytest.param(RULE + 'why = "x"', "unknown field `why`", id="what-is-not-for-files"),
+        pytest.param(RULE + "quorums = 2", "unknown field `quorums`", id="unknown-key-in-rule"),
+        pytest.param(RULE + 'why = "x"', "unknown field `why`", id="internal-field"),
         pytest.param(RULE.replace("ask", "Ask"), r"'Ask'.*\.tier", id="tier"),
         pytest.param(RULE.replace('"a"', '"[ab]"'), r"\.action", id="brackets"),
         pytest.param(RULE.replace('"a"', '"_"'), r"\.action", id="no-letters"),
@@ -305,15 +307,26 @@ RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
         pytest.param(RULE + 'edits = "subject"', r"\.edits", id="edits"),
         pytest.param(RULE + "file_params = [1]", r"\.file_params", id="file-params"),
         pytest.param(RULE + "reason = 1", r"\.reason", id="reason"),
-        pytest.param(RULE + "schema = 1", r"\.schema", id="no-schema"),
+        pytest.param(RULE + "schema = 1", r"\.schema", id="schema-not-a-table"),
         pytest.param(RULE + 'schema = {type = "text"}', "not valid under", id="bad-schema"),
         pytest.param(RULE + 'schema = {pattern = "("}', "regex", id="bad-pattern"),
-        pytest.param(RULE + 'schema = {"$ref" = "http://x/y"}', "refers to 'http", id="elsewhere"),
-        pytest.param(RULE + 'schema = {"$ref" = "#/no"}', "refers to '/no'", id="nowhere"),
+        pytest.param(
+            RULE + 'schema = {"$ref" = "http://x/y"}', "refers to 'http", id="external-reference"
+        ),
+        pytest.param(
+            RULE + 'schema = {"$ref" = "#/no"}', "refers to '/no'", id="dangling-reference"
+        ),
         pytest.param(RULE + "schema = {const = nan}", "exact JSON", id="nan"),
     ],
 )
-def test_what_is_not_understood_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_policy_file_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadSetting, match=problem) as caught:
         read_policy(written(tmp_path, text), rate_limit=5)
     assert "confirm.toml" in str(caught.value)
+
+
+def test_every_tier_has_its_traits_and_its_words_on_the_page() -> None:
+    words = files("journeyman.confirm").joinpath("page", "words.js").read_text("utf-8")
+    table = words.partition("export const TIER = {")[2].partition("\n};")[0]
+    assert set(TIERS) == set(get_args(Tier))
+    assert set(re.findall(r"^  (\w+): \{", table, re.MULTILINE)) == set(TIERS)

@@ -1,4 +1,4 @@
-"""What a whitelist entry covers, and all that it does not."""
+"""What whitelist entries cover, and which entries are refused."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def asked(action: str = "send_email", **more: Any) -> Submission:
     "action",
     ["send_emails", "send", "send_email ", "Send_Email", "send-email", "send_email; rm -rf /", ""],
 )
-def test_only_the_exact_name_is_covered(action: str) -> None:
+def test_only_the_exact_action_is_covered(action: str) -> None:
     assert not covers(entry(), asked(action), NOW)
     assert not covers(entry(action), asked("send_email"), NOW)
     assert not covers(entry(""), asked(""), NOW)
@@ -40,17 +40,17 @@ def test_only_the_exact_name_is_covered(action: str) -> None:
     ("more", "covered"),
     [
         pytest.param({}, True, id="everywhere"),
-        pytest.param({"session_key": "s1"}, True, id="its-session"),
+        pytest.param({"session_key": "s1"}, True, id="same-session"),
         pytest.param({"session_key": "s2"}, False, id="another-session"),
-        pytest.param({"requester": "mailer"}, True, id="its-agent"),
+        pytest.param({"requester": "mailer"}, True, id="same-agent"),
         pytest.param({"requester": "other"}, False, id="another-agent"),
-        pytest.param({"expires_at": NOW + 1}, True, id="before-its-end"),
-        pytest.param({"expires_at": NOW}, False, id="at-its-end"),
+        pytest.param({"expires_at": NOW + 1}, True, id="before-expiry"),
+        pytest.param({"expires_at": NOW}, False, id="at-expiry"),
         pytest.param({"revoked_at": NOW - 50}, False, id="revoked"),
         pytest.param({"revoked_at": NOW + 50}, False, id="revoked-by-another-clock"),
     ],
 )
-def test_an_entry_holds_as_far_as_it_says(more: dict[str, Any], covered: bool) -> None:
+def test_entry_is_limited_by_session_agent_and_expiry(more: dict[str, Any], covered: bool) -> None:
     submission = asked(session_key="s1", claimed="other", details={"to": "x", "n": [1, {}]})
     assert covers(entry(**more), submission, NOW) is covered
 
@@ -64,71 +64,71 @@ def test_an_entry_holds_as_far_as_it_says(more: dict[str, Any], covered: bool) -
         pytest.param(Constraint(equals=True), 1, False, id="1-is-not-true"),
         pytest.param(Constraint(equals=False), 0, False, id="0-is-not-false"),
         pytest.param(Constraint(equals=False), False, True, id="false-is-false"),
-        pytest.param(Constraint(equals=1), "1", False, id="text-is-no-number"),
-        pytest.param(Constraint(equals="ab"), "abc", False, id="no-beginnings"),
-        pytest.param(Constraint(equals="ab"), "AB", False, id="no-capitals"),
+        pytest.param(Constraint(equals=1), "1", False, id="text-is-not-a-number"),
+        pytest.param(Constraint(equals="ab"), "abc", False, id="no-prefix-match"),
+        pytest.param(Constraint(equals="ab"), "AB", False, id="case-sensitive"),
         pytest.param(Constraint(equals=[1, 2]), [1, 2], True, id="lists"),
         pytest.param(Constraint(equals=[1, 2]), [1, 2, 3], False, id="longer-lists"),
         pytest.param(Constraint(equals={"a": 1}), {"a": True}, False, id="types-inside"),
-        pytest.param(Constraint(equals={"a": 1}), {"a": 1, "b": 2}, False, id="more-inside"),
+        pytest.param(Constraint(equals={"a": 1}), {"a": 1, "b": 2}, False, id="extra-keys-inside"),
         pytest.param(Constraint(one_of=("a", 1)), "a", True, id="one-of"),
         pytest.param(Constraint(one_of=("a", 1)), True, False, id="none-of"),
         pytest.param(Constraint(one_of=(None,)), None, True, id="null"),
-        pytest.param(Constraint(one_of=()), None, False, id="none-at-all"),
+        pytest.param(Constraint(one_of=()), None, False, id="empty-one-of"),
         pytest.param(Constraint(at_most=100), 100, True, id="at-most"),
         pytest.param(Constraint(at_most=100), 100.01, False, id="over"),
         pytest.param(Constraint(at_least=1, at_most=2), 0, False, id="under"),
         pytest.param(Constraint(at_most=100), "5", False, id="text-in-a-range"),
         pytest.param(Constraint(at_most=100), True, False, id="true-in-a-range"),
         pytest.param(Constraint(at_most=100), None, False, id="null-in-a-range"),
-        pytest.param(Constraint(at_most=100), [5], False, id="a-list-in-a-range"),
+        pytest.param(Constraint(at_most=100), [5], False, id="list-in-a-range"),
         pytest.param(Constraint(at_most=100), float("nan"), False, id="nan"),
         pytest.param(Constraint(at_most=100), float("-inf"), False, id="infinity"),
-        pytest.param(Constraint(at_least=float("nan")), 5, False, id="from-nan-on"),
-        pytest.param(Constraint(at_most=1e300), 10**400, False, id="a-huge-number"),
+        pytest.param(Constraint(at_least=float("nan")), 5, False, id="nan-as-minimum"),
+        pytest.param(Constraint(at_most=1e300), 10**400, False, id="huge-number"),
         pytest.param(Constraint(equals=float("nan")), float("nan"), False, id="equals-nan"),
-        pytest.param(Constraint(equals=5, at_most=3), 5, False, id="all-of-it-must-hold"),
-        pytest.param(Constraint(), None, False, id="an-unfinished-one"),
+        pytest.param(Constraint(equals=5, at_most=3), 5, False, id="all-parts-must-hold"),
+        pytest.param(Constraint(), None, False, id="empty-constraint"),
     ],
 )
-def test_constraints_hold_by_type_and_value(
+def test_constraints_compare_type_and_value(
     constraint: Constraint, value: object, holds: bool
 ) -> None:
     assert covers(entry(constraints={"x": constraint}), asked(details={"x": value}), NOW) is holds
 
 
-IN_PART = {"a.b": Constraint(equals=1)}
+NESTED = {"a.b": Constraint(equals=1)}
 
 
 @table(
     ("details", "other", "covered"),
     [
         pytest.param({"a": {"b": 1}}, False, True, id="nested"),
-        pytest.param({"a.b": 1}, False, False, id="a-point-in-a-name-is-another"),
+        pytest.param({"a.b": 1}, False, False, id="dotted-key-is-different"),
         pytest.param({"a": {"b": 1}, "a.b": 9}, False, False, id="both"),
         pytest.param({}, True, False, id="missing"),
         pytest.param({"a": 1}, True, False, id="not-an-object"),
         pytest.param({"a": [{"b": 1}]}, True, False, id="in-a-list"),
-        pytest.param({"a": {"b": 1, "c": 2}}, False, False, id="another-beside"),
-        pytest.param({"a": {"b": 1}, "c": None}, False, False, id="another-null"),
-        pytest.param({"a": {"b": 1}, "c": {}}, False, False, id="another-empty"),
-        pytest.param({"a": {"b": 1}, "c": []}, False, False, id="another-empty-list"),
-        pytest.param({"a": {"b": 1, "c": 2}, "d": 3}, True, True, id="others-let-in"),
+        pytest.param({"a": {"b": 1, "c": 2}}, False, False, id="extra-nested"),
+        pytest.param({"a": {"b": 1}, "c": None}, False, False, id="extra-null"),
+        pytest.param({"a": {"b": 1}, "c": {}}, False, False, id="extra-empty-object"),
+        pytest.param({"a": {"b": 1}, "c": []}, False, False, id="extra-empty-list"),
+        pytest.param({"a": {"b": 1, "c": 2}, "d": 3}, True, True, id="other-parameters-allowed"),
     ],
 )
-def test_parameters_without_a_constraint_are_not_covered(
+def test_unconstrained_parameters_are_not_covered(
     details: dict[str, Any], other: bool, covered: bool
 ) -> None:
-    one = entry(constraints=IN_PART, other_parameters=other)
+    one = entry(constraints=NESTED, other_parameters=other)
     assert covers(one, asked(details=details), NOW) is covered
 
 
-def test_a_constraint_on_a_whole_object_covers_what_is_in_it() -> None:
+def test_constraint_on_an_object_covers_its_content() -> None:
     one = entry(constraints={"a": Constraint(equals={"b": 1, "c": {"d": 2}})})
     assert covers(one, asked(details={"a": {"c": {"d": 2}, "b": 1}}), NOW)
 
 
-def test_whom_a_submission_needs() -> None:
+def test_only_tier_ask_can_be_whitelisted() -> None:
     policy = Policy(
         rules=(
             Rule(action="read_file", tier="routine"),
@@ -154,30 +154,40 @@ POLICY = Policy(
     ("one", "problem"),
     [
         pytest.param(entry(), "", id="fine"),
-        pytest.param(entry(expires_at=NOW + 10), "", id="fine-with-an-end"),
+        pytest.param(entry(expires_at=NOW + 10), "", id="fine-with-expiry"),
         pytest.param(entry(""), "needs the exact name", id="no-name"),
         pytest.param(entry("  "), "needs the exact name", id="blank-name"),
         pytest.param(entry("delete_data"), "never be bypassed", id="built-in"),
-        pytest.param(entry("aws.DeployProduction"), "never be bypassed", id="spelled-otherwise"),
+        pytest.param(entry("aws.DeployProduction"), "never be bypassed", id="other-spelling"),
         pytest.param(entry("drop_table"), "never be bypassed", id="extended"),
-        pytest.param(entry("pay_out"), "it is critical", id="critical"),
-        pytest.param(entry("erase_disk"), "it is forbidden", id="forbidden"),
-        pytest.param(entry(expires_at=NOW - 100), "ended already", id="ended"),
-        pytest.param(entry(expires_at=float("nan")), "ended already", id="end-is-nan"),
-        pytest.param(entry(constraints={"x": Constraint()}), "says nothing", id="unfinished"),
-        pytest.param(entry(constraints={"a..b": Constraint(equals=1)}), "no parameter", id="name"),
+        pytest.param(entry("pay_out"), "makes it critical", id="critical"),
+        pytest.param(entry("erase_disk"), "makes it forbidden", id="forbidden"),
+        pytest.param(entry(expires_at=NOW - 100), "already have expired", id="ended"),
+        pytest.param(entry(expires_at=float("nan")), "already have expired", id="end-is-nan"),
         pytest.param(
-            entry(constraints={"x": Constraint(at_least=2, at_most=1)}), "no value fits", id="range"
+            entry(constraints={"x": Constraint()}),
+            "is empty or contradicts itself",
+            id="unfinished",
         ),
         pytest.param(
-            entry(constraints={"x": Constraint(one_of=())}), "no value fits", id="empty-list"
+            entry(constraints={"a..b": Constraint(equals=1)}),
+            "not the name of a parameter",
+            id="name",
         ),
         pytest.param(
-            entry(constraints={"x": Constraint(equals=2**60)}), "no value fits", id="inexact"
+            entry(constraints={"x": Constraint(at_least=2, at_most=1)}),
+            "no value matches",
+            id="range",
+        ),
+        pytest.param(
+            entry(constraints={"x": Constraint(one_of=())}), "no value matches", id="empty-list"
+        ),
+        pytest.param(
+            entry(constraints={"x": Constraint(equals=2**60)}), "no value matches", id="inexact"
         ),
     ],
 )
-def test_what_cannot_be_whitelisted(one: WhitelistEntry, problem: str) -> None:
+def test_entry_validation(one: WhitelistEntry, problem: str) -> None:
     found = check_entry(one, POLICY)
     assert (problem in found) if problem else found == ""
 
@@ -198,7 +208,7 @@ def test_what_cannot_be_whitelisted(one: WhitelistEntry, problem: str) -> None:
         ("where=in [1]", "where", Constraint(equals="in [1]")),
     ],
 )
-def test_a_constraint_is_read(text: str, name: str, constraint: Constraint) -> None:
+def test_constraints_are_parsed(text: str, name: str, constraint: Constraint) -> None:
     found = parse_constraints([text])
     assert found == {name: constraint}
     assert type(found[name].equals) is type(constraint.equals)
@@ -210,7 +220,7 @@ def test_a_constraint_is_read(text: str, name: str, constraint: Constraint) -> N
      "x<=1" + "0" * 400],
     ids=lambda text: text[:12],
 )  # fmt: skip
-def test_what_is_no_constraint_is_refused(text: str) -> None:
+def test_invalid_constraints_are_refused(text: str) -> None:
     with pytest.raises(WrongInput):
         parse_constraints([text])
 
@@ -220,7 +230,7 @@ def test_two_limits_become_a_range() -> None:
         "n": Constraint(at_least=1, at_most=5),
         "to": Constraint(equals="x"),
     }
-    with pytest.raises(WrongInput, match="Say it once"):
+    with pytest.raises(WrongInput, match="State it once"):
         parse_constraints(["n<=1", "n<=5"])
 
 
@@ -235,18 +245,18 @@ STRICT = Policy(
 @table(
     ("given", "reason"),
     [
-        ({"action": "read_file"}, "let through by the policy already"),
-        ({"requester": "no name"}, "No agent can have the name"),
+        ({"action": "read_file"}, "policy already approves it without asking"),
+        ({"requester": "no name"}, "is not a valid name of an agent"),
         ({"constraints": {"n": Constraint(equals=5, at_most=4)}}, "contradicts itself"),
         ({"constraints": {"n": Constraint(one_of=("a", 9), at_least=10)}}, "contradicts itself"),
         ({"constraints": {"n": Constraint(equals=1, one_of=(2, 3))}}, "contradicts itself"),
         (
             {"constraints": {"a": Constraint(at_most=1), "a.b": Constraint(equals=1)}},
-            "contradicts itself",
+            "Constrain only one of them",
         ),
         (
             {"constraints": {"a": Constraint(equals={"b": 2}), "a.b": Constraint(equals=1)}},
-            "contradicts itself",
+            "Constrain only one of them",
         ),
         ({"action": "pay", "constraints": {"n": Constraint(equals="x")}}, "policy's schema"),
         ({"action": "pay", "constraints": {"n": Constraint(one_of=(1, "x"))}}, ""),
@@ -254,7 +264,7 @@ STRICT = Policy(
         ({"requester": "anonymous"}, ""),
     ],
 )
-def test_an_entry_that_can_cover_nothing_is_refused(given: dict[str, Any], reason: str) -> None:
+def test_entry_that_covers_nothing_is_refused(given: dict[str, Any], reason: str) -> None:
     found = check_entry(entry(**given), STRICT)
     assert reason in found
     assert bool(found) is bool(reason)

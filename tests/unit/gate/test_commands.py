@@ -1,4 +1,4 @@
-"""Commands and code that the gate must stop, and those it must let pass."""
+"""Commands and code that the gate refuses, asks about or allows."""
 
 from tests import gate_cases as cases
 from tests.tables import table
@@ -9,7 +9,7 @@ GATE = Gate(cases.WORKSPACE, home=cases.HOME)
 
 
 def decide(command, gate=GATE):
-    return gate.decide("terminal", {"command": command})
+    return gate.decide("command", {"command": command})
 
 
 @table(("rule", "command"), [*cases.HOSTILE, *cases.HOSTILE_IN_LINES])
@@ -26,7 +26,7 @@ def test_everyday_commands(command):
 
 
 @table("command", cases.NETWORK)
-def test_what_only_needs_the_network(command):
+def test_network_commands_follow_the_network_setting(command):
     asked = decide(command)
     assert (asked.answer, asked.rule, asked.network) == ("ask", "network.need", True)
     assert decide(command, Gate(cases.WORKSPACE, home=cases.HOME, network="on")).answer == "allow"
@@ -35,8 +35,8 @@ def test_what_only_needs_the_network(command):
     assert "agent.network" in refused.reason
 
 
-def test_what_is_asked_for_another_reason_carries_the_network():
-    off, on = (Gate(cases.WORKSPACE, home=cases.HOME, network=one) for one in ("off", "on"))
+def test_decision_by_another_rule_reports_network_use():
+    off, on = (Gate(cases.WORKSPACE, home=cases.HOME, network=mode) for mode in ("off", "on"))
     assert decide("git push").network
     assert (decide("git push", on).answer, decide("git push", on).network) == ("ask", True)
     assert decide("git push", off).answer == "refuse"
@@ -75,7 +75,7 @@ def test_what_is_asked_for_another_reason_carries_the_network():
     ("command", "answer"),
     [("rm -rf /", "refuse"), ("git push --force", "ask"), ("cat .env", "ask"), ("ls -l", "allow")],
 )
-def test_a_command_is_the_same_wherever_it_stands(shape, command, answer):
+def test_decision_does_not_depend_on_the_shell_construct(shape, command, answer):
     assert decide(shape.format(command)).answer == answer
 
 
@@ -88,9 +88,9 @@ def test_a_command_is_the_same_wherever_it_stands(shape, command, answer):
         ("<<A " * 300, "too_large"),
         ("echo 'unfinished", "unparseable"),
     ],
-    ids=["long", "eval", "env", "documents", "unfinished"],
+    ids=["long", "eval", "env", "here-documents", "unclosed quote"],
 )
-def test_what_cannot_be_read_is_asked_about(command, rule):
+def test_unreadable_commands_need_approval(command, rule):
     decision = decide(command)
     assert (decision.answer, decision.rule) == ("ask", rule)
 
@@ -100,14 +100,14 @@ def test_what_cannot_be_read_is_asked_about(command, rule):
     [" && ".join(["ls"] * 1_000), "( " * 99 + "ls" + " )" * 99, "$(echo " * 99 + "ls" + ")" * 99],
     ids=["list", "brackets", "substitutions"],
 )
-def test_long_and_deep_lines_are_read(command):
+def test_long_and_deeply_nested_commands_are_parsed(command):
     assert decide(command).answer in ("allow", "ask")
 
 
-def test_where_a_command_runs_counts():
-    inside = GATE.decide("terminal", {"command": "rm a.txt", "workdir": "src"})
-    outside = GATE.decide("terminal", {"command": "rm a.txt", "workdir": "/etc"})
-    root = GATE.decide("terminal", {"command": "rm -rf *", "workdir": "/"})
+def test_working_directory_affects_the_decision():
+    inside = GATE.decide("command", {"command": "rm a.txt", "workdir": "src"})
+    outside = GATE.decide("command", {"command": "rm a.txt", "workdir": "/etc"})
+    root = GATE.decide("command", {"command": "rm -rf *", "workdir": "/"})
     assert inside.answer == "allow"
     assert (outside.answer, outside.rule) == ("ask", "file.work_outside")
     assert root.answer == "refuse"
@@ -127,8 +127,8 @@ def test_where_a_command_runs_counts():
     ],
     ids=range(8),
 )
-def test_code_that_names_what_is_asked_about(code, rule):
-    assert GATE.decide("execute_code", {"code": code}).rule == rule
+def test_risky_code_is_decided_by_its_rule(code, rule):
+    assert GATE.decide("code", {"code": code}).rule == rule
 
 
 @table(
@@ -143,6 +143,6 @@ def test_code_that_names_what_is_asked_about(code, rule):
         "not python at all (",
     ],
 )
-def test_code_that_runs(code):
-    decision = GATE.decide("execute_code", {"code": code})
+def test_harmless_code_is_allowed(code):
+    decision = GATE.decide("code", {"code": code})
     assert decision.answer == "allow", decision

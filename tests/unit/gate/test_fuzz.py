@@ -1,4 +1,4 @@
-"""Whatever text comes, the gate decides and never raises."""
+"""The gate decides on any input and never raises."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -66,7 +66,7 @@ PIECES = st.sampled_from(
 )
 SCRIPTS = st.lists(PIECES, max_size=25).map("".join)
 SPACED = st.lists(PIECES, max_size=25).map(" ".join)
-TORN = st.builds(
+TRUNCATED = st.builds(
     lambda text, start, end: text[start : len(text) - end],
     st.sampled_from([command for _, command in HOSTILE]),
     st.integers(0, 10),
@@ -74,18 +74,18 @@ TORN = st.builds(
 )
 
 
-@given(st.one_of(st.text(), SCRIPTS, SPACED, TORN))
+@given(st.one_of(st.text(), SCRIPTS, SPACED, TRUNCATED))
 @example("\ud800")
 @example("$'\\ud800'")
 @example("rm $'\\x00'")
 @example("cd \x00")
 @example("echo ${")
 @example("a <<EOF")
-def test_any_command(text):
-    assert GATE.decide("terminal", {"command": text}).answer in ANSWERS
+def test_any_command_gets_a_decision(text):
+    assert GATE.decide("command", {"command": text}).answer in ANSWERS
 
 
-@given(st.one_of(st.text(), TORN.map(lambda text: f"system({text!r})")))
+@given(st.one_of(st.text(), TRUNCATED.map(lambda text: f"system({text!r})")))
 @example("\x00")
 @example("(" * 500)
 @example("+".join(["'a'"] * 3000))
@@ -93,19 +93,19 @@ def test_any_command(text):
 @example("x = x\nopen(x)")
 @example("x = y\ny = x\nimport os\nos.system(x)")
 @example("'\\ud800'.join([])\nopen('\\ud800')")
-def test_any_code(text):
-    assert GATE.decide("execute_code", {"code": text}).answer in ANSWERS
+def test_any_code_gets_a_decision(text):
+    assert GATE.decide("code", {"code": text}).answer in ANSWERS
 
 
-@given(st.text(), st.sampled_from(["read_file", "write_file", "patch", "search_files", "other"]))
-@example("\ud800", "patch")
-@example("\x00", "write_file")
-@example("a" * 5000, "write_file")
-def test_any_path(text, tool):
+@given(st.text(), st.sampled_from(["read", "write", "search", "unknown"]))
+@example("\ud800", "write")
+@example("\x00", "write")
+@example("a" * 5000, "write")
+def test_any_path_gets_a_decision(text, risk):
     arguments = {"path": text, "patch": text, "content": text}
-    assert GATE.decide(tool, arguments).answer in ANSWERS
+    assert GATE.decide(risk, arguments).answer in ANSWERS
 
 
 @given(st.sampled_from([command for rule, command in HOSTILE if rule in REFUSED]), SPACED)
-def test_nothing_put_after_it_makes_a_refused_command_allowed(command, text):
-    assert GATE.decide("terminal", {"command": f"{command}\n{text}"}).answer != "allow"
+def test_appended_text_never_makes_a_refused_command_allowed(command, text):
+    assert GATE.decide("command", {"command": f"{command}\n{text}"}).answer != "allow"

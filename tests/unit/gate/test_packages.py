@@ -1,4 +1,4 @@
-"""Which names of packages are one slip away from a popular one."""
+"""Package names that are one typo away from a popular package."""
 
 from tests.tables import table
 
@@ -26,10 +26,10 @@ from journeyman.gate.decision import rules_file
         ("", "pypi", ""),
     ],
 )
-def test_slips(name, registry, expected):
+def test_misspelt_package_names(name, registry, expected):
     assert find_popular(name, registry) == expected
 
 
-def test_popular_packages_are_no_slips_of_each_other():
+def test_popular_packages_are_not_typos_of_each_other():
     for registry, popular in rules_file().popular.items():
         assert not any(find_popular(name, registry) for name in popular.split())

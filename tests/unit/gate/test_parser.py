@@ -1,4 +1,4 @@
-"""The simple commands of a line."""
+"""Parsing a shell script into simple commands."""
 
 from tests.tables import table
 
@@ -6,7 +6,7 @@ from journeyman.gate.parser import OUTPUT, UNKNOWN, read_script
 
 
 def words(text):
-    return [one.words for one in read_script(text).commands if one.words]
+    return [command.words for command in read_script(text).commands if command.words]
 
 
 @table(
@@ -26,11 +26,11 @@ def words(text):
         ("command -v git", [("command", "-v", "git")]),
     ],
 )  # fmt: skip
-def test_words(text, expected):
+def test_words_of_simple_commands(text, expected):
     assert words(text) == expected
 
 
-def test_what_belongs_to_a_command():
+def test_variables_documents_and_redirects():
     first, last = read_script("A=1 cat <<'EOF' | B='x y' sort > out.txt\ntext\nEOF").commands
     assert (first.settings, first.document) == ((("A", "1"),), "text\n")
     assert (last.settings, last.upstream) == ((("B", "x y"),), {"cat"})
@@ -53,6 +53,6 @@ def test_what_belongs_to_a_command():
         ("(", ["unparseable"], []),
     ],
 )
-def test_what_reading_finds(text, notes, code):
+def test_notes_and_embedded_code(text, notes, code):
     script = read_script(text)
     assert (script.notes, script.code) == (notes, code)

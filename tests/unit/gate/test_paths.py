@@ -1,11 +1,11 @@
-"""Places of this machine and of another one."""
+"""Resolving paths of this machine and of another machine."""
 
 from pathlib import Path
 
 from journeyman.gate.paths import Places
 
 
-def test_foreign_places_do_not_look_at_this_machine(tmp_path):
+def test_foreign_paths_ignore_the_local_filesystem(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     here = Places(tmp_path, Path("/home/dev"))
@@ -16,7 +16,7 @@ def test_foreign_places_do_not_look_at_this_machine(tmp_path):
     assert there.resolve("./x//../a") == tmp_path / "a"
 
 
-def test_a_folder_beside_the_workspace_is_outside():
+def test_sibling_folder_is_outside_the_workspace():
     places = Places(Path("/srv/app"), Path("/home/dev"), foreign=True)
     assert places.is_inside(Path("/srv/app"))
     assert places.is_inside(Path("/srv/app/src"))

@@ -1,4 +1,4 @@
-"""Commands in notes and skills: found where they stand as commands, left alone in sentences."""
+"""Risky commands in notes and skills: detected in code, ignored in sentences."""
 
 from tests.gate_cases import HOME, WORKSPACE
 from tests.tables import table
@@ -27,7 +27,7 @@ GATE = Gate(WORKSPACE, home=HOME)
         ("`foo(` and `git push`", "git.push"),
     ],
 )
-def test_what_is_found(text, rule):
+def test_risky_commands_are_detected(text, rule):
     decision = GATE.find_risky_command(text)
     assert decision is not None
     assert decision.rule == rule
@@ -52,5 +52,5 @@ def test_what_is_found(text, rule):
         "An unclosed ` stays text: git push",
     ],
 )
-def test_what_is_left_alone(text):
+def test_harmless_text_is_ignored(text):
     assert GATE.find_risky_command(text) is None

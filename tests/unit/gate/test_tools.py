@@ -1,4 +1,4 @@
-"""The tools other than terminal and execute_code."""
+"""Decisions on tools that do not run commands, by the risk of the tool."""
 
 from tests.gate_cases import HOME, WORKSPACE
 from tests.tables import table
@@ -9,7 +9,7 @@ GATE = Gate(WORKSPACE, home=HOME)
 V4A = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch"
 
 
-@table("tool", ["write_file", "patch", "read_file", "search_files"])
+@table("risk", ["write", "read", "search"])
 @table(
     ("path", "answer"),
     [
@@ -27,8 +27,8 @@ V4A = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch"
         ("/", "refuse"),
     ],
 )
-def test_places(tool, path, answer):
-    assert GATE.decide(tool, {"path": path}).answer == answer
+def test_paths_must_be_inside_the_workspace(risk, path, answer):
+    assert GATE.decide(risk, {"path": path}).answer == answer
 
 
 @table(
@@ -42,10 +42,9 @@ def test_places(tool, path, answer):
         *("crontab", ".npmrc", ".gitlab-ci.yml", "sitecustomize.py", ".husky/pre-push"),
     ],
 )
-def test_files_that_steer_programs_are_asked_about(path):
-    for tool in ("write_file", "patch"):
-        decision = GATE.decide(tool, {"path": path, "content": ""})
-        assert (decision.answer, decision.rule) == ("ask", "file.steering")
+def test_writing_files_that_steer_programs_needs_approval(path):
+    decision = GATE.decide("write", {"path": path, "content": ""})
+    assert (decision.answer, decision.rule) == ("ask", "file.steering")
 
 
 @table(
@@ -55,26 +54,26 @@ def test_files_that_steer_programs_are_asked_about(path):
         *("credentials.json", ".netrc", ".aws/credentials", "secrets.yaml", ".ssh/id_ed25519"),
     ],
 )
-def test_secrets_are_asked_about(path):
-    for tool in ("read_file", "search_files"):
-        decision = GATE.decide(tool, {"path": path})
+def test_reading_secrets_needs_approval(path):
+    for risk in ("read", "search"):
+        decision = GATE.decide(risk, {"path": path})
         assert (decision.answer, decision.rule) == ("ask", "file.secret")
 
 
 @table("path", [".env.example", ".env.sample", "key.pub", "docs/env.md"])
-def test_what_only_looks_like_a_secret(path):
-    assert GATE.decide("read_file", {"path": path}).answer == "allow"
+def test_files_that_only_look_like_secrets_are_allowed(path):
+    assert GATE.decide("read", {"path": path}).answer == "allow"
 
 
-def test_links_are_followed(tmp_path):
+def test_symbolic_links_are_followed(tmp_path):
     workspace, elsewhere = tmp_path / "workspace", tmp_path / "elsewhere"
     workspace.mkdir()
     elsewhere.mkdir()
     (workspace / "link").symlink_to(elsewhere)
     (workspace / "loop").symlink_to("loop")
     gate = Gate(workspace, home=tmp_path)
-    assert gate.decide("write_file", {"path": "link/a.txt"}).answer == "refuse"
-    assert gate.decide("write_file", {"path": "loop"}).answer == "allow"
+    assert gate.decide("write", {"path": "link/a.txt"}).answer == "refuse"
+    assert gate.decide("write", {"path": "loop"}).answer == "allow"
 
 
 @table(
@@ -89,42 +88,43 @@ def test_links_are_followed(tmp_path):
         ("nothing", "ask"),
     ],
 )
-def test_patches_of_several_files(text, answer):
-    assert GATE.decide("patch", {"mode": "patch", "patch": text}).answer == answer
+def test_patches_are_decided_by_every_path(text, answer):
+    assert GATE.decide("write", {"mode": "patch", "patch": text}).answer == answer
 
 
 @table(
-    ("tool", "arguments", "answer"),
+    ("risk", "arguments", "answer"),
     [
-        ("memory", {"action": "remove"}, "allow"),
-        ("skills_list", {}, "allow"),
-        ("skill_view", {"name": "x"}, "allow"),
-        ("skill_manage", {"action": "patch"}, "allow"),
-        ("skill_manage", {"action": "delete"}, "ask"),
-        ("session_search", {"query": "x"}, "allow"),
-        ("warm_session", {"action": "show"}, "allow"),
-        ("warm_session", {"action": "delete"}, "ask"),
-        ("request_confirmation", {}, "allow"),
-        ("launch_rocket", {}, "ask"),
-        ("", {}, "ask"),
-        ("terminal", {}, "ask"),
-        ("terminal", {"command": ["ls"]}, "ask"),
-        ("execute_code", {"code": None}, "ask"),
-        ("write_file", {}, "ask"),
-        ("read_file", {"path": 5}, "ask"),
-        ("search_files", {"pattern": "x"}, "allow"),
+        ("knowledge", {"action": "remove"}, "allow"),
+        ("recall", {}, "allow"),
+        ("recall", {"name": "x"}, "allow"),
+        ("knowledge", {"action": "patch"}, "allow"),
+        ("knowledge", {"action": "delete"}, "ask"),
+        ("recall", {"query": "x"}, "allow"),
+        ("templates", {"action": "show"}, "allow"),
+        ("templates", {"action": "delete"}, "ask"),
+        ("report", {}, "allow"),
+        ("unknown", {}, "ask"),
+        ("unknown", {"path": "a.py"}, "ask"),
+        ("command", {}, "ask"),
+        ("command", {"command": ["ls"]}, "ask"),
+        ("code", {"code": None}, "ask"),
+        ("write", {}, "ask"),
+        ("read", {}, "ask"),
+        ("read", {"path": 5}, "ask"),
+        ("search", {"pattern": "x"}, "allow"),
     ],
 )
-def test_the_other_tools(tool, arguments, answer):
-    assert GATE.decide(tool, arguments).answer == answer
+def test_other_tools(risk, arguments, answer):
+    assert GATE.decide(risk, arguments).answer == answer
 
 
-def test_a_path_with_invisible_characters_is_asked_about():
-    assert GATE.decide("write_file", {"path": "src/a\u200b.py"}).rule == "invisible"
-    assert GATE.decide("read_file", {"path": "src/\ud800"}).rule == "invisible"
+def test_path_with_invisible_characters_needs_approval():
+    assert GATE.decide("write", {"path": "src/a\u200b.py"}).rule == "invisible"
+    assert GATE.decide("read", {"path": "src/\ud800"}).rule == "invisible"
 
 
-def test_a_decision_says_why():
-    decision = GATE.decide("terminal", {"command": "git push"})
+def test_decision_states_its_reason():
+    decision = GATE.decide("command", {"command": "git push"})
     assert decision.rule == "git.push"
-    assert decision.reason == "It publishes commits to where others see them."
+    assert decision.reason == "It publishes commits where others can see them."

@@ -1,4 +1,4 @@
-"""Where answers go: the terminal, real files, and services played by a real server."""
+"""Delivery to the terminal, to files, and to services that a local HTTP server stands in for."""
 
 import os
 import socket
@@ -10,19 +10,25 @@ from typing import Any
 
 import pytest
 from tests.tables import table
-from tests.unit.confirm.notices.outside import PostBox, everybodys_log
+from tests.unit.notify.fake_services import PostBox, root_log
 
-from journeyman.confirm.notices.apprise_service import AppriseService
-from journeyman.jobs.delivery import Delivered, Message, check_places, deliver, shown_place
+from journeyman.jobs.delivery import (
+    DeliveryReport,
+    RunMessage,
+    check_destinations,
+    deliver,
+    destination_label,
+)
+from journeyman.notify.apprise_service import AppriseService
 from journeyman.records.errors import WrongInput
 
 AT = 1_800_000_000.0
-GOOD = Message(title="news: ok", body="Nothing broke.\nAll of it: /out/1.md", is_good=True)
+GOOD = RunMessage(title="news: ok", body="Nothing broke.\nAll of it: /out/1.md", is_good=True)
 MATTERMOST = "abcdefghijklmnopqrstuvwxyz"
 
 
-class Recovering(PostBox):
-    """Answers 500 so many times, then well."""
+class RecoveringPostBox(PostBox):
+    """Answers `bad_answers` requests with 500, then succeeds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,14 +43,14 @@ class Recovering(PostBox):
 
 
 @pytest.fixture
-def box() -> Iterator[Recovering]:
-    with Recovering() as one:
+def box() -> Iterator[RecoveringPostBox]:
+    with RecoveringPostBox() as one:
         yield one
 
 
 def delivered(
-    *places: str, message: Message = GOOD, shown: list[str] | None = None, **how: Any
-) -> Delivered:
+    *places: str, message: RunMessage = GOOD, shown: list[str] | None = None, **how: Any
+) -> DeliveryReport:
     terminal = ([] if shown is None else shown).append
     options = {"pause_s": 0.0, **how}
     return deliver(message, places, terminal=terminal, job="news", at=AT, **options)
@@ -56,19 +62,19 @@ def closed_port() -> int:
         return int(one.getsockname()[1])
 
 
-def test_a_service_gets_it(box: Recovering) -> None:
-    assert delivered(box.url("ok")) == Delivered(delivered=("json (…)",), undelivered=())
+def test_a_service_gets_it(box: RecoveringPostBox) -> None:
+    assert delivered(box.url("ok")) == DeliveryReport(delivered=("json (…)",), undelivered=())
     arrived = box.received[0][1]
     assert (arrived["title"], arrived["message"]) == (GOOD.title, GOOD.body)
     assert arrived["type"] == "success"
-    failed = Message(title="news: failed", body="exit code 3", is_good=False)
+    failed = RunMessage(title="news: failed", body="exit code 3", is_good=False)
     delivered(box.url("ok"), message=failed)
     assert box.received[1][1]["type"] == "failure"
 
 
-def test_a_secret_stays_on_this_machine(box: Recovering, tmp_path: Path) -> None:
+def test_secrets_are_masked_for_services_only(box: RecoveringPostBox, tmp_path: Path) -> None:
     key = "ghp_" + "A1b2" * 9
-    told = Message(title="news: ok", body=f"bob@corp.example has {key}.", is_good=True)
+    told = RunMessage(title="news: ok", body=f"bob@corp.example has {key}.", is_good=True)
     file = tmp_path / "answers.md"
     delivered(box.url("ok"), f"file:{file}", message=told)
     arrived = box.received[0][1]["message"]
@@ -77,27 +83,29 @@ def test_a_secret_stays_on_this_machine(box: Recovering, tmp_path: Path) -> None
     assert key in file.read_text()
 
 
-def test_it_is_tried_again(box: Recovering) -> None:
+def test_failed_delivery_is_retried(box: RecoveringPostBox) -> None:
     box.bad_answers = 2
     assert delivered(box.url("ok")).delivered == ("json (…)",)
     assert len(box.received) == 3
 
 
-def test_it_is_not_tried_for_ever(box: Recovering) -> None:
+def test_retries_are_limited(box: RecoveringPostBox) -> None:
     box.bad_answers = 9
     outcome = delivered(box.url("ok"), attempts=2)
-    assert outcome == Delivered(delivered=(), undelivered=("json (…): the service answered 500",))
+    assert outcome == DeliveryReport(
+        delivered=(), undelivered=("json (…): the service answered 500",)
+    )
     assert len(box.received) == 2
 
 
-def test_a_service_that_hangs_holds_up_for_a_bounded_time_only(box: Recovering) -> None:
+def test_hanging_service_times_out(box: RecoveringPostBox) -> None:
     outcome = delivered(box.url("hangs"), "terminal", limit_s=2)
-    assert outcome == Delivered(
+    assert outcome == DeliveryReport(
         delivered=("terminal",), undelivered=("json (…): no answer within 2 s",)
     )
 
 
-def test_one_place_that_fails_takes_none_of_the_others(box: Recovering, tmp_path: Path) -> None:
+def test_failing_place_does_not_affect_the_others(box: RecoveringPostBox, tmp_path: Path) -> None:
     shown: list[str] = []
     answers = tmp_path / "answers.md"
     outcome = delivered(
@@ -113,14 +121,14 @@ def test_one_place_that_fails_takes_none_of_the_others(box: Recovering, tmp_path
     failed = outcome.undelivered
     assert failed[0] == "json (…): the service could not be reached"
     assert failed[1] == f"file:{tmp_path}/gone/a.md: No such file or directory"
-    assert failed[2].startswith("nosuch (…): The place to deliver to number 3 (nosuch://…)")
+    assert failed[2].startswith("nosuch (…): The delivery address number 3 (nosuch://…)")
     assert len(failed) == 3
     assert "Nothing broke." in shown[0]
 
 
-def test_of_a_long_answer_the_beginning_and_the_last_line_arrive(box: Recovering) -> None:
+def test_long_answer_keeps_its_beginning_and_last_line(box: RecoveringPostBox) -> None:
     body = f"Begins here. {'wörd😀 ' * 3000}\nAll of it: /out/1.md\n"
-    message = Message(title="news", body=body, is_good=True)
+    message = RunMessage(title="news", body=body, is_good=True)
     delivered(f"mmost://127.0.0.1:{box.port}/{MATTERMOST}", message=message)
     text = box.received[0][1]["text"]
     assert "Begins here. wörd😀" in text
@@ -129,18 +137,18 @@ def test_of_a_long_answer_the_beginning_and_the_last_line_arrive(box: Recovering
     assert 3500 < len(text.encode("utf-16-le")) // 2 <= 4000
 
 
-def test_an_answer_that_just_fits_is_whole(box: Recovering) -> None:
+def test_answer_that_just_fits_is_not_cut(box: RecoveringPostBox) -> None:
     body = "x" * (4000 - len("# news\n"))
     delivered(
         f"mmost://127.0.0.1:{box.port}/{MATTERMOST}?format=markdown",
-        message=Message(title="news", body=body, is_good=True),
+        message=RunMessage(title="news", body=body, is_good=True),
     )
     assert box.received[0][1]["text"] == f"# news\n{body}"
 
 
-def test_where_the_title_counts_the_body_leaves_room_for_it(box: Recovering) -> None:
-    service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", called="x", about="y")
-    service.service.notify_url = box.url("ok", "http")
+def test_where_the_title_counts_the_body_leaves_room_for_it(box: RecoveringPostBox) -> None:
+    service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", label="x", about="y")
+    service.plugin.notify_url = box.url("ok", "http")
     service.send("A title", lambda limit, is_markdown: "x" * limit, "success")
     assert 1990 <= len(box.received[0][1]["content"]) <= 2000
 
@@ -164,16 +172,16 @@ def test_where_the_title_counts_the_body_leaves_room_for_it(box: Recovering) -> 
         *("mail and Markdown", "control", "harmless"),
     ],
 )
-def test_an_answer_calls_no_room_and_its_links_work(
-    box: Recovering, written: str, sent: str
+def test_mentions_are_disabled_and_links_preserved(
+    box: RecoveringPostBox, written: str, sent: str
 ) -> None:
-    delivered(box.url("ok"), message=Message(title=written, body=written, is_good=True))
+    delivered(box.url("ok"), message=RunMessage(title=written, body=written, is_good=True))
     arrived = box.received[-1][1]
     assert (arrived["title"], arrived["message"]) == (sent, sent)
 
 
-def test_the_address_stays_secret(
-    box: Recovering, capfd: pytest.CaptureFixture[str], tmp_path: Path
+def test_urls_stay_secret(
+    box: RecoveringPostBox, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     urls = [
         f"json://user:canary@127.0.0.1:{box.port}/404/canary",
@@ -181,28 +189,28 @@ def test_the_address_stays_secret(
         "slack://canary",
         "canary",
     ]
-    with everybodys_log() as logged:
+    with root_log() as logged:
         outcome = delivered(*urls, attempts=1)
         for url in urls[2:]:
             with pytest.raises(WrongInput) as refused:
-                check_places([url])
+                check_destinations([url])
             logged.append(str(refused.value))
     assert len(outcome.undelivered) == 4
     out = capfd.readouterr()
-    assert "canary" not in f"{outcome}{logged}{out.out}{out.err}{[*map(shown_place, urls)]}"
+    assert "canary" not in f"{outcome}{logged}{out.out}{out.err}{[*map(destination_label, urls)]}"
 
 
-def test_the_terminal_gets_it_with_a_heading_and_no_tricks() -> None:
+def test_terminal_output_has_a_heading_and_no_control_characters() -> None:
     shown: list[str] = []
-    message = Message(title="news:\nok", body="a\x1b]0;x\x07b @everyone", is_good=True)
+    message = RunMessage(title="news:\nok", body="a\x1b]0;x\x07b @everyone", is_good=True)
     assert delivered("terminal", message=message, shown=shown).delivered == ("terminal",)
     assert shown == ["## news: ok\n2027-01-15 08:00:00 UTC, job news\n\na␛]0;x␇b @everyone\n\n"]
 
 
-def test_a_file_is_added_to(tmp_path: Path) -> None:
+def test_answers_are_appended_to_a_file(tmp_path: Path) -> None:
     path = tmp_path / "answers.md"
     for body in ("one", "two\ud800"):
-        message = Message(title="news: ok", body=body, is_good=True)
+        message = RunMessage(title="news: ok", body=body, is_good=True)
         assert delivered(f"file:{path}", message=message).delivered == (f"file:{path}",)
     head = "## news: ok\n2027-01-15 08:00:00 UTC, job news\n\n"
     assert path.read_text() == f"{head}one\n\n{head}two�\n\n"
@@ -212,24 +220,24 @@ def test_a_file_is_added_to(tmp_path: Path) -> None:
 @table(
     ("name", "said"),
     [
-        ("file:answers.md", "whole path"),
-        ("file:~/answers.md", "whole path"),
-        ("file:", "whole path"),
-        ("file://host/answers.md", "whole path"),
-        ("file:{}/folder/", "whole path"),
+        ("file:answers.md", "absolute path"),
+        ("file:~/answers.md", "absolute path"),
+        ("file:", "absolute path"),
+        ("file://host/answers.md", "absolute path"),
+        ("file:{}/folder/", "absolute path"),
         ("file:{}/folder", "plain file"),
-        ("file:{}/link", "no link"),
-        ("file:{}/dangling", "no link"),
+        ("file:{}/link", "not a link"),
+        ("file:{}/dangling", "not a link"),
         ("file:{}/pipe", "plain file"),
-        ("Terminal", "number 1 is none"),
-        ("", "number 1 is none"),
+        ("Terminal", "number 1 is not valid"),
+        ("", "number 1 is not valid"),
     ],
     ids=[
-        *("relative", "tilde", "nothing", "host", "ends in a stroke", "folder", "link"),
-        *("dangling", "pipe", "no place", "empty"),
+        *("relative", "tilde", "no path", "host", "trailing slash", "folder", "link"),
+        *("dangling", "pipe", "unknown", "empty"),
     ],
 )
-def test_a_place_that_cannot_be_one_is_refused(
+def test_invalid_places_are_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, said: str
 ) -> None:
     folder = tmp_path_factory.mktemp("places")
@@ -240,18 +248,20 @@ def test_a_place_that_cannot_be_one_is_refused(
     os.mkfifo(folder / "pipe")
     place = name.format(folder)
     with pytest.raises(WrongInput, match=said):
-        check_places([place])
+        check_destinations([place])
     assert not delivered(place).delivered
     assert (folder / "file").read_text() == ""
 
 
 def test_places_that_can_be_used_are(tmp_path: Path) -> None:
-    check_places(["terminal", f"file:{tmp_path}/not/there/yet.md", "file:///a/b", "ntfy://topic"])
+    check_destinations(
+        ["terminal", f"file:{tmp_path}/not/there/yet.md", "file:///a/b", "ntfy://topic"]
+    )
 
 
-def test_places_in_lists() -> None:
+def test_places_as_shown_in_lists() -> None:
     places = ["terminal", "file:/a/b.md", " NTFY://topic", "secret"]
-    assert [*map(shown_place, places)] == [
+    assert [*map(destination_label, places)] == [
         *("terminal", "file:/a/b.md", "ntfy (…)", "an address (…)")
     ]
 
@@ -261,14 +271,14 @@ def test_only_services_need_apprise() -> None:
 import sys
 sys.modules["apprise"] = None
 from journeyman.records.errors import MissingPart
-from journeyman.jobs.delivery import Message, check_places, deliver
-check_places(["terminal"])
-message = Message(title="t", body="b", is_good=True)
+from journeyman.jobs.delivery import RunMessage, check_destinations, deliver
+check_destinations(["terminal"])
+message = RunMessage(title="t", body="b", is_good=True)
 places = ["terminal", "ntfy://topic"]
 outcome = deliver(message, places, terminal=lambda text: None, job="j", at={AT})
 print(*outcome.delivered, *outcome.undelivered)
 try:
-    check_places(places)
+    check_destinations(places)
 except MissingPart as missing:
     print(missing)
 """
@@ -279,13 +289,13 @@ except MissingPart as missing:
     assert done.stdout.count("pip install 'journeyman[jobs]'") == 2
 
 
-def test_a_terminal_that_breaks_keeps_the_others_from_nothing(tmp_path: Path) -> None:
+def test_broken_terminal_does_not_affect_other_places(tmp_path: Path) -> None:
     def broken(_text: str) -> None:
         raise RuntimeError
 
     file = tmp_path / "answers.md"
-    message = Message(title="news", body="All is well.", is_good=True)
+    message = RunMessage(title="news", body="All is well.", is_good=True)
     places = ("terminal", f"file:{file}")
     found = deliver(message, places, terminal=broken, job="news", at=0.0)
-    assert found.undelivered == ("terminal: it broke off",)
+    assert found.undelivered == ("terminal: it failed unexpectedly",)
     assert "All is well." in file.read_text()

@@ -1,4 +1,4 @@
-"""Which model a job asks, whether it has room enough, and which tools its agent has."""
+"""The model of a job, its context window, and the tools of its agent."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.jobs.guard import Route, check_window, chosen_tools, is_remote, is_simple
+from journeyman.agent.tools.tool import Tool, worked
+from journeyman.gate.decision import Risk
+from journeyman.jobs.guard import ModelRoute, check_window, is_remote, is_simple, select_tools
 from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
 from journeyman.records.job import Job, JobId, Schedule
@@ -19,7 +21,7 @@ SIMPLE = Job(id=JobId("j1"), name="n", prompt="Tell me the weather in Graz.", sc
 MINIMUM = JobsSettings().min_context
 
 
-def routed(job: Job, home: Path, *, simple: str = "small") -> Route:
+def routed(job: Job, home: Path, *, simple: str = "small") -> ModelRoute:
     (home / "config.toml").write_text(
         '[model]\nname = "usual"\n[providers.far]\nbase_url = "http://127.0.0.1:9"\n'
         'name = "distant"\n[providers.near]\nbase_url = "http://127.0.0.1:9"\n'
@@ -43,18 +45,18 @@ def routed(job: Job, home: Path, *, simple: str = "small") -> Route:
         ({"provider": "far"}, "distant", "far"),
     ],
 )
-def test_a_job_declares_its_model_or_its_prompt_is_measured(
+def test_model_is_declared_or_selected_by_prompt_size(
     tmp_path_factory: pytest.TempPathFactory, changes: dict[str, object], model: str, provider: str
 ) -> None:
     found = routed(replace(SIMPLE, **changes), tmp_path_factory.mktemp("row"))
-    assert found == Route(model=model, provider=provider)
+    assert found == ModelRoute(model=model, provider=provider)
 
 
 def test_without_a_simple_model_it_is_the_usual_one(tmp_path: Path) -> None:
-    assert routed(SIMPLE, tmp_path, simple="") == Route(model="usual", provider="")
+    assert routed(SIMPLE, tmp_path, simple="") == ModelRoute(model="usual", provider="")
 
 
-def test_as_many_words_as_allowed_are_simple() -> None:
+def test_word_limit_of_simple_prompts() -> None:
     assert is_simple(replace(SIMPLE, prompt="one two three"), 3)
     assert not is_simple(replace(SIMPLE, prompt="one two three"), 2)
 
@@ -65,12 +67,12 @@ def check(window: int | None) -> tuple[str, ...]:
 
 
 @table("window", [MINIMUM, MINIMUM + 1, 1_000_000])
-def test_a_window_that_is_large_enough(window: int) -> None:
+def test_sufficient_window(window: int) -> None:
     assert check(window) == ()
 
 
 @table("window", [0, 8_192, MINIMUM - 1])
-def test_a_window_below_the_minimum_stops_the_job(window: int) -> None:
+def test_window_below_the_minimum_blocks_the_job(window: int) -> None:
     with pytest.raises(JobBlocked) as caught:
         check(window)
     told = str(caught.value)
@@ -79,40 +81,48 @@ def test_a_window_below_the_minimum_stops_the_job(window: int) -> None:
     assert "set model.context_length in config.toml" in told
 
 
-def test_a_window_that_is_not_known_gives_a_warning() -> None:
+def test_unknown_window_gives_a_warning() -> None:
     (warning,) = check(None)
-    assert warning.startswith("The context window of small-1b (scripted) could not be found out")
+    assert warning.startswith("The context window of small-1b (scripted) is unknown; ")
     assert "64,000" in warning
-    assert "runs all the same" in warning
+    assert "runs anyway" in warning
+
+
+def tool(name: str, risk: Risk) -> Tool:
+    return Tool(name=name, description="", parameters={}, run=lambda _call: worked(), risk=risk)
 
 
 AVAILABLE = (
-    *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
-    *("session_search", "memory", "skills_list", "skill_view", "skill_manage"),
-    *("warm_session", "request_confirmation"),
+    tool("terminal", "command"),
+    tool("execute_code", "code"),
+    tool("read_file", "read"),
+    tool("patch", "write"),
+    tool("memory", "knowledge"),
+    tool("request_confirmation", "report"),
 )
+NAMES = tuple(one.name for one in AVAILABLE)
 
 
 def test_the_usual_tools_run_no_commands_for_a_model_elsewhere() -> None:
-    assert chosen_tools(AVAILABLE, None, remote=True) == AVAILABLE[2:]
-    assert chosen_tools(AVAILABLE, None, remote=False) == AVAILABLE
-    assert chosen_tools(AVAILABLE, (), remote=False) == ()
+    assert select_tools(AVAILABLE, None, remote=True) == NAMES[2:]
+    assert select_tools(AVAILABLE, None, remote=False) == NAMES
+    assert select_tools(AVAILABLE, (), remote=False) == ()
 
 
-@table("remote", [True, False], ids=["remote", "near"])
-def test_what_is_chosen_is_had_in_the_order_of_the_available(remote: bool) -> None:
+@table("remote", [True, False], ids=["remote", "local"])
+def test_selected_tools_keep_the_order_of_the_available_ones(remote: bool) -> None:
     wanted = ("patch", "terminal", "read_file", "patch")
-    assert chosen_tools(AVAILABLE, wanted, remote=remote) == ("terminal", "read_file", "patch")
+    assert select_tools(AVAILABLE, wanted, remote=remote) == ("terminal", "read_file", "patch")
 
 
-def test_usual_stands_for_the_usual_ones() -> None:
-    chosen = chosen_tools(AVAILABLE, ("usual", "terminal"), remote=True)
-    assert chosen == tuple(name for name in AVAILABLE if name != "execute_code")
+def test_usual_stands_for_the_default_tools() -> None:
+    chosen = select_tools(AVAILABLE, ("usual", "terminal"), remote=True)
+    assert chosen == tuple(name for name in NAMES if name != "execute_code")
 
 
-def test_an_unknown_tool_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(WrongInput, match=r"'terminl'\. There are only: terminal"):
-        chosen_tools(AVAILABLE, ("terminl",), remote=False)
+def test_unknown_tool_is_refused_with_the_valid_ones() -> None:
+    with pytest.raises(WrongInput, match=r"'terminl'\. Valid tools are: terminal"):
+        select_tools(AVAILABLE, ("terminl",), remote=False)
 
 
 @table(

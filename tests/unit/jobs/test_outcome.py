@@ -1,24 +1,24 @@
-"""What became of a run."""
+"""The outcome of a run."""
 
 from tests.tables import table
 
-from journeyman.agent.turn import Stop
+from journeyman.agent.turn import StopReason
 from journeyman.jobs.outcome import (
-    ADMITTED,
+    ADMITTED_FAILURE,
+    NO_ANSWER,
     NO_REASON,
-    NOT_ALONE,
-    NOTHING_SAID,
-    Finished,
+    SILENT_WITH_TEXT,
+    FinishReport,
     Outcome,
-    outcome_of,
+    determine_outcome,
 )
 
 
-def done(answer: str, finished: Finished | None = None) -> Outcome:
-    return outcome_of(stop="done", answer=answer, note="", finished=finished)
+def done(answer: str, report: FinishReport | None = None) -> Outcome:
+    return determine_outcome(stop="done", answer=answer, note="", report=report)
 
 
-def test_an_answer_is_ok_and_delivered() -> None:
+def test_answer_is_ok() -> None:
     assert done(" 3 new mails.\n") == Outcome(status="ok", answer="3 new mails.")
 
 
@@ -40,7 +40,7 @@ def test_an_answer_is_ok_and_delivered() -> None:
     ],
     ids=ascii,
 )
-def test_the_mark_alone_is_silence(answer: str) -> None:
+def test_silent_mark_alone(answer: str) -> None:
     assert done(answer) == Outcome(status="silent")
 
 
@@ -60,8 +60,8 @@ def test_the_mark_alone_is_silence(answer: str) -> None:
     ],
     ids=ascii,
 )
-def test_content_beside_the_mark_is_delivered_without_it(answer: str, told: str) -> None:
-    assert done(answer) == Outcome(status="ok", remarks=(NOT_ALONE,), answer=told)
+def test_text_next_to_the_silent_mark_is_delivered(answer: str, told: str) -> None:
+    assert done(answer) == Outcome(status="ok", remarks=(SILENT_WITH_TEXT,), answer=told)
 
 
 @table(
@@ -69,7 +69,7 @@ def test_content_beside_the_mark_is_delivered_without_it(answer: str, told: str)
     ["The job said [SILENT] four times.", "[silent]", "(silent)", "SILENT", "a\n[SILENT]\nb"],
     ids=ascii,
 )
-def test_what_is_not_quite_the_mark_is_content(answer: str) -> None:
+def test_similar_text_is_not_the_silent_mark(answer: str) -> None:
     assert done(answer) == Outcome(status="ok", answer=answer)
 
 
@@ -96,7 +96,7 @@ def test_what_is_not_quite_the_mark_is_content(answer: str) -> None:
     ],
     ids=ascii,
 )
-def test_the_mark_for_a_failed_script(answer: str, reason: str) -> None:
+def test_script_failed_mark(answer: str, reason: str) -> None:
     assert done(answer) == Outcome(status="failed", reason=reason, answer=answer)
 
 
@@ -107,17 +107,17 @@ def test_the_mark_for_a_failed_script(answer: str, reason: str) -> None:
         "In the log:\n```\n[SCRIPT_FAILED]: old\n```",
         "Quoted:\n> [SCRIPT_FAILED]: old",
     ],
-    ids=["amid", "fenced", "quoted"],
+    ids=["mid_sentence", "fenced", "quoted"],
 )
-def test_the_mark_elsewhere_is_content(answer: str) -> None:
+def test_script_failed_mark_elsewhere_is_text(answer: str) -> None:
     assert done(answer) == Outcome(status="ok", answer=answer)
 
 
-def test_an_admitted_failure_is_one_without_the_mark() -> None:
+def test_admitted_failure_needs_no_mark() -> None:
     found = done("I was unable to complete the task, as the disk is full.")
     assert found.status == "failed"
     assert found.answer == "I was unable to complete the task, as the disk is full."
-    assert found.reason == ADMITTED
+    assert found.reason == ADMITTED_FAILURE
     assert done("I was unable to complete the task.\n[SILENT]").status == "failed"
 
 
@@ -138,7 +138,7 @@ def test_an_admitted_failure_is_one_without_the_mark() -> None:
         "Traceback (most recent call last):",
     ],
 )
-def test_answers_that_admit_a_failure(answer: str) -> None:
+def test_answers_that_admit_failure(answer: str) -> None:
     assert done(answer).status == "failed"
     assert done(f"## **{answer}**").status == "failed"
     assert done(f"Unfortunately, {answer}").status == "failed"
@@ -161,53 +161,53 @@ def test_answers_that_admit_a_failure(answer: str) -> None:
         "All is well.\n```\nError: old\n```",
     ],
 )
-def test_an_answer_that_only_speaks_of_failures_is_fine(answer: str) -> None:
+def test_answer_that_only_mentions_failures_is_ok(answer: str) -> None:
     assert done(answer).status == "ok"
 
 
 class TestFinish:
-    """What the agent says with its tool."""
+    """The agent's report through the `finish` tool."""
 
-    DONE = Finished(status="done", summary="Two disks are full.")
+    DONE = FinishReport(status="done", summary="Two disks are full.")
 
-    def test_done_goes_before_what_the_words_seem_to_say(self) -> None:
+    def test_done_overrides_the_wording_of_the_answer(self) -> None:
         answer = "I could not run the first query. The second shows that two disks are full."
         assert done(answer, self.DONE) == Outcome(status="ok", answer=answer)
 
     @table("answer", ["", "Done.", "Finished!"])
-    def test_the_summary_is_delivered_where_it_says_more(self, answer: str) -> None:
+    def test_summary_replaces_a_trivial_answer(self, answer: str) -> None:
         assert done(answer, self.DONE) == Outcome(status="ok", answer="Two disks are full.")
 
-    def test_a_model_that_says_nothing_after_it_is_no_failure(self) -> None:
-        found = outcome_of(stop="empty", answer="", note="empty", finished=self.DONE)
+    def test_empty_answer_after_the_report_is_ok(self) -> None:
+        found = determine_outcome(stop="empty", answer="", note="empty", report=self.DONE)
         assert found == Outcome(status="ok", answer="Two disks are full.")
 
-    def test_failed_has_its_reason(self) -> None:
-        failed = Finished(status="failed", summary="df is not there")
+    def test_failed_report_has_a_reason(self) -> None:
+        failed = FinishReport(status="failed", summary="df is not there")
         assert done("All is well.", failed) == Outcome(
             status="failed", reason="df is not there", answer="All is well."
         )
-        nothing = Finished(status="failed", summary="")
+        nothing = FinishReport(status="failed", summary="")
         assert done("", nothing) == Outcome(status="failed", reason=NO_REASON)
 
     def test_nothing_to_do_is_silence(self) -> None:
-        nothing = Finished(status="nothing_to_do", summary="No new mail.")
+        nothing = FinishReport(status="nothing_to_do", summary="No new mail.")
         found = done("There was no new mail.", nothing)
         assert (found.status, found.reason) == ("silent", "No new mail.")
 
-    def test_the_marks_still_count(self) -> None:
+    def test_marks_still_apply(self) -> None:
         assert done("[SILENT]", self.DONE).status == "silent"
         assert done("[SCRIPT_FAILED]: no disk", self.DONE).status == "failed"
 
     @table("stop", ["time", "tokens", "interrupted", "model_failed"])
-    def test_a_turn_that_did_not_end_by_itself_is_not_done(self, stop: Stop) -> None:
-        found = outcome_of(stop=stop, answer="", note="", finished=self.DONE)
+    def test_turn_that_was_cut_off_is_not_done(self, stop: StopReason) -> None:
+        found = determine_outcome(stop=stop, answer="", note="", report=self.DONE)
         assert found.status not in ("ok", "silent")
 
 
 @table("answer", ["", " \n", "\ufeff"], ids=ascii)
 def test_no_answer_is_a_failure(answer: str) -> None:
-    assert done(answer) == Outcome(status="failed", reason=NOTHING_SAID)
+    assert done(answer) == Outcome(status="failed", reason=NO_ANSWER)
 
 
 @table(
@@ -224,16 +224,16 @@ def test_no_answer_is_a_failure(answer: str) -> None:
         ("empty", "failed"),
     ],
 )
-def test_a_turn_that_did_not_simply_end(stop: Stop, status: str) -> None:
-    found = outcome_of(stop=stop, answer=" half of it", note="the note")
+def test_stop_reasons(stop: StopReason, status: str) -> None:
+    found = determine_outcome(stop=stop, answer=" half of it", note="the note")
     assert (found.status, found.reason, found.answer) == (status, "the note", "half of it")
-    assert outcome_of(stop=stop, answer="[SILENT]", note="the note").status == status
-    assert outcome_of(stop=stop, answer="", note="").reason.endswith(".")
+    assert determine_outcome(stop=stop, answer="[SILENT]", note="the note").status == status
+    assert determine_outcome(stop=stop, answer="", note="").reason.endswith(".")
 
 
-def test_who_told_it_to_stop_is_not_known() -> None:
-    found = outcome_of(stop="interrupted", answer="", note="It was stopped by the user.")
-    assert found == Outcome(status="interrupted", reason="It was told to stop.")
+def test_interruption_does_not_name_the_user() -> None:
+    found = determine_outcome(stop="interrupted", answer="", note="It was stopped by the user.")
+    assert found == Outcome(status="interrupted", reason="The run was stopped.")
 
 
 @table(
@@ -241,9 +241,9 @@ def test_who_told_it_to_stop_is_not_known() -> None:
     [f"[SILENT]{' ' * 200_000}x", f"x{'*' * 200_000}[SILENT]", f"[{' ' * 200_000}" * 2],
     ids=["blanks", "marks", "bracket"],
 )
-def test_a_strange_answer_is_read_all_the_same(answer: str) -> None:
+def test_pathological_answers_are_parsed(answer: str) -> None:
     assert done(answer).status == "ok"
 
 
-def test_a_model_that_opens_fences_again_and_again_holds_nothing_up() -> None:
+def test_many_open_fences_are_parsed_quickly() -> None:
     assert done("```x\n" * 20_000).status == "ok"

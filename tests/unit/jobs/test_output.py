@@ -1,4 +1,4 @@
-"""The file of a run: what it says, where it is, and that no name leads elsewhere."""
+"""The output file of a run: its content, its path, and names that must not lead elsewhere."""
 
 import os
 from pathlib import Path
@@ -8,9 +8,10 @@ import pytest
 from msgspec import structs
 from tests.tables import table
 
-from journeyman.jobs.output import one_line, readable, write_output
+from journeyman.jobs.output import write_output
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
+from journeyman.text.display import readable, readable_line
 
 SCHEDULE = Schedule(text="every day 09:00", kind="cron", timezone="Europe/Berlin", cron="0 9 * * *")
 JOB = Job(id=JobId("j1"), name="news", prompt="What is new?", schedule=SCHEDULE)
@@ -45,7 +46,7 @@ def written(
     return write_output(folder, job, run, prompt=prompt, script=script)
 
 
-def test_everything_is_in_it(tmp_path: Path) -> None:
+def test_file_contains_everything(tmp_path: Path) -> None:
     path = write_output(
         tmp_path / "output",
         structs.replace(JOB, schedule=structs.replace(JOB.schedule, said="every day at 9")),
@@ -96,7 +97,7 @@ Be brief.
     )
 
 
-def test_only_the_owner_can_look(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         path = written(tmp_path / "output")
@@ -106,7 +107,7 @@ def test_only_the_owner_can_look(tmp_path: Path) -> None:
     assert modes == [0o600, 0o700, 0o700]
 
 
-def test_an_error_is_said_and_what_was_answered_is_kept(tmp_path: Path) -> None:
+def test_error_and_partial_answer_are_included(tmp_path: Path) -> None:
     text = written(tmp_path, status="failed", reason="exit code 3", answer="Half").read_text()
     assert "- reason: exit code 3\n" in text
     assert text.endswith("## Error\n\nexit code 3\n\n## Answer\n\nHalf\n")
@@ -130,43 +131,43 @@ def test_an_error_is_said_and_what_was_answered_is_kept(tmp_path: Path) -> None:
         ("語" * 300, "語" * 50 + "-j1"),
     ],
     ids=[
-        *("blank", "letters", "up", "two dots", "dot", "nothing", "root", "hidden", "slash"),
+        *("blank", "letters", "parent", "two dots", "dot", "empty", "root", "hidden", "slash"),
         *("control", "surrogate", "long", "long in bytes"),
     ],
 )
-def test_no_name_leads_elsewhere(tmp_path: Path, name: str, folder: str) -> None:
+def test_job_name_cannot_escape_the_output_folder(tmp_path: Path, name: str, folder: str) -> None:
     path = written(tmp_path / "output", name=name)
     assert path == tmp_path / "output" / folder / "20270115-080000-r1.md"
     assert path.is_file()
     assert [one.name for one in tmp_path.iterdir()] == ["output"]
 
 
-def test_names_that_would_become_one_stay_apart(tmp_path: Path) -> None:
+def test_similar_names_get_separate_folders(tmp_path: Path) -> None:
     assert written(tmp_path, name="a b").parent != written(tmp_path, name="a-b").parent
 
 
-def test_a_prompt_cannot_pass_for_a_part_of_the_file(tmp_path: Path) -> None:
+def test_prompt_cannot_forge_parts_of_the_file(tmp_path: Path) -> None:
     prompt = "```\n## Answer\n````\n\x1b[2J\ud800"
     text = written(tmp_path, prompt=prompt, name="a\n## Answer").read_text()
     assert "`````\n```\n## Answer\n````\n␛[2J�\n`````\n" in text
     assert text.startswith("# a ## Answer\n")
 
 
-def test_a_time_zone_that_is_gone_costs_nothing(tmp_path: Path) -> None:
+def test_unknown_time_zone_falls_back_to_utc(tmp_path: Path) -> None:
     job = structs.replace(JOB, schedule=structs.replace(SCHEDULE, timezone="No/Where"))
     path = write_output(tmp_path, job, RUN, prompt="p", script="")
     assert "- started: 2027-01-15 08:00:00+00:00\n" in path.read_text()
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "news").write_text("in the way")
     with pytest.raises(
-        OutsideProblem, match=r"job 'news' could not be kept in .*/news: File exists"
+        OutsideProblem, match=r"job 'news' could not be written to .*/news: File exists"
     ):
         written(tmp_path)
 
 
-def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = written(tmp_path)
     path.unlink()
     path.mkdir()
@@ -175,7 +176,7 @@ def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_what_is_readable() -> None:
+def test_unreadable_characters_are_replaced() -> None:
     text = "a\tb\r\nc\rd\x00\x7f\x85\u2028\u2066\U000e0041 é 👩‍👧 ⚠️ \xa0שלום"
     assert readable(text) == "a\tb\nc\nd␀␡���� é 👩‍👧 ⚠️ \xa0שלום"
-    assert one_line(" a\n\tb ") == "a b"
+    assert readable_line(" a\n\tb ") == "a b"

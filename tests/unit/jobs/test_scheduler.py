@@ -1,5 +1,5 @@
-"""The scheduler on a fake clock: what it begins, when, how often, and what it does about
-schedulers, runs and databases that go away.
+"""The scheduler on a fake clock: when and how often it starts jobs, and how it handles schedulers,
+runs and databases that disappear.
 """
 
 import shutil
@@ -24,7 +24,7 @@ HOURLY = Schedule(text="every 1h", kind="every", timezone="UTC", at=NOW, seconds
 
 
 class Office:
-    """A store with jobs, a clock that is set by hand, and the work, which is only written down."""
+    """A store with jobs, a clock set by the test, and a runner that only records its calls."""
 
     def __init__(self, path: Path) -> None:
         self.store = Store(f"sqlite:///{path}", busy_timeout_s=0.05)
@@ -36,7 +36,7 @@ class Office:
         self.begun: list[tuple[str, float, int, str]] = []
         self.announced: list[tuple[str, RunStatus, str]] = []
         self.said: list[str] = []
-        self.waiting: list[Callable[[], None]] = []
+        self.queued: list[Callable[[], None]] = []
         self.cancelled: list[Callable[[], bool]] = []
 
     def work(
@@ -55,7 +55,7 @@ class Office:
         return replace(run, delivered=("file",))
 
     def scheduler(self, holder: str = "a", **facts: Any) -> Scheduler:
-        given = {"start": lambda work: work(), "tell": self.said.append, **facts}
+        given = {"start": lambda work: work(), "report": self.said.append, **facts}
         return Scheduler(
             self.store.jobs,
             self,
@@ -66,12 +66,12 @@ class Office:
         )
 
     def slow(self, holder: str = "a", **facts: Any) -> Scheduler:
-        """One whose work only goes on with `go_on`."""
-        return self.scheduler(holder, start=self.waiting.append, **facts)
+        """A scheduler that queues its work until `run_queued`."""
+        return self.scheduler(holder, start=self.queued.append, **facts)
 
-    def go_on(self) -> None:
-        while self.waiting:
-            self.waiting.pop(0)()
+    def run_queued(self) -> None:
+        while self.queued:
+            self.queued.pop(0)()
 
     def add(self, name: str = "job", **facts: Any) -> JobId:
         given = {"prompt": "p", "schedule": HOURLY, "next_run_at": NOW + HOUR, **facts}
@@ -80,13 +80,13 @@ class Office:
         return job.id
 
     def at(self, hours: float, seconds: float = 0.0) -> None:
-        """Let time pass until then."""
+        """Advance clock and timer to this time."""
         before = self.now
         self.now = NOW + hours * HOUR + seconds
         self.elapsed += self.now - before
 
     def set(self, hours: float) -> None:
-        """Set the clock; no time passes."""
+        """Set the clock without advancing the timer."""
         self.now = NOW + hours * HOUR
 
     def job(self, name: str = "job") -> Job:
@@ -105,8 +105,8 @@ def office(tables: Path, tmp_path: Path) -> Iterator[Office]:
     office.store.close()
 
 
-class TestTimes:
-    def test_a_job_begins_at_its_time_and_not_before(self, office: Office) -> None:
+class TestDueTimes:
+    def test_job_starts_when_due(self, office: Office) -> None:
         office.add()
         scheduler = office.scheduler()
         for hours, seconds, begun in ((1, -1, 0), (1, 0, 1), (1, 1, 0), (2, -1, 0), (2, 7, 1)):
@@ -125,7 +125,7 @@ class TestTimes:
         assert scheduler.tick() == 1
         assert office.begun == [("job", 5, 4, "late"), ("job", 6, 0, "schedule")]
 
-    def test_a_run_says_that_it_is_late(self, office: Office) -> None:
+    def test_late_run_is_marked(self, office: Office) -> None:
         office.add("late", next_run_at=NOW + HOUR - 1)
         office.add("in-time", next_run_at=NOW + HOUR)
         office.at(1, 60)
@@ -135,20 +135,20 @@ class TestTimes:
             ("in-time", "schedule"),
         ]
 
-    def test_a_job_that_still_runs_is_begun_once_when_it_has_ended(self, office: Office) -> None:
+    def test_due_times_during_a_run_are_caught_up_once(self, office: Office) -> None:
         office.add(seconds=None)
         scheduler = office.slow()
         for hours, begun in ((1, 1), (2, 0), (3, 0)):
             office.at(hours)
             office.store.jobs.keep_alive([run.id for run in office.runs()], until=office.now + 60)
             assert scheduler.tick() == begun
-        office.go_on()
+        office.run_queued()
         assert [scheduler.tick(), scheduler.tick()] == [1, 0]
-        office.go_on()
+        office.run_queued()
         assert office.begun == [("job", 1, 0, "schedule"), ("job", 3, 1, "late")]
         assert office.job().next_run_at == NOW + 4 * HOUR
 
-    def test_it_runs_as_often_as_it_was_to(self, office: Office) -> None:
+    def test_repeat_limits_the_runs(self, office: Office) -> None:
         office.add(repeat=2)
         scheduler = office.scheduler()
         for hours in (1, 2, 3):
@@ -157,7 +157,7 @@ class TestTimes:
         assert [hours for _, hours, _, _ in office.begun] == [1, 2]
         assert (office.job().state, office.job().next_run_at) == ("done", None)
 
-    def test_what_is_due_once_is_done_then(self, office: Office) -> None:
+    def test_one_time_job_is_done_after_its_run(self, office: Office) -> None:
         office.add(schedule=Schedule(text="in 1h", kind="once", timezone="UTC", at=NOW + HOUR))
         scheduler = office.scheduler()
         office.at(30)
@@ -165,19 +165,19 @@ class TestTimes:
         assert office.begun == [("job", 1, 0, "late")]
         assert (office.job().state, office.job().next_run_at) == ("done", None)
 
-    def test_no_more_than_the_most_go_on_at_a_time(self, office: Office) -> None:
+    def test_concurrent_runs_are_limited(self, office: Office) -> None:
         for number in range(5):
             office.add(f"job{number}", next_run_at=NOW + HOUR - number)
         office.at(1)
-        scheduler = office.slow(most=2)
+        scheduler = office.slow(workers=2)
         ticks = []
         for _ in range(4):
             ticks += [scheduler.tick(), scheduler.tick()]
-            office.go_on()
+            office.run_queued()
         assert ticks == [2, 0, 2, 0, 1, 0, 0, 0]
         assert [name for name, *_ in office.begun] == ["job4", "job3", "job2", "job1", "job0"]
 
-    def test_a_zone_that_is_not_known_here_blocks_its_job_only(self, office: Office) -> None:
+    def test_unknown_time_zone_blocks_only_its_job(self, office: Office) -> None:
         nowhere = Schedule(text="", kind="cron", timezone="Nowhere/Nothing", cron="0 9 * * *")
         office.add("odd", schedule=nowhere, next_run_at=NOW)
         office.add()
@@ -191,7 +191,7 @@ class TestTimes:
         assert (office.job("odd").state, office.job("odd").failures) == ("scheduled", 1)
         assert office.job("odd").next_run_at == office.now + 600
 
-    def test_what_goes_on_failing_is_held_back(self, office: Office) -> None:
+    def test_failing_job_is_held(self, office: Office) -> None:
         minutely = replace(HOURLY, text="every 1m", seconds=60.0)
         office.add(schedule=minutely, next_run_at=NOW + 60)
         office.outcome = "failed"
@@ -207,8 +207,8 @@ class TestTimes:
         assert (office.job().failures, office.job().next_run_at) == (0, NOW + 840)
 
 
-class TestLosses:
-    def test_a_crash_in_mid_run_is_seen_and_told(self, office: Office) -> None:
+class TestLostRuns:
+    def test_crashed_run_is_detected_and_reported(self, office: Office) -> None:
         office.add()
         office.at(1)
         assert office.slow("dead").tick() == 1
@@ -228,17 +228,17 @@ class TestLosses:
         assert scheduler.tick() == 1
         assert [run.status for run in office.runs()] == ["crashed", "ok"]
 
-    def test_a_run_that_does_not_stop_is_given_up(self, office: Office) -> None:
+    def test_run_that_does_not_stop_is_abandoned(self, office: Office) -> None:
         office.add(seconds=100.0)
         office.add("other", next_run_at=NOW + HOUR + 1)
         office.at(1)
-        scheduler = office.slow(most=1)
+        scheduler = office.slow(workers=1)
         scheduler.tick()
         for seconds, status in ((101, "running"), (129, "running"), (131, "timed_out")):
             office.at(1, seconds + GRACE_S)
             scheduler.tick()
             assert office.runs()[0].status == status
-        stuck, announce, _other = office.waiting  # the place is free again
+        stuck, announce, _other = office.queued  # the worker slot is free again
         announce()
         assert [(name, status) for name, status, _ in office.announced] == [("job", "timed_out")]
         stuck()
@@ -247,7 +247,7 @@ class TestLosses:
 
 
 class TestLease:
-    def test_another_takes_over_when_the_lease_is_over(self, office: Office) -> None:
+    def test_another_scheduler_takes_over_an_expired_lease(self, office: Office) -> None:
         office.add()
         first, second = office.scheduler("a"), office.scheduler("b")
         office.at(0)
@@ -262,13 +262,13 @@ class TestLease:
         assert first.tick() == 0
         assert office.store.jobs.lease() == ("b", office.now + LEASE_S)
         assert [line.split(" (")[0] for line in office.said if "scheduler" in line] == [
-            "This scheduler is at work.",
-            "Another scheduler is at work",
-            "This scheduler is at work.",
-            "Another scheduler is at work",
+            "This scheduler is active.",
+            "Another scheduler is active",
+            "This scheduler is active.",
+            "Another scheduler is active",
         ]
 
-    def test_the_lease_is_held_as_long_as_it_ticks(self, office: Office) -> None:
+    def test_ticking_renews_the_lease(self, office: Office) -> None:
         first, second = office.scheduler("a"), office.scheduler("b")
         for seconds in range(0, 100, 5):
             office.at(0, seconds)
@@ -279,7 +279,7 @@ class TestLease:
             assert lease[0] == "a"
             assert lease[1] > office.now + LEASE_S / 2 - 5
 
-    def test_stop_ends_what_runs_and_lets_go(self, office: Office) -> None:
+    def test_stop_ends_runs_and_releases_the_lease(self, office: Office) -> None:
         office.add()
         office.is_endless = True
         office.at(1)
@@ -293,7 +293,7 @@ class TestLease:
 
 
 class Steps(threading.Event):
-    """Tells a scheduler to stop when all steps are done: one whenever it would wait."""
+    """An event that runs one step per wait, and is set when all steps are done."""
 
     def __init__(self, *steps: Callable[[], object]) -> None:
         super().__init__()
@@ -308,10 +308,8 @@ class Steps(threading.Event):
         return self.is_set()
 
 
-class TestServing:
-    def test_a_database_that_is_away_for_a_while_is_waited_for(
-        self, office: Office, tmp_path: Path
-    ) -> None:
+class TestServe:
+    def test_temporarily_locked_database_is_retried(self, office: Office, tmp_path: Path) -> None:
         office.add()
         with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
 
@@ -326,16 +324,16 @@ class TestServing:
         assert office.begun == [("job", 1, 0, "schedule")]
         assert office.store.jobs.lease() is None
 
-    def test_a_database_that_is_away_at_the_end_does_not_keep_it(
+    def test_locked_database_does_not_prevent_the_stop(
         self, office: Office, tmp_path: Path
     ) -> None:
         with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
             office.scheduler().serve(Steps(lambda: other.execute("BEGIN IMMEDIATE")))
-        assert "letting go" in office.said[-1]
+        assert "releasing the scheduler" in office.said[-1]
 
 
 class TestClockChanges:
-    def test_times_that_a_wrong_clock_moved_away_come_back(self, office: Office) -> None:
+    def test_due_times_recover_when_the_clock_is_corrected(self, office: Office) -> None:
         office.add()
         office.add("weekly", schedule=replace(HOURLY, seconds=168 * HOUR), next_run_at=NOW + HOUR)
         scheduler = office.scheduler()
@@ -348,14 +346,14 @@ class TestClockChanges:
         office.at(1)
         assert scheduler.tick() == 1
 
-    def test_a_start_finds_what_a_wrong_clock_moved_away(self, office: Office) -> None:
+    def test_due_times_are_corrected_at_startup(self, office: Office) -> None:
         office.add(next_run_at=NOW + 10_000 * HOUR)
         office.add("once", schedule=replace(HOURLY, kind="once", at=NOW + 9 * HOUR))
         office.scheduler().tick()
         assert office.job().next_run_at == NOW + HOUR
         assert office.job("once").next_run_at == NOW + HOUR
 
-    def test_a_clock_set_back_repeats_and_drops_nothing(self, office: Office) -> None:
+    def test_clock_set_back_repeats_and_drops_nothing(self, office: Office) -> None:
         names = {"always": None, "four-times": 4}
         for name, repeat in names.items():
             office.add(name, repeat=repeat)
@@ -367,8 +365,10 @@ class TestClockChanges:
             assert [hours for job, hours, _, _ in office.begun if job == name] == [1, 2, 3, 4]
             assert office.job(name).runs == 4
 
-    def test_what_a_wrong_clock_left_does_not_hold_up_the_next(self, office: Office) -> None:
-        """A crash while the clock was far ahead: lease and sign of life seem to last for years."""
+    def test_leftovers_of_a_wrong_clock_do_not_block_the_next_scheduler(
+        self, office: Office
+    ) -> None:
+        """A crash while the clock was far ahead: lease and heartbeat seem to last for years."""
         office.add()
         office.set(10_000)
         assert office.slow("dead").tick() == 1
@@ -381,8 +381,8 @@ class TestClockChanges:
         assert {run.status for run in office.runs()} == {"crashed", "ok"}
         assert office.begun[-1] == ("job", 3, 0, "schedule")
 
-    def test_a_clock_that_jumps_makes_nobody_dead(self, office: Office) -> None:
-        """Two minutes ahead, the other's run and lease look as if nothing was heard of them."""
+    def test_clock_jump_does_not_expire_another_scheduler(self, office: Office) -> None:
+        """Two minutes ahead, the other scheduler's run and lease seem to have expired."""
         office.add()
         office.at(1)
         other, mine = office.slow("other"), office.scheduler("mine")
@@ -392,33 +392,33 @@ class TestClockChanges:
         assert mine.tick() == 0
         assert [run.status for run in office.runs()] == ["running"]
         assert other.tick() == 0  # renews its lease
-        office.go_on()
+        office.run_queued()
         office.at(2)
         assert other.tick() == 1
         assert [run.status for run in office.runs()] == ["ok", "running"]
 
-    def test_limits_on_time_go_by_the_timer(self, office: Office) -> None:
+    def test_time_limits_use_the_timer(self, office: Office) -> None:
         office.add(seconds=100.0)
         office.at(1)
         scheduler = office.slow("a")
         scheduler.tick()
         office.set(30)
         scheduler.tick()
-        assert not office.waiting[1:]
+        assert not office.queued[1:]
         assert [run.status for run in office.runs()] == ["running"]
 
 
-class TestTrouble:
-    def test_a_terminal_that_is_gone_stops_nothing(self, office: Office) -> None:
+class TestFaults:
+    def test_broken_terminal_does_not_stop_the_scheduler(self, office: Office) -> None:
         def broken(_line: str) -> None:
             raise BrokenPipeError
 
         office.add()
         office.at(1)
-        assert office.scheduler(tell=broken).tick() == 1
+        assert office.scheduler(report=broken).tick() == 1
         assert [run.status for run in office.runs()] == ["ok"]
 
-    def test_no_thread_can_be_had(self, office: Office) -> None:
+    def test_run_fails_without_a_thread(self, office: Office) -> None:
         def none_left(_work: Callable[[], None]) -> None:
             raise RuntimeError("can't start new thread")
 
@@ -428,9 +428,7 @@ class TestTrouble:
         assert [run.status for run in office.runs()] == ["failed"]
         assert office.announced[0][:2] == ("job", "failed")
 
-    def test_a_row_that_cannot_be_read_costs_that_job_only(
-        self, office: Office, tmp_path: Path
-    ) -> None:
+    def test_unreadable_row_affects_only_its_job(self, office: Office, tmp_path: Path) -> None:
         office.add("bad")
         office.add()
         with closing(sqlite3.connect(tmp_path / "jobs.db")) as other, other:
@@ -446,20 +444,20 @@ class TestTrouble:
         assert scheduler.tick() == 1
         assert not any("id-bad" in line for line in office.said)
 
-    def test_what_was_taken_away_is_known_to_be(self, office: Office) -> None:
+    def test_run_taken_over_by_another_scheduler_is_not_own(self, office: Office) -> None:
         office.add()
         office.at(1)
         mine = office.slow("mine")
         mine.tick()
         office.at(1, 61)
         office.scheduler("other").tick()
-        office.go_on()
+        office.run_queued()
         assert not office.is_own[0]()
         assert office.begun == [("job", 1, 0, "schedule")]
         assert [run.status for run in office.runs()] == ["crashed"]
         assert office.job().failures == 1
 
-    def test_a_stuck_run_is_given_up_by_one_that_waits_too(self, office: Office) -> None:
+    def test_standby_scheduler_abandons_its_stuck_run(self, office: Office) -> None:
         office.add(seconds=100.0)
         office.at(1)
         mine = office.slow("mine")
@@ -472,13 +470,13 @@ class TestTrouble:
         assert mine.tick() == 0
         assert [run.status for run in office.runs()] == ["timed_out"]
 
-    def test_once_runs_what_is_due_and_no_more(self, office: Office) -> None:
+    def test_serve_once_runs_only_what_is_due(self, office: Office) -> None:
         office.add()
         office.add("later", next_run_at=NOW + HOUR + 1)
         office.at(1)
 
         def start(work: Callable[[], None]) -> None:
-            office.at(1, 5)  # by when the other one is due, too
+            office.at(1, 5)  # the other job is due by then, too
             in_thread(work)
 
         assert office.scheduler(start=start).serve_once(threading.Event()) == 1
@@ -486,14 +484,14 @@ class TestTrouble:
         assert office.store.jobs.lease() is None
         assert office.scheduler("next").serve_once(threading.Event()) == 1
 
-    def test_what_does_not_stop_in_time_is_not_called_a_crash(self, office: Office) -> None:
+    def test_run_that_outlives_the_stop_is_interrupted(self, office: Office) -> None:
         office.add()
         office.at(1)
         scheduler = office.slow()
         scheduler.tick()
-        scheduler.stop(within_s=0.0)
+        scheduler.stop(timeout_s=0.0)
         (run,) = office.runs()
         assert run.status == "interrupted"
         assert office.job().failures == 0
-        office.go_on()
+        office.run_queued()
         assert [run.status for run in office.runs()] == ["interrupted"]

@@ -1,4 +1,4 @@
-"""Scripts of jobs, as real files and real processes: which are run, and what is told of them."""
+"""Scripts of jobs, as real files and processes: which ones run, and what is reported."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.tables import table
 
-from journeyman.jobs.scripts import LONGEST_OUTPUT, ScriptRun, find_script, run_script
+from journeyman.jobs.scripts import MAX_OUTPUT, ScriptRun, resolve_script, run_script
 from journeyman.records.errors import WrongInput
 
 
@@ -56,16 +56,16 @@ def ran(
         ("a.sh", f"echo hello\necho {sys.executable}", 0o700),
         ("more/a.sh", f"echo hello\necho {sys.executable}", 0o600),
     ],
-    ids=["python", "shell", "itself", "itself without an ending", "no first line", "deeper"],
+    ids=["python", "shell", "executable", "no suffix", "no shebang", "subfolder"],
 )
-def test_what_a_script_prints_is_taken(folder: Path, name: str, text: str, mode: int) -> None:
+def test_script_output_is_captured(folder: Path, name: str, text: str, mode: int) -> None:
     put(folder, name, text, mode)
     run = ran(folder, name)
     assert (run.status, run.reason, run.remarks) == ("ok", "", ())
     assert run.output == f"hello\n{sys.executable}\n"
 
 
-def test_a_script_that_fails_says_why(folder: Path) -> None:
+def test_failed_script_has_a_reason(folder: Path) -> None:
     put(folder, "a.sh", "echo one; echo two; echo three; echo; echo 'no such host' >&2; exit 3")
     run = ran(folder, "a.sh")
     assert run.status == "failed"
@@ -77,19 +77,19 @@ def test_a_script_that_fails_says_why(folder: Path) -> None:
     assert ran(folder, "a.sh").reason == "failed: exit code 1: it printed nothing"
 
 
-def test_a_script_that_hangs_and_minds_no_signal_ends_at_its_limit(folder: Path) -> None:
+def test_hanging_script_that_ignores_signals_is_killed_at_its_limit(folder: Path) -> None:
     put(folder, "a.sh", "trap '' TERM INT HUP\nwhile :; do sleep 60; done")
     run = ran(folder, "a.sh", timeout_s=0.3)
     assert (run.status, run.output) == ("timed_out", "")
     assert run.reason == "failed: it ran longer than its limit of 0.3 s"
 
 
-def test_a_script_that_nobody_wants_any_more_ends(folder: Path) -> None:
+def test_cancelled_script_is_ended(folder: Path) -> None:
     put(folder, "a.sh", "sleep 60")
     assert ran(folder, "a.sh", cancelled=True).status == "interrupted"
 
 
-def test_a_child_that_is_left_behind_holds_nothing_up_and_is_ended(folder: Path) -> None:
+def test_orphaned_child_is_killed(folder: Path) -> None:
     put(
         folder,
         "a.py",
@@ -109,25 +109,25 @@ def test_a_child_that_is_left_behind_holds_nothing_up_and_is_ended(folder: Path)
         os.kill(child, 0)
 
 
-def test_of_very_much_the_beginning_and_the_end_are_kept(folder: Path) -> None:
+def test_long_output_keeps_its_beginning_and_end(folder: Path) -> None:
     put(folder, "a.py", "print('first'); print('x' * 3_000_000); print('last')")
     run = ran(folder, "a.py")
     assert run.status == "ok"
     assert run.output.startswith("first\nxxx")
     assert run.output.endswith("xxx\nlast\n")
-    assert LONGEST_OUTPUT < len(run.output) < LONGEST_OUTPUT + 60
-    left_out = 3_000_012 - LONGEST_OUTPUT
+    assert MAX_OUTPUT < len(run.output) < MAX_OUTPUT + 60
+    left_out = 3_000_012 - MAX_OUTPUT
     assert f"{left_out:,} characters left out" in run.output
 
 
-def test_invalid_utf_8_is_taken_and_said(folder: Path) -> None:
+def test_invalid_utf_8_is_replaced_with_a_remark(folder: Path) -> None:
     put(folder, "a.sh", r"printf 'a\377\376b\n'")
     run = ran(folder, "a.sh")
     assert (run.status, run.output) == ("ok", "a��b\n")
-    assert "not all valid UTF-8" in run.remarks[0]
+    assert "invalid UTF-8" in run.remarks[0]
 
 
-def test_no_control_character_comes_through(folder: Path) -> None:
+def test_control_characters_are_replaced(folder: Path) -> None:
     put(folder, "a.py", r"print('a\0b\x1b[2J\r\nc\td\x7f\u202e' + 'é⚠️')")
     run = ran(folder, "a.py", environment={"PYTHONUTF8": "1"})
     assert run.output == "a␀b␛[2J\nc\td␡�é⚠️\n"
@@ -146,17 +146,24 @@ def test_no_control_character_comes_through(folder: Path) -> None:
         ("[" * 50_000, True),
         ("false", True),
     ],
-    ids=["false", "after others", "with more", "true", "not last", "zero", "nested", "no object"],
+    ids=[
+        "false",
+        "after others",
+        "with more",
+        "true",
+        "not last",
+        "zero",
+        "nested",
+        "not an object",
+    ],
 )
-def test_a_script_can_say_that_there_is_nothing_to_do(
-    folder: Path, printed: str, wakes: bool
-) -> None:
+def test_script_can_report_nothing_to_do(folder: Path, printed: str, wakes: bool) -> None:
     (folder.parent / "printed").write_text(printed)
     put(folder, "a.sh", "cat printed")
     assert (ran(folder, "a.sh").status == "ok") is wakes
 
 
-def test_secrets_stay_here(folder: Path) -> None:
+def test_secrets_are_removed_from_the_environment(folder: Path) -> None:
     put(folder, "a.sh", "env")
     given = {"JOURNEYMAN_MODEL_KEY": "canary", "OPENAI_API_KEY": "canary", "CITY": "Ulm"}
     output = ran(folder, "a.sh", environment=given, job="daily\0 news\ud800").output
@@ -172,16 +179,16 @@ def test_secrets_stay_here(folder: Path) -> None:
         ("echo hello", "Exec format error"),
         ("#!/no/such/program\n", "No such file or directory"),
     ],
-    ids=["no first line", "unknown program"],
+    ids=["no shebang", "unknown program"],
 )
-def test_a_program_that_cannot_be_started(folder: Path, text: str, said: str) -> None:
+def test_program_that_cannot_start(folder: Path, text: str, said: str) -> None:
     put(folder, "a", text, 0o700)
     run = ran(folder, "a")
     assert run.status == "failed"
     assert said in run.reason
 
 
-def test_a_working_folder_that_is_gone(folder: Path) -> None:
+def test_missing_working_folder(folder: Path) -> None:
     put(folder, "a.sh", "echo hello")
     run = run_script(
         folder,
@@ -196,18 +203,18 @@ def test_a_working_folder_that_is_gone(folder: Path) -> None:
     assert "No such file or directory" in run.reason
 
 
-def test_a_link_that_stays_in_the_folder_is_followed(folder: Path) -> None:
+def test_link_within_the_folder_is_followed(folder: Path) -> None:
     put(folder, "v2.sh", "echo two")
     (folder / "now.sh").symlink_to("v2.sh")
     assert ran(folder, "now.sh").output == "two\n"
 
 
-def test_a_link_that_was_changed_since_is_seen(folder: Path) -> None:
+def test_link_changed_after_the_check_is_refused(folder: Path) -> None:
     put(folder, "v1.sh", "echo one")
     outside = put(folder.parent, "outside.sh", "echo outside")
     link = folder / "now.sh"
     link.symlink_to("v1.sh")
-    find_script(folder, "now.sh")
+    resolve_script(folder, "now.sh")
     link.unlink()
     link.symlink_to(outside)
     run = run_script(
@@ -225,21 +232,21 @@ def test_a_link_that_was_changed_since_is_seen(folder: Path) -> None:
 
 def refused(folder: Path, name: str) -> str:
     with pytest.raises(WrongInput) as caught:
-        find_script(folder, name)
+        resolve_script(folder, name)
     return str(caught.value)
 
 
 @table(
     "name",
     ["/bin/ls", "../a.sh", "x/../../a.sh", "", " ", "a\0.sh"],
-    ids=["absolute", "up", "down and up", "nothing", "blank", "nul"],
+    ids=["absolute", "parent", "down and up", "empty", "blank", "nul"],
 )
-def test_only_names_in_the_folder_will_do(folder: Path, name: str) -> None:
+def test_paths_outside_the_folder_are_refused(folder: Path, name: str) -> None:
     put(folder.parent, "a.sh", "echo outside")
     assert "without a path to other folders" in refused(folder, name)
 
 
-def test_links_that_lead_out_are_refused(folder: Path) -> None:
+def test_links_out_of_the_folder_are_refused(folder: Path) -> None:
     outside = folder.parent / "outside"
     put(outside, "a.sh", "echo outside")
     (folder / "file.sh").symlink_to(outside / "a.sh")
@@ -250,18 +257,18 @@ def test_links_that_lead_out_are_refused(folder: Path) -> None:
     assert "is not in" in refused(folder, "circle.sh")
 
 
-def test_what_is_no_file_is_refused(folder: Path) -> None:
+def test_special_files_are_refused(folder: Path) -> None:
     (folder / "sub").mkdir()
     os.mkfifo(folder / "pipe.sh", 0o600)
-    assert "is no plain file" in refused(folder, "sub")
-    assert "is no plain file" in refused(folder, "pipe.sh")
+    assert "is not a regular file" in refused(folder, "sub")
+    assert "is not a regular file" in refused(folder, "pipe.sh")
 
 
-@table("bit", [0o020, 0o002], ids=["group", "everybody"])
-@table("where", [".", "sub", "sub/a.sh"], ids=["folder", "deeper", "file"])
-def test_what_others_can_write_is_refused(folder: Path, where: str, bit: int) -> None:
+@table("bit", [0o020, 0o002], ids=["group", "others"])
+@table("where", [".", "sub", "sub/a.sh"], ids=["folder", "subfolder", "file"])
+def test_scripts_writable_by_others_are_refused(folder: Path, where: str, bit: int) -> None:
     put(folder, "sub/a.sh", "echo hello")
-    find_script(folder, "sub/a.sh")
+    resolve_script(folder, "sub/a.sh")
     place = folder / where
     before = place.stat().st_mode
     place.chmod(before | bit)
@@ -270,11 +277,11 @@ def test_what_others_can_write_is_refused(folder: Path, where: str, bit: int) ->
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can read everything")
-def test_what_cannot_be_read_is_refused(folder: Path) -> None:
+def test_unreadable_scripts_are_refused(folder: Path) -> None:
     put(folder, "a.sh", "echo hello", 0o200)
     assert "cannot be read" in refused(folder, "a.sh")
 
 
-def test_what_cannot_be_run_is_refused(folder: Path) -> None:
+def test_scripts_without_an_interpreter_are_refused(folder: Path) -> None:
     put(folder, "notes.txt", "hello")
-    assert "not known how to run" in refused(folder, "notes.txt")
+    assert "no known interpreter" in refused(folder, "notes.txt")

@@ -1,4 +1,4 @@
-"""A reading of a log, gathered for looking at: what the reader tests have in common."""
+"""Fixtures shared by the reader tests: write a log, read it and inspect the result."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Reader
 from journeyman.records import (
     Call,
@@ -24,7 +24,7 @@ from journeyman.records import (
 
 
 class Reading:
-    """Everything one reading gave, by session."""
+    """Everything that one pass over a log yields, grouped by session."""
 
     def __init__(self, reader: Reader, path: Path, since: LogState | None = None) -> None:
         self.events = list(reader.read(LogFile(path), since))
@@ -70,8 +70,8 @@ def read() -> Callable[..., Reading]:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, Any], Path]:
-    """Writes a log: text as it is, a generator as lines, everything else as one document. A name
-    that ends in .gz is compressed.
+    """Write a log: text verbatim, `Lines` as lines, anything else as one JSON document. A name
+    ending in .gz is compressed.
     """
 
     def write(name: str, content: Any) -> Path:
@@ -91,7 +91,7 @@ def write(tmp_path: Path) -> Callable[[str, Any], Path]:
 
 
 class Lines:
-    """Values to be written one to a line; text is written as it stands."""
+    """Values to write one per line, as JSON; text is written verbatim."""
 
     def __init__(self, *values: Any) -> None:
         self.text = "".join(

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
-from journeyman.records import Fragment, Lineage, LogState, Mark, Recorded, join_calls
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
+from journeyman.records import Fragment, Lineage, LogState, Mark, ResultFlags, join_calls
 
 READER = ClaudeCodeReader()
 
 
 def line(kind, uuid, parent=None, *, session="s1", **fields):
-    """One line of a transcript."""
+    """Return a transcript line."""
     return {
         "type": kind,
         "uuid": uuid,
@@ -36,7 +36,7 @@ def user(uuid, content, parent=None, **fields):
 
 
 def answer(uuid, message_id, *blocks, parent=None, usage=None, stop=None, **fields):
-    """A line of an answer; text stands for a text block."""
+    """Return a line of an answer; a string becomes a text block."""
     content = [{"type": "text", "text": b} if isinstance(b, str) else b for b in blocks]
     message = {"id": message_id, "role": "assistant", "model": "opus", "content": content}
     if usage is not None:
@@ -58,15 +58,15 @@ def boundary(uuid, **fields):
     return line("system", uuid, subtype="compact_boundary", content="Compacted", **fields)
 
 
-def side(one, agent=None, parent=None):
-    """A line in a side chain."""
+def sidechain(one, agent=None, parent=None):
+    """Move a line into a subagent sidechain."""
     named = {} if agent is None else {"agentId": agent}
     return {**one, "isSidechain": True, "parentUuid": parent, **named}
 
 
 @pytest.fixture
 def transcript(write, lines, read):
-    """Writes lines and reads them."""
+    """Write lines to a log and read it."""
 
     def transcript(*values, name="s1.jsonl"):
         return read(READER, write(name, lines(*values)))
@@ -78,8 +78,8 @@ def shape(reading, session="s1"):
     return [(m.role, m.kind, m.text) for m in reading.by_session[session]]
 
 
-class Kept:
-    """What a store would hold after some readings of one log."""
+class FakeStore:
+    """What a store would hold after one or more reads of a log."""
 
     def __init__(self):
         self.sessions = {}
@@ -90,7 +90,7 @@ class Kept:
             if isinstance(event, Fragment):
                 self._add(event)
             elif isinstance(event, Mark):
-                # The state goes through the store as JSON.
+                # The store keeps the state as JSON.
                 stored = msgspec.json.encode(event.state)
                 self.state = msgspec.json.decode(stored, type=LogState)
         return self
@@ -118,15 +118,15 @@ class Kept:
 
 
 @pytest.fixture
-def kept(write, lines):
-    def kept(*values):
-        return Kept().read(write("s1.jsonl", lines(*values)))
+def import_lines(write, lines):
+    def import_lines(*values):
+        return FakeStore().read(write("s1.jsonl", lines(*values)))
 
-    return kept
+    return import_lines
 
 
 class TestAnswers:
-    def test_one_answer_over_several_lines(self, transcript):
+    def test_answer_split_over_several_lines(self, transcript):
         # Adjacent lines are one answer.
         reading = transcript(
             user("u1", "Fix it"),
@@ -142,7 +142,7 @@ class TestAnswers:
         assert (message.model, message.finish_reason) == ("opus", "tool_use")
         assert message.at == 1767225600.0
 
-        # Results in between.
+        # Results may come in between.
         reading = transcript(
             answer("a1", "m1", call("c1")),
             result("r1", "c1", "one"),
@@ -153,7 +153,7 @@ class TestAnswers:
         assert [m.key for m in reading.messages] == ["a1", "r1", "r2", "a3"]
         assert [(c.id, c.result) for c in reading.calls()] == [("c1", "one"), ("c2", "two")]
 
-        # A late line is a message of its own.
+        # A late line becomes a separate message.
         reading = transcript(
             answer("a1", "m1", "first", usage={"output_tokens": 1}),
             answer("a2", "m2", "second", usage={"output_tokens": 5}),
@@ -164,7 +164,7 @@ class TestAnswers:
         assert reading.calls()[0].result == "ok"
         assert {u.key: u.output_tokens for u in reading.usage} == {"m1": 9, "m2": 5}
 
-        # Parallel calls are joined whatever the order.
+        # Parallel calls are joined in any order.
         reading = transcript(
             answer("a1", "m1", call("c1"), call("c2")),
             answer("a2", "m1", call("c3")),
@@ -180,7 +180,7 @@ class TestAnswers:
         assert [c.result for c in reading.calls()] == ["one", "two", "three"]
 
     def test_usage_and_cost(self, transcript):
-        # Usage counts once and the last line wins.
+        # Usage is counted once; the last line wins.
         early = {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 100}
         late = {**early, "output_tokens": 42, "cache_creation_input_tokens": 7}
         reading = transcript(
@@ -194,11 +194,10 @@ class TestAnswers:
         assert (usage.cache_read_tokens, usage.cache_write_tokens) == (100, 7)
         assert (usage.cost_usd, usage.cost_origin) == (None, "")
 
-        # Cost.
         reading = transcript(answer("a1", "m1", "x", usage={}, costUSD=0.25))
         assert (reading.usage[0].cost_usd, reading.usage[0].cost_origin) == (0.25, "claude_code")
 
-        # Errors of the program are harness and cost nothing.
+        # API errors are harness messages without usage.
         error = answer("a1", "m1", "API Error: 529", usage={"input_tokens": 0})
         error["message"]["model"] = "<synthetic>"
         flagged = answer("a2", "m2", "Limit reached", usage={}, isApiErrorMessage=True)
@@ -206,7 +205,7 @@ class TestAnswers:
         assert [(m.kind, m.model) for m in reading.messages[1:]] == [("harness", "")] * 2
         assert reading.usage == []
 
-    def test_answers_that_lack_something(self, transcript):
+    def test_incomplete_answers(self, transcript):
         # Answers without ids.
         one = answer("a1", None, "x", usage={"output_tokens": 1})
         two = answer(None, None, "y")
@@ -214,7 +213,7 @@ class TestAnswers:
         assert [m.text for m in reading.messages] == ["x", "y"]
         assert reading.messages[0].key == "a1"
 
-        # Content as text and as nothing.
+        # Content may be a string or null.
         plain = answer("a1", "m1")
         plain["message"]["content"] = "Hello"
         empty = answer("a2", "m2")
@@ -235,30 +234,27 @@ class TestResults:
         assert reading.skips == []
         return reading.messages[-1].recorded
 
-    def test_what_the_recorder_says_of_a_result(self, transcript):
-        # Nothing said is nothing known.
+    def test_recorded_flags(self, transcript):
+        # No flags recorded.
         assert self.flags(transcript) is None
         assert self.flags(transcript, {"stdout": "x", "interrupted": False}) is None
 
-        # Interrupted.
-        assert self.flags(transcript, {"interrupted": True}) == Recorded(interrupted=True)
+        assert self.flags(transcript, {"interrupted": True}) == ResultFlags(interrupted=True)
 
-        # Success false is an error unless the block says otherwise.
-        assert self.flags(transcript, {"success": False}) == Recorded(is_error=True)
-        assert self.flags(transcript, {"success": False}, is_error=False) == Recorded(
+        # `success: false` is an error unless the block states otherwise.
+        assert self.flags(transcript, {"success": False}) == ResultFlags(is_error=True)
+        assert self.flags(transcript, {"success": False}, is_error=False) == ResultFlags(
             is_error=False
         )
         assert self.flags(transcript, {"success": True}) is None
 
-        # Exit code and status.
         recorded = self.flags(transcript, {"exitCode": 2, "status": "completed"})
-        assert recorded == Recorded(exit_code=2, status="completed")
+        assert recorded == ResultFlags(exit_code=2, status="completed")
 
-        # The code of a web page is no exit code.
+        # An HTTP status code is not an exit code.
         recorded = self.flags(transcript, {"code": 200, "codeText": "OK", "bytes": 12})
-        assert recorded == Recorded(details={"code": 200})
+        assert recorded == ResultFlags(details={"code": 200})
 
-        # Details.
         recorded = self.flags(
             transcript,
             {
@@ -277,7 +273,7 @@ class TestResults:
 
     @table("said", [True, False])
     def test_is_error(self, transcript, said):
-        assert self.flags(transcript, is_error=said) == Recorded(is_error=said)
+        assert self.flags(transcript, is_error=said) == ResultFlags(is_error=said)
 
     @table(
         "wrong",
@@ -289,12 +285,12 @@ class TestResults:
             {"exitCode": 1.5},
         ],
     )
-    def test_a_field_of_another_type_spoils_no_other(self, transcript, wrong):
+    def test_field_of_wrong_type_does_not_affect_others(self, transcript, wrong):
         recorded = self.flags(transcript, {**wrong, "interrupted": True})
-        assert recorded == Recorded(interrupted=True)
+        assert recorded == ResultFlags(interrupted=True)
 
     @table("said", ["Error: no such file", ["a", "b"], [], 7, True, {}])
-    def test_other_forms_of_it_say_nothing(self, transcript, said):
+    def test_unexpected_tool_use_result_is_ignored(self, transcript, said):
         assert self.flags(transcript, said) is None
 
     @table(
@@ -310,10 +306,10 @@ class TestResults:
             (7, "7"),
         ],
     )
-    def test_content(self, transcript, content, text):
+    def test_content_forms(self, transcript, content, text):
         assert transcript(result("r1", "c1", content)).messages[0].text == text
 
-    def test_no_content_at_all(self, transcript):
+    def test_missing_content(self, transcript):
         block = {"type": "tool_result", "tool_use_id": "c1"}
         (message,) = transcript(user("r1", [block])).messages
         assert (message.role, message.text, message.tool_call_id) == ("tool", "", "c1")
@@ -321,14 +317,14 @@ class TestResults:
 
 class TestUsers:
     def test_content(self, transcript):
-        # Text parts and pictures.
+        # Text and images.
         picture = {"type": "image", "source": {"type": "base64", "data": "xx"}}
         (message,) = transcript(
             user("u1", [{"type": "text", "text": "Look"}, picture, {"type": "text", "text": "!"}])
         ).messages
         assert (message.role, message.kind, message.text) == ("user", "plain", "Look\n[image]\n!")
 
-        # Text beside a result.
+        # Text next to a result.
         block = {"type": "tool_result", "tool_use_id": "c1", "content": "no"}
         reading = transcript(user("u1", [block, {"type": "text", "text": "Use the other one"}]))
         assert shape(reading) == [("tool", "plain", "no"), ("user", "plain", "Use the other one")]
@@ -349,11 +345,11 @@ class TestUsers:
             "[Request interrupted by user for tool use]",
         ],
     )
-    def test_lines_of_the_program_are_harness(self, transcript, text):
+    def test_program_output_is_harness(self, transcript, text):
         reading = transcript(user("u1", text), user("u2", [{"type": "text", "text": text}]))
         assert [m.kind for m in reading.messages] == ["harness"] * 2
 
-    def test_what_else_is_harness_and_what_is_not(self, transcript):
+    def test_meta_lines_and_reminders(self, transcript):
         # Meta lines are harness.
         assert transcript(user("u1", "Hooks ran", isMeta=True)).messages[0].kind == "harness"
 
@@ -365,7 +361,7 @@ class TestUsers:
 
 class TestCompaction:
     def test_generations(self, transcript):
-        # A boundary starts a generation.
+        # A boundary starts a new generation.
         reading = transcript(
             user("u1", "Go"),
             answer("a1", "m1", "One"),
@@ -385,28 +381,28 @@ class TestCompaction:
             ("On", "plain", 2),
         ]
 
-        # Only of its own conversation.
+        # A boundary affects only its own conversation.
         reading = transcript(
             user("u1", "Go"),
-            side(user("x1", "Search"), "x"),
+            sidechain(user("x1", "Search"), "x"),
             boundary("b1"),
-            side(answer("x2", "m1", "Found"), "x", "x1"),
+            sidechain(answer("x2", "m1", "Found"), "x", "x1"),
             user("u2", "On"),
         )
         assert [m.generation for m in reading.by_session["s1"]] == [0, 1]
         assert [m.generation for m in reading.by_session["agent-x-s1"]] == [0, 0]
 
-        # Other system lines are none.
+        # Other system lines are not boundaries.
         other = line("system", "y1", subtype="turn_duration", durationMs=5)
         assert transcript(user("u1", "Go"), other, user("u2", "On")).messages[1].generation == 0
 
 
-class TestGoingBack:
+class TestRewind:
     START = (user("u0", "Hello"), answer("a0", "m0", "Hi", parent="u0"))
 
-    def test_siblings(self, kept):
-        # What lies between was taken back.
-        store = kept(
+    def test_sibling_prompt_undoes_the_earlier_branch(self, import_lines):
+        # Everything between the siblings was undone.
+        store = import_lines(
             *self.START,
             user("u1", "Wrong", "a0"),
             answer("a1", "m1", call("c1"), parent="u1"),
@@ -416,11 +412,11 @@ class TestGoingBack:
         )
         assert store.texts() == ["Hello", "Hi", "Right", "Good"]
 
-        # Without an answer nothing was.
-        store = kept(*self.START, user("u1", "And", "a0"), user("u2", "also", "a0"))
+        # A prompt without an answer is kept.
+        store = import_lines(*self.START, user("u1", "And", "a0"), user("u2", "also", "a0"))
         assert store.texts() == ["Hello", "Hi", "And", "also"]
 
-        # Twice and then further back.
+        # Rewind twice, then further back.
         lines = [
             *self.START,
             user("u1", "One", "a0"),
@@ -430,16 +426,16 @@ class TestGoingBack:
             user("u3", "Three", "a0"),
             answer("a3", "m3", "3"),
         ]
-        assert kept(*lines).texts() == ["Hello", "Hi", "Three", "3"]
+        assert import_lines(*lines).texts() == ["Hello", "Hi", "Three", "3"]
         lines += [user("u4", "More", "a3"), answer("a4", "m4", "4"), user("u5", "Four", "a0")]
-        assert kept(*lines).texts() == ["Hello", "Hi", "Four"]
+        assert import_lines(*lines).texts() == ["Hello", "Hi", "Four"]
 
-        # First prompts without a parent are no siblings.
-        store = kept(user("u1", "One"), answer("a1", "m1", "1"), user("u2", "Two"))
+        # First prompts without a parent are not siblings.
+        store = import_lines(user("u1", "One"), answer("a1", "m1", "1"), user("u2", "Two"))
         assert store.texts() == ["One", "1", "Two"]
 
-        # Results and notes with one parent are no siblings.
-        store = kept(
+        # Results and reminders with the same parent are not siblings.
+        store = import_lines(
             answer("a1", "m1", call("c1"), call("c2")),
             result("r1", "c1", "one", "a1"),
             user("n1", "<system-reminder>x</system-reminder>", "a1"),
@@ -449,41 +445,39 @@ class TestGoingBack:
         )
         assert len(store.texts()) == 6
 
-    def test_the_sibling_comes_after_the_log_was_read(self, write, lines, append):
+    def test_sibling_appended_after_the_first_read(self, write, lines, append):
         path = write("s1.jsonl", lines(*self.START, user("u1", "Wrong", "a0")))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         append(path, [answer("a1", "m1", "Bad", parent="u1")])
         store.read(path)
         append(path, [user("u2", "Right", "a0")])
         assert store.read(path).texts() == ["Hello", "Hi", "Right"]
 
-    def test_what_was_taken_back_stays_so_when_a_subagent_left_its_answer_open(
-        self, write, lines, append
-    ):
+    def test_rewind_survives_an_open_subagent_answer(self, write, lines, append):
         path = write(
             "s1.jsonl",
             lines(
                 *self.START,
                 user("u1", "Wrong", "a0"),
-                side(answer("x1", "mx", "Found"), "x"),
+                sidechain(answer("x1", "mx", "Found"), "x"),
                 answer("a1", "m1", "Bad", parent="u1"),
                 user("u2", "Right", "a0"),
             ),
         )
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         append(path, [answer("a2", "m2", "Good", parent="u2")])
         assert store.read(path).texts() == ["Hello", "Hi", "Right", "Good"]
 
 
 class TestSideChains:
-    def test_by_name_and_without(self, transcript):
-        # With a name.
+    def test_named_and_unnamed_sidechains(self, transcript):
+        # Named.
         reading = transcript(
             user("u1", "Go"),
-            side(user("x1", "Search for x"), "x"),
-            side(user("y1", "Search for y"), "y"),
-            side(answer("x2", "m1", "Found x"), "x", "x1"),
-            side(answer("y2", "m2", "Found y"), "y", "y1"),
+            sidechain(user("x1", "Search for x"), "x"),
+            sidechain(user("y1", "Search for y"), "y"),
+            sidechain(answer("x2", "m1", "Found x"), "x", "x1"),
+            sidechain(answer("y2", "m2", "Found y"), "y", "y1"),
         )
         assert [m.text for m in reading.by_session["agent-x-s1"]] == ["Search for x", "Found x"]
         assert [m.text for m in reading.by_session["agent-y-s1"]] == ["Search for y", "Found y"]
@@ -493,60 +487,60 @@ class TestSideChains:
             assert lineage == Lineage(parent="s1", kind="subagent")
         assert reading.sessions["s1"].lineage is None
 
-        # Without a name each is known by its first line.
+        # Unnamed: identified by the first line.
         reading = transcript(
             user("u1", "Go"),
-            side(user("x1", "Search for x")),
-            side(user("y1", "Search for y")),
-            side(answer("x2", "m1", call("c1")), parent="x1"),
-            side(answer("y2", "m2", "Found y"), parent="y1"),
-            side(result("x3", "c1", "hit"), parent="x2"),
-            side(answer("x4", "m3", "Found x"), parent="x3"),
+            sidechain(user("x1", "Search for x")),
+            sidechain(user("y1", "Search for y")),
+            sidechain(answer("x2", "m1", call("c1")), parent="x1"),
+            sidechain(answer("y2", "m2", "Found y"), parent="y1"),
+            sidechain(result("x3", "c1", "hit"), parent="x2"),
+            sidechain(answer("x4", "m3", "Found x"), parent="x3"),
         )
         assert [m.key for m in reading.by_session["agent-x1-s1"]] == ["x1", "x2", "x3", "x4"]
         assert [m.key for m in reading.by_session["agent-y1-s1"]] == ["y1", "y2"]
 
-        # In a file of its own.
+        # In a separate file.
         reading = transcript(
-            side(user("x1", "Search"), "x"),
-            side(answer("x2", "m1", "Found"), "x", "x1"),
+            sidechain(user("x1", "Search"), "x"),
+            sidechain(answer("x2", "m1", "Found"), "x", "x1"),
             name="s1/subagents/agent-x.jsonl",
         )
         assert reading.session.id == "agent-x-s1"
         assert reading.session.lineage == Lineage(parent="s1", kind="subagent")
 
-    def test_odd_ones(self, transcript):
-        # A line without an id does not swallow the next chain.
+    def test_missing_ids_and_circular_parents(self, transcript):
+        # A line without an id does not absorb the next chain.
         reading = transcript(
-            side(user(None, "Lost")),
-            side(user("x1", "Search for x")),
-            side(user("y1", "Search for y")),
+            sidechain(user(None, "Lost")),
+            sidechain(user("x1", "Search for x")),
+            sidechain(user("y1", "Search for y")),
         )
         assert [len(messages) for messages in reading.by_session.values()] == [1, 1, 1]
 
-        # Parents in a circle.
+        # Circular parents.
         reading = transcript(
-            side(user("x1", "One"), parent="x2"),
-            side(user("x2", "Two"), parent="x1"),
-            side(user("x3", "Three"), parent="x3"),
+            sidechain(user("x1", "One"), parent="x2"),
+            sidechain(user("x2", "Two"), parent="x1"),
+            sidechain(user("x3", "Three"), parent="x3"),
             user("u1", "Four", "u2"),
             user("u2", "Five", "u1"),
         )
         assert len(reading.messages) == 5
 
-    def test_their_compactions_and_answers_survive_reading_on(self, write, lines, append):
+    def test_generations_survive_incremental_reading(self, write, lines, append):
         path = write(
             "s1.jsonl",
             lines(
                 user("u1", "Go"),
-                side(answer("x1", "mx", "Found"), "x"),
+                sidechain(answer("x1", "mx", "Found"), "x"),
                 user("u2", "Before"),
                 answer("a1", "m1", "Still before"),
                 boundary("b1"),
                 user("u3", "After"),
             ),
         )
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         append(path, [user("u4", "Later")])
         store.read(path)
         messages = store.sessions["s1"]["messages"].values()
@@ -559,16 +553,16 @@ class TestSideChains:
         }
 
 
-class TestCopies:
-    def test_the_same_id(self, transcript):
-        # The same line again is left out.
+class TestDuplicateLines:
+    def test_duplicate_ids(self, transcript):
+        # A repeated line is left out.
         first, second = user("u1", "Go"), answer("a1", "m1", call("c1"))
         reading = transcript(first, second, first, second, result("r1", "c1"))
         assert [m.key for m in reading.messages] == ["u1", "a1", "r1"]
         assert len(reading.calls()) == 1
         assert reading.skips == []
 
-        # The same id with other content is kept and reported.
+        # The same id with different content is kept and reported.
         reading = transcript(user("u1", "Go"), user("u1", "Stop"), answer("a1", "m1", "Yes"))
         assert [m.text for m in reading.messages] == ["Go", "Stop", "Yes"]
         (skip,) = reading.skips
@@ -579,7 +573,7 @@ class TestCopies:
         reading = transcript(user("u1", "Go"), user("u1", "Go", session="s2"))
         assert [len(one) for one in reading.by_session.values()] == [1, 1]
 
-    def test_a_copy_after_reading_on_does_not_cut_an_answer_short(self, write, lines, append):
+    def test_copy_read_later_does_not_truncate_an_answer(self, write, lines, append):
         copied = [
             user("u1", "Go"),
             answer("a1", "m1", "I look."),
@@ -588,14 +582,14 @@ class TestCopies:
             user("u2", "Next", "r1"),
         ]
         path = write("s1.jsonl", lines(*copied))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         before = dict(store.sessions["s1"]["messages"])
         append(path, copied)
         assert store.read(path).sessions["s1"]["messages"] == before
 
 
-class TestOddLines:
-    def test_half_characters_and_nan(self, transcript):
+class TestMalformedLines:
+    def test_lone_surrogates_and_nan(self, transcript):
         reading = transcript(
             r'{"type":"user","uuid":"u1","sessionId":"s1","message":{"content":"cut \ud83d"}}',
             r'{"type":"user","uuid":"u2","sessionId":"s1","message":{"content":[{"type":'
@@ -605,7 +599,7 @@ class TestOddLines:
         assert [m.text for m in reading.messages] == ["cut ?", "x?y", "n"]
         assert reading.skips == []
 
-    def test_broken_characters(self, tmp_path, read):
+    def test_invalid_utf8(self, tmp_path, read):
         start = b'{"type":"user","uuid":"%s","sessionId":"s1","message":{"content":'
         lines = [
             start % b"u1" + b'"bad \xff"}}',
@@ -649,8 +643,8 @@ class TestOddLines:
     @table(
         ("broken", "reason"),
         [
-            ({**user("x", "y"), "message": None}, "without a message"),
-            ({**user("x", "y"), "sessionId": None}, "without a session"),
+            ({**user("x", "y"), "message": None}, "has no message"),
+            ({**user("x", "y"), "sessionId": None}, "has no session id"),
             ({**user("x", "y"), "message": "text"}, "not the expected shape"),
             ({**user("x", 7)}, "not the expected shape"),
             ("[1, 2]", "not the expected shape"),
@@ -665,17 +659,17 @@ class TestOddLines:
         assert skip.line == 2
         assert reason in skip.reason
 
-    def test_a_cut_line_is_read_when_it_is_complete(self, write, lines, tmp_path):
+    def test_truncated_line_is_read_once_complete(self, write, lines, tmp_path):
         text = lines(user("u1", "Go"), answer("a1", "m1", "Yes")).text
         path = write("s1.jsonl", text[:-30])
-        store = Kept()
+        store = FakeStore()
         store.read(path)
         assert store.texts() == ["Go"]
         path.write_text(text)
         assert store.read(path).texts() == ["Go", "Yes"]
 
-    def test_forms_of_a_file(self, write, read, tmp_path, lines):
-        # Nothing but empty lines.
+    def test_empty_and_compressed_files(self, write, read, tmp_path, lines):
+        # Only empty lines.
         reading = read(READER, write("s1.jsonl", "\n\n"))
         assert reading.fragments == []
         assert reading.state.lines == 2
@@ -687,8 +681,8 @@ class TestOddLines:
 
 
 class TestSessions:
-    def test_facts(self, transcript, write, lines, append):
-        # Facts are those of the first line.
+    def test_session_facts(self, transcript, write, lines, append):
+        # The first line supplies the facts.
         reading = transcript(user("u1", "Go"), user("u2", "On", cwd="/tmp", version="9"))
         session = reading.session
         assert (session.id, session.source) == ("s1", "claude_code")
@@ -696,37 +690,36 @@ class TestSessions:
         assert session.agent == "Claude Code 2.0.1"
         assert session.log.endswith("s1.jsonl")
 
-        # And stay so when the log grows.
+        # They do not change when the log grows.
         path = write("s1.jsonl", lines(user("u1", "Go")))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         append(path, [user("u2", "On", cwd="/tmp", gitBranch="other", version="9")])
         facts = store.read(path).sessions["s1"]["facts"]
         assert (facts["cwd"], facts["git_branch"]) == ("/repo", "main")
         assert facts["agent"] == "Claude Code 2.0.1"
 
-        # Several in one file.
+        # Several sessions in one file.
         reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
         assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
         assert [m.text for m in reading.by_session["s2"]] == ["Also"]
 
-    def test_titles(self, kept, write, lines, append):
-        # A title wherever it stands.
+    def test_titles(self, import_lines, write, lines, append):
+        # The title may come anywhere in the log.
         title = {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"}
-        assert kept(title, user("u1", "Go")).sessions["s1"]["facts"]["title"] == "Parser"
-        assert kept(user("u1", "Go"), title).sessions["s1"]["facts"]["title"] == "Parser"
+        assert import_lines(title, user("u1", "Go")).sessions["s1"]["facts"]["title"] == "Parser"
+        assert import_lines(user("u1", "Go"), title).sessions["s1"]["facts"]["title"] == "Parser"
         path = write("s1.jsonl", lines(user("u1", "Go")))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         append(path, [title])
         assert store.read(path).sessions["s1"]["facts"]["title"] == "Parser"
 
-        # A title alone is no session.
+        # A title alone does not create a session.
         title = {"type": "custom-title", "sessionId": "s9", "customTitle": "Parser"}
-        assert list(kept(title, user("u1", "Go")).sessions) == ["s1"]
+        assert list(import_lines(title, user("u1", "Go")).sessions) == ["s1"]
 
 
-class TestMemory:
-    def test_fragments_are_bounded(self, transcript):
-        # Fragments are bounded.
+class TestMemoryUse:
+    def test_fragment_size_is_bounded(self, transcript):
         lines = []
         for turn in range(1250):
             lines += [
@@ -740,7 +733,7 @@ class TestMemory:
         assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
         assert [one.replaces for one in reading.fragments[:3]] == [True, False, False]
 
-        # So are those with very many results to one answer.
+        # Also with very many results for one answer.
         calls = [call(f"c{n}") for n in range(1500)]
         reading = transcript(
             answer("a1", "m1", *calls), *(result(f"r{n}", f"c{n}") for n in range(1500))
@@ -748,17 +741,17 @@ class TestMemory:
         assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
         assert all(one.result == "ok" for one in reading.calls())
 
-        # Long texts come in smaller ones.
+        # Long texts make fragments smaller.
         reading = transcript(*(user(f"u{n}", "x" * 100_000) for n in range(60)))
         assert max(len(one.messages) for one in reading.fragments) < 30
 
-    def test_idle_conversations_are_let_go_and_can_come_back(self, write, lines, read):
+    def test_idle_conversations_are_released_and_can_resume(self, write, lines, read):
         values = [
-            side(user("x1", "Search"), "x"),
-            side(boundary("xb"), "x"),
-            side(answer("x2", "mx", "Looking"), "x"),
+            sidechain(user("x1", "Search"), "x"),
+            sidechain(boundary("xb"), "x"),
+            sidechain(answer("x2", "mx", "Looking"), "x"),
             *(user(f"u{n}", "Go") for n in range(4500)),
-            side(answer("x3", "mx", "Found"), "x"),
+            sidechain(answer("x3", "mx", "Found"), "x"),
         ]
         reading = read(READER, write("s1.jsonl", lines(*values)))
         found = [(m.key, m.generation) for m in reading.by_session["agent-x-s1"]]
@@ -767,11 +760,11 @@ class TestMemory:
         assert [one.replaces for one in first] == [True, False]
 
 
-class TestRewritten:
-    def test_it_is_read_from_its_start(self, write, lines):
-        # Read from its start and what is gone is gone.
+class TestRewrittenLog:
+    def test_rewritten_log_is_read_from_its_start(self, write, lines):
+        # Replaced: earlier messages disappear.
         path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         path.write_text(lines(user("u9", "Other"), user("u2", "On"), user("u3", "End")).text)
         store.read(path)
         assert store.texts() == ["Other", "On", "End"]
@@ -779,7 +772,7 @@ class TestRewritten:
 
         # Emptied and written again.
         path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         path.write_text("")
         store.read(path)
         path.write_text(lines(user("u5", "New")).text)
@@ -787,7 +780,7 @@ class TestRewritten:
         assert store.texts() == ["New"]
         assert store.sessions["s1"]["messages"]["u5"].generation == 0
 
-    def test_unchanged_gives_nothing_new(self, write, lines, read):
+    def test_unchanged_log_yields_nothing_new(self, write, lines, read):
         path = write("s1.jsonl", lines(user("u1", "Go"), user("u2", "On")))
         first = read(READER, path)
         again = read(READER, path, first.state)
@@ -803,20 +796,20 @@ EVERYTHING = [
     answer("a1b", "m1", call("c1"), call("c1b"), usage={"output_tokens": 9}),
     result("r1", "c1", "one"),
     answer("a1c", "m1", call("c1c")),
-    side(user("x1", "Search")),
-    side(answer("x2", "mx", call("cx")), parent="x1"),
+    sidechain(user("x1", "Search")),
+    sidechain(answer("x2", "mx", call("cx")), parent="x1"),
     result("r1b", "c1b", "two", is_error=True),
-    side(user("y1", "Search too")),
-    side(result("x3", "cx", "hit"), parent="x2"),
+    sidechain(user("y1", "Search too")),
+    sidechain(result("x3", "cx", "hit"), parent="x2"),
     COPIED,
-    side(answer("x4", "mx2", "Found"), parent="x3"),
+    sidechain(answer("x4", "mx2", "Found"), parent="x3"),
     result("r2", "c2", "three", tool_use_result={"interrupted": True}),
     answer("a3", "m1", "late", usage={"output_tokens": 12}),
     COPIED,
     user("u2", "Wrong way", "a3"),
     answer("a4", "m4", "Going"),
     answer("a4b", "m4", call("c4")),
-    side(answer("z1", "mz", "Hello"), "z"),
+    sidechain(answer("z1", "mz", "Hello"), "z"),
     result("r4", "c4"),
     user("u3", "Right way", "a3", cwd="/elsewhere"),
     "{broken",
@@ -824,12 +817,12 @@ EVERYTHING = [
     {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"},
     boundary("b1"),
     user("u4", "So far: nothing", isCompactSummary=True),
-    side(answer("z2", "mz", call("cz")), "z", "z1"),
+    sidechain(answer("z2", "mz", call("cz")), "z", "z1"),
     user("u4", "The same id"),
     user("v1", "Another session", session="s2"),
     answer("a6", "m6", "More"),
     r'{"type":"user","uuid":"u5","sessionId":"s1","parentUuid":"a6","message":{"content":"\ud83d"}}',
-    side(answer("y2", "my", "Found too"), parent="y1"),
+    sidechain(answer("y2", "my", "Found too"), parent="y1"),
     answer("a7", "m7", "End"),
     answer("a7b", "m7", "of it"),
     user("u6", "Right way after all", "a3"),
@@ -837,7 +830,7 @@ EVERYTHING = [
 
 
 def split_points():
-    """Line ends, and three places inside each line."""
+    """Yield the end of each line and three offsets inside it."""
     offset = 0
     for value in EVERYTHING:
         text = value if isinstance(value, str) else json.dumps(value)
@@ -846,26 +839,26 @@ def split_points():
         offset += length
 
 
-class TestReadingOn:
-    def whole(self, path, data):
+class TestIncrementalReading:
+    def read_at_once(self, path, data):
         path.write_bytes(data)
-        return Kept().read(path).sessions
+        return FakeStore().read(path).sessions
 
     @table("split", [*split_points()])
-    def test_in_two_parts_is_as_at_once(self, tmp_path, lines, split):
+    def test_reading_in_two_parts_equals_one_read(self, tmp_path, lines, split):
         data = lines(*EVERYTHING).text.encode()
         path = tmp_path / "s1.jsonl"
-        expected = self.whole(path, data)
+        expected = self.read_at_once(path, data)
         path.write_bytes(data[:split])
-        store = Kept().read(path)
+        store = FakeStore().read(path)
         path.write_bytes(data)
         assert store.read(path).sessions == expected
 
-    def test_line_by_line_is_as_at_once(self, tmp_path, lines):
+    def test_reading_line_by_line_equals_one_read(self, tmp_path, lines):
         data = lines(*EVERYTHING).text.encode()
         path = tmp_path / "s1.jsonl"
-        expected = self.whole(path, data)
-        store = Kept()
+        expected = self.read_at_once(path, data)
+        store = FakeStore()
         for split in split_points():
             path.write_bytes(data[:split])
             store.read(path)
@@ -873,20 +866,20 @@ class TestReadingOn:
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
-    def test_any_transcript_in_any_parts(self, tmp_path, lines, data):
+    def test_any_transcript_read_in_any_parts(self, tmp_path, lines, data):
         values = data.draw(transcripts())
         content = lines(*values).text.encode()
         path = tmp_path / "s1.jsonl"
-        expected = self.whole(path, content)
+        expected = self.read_at_once(path, content)
         splits = data.draw(st.lists(st.integers(0, len(content)), max_size=4))
-        store = Kept()
+        store = FakeStore()
         for split in [*sorted(splits), len(content)]:
             path.write_bytes(content[:split])
             store.read(path)
         assert store.sessions == expected
 
-    def test_and_joins_the_same_calls(self, tmp_path, lines):
-        sessions = self.whole(tmp_path / "s1.jsonl", lines(*EVERYTHING).text.encode())
+    def test_calls_are_joined_with_their_results(self, tmp_path, lines):
+        sessions = self.read_at_once(tmp_path / "s1.jsonl", lines(*EVERYTHING).text.encode())
         calls = join_calls(sessions["s1"]["messages"].values())
         assert [(c.id, c.result) for c in calls] == [
             ("c1", "one"),
@@ -898,7 +891,7 @@ class TestReadingOn:
 
 @st.composite
 def transcripts(draw):
-    """Lines with everything that can happen, in any order."""
+    """Draw transcript lines of every kind in any order."""
     values = []
     for number in range(draw(st.integers(1, 25))):
         uuid = f"l{number}"
@@ -908,7 +901,7 @@ def transcripts(draw):
         session = draw(st.sampled_from(["s1", "s1", "s1", "s2"]))
         message_id = f"m{draw(st.integers(0, 3))}"
         place = {"parent": parent, "session": session}
-        made = draw(
+        value = draw(
             st.sampled_from(
                 [
                     user(uuid, f"prompt {number}", **place),
@@ -933,12 +926,12 @@ def transcripts(draw):
                 ]
             )
         )
-        if isinstance(made, dict) and "isSidechain" in made:
+        if isinstance(value, dict) and "isSidechain" in value:
             chain = draw(st.sampled_from(["main", "main", "named", "unnamed"]))
             if chain != "main":
                 agent = draw(st.sampled_from(["x", "y"])) if chain == "named" else None
-                made = side(made, agent, parent)
-        values.append(made)
+                value = sidechain(value, agent, parent)
+        values.append(value)
         if draw(st.integers(0, 9)) == 0:
             again = draw(st.sampled_from(values))
             values.append(again)

@@ -3,10 +3,10 @@ import json
 from tests.tables import table
 
 from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
-from journeyman.logs.codex_output import peeled
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
-from journeyman.records import Lineage, Recorded
+from journeyman.logs.codex_output import parse_tool_output
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
+from journeyman.records import Lineage, ResultFlags
 
 READER = CodexReader()
 OLD_HEADER = {
@@ -42,7 +42,7 @@ def event(**fields):
     return wrapped("event_msg", fields)
 
 
-def said(role, text):
+def chat_message(role, text):
     part = "output_text" if role == "assistant" else "input_text"
     return item(type="message", role=role, content=[{"type": part, "text": text}])
 
@@ -62,8 +62,8 @@ def tokens(total, last=None):
     )
 
 
-class TestOldForm:
-    def test_header_items_and_states(self, write, lines, read):
+class TestOldFormat:
+    def test_header_messages_and_calls(self, write, lines, read):
         path = write(
             "rollout.jsonl",
             lines(
@@ -102,10 +102,10 @@ class TestOldForm:
         assert reading.messages[1].reasoning == "Look first"
         first, second = reading.calls()
         assert first.result == "gone"
-        assert first.recorded == Recorded(exit_code=2, details={"duration_seconds": 0.5})
+        assert first.recorded == ResultFlags(exit_code=2, details={"duration_seconds": 0.5})
         assert (second.tool, second.result) == ("local_shell", "a.txt")
 
-    def test_without_a_header_the_file_names_the_session(self, write, lines, read):
+    def test_file_name_is_the_session_id_without_a_header(self, write, lines, read):
         uuid = "0198aaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
         path = write(f"rollout-2025-08-06T18-02-11-{uuid}.jsonl", lines("{broken", call("c1")))
         reading = read(READER, path)
@@ -113,7 +113,7 @@ class TestOldForm:
         assert reading.skips[0].line == 1
 
 
-class TestWrappedForm:
+class TestWrappedFormat:
     def test_session_facts_and_calls(self, write, lines, read):
         path = write(
             "rollout.jsonl",
@@ -128,7 +128,7 @@ class TestWrappedForm:
                     },
                 ),
                 wrapped("turn_context", {"model": "gpt-5", "cwd": "/elsewhere"}),
-                said("user", "Hello\nthere"),
+                chat_message("user", "Hello\nthere"),
                 event(type="user_message", message="Hello there"),
                 call("c1"),
                 result("c1", "ok"),
@@ -138,7 +138,7 @@ class TestWrappedForm:
                 ),
                 item(type="web_search_call", status="completed", action={"query": "x"}),
                 item(type="ghost_snapshot", ghost_commit={}),
-                said("assistant", "Done"),
+                chat_message("assistant", "Done"),
                 event(type="task_complete"),
             ),
         )
@@ -152,22 +152,27 @@ class TestWrappedForm:
         shell, patch, search = reading.calls()
         assert (shell.result, shell.model) == ("ok", "gpt-5")
         assert json.loads(patch.arguments) == {"input": "*** Begin"}
-        assert (patch.result, patch.recorded) == ("no", Recorded(exit_code=1))
+        assert (patch.result, patch.recorded) == ("no", ResultFlags(exit_code=1))
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
 
     @table("prefix", HARNESS_PREFIXES)
-    def test_what_the_program_says_for_the_user_is_harness(self, write, lines, read, prefix):
-        path = write("r.jsonl", lines(meta(), said("user", prefix + " x"), said("user", "Real")))
+    def test_prompts_injected_by_the_program_are_harness(self, write, lines, read, prefix):
+        path = write(
+            "r.jsonl",
+            lines(meta(), chat_message("user", prefix + " x"), chat_message("user", "Real")),
+        )
         reading = read(READER, path)
         assert [message.kind for message in reading.messages] == ["harness", "plain"]
 
     @table("role", ["developer", "system"])
     def test_instructions_are_harness(self, write, lines, read, role):
-        (message,) = read(READER, write("r.jsonl", lines(meta(), said(role, "Rules")))).messages
+        (message,) = read(
+            READER, write("r.jsonl", lines(meta(), chat_message(role, "Rules")))
+        ).messages
         assert (message.role, message.kind) == ("system", "harness")
 
-    def test_only_the_first_header_names_a_fork(self, write, lines, read):
+    def test_first_header_identifies_a_fork(self, write, lines, read):
         path = write("r.jsonl", lines(meta(forked_from_id="p"), meta(id="p", cwd="/p"), call("c")))
         session = read(READER, path).session
         assert (session.id, session.cwd) == ("s1", "/repo")
@@ -188,7 +193,7 @@ class TestWrappedForm:
         ],
     )
     def test_subagents_name_their_parent(self, write, lines, read, fields, lineage):
-        path = write("r.jsonl", lines(meta(**fields), said("user", "x")))
+        path = write("r.jsonl", lines(meta(**fields), chat_message("user", "x")))
         assert read(READER, path).session.lineage == lineage
 
     def test_compaction_starts_a_generation(self, write, lines, read):
@@ -197,11 +202,11 @@ class TestWrappedForm:
             "r.jsonl",
             lines(
                 meta(),
-                said("user", "one"),
+                chat_message("user", "one"),
                 wrapped("compacted", {"message": "So far", "replacement_history": carried}),
-                said("user", "two"),
+                chat_message("user", "two"),
                 wrapped("compacted", {"message": "", "replacement_history": carried}),
-                said("user", "three"),
+                chat_message("user", "three"),
             ),
         )
         seen = [(m.text, m.kind, m.generation) for m in read(READER, path).messages]
@@ -212,16 +217,16 @@ class TestWrappedForm:
             ("three", "plain", 2),
         ]
 
-    def test_turns_taken_back(self, write, lines, read):
+    def test_rolled_back_turns(self, write, lines, read):
         path = write(
             "r.jsonl",
             lines(
                 meta(),
-                said("user", "keep"),
-                said("user", "drop"),
-                said("assistant", "dropped too"),
+                chat_message("user", "keep"),
+                chat_message("user", "drop"),
+                chat_message("assistant", "dropped too"),
                 event(type="thread_rolled_back", num_turns=1),
-                said("user", "again"),
+                chat_message("user", "again"),
             ),
         )
         reading = read(READER, path)
@@ -229,7 +234,7 @@ class TestWrappedForm:
         ((start, end),) = reading.fragments[0].undone
         assert keep < start == drop < dropped < end < again
 
-    def test_events_complete_what_results_leave_out(self, write, lines, read):
+    def test_events_supply_missing_result_flags(self, write, lines, read):
         failed = {"Ok": {"content": [], "isError": True}}
         path = write(
             "r.jsonl",
@@ -247,15 +252,15 @@ class TestWrappedForm:
             ),
         )
         assert [call.recorded for call in read(READER, path).calls()] == [
-            Recorded(exit_code=3),
-            Recorded(is_error=True),
-            Recorded(exit_code=1, is_error=True),
+            ResultFlags(exit_code=3),
+            ResultFlags(is_error=True),
+            ResultFlags(exit_code=1, is_error=True),
         ]
 
 
 class TestUsage:
-    def test_tokens(self, write, lines, read):
-        # Cached tokens are counted apart.
+    def test_cached_tokens_and_repeated_totals(self, write, lines, read):
+        # Cached tokens are counted separately.
         spent = {
             "input_tokens": 100,
             "cached_input_tokens": 60,
@@ -288,20 +293,20 @@ class TestUsage:
     ("output", "text", "recorded"),
     [
         ("plain", "plain", None),
-        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "no", Recorded(exit_code=1)),
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "no", ResultFlags(exit_code=1)),
         (
             "Exit code: 0\nWall time: 0.1 seconds\nTotal output lines: 9\nOutput:\na\nb",
             "a\nb",
-            Recorded(exit_code=0),
+            ResultFlags(exit_code=0),
         ),
         (
             "Chunk ID: ab\nWall time: 0.1 seconds\nProcess exited with code -1\n"
             "Original token count: 3\nOutput:\nx",
             "x",
-            Recorded(exit_code=-1),
+            ResultFlags(exit_code=-1),
         ),
-        ("Process exited with code 1", "", Recorded(exit_code=1)),
-        ("Exit code 1\nno such file", "no such file", Recorded(exit_code=1)),
+        ("Process exited with code 1", "", ResultFlags(exit_code=1)),
+        ("Exit code 1\nno such file", "no such file", ResultFlags(exit_code=1)),
         ("Wall time: 2.0 seconds\nOutput:\nhi", "hi", None),
         ("Wall time: 2.0 seconds\nnot a head", "Wall time: 2.0 seconds\nnot a head", None),
         ("the log says:\nExit code: 1", "the log says:\nExit code: 1", None),
@@ -309,49 +314,49 @@ class TestUsage:
         (
             json.dumps({"output": "Exit code: 9", "metadata": {"exit_code": 0}}),
             "Exit code: 9",
-            Recorded(exit_code=0),
+            ResultFlags(exit_code=0),
         ),
         ('{"output": "no metadata"}', '{"output": "no metadata"}', None),
         ("{broken", "{broken", None),
-        ({"content": "done", "success": True}, "done", Recorded(is_error=False)),
+        ({"content": "done", "success": True}, "done", ResultFlags(is_error=False)),
         (
             {"content": "Exit code: 2\nx", "success": False},
             "x",
-            Recorded(is_error=True, exit_code=2),
+            ResultFlags(is_error=True, exit_code=2),
         ),
         ([{"type": "input_text", "text": "a"}, {"type": "input_image"}], "a\n[input_image]", None),
-        ("aborted by user after 3.2s", "aborted by user after 3.2s", Recorded(interrupted=True)),
+        ("aborted by user after 3.2s", "aborted by user after 3.2s", ResultFlags(interrupted=True)),
         (
             "failed in sandbox X with execution error: denied, exit code: 101, stdout: ",
             "failed in sandbox X with execution error: denied, exit code: 101, stdout: ",
-            Recorded(is_error=True, exit_code=101),
+            ResultFlags(is_error=True, exit_code=101),
         ),
         (None, "", None),
         (7, "7", None),
     ],
 )
-def test_outputs_without_what_the_program_put_around_them(output, text, recorded):
-    assert peeled(output) == (text, recorded)
+def test_wrapper_around_output_is_removed(output, text, recorded):
+    assert parse_tool_output(output) == (text, recorded)
 
 
-class TestReadingOn:
+class TestIncrementalReading:
     ROWS = (
         meta(),
         wrapped("turn_context", {"model": "m1"}),
-        said("user", "one"),
+        chat_message("user", "one"),
         call("c1"),
         event(type="exec_command_end", call_id="c1", exit_code=4),
         tokens(10, {"input_tokens": 10}),
         result("c1", "text"),
         wrapped("compacted", {"message": "summary"}),
         tokens(10, {"input_tokens": 10}),
-        said("user", "two"),
+        chat_message("user", "two"),
         event(type="thread_rolled_back", num_turns=2),
-        said("assistant", "three"),
+        chat_message("assistant", "three"),
     )
 
     @table("cut", range(1, len(ROWS)))
-    def test_equals_reading_it_all(self, write, lines, append, read, cut):
+    def test_reading_in_two_parts_equals_one_read(self, write, lines, append, read, cut):
         path = write("r.jsonl", lines(*self.ROWS[:cut]))
         first = read(READER, path)
         append(path, self.ROWS[cut:])
@@ -364,8 +369,8 @@ class TestReadingOn:
         assert [part.replaces for part in first.fragments + second.fragments] == [True, False]
         assert second.state == whole.state
 
-    def test_lines_without_an_end_and_nothing_new(self, write, lines, append, read):
-        # A line without its end is read again.
+    def test_unterminated_unchanged_and_rewritten_logs(self, write, lines, append, read):
+        # An unterminated line is read again.
         text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
         path = write("r.jsonl", text.rstrip("\n"))
         first = read(READER, path)
@@ -375,16 +380,16 @@ class TestReadingOn:
         assert again.messages == first.messages
 
         # Nothing new.
-        path = write("r.jsonl", lines(meta(), said("user", "x")))
+        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
         state = read(READER, path).state
         again = read(READER, path, state)
         assert again.fragments == []
         assert again.state == state
 
         # A rewritten log is read from its start.
-        path = write("r.jsonl", lines(meta(), said("user", "x")))
+        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
         state = read(READER, path).state
-        write("r.jsonl", lines(meta(id="s2"), said("user", "quite another text")))
+        write("r.jsonl", lines(meta(id="s2"), chat_message("user", "quite another text")))
         again = read(READER, path, state)
         assert again.session.id == "s2"
         assert again.fragments[0].replaces
@@ -403,7 +408,7 @@ def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
             item(type="function_call_output", output="x"),
             item(type=7),
             wrapped("event_msg", {"type": "token_count", "info": {"last_token_usage": 3}}),
-            said("user", "kept"),
+            chat_message("user", "kept"),
         ),
     )
     reading = read(READER, path)
@@ -412,16 +417,16 @@ def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
 
 
 def test_long_rollouts(write, lines, read):
-    # A long rollout comes in fragments.
+    # A long rollout is split into fragments.
     count = 2 * FRAGMENT_MESSAGES + 3
-    path = write("r.jsonl.gz", lines(meta(), *(said("user", str(n)) for n in range(count))))
+    path = write("r.jsonl.gz", lines(meta(), *(chat_message("user", str(n)) for n in range(count))))
     assert READER.recognises(LogFile(path))
     reading = read(READER, path)
     assert [len(part.messages) for part in reading.fragments] == [256, 256, 3]
     assert [part.replaces for part in reading.fragments] == [True, False, False]
 
-    # A header longer than what is looked at.
-    path = write("r.jsonl", lines(meta(instructions="x" * 400_000), said("user", "x")))
+    # The header may be longer than the part inspected for recognition.
+    path = write("r.jsonl", lines(meta(instructions="x" * 400_000), chat_message("user", "x")))
     assert READER.recognises(LogFile(path))
 
 
@@ -435,5 +440,5 @@ def test_long_rollouts(write, lines, read):
         "",
     ],
 )
-def test_other_files_are_declined(write, content):
+def test_other_files_are_not_recognised(write, content):
     assert not READER.recognises(LogFile(write("r.jsonl", content)))

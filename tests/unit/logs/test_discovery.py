@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.logs.discovery import files_in, usual_places
+from journeyman.logs.discovery import default_locations, find_log_files
 
 
 @pytest.fixture
@@ -17,13 +17,13 @@ def touch(tmp_path):
     return touch
 
 
-def found(tmp_path: Path, source: str, **environ: str) -> list[str]:
-    (place,) = [one for one in usual_places(environ, tmp_path) if one.source == source]
+def discovered(tmp_path: Path, source: str, **environ: str) -> list[str]:
+    (place,) = [one for one in default_locations(environ, tmp_path) if one.source == source]
     return [os.path.relpath(log, tmp_path) for log in place.logs]
 
 
 class TestHermes:
-    def test_its_database_and_those_of_profiles(self, tmp_path, touch):
+    def test_main_and_profile_databases(self, tmp_path, touch):
         touch(
             ".hermes/state.db",
             ".hermes/profiles/work/state.db",
@@ -33,15 +33,20 @@ class TestHermes:
             ".hermes/skills/x/state.db",
             ".hermes/state.db-wal",
         )
-        assert found(tmp_path, "hermes") == [".hermes/state.db", ".hermes/profiles/work/state.db"]
+        assert discovered(tmp_path, "hermes") == [
+            ".hermes/state.db",
+            ".hermes/profiles/work/state.db",
+        ]
 
-    def test_another_home(self, tmp_path, touch):
+    def test_home_from_the_environment(self, tmp_path, touch):
         touch(".hermes/state.db", "data/state.db")
-        assert found(tmp_path, "hermes", HERMES_HOME=str(tmp_path / "data")) == ["data/state.db"]
+        assert discovered(tmp_path, "hermes", HERMES_HOME=str(tmp_path / "data")) == [
+            "data/state.db"
+        ]
 
 
 class TestClaudeCode:
-    def test_transcripts_and_those_of_subagents(self, tmp_path, touch):
+    def test_session_and_subagent_transcripts(self, tmp_path, touch):
         touch(
             ".claude/projects/a/s.jsonl",
             ".claude/projects/a/b/subagents/agent-x.jsonl",
@@ -49,14 +54,14 @@ class TestClaudeCode:
             ".claude/history.jsonl",
             ".claude/todos/t.json",
         )
-        assert found(tmp_path, "claude_code") == [
+        assert discovered(tmp_path, "claude_code") == [
             ".claude/projects/a/s.jsonl",
             ".claude/projects/a/b/subagents/agent-x.jsonl",
         ]
 
-    def test_another_home(self, tmp_path, touch):
+    def test_home_from_the_environment(self, tmp_path, touch):
         touch("c/projects/a/s.jsonl")
-        logs = found(tmp_path, "claude_code", CLAUDE_CONFIG_DIR=str(tmp_path / "c"))
+        logs = discovered(tmp_path, "claude_code", CLAUDE_CONFIG_DIR=str(tmp_path / "c"))
         assert logs == ["c/projects/a/s.jsonl"]
 
 
@@ -67,21 +72,21 @@ class TestCodex:
             ".codex/archived_sessions/rollout-0.jsonl",
             ".codex/history.jsonl",
         )
-        assert found(tmp_path, "codex") == [
+        assert discovered(tmp_path, "codex") == [
             ".codex/sessions/2026/01/02/rollout-1.jsonl",
             ".codex/archived_sessions/rollout-0.jsonl",
         ]
 
-    def test_another_home(self, tmp_path, touch):
+    def test_home_from_the_environment(self, tmp_path, touch):
         touch("x/sessions/rollout-1.jsonl")
-        logs = found(tmp_path, "codex", CODEX_HOME=str(tmp_path / "x"))
+        logs = discovered(tmp_path, "codex", CODEX_HOME=str(tmp_path / "x"))
         assert logs == ["x/sessions/rollout-1.jsonl"]
 
 
-class TestPlaces:
-    def test_missing_and_empty(self, tmp_path, touch):
-        # Missing folders are no problem.
-        places = usual_places({}, tmp_path)
+class TestLocations:
+    def test_missing_folders_and_empty_variables(self, tmp_path, touch):
+        # Missing folders are not a problem.
+        places = default_locations({}, tmp_path)
         assert [(place.source, place.exists) for place in places] == [
             ("hermes", False),
             ("claude_code", False),
@@ -89,29 +94,29 @@ class TestPlaces:
         ]
         assert all(place.logs == [] and place.problems == [] for place in places)
 
-        # An empty variable counts as none.
+        # An empty variable counts as unset.
         touch(".codex/sessions/rollout-1.jsonl")
-        assert found(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
+        assert discovered(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
 
-    def test_sizes_are_added(self, tmp_path, touch):
+    def test_sizes_are_summed(self, tmp_path, touch):
         touch(".claude/projects/a/s.jsonl", ".claude/projects/a/t.jsonl", ".claude/history.jsonl")
-        sizes = {place.source: place.size_bytes for place in usual_places({}, tmp_path)}
+        sizes = {place.source: place.size_bytes for place in default_locations({}, tmp_path)}
         assert sizes["claude_code"] == 10
 
 
 class TestFiles:
-    def test_only_endings_of_logs_in_a_fixed_order(self, tmp_path, touch):
+    def test_only_log_suffixes_in_a_stable_order(self, tmp_path, touch):
         touch("b.JSONL", "a.json", "c.txt", "d.jsonl.gz", "z/state.db", "k/x.ndjson", "e.jsonl.bak")
-        names = [os.path.relpath(path, tmp_path) for path in files_in(tmp_path, [])]
+        names = [os.path.relpath(path, tmp_path) for path in find_log_files(tmp_path, [])]
         assert names == ["a.json", "b.JSONL", "d.jsonl.gz", "k/x.ndjson", "z/state.db"]
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
-    def test_a_folder_that_cannot_be_read_is_named(self, tmp_path, touch):
+    def test_unreadable_folder_is_reported(self, tmp_path, touch):
         touch("open/a.jsonl", "closed/b.jsonl")
         (tmp_path / "closed").chmod(0)
         problems = []
         try:
-            assert len(list(files_in(tmp_path, problems))) == 1
+            assert len(list(find_log_files(tmp_path, problems))) == 1
         finally:
             (tmp_path / "closed").chmod(0o755)
         assert [problem.path for problem in problems] == [str(tmp_path / "closed")]

@@ -7,7 +7,7 @@ from tests.tables import table
 
 from journeyman.logs.fragments import document_fields as fields
 from journeyman.logs.fragments import document_items as items
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.log_file import LogFile
 from journeyman.records import Skip
 
 
@@ -17,24 +17,24 @@ def document(tmp_path: Path, content: str | bytes) -> LogFile:
     return LogFile(file)
 
 
-def test_elements_and_keys(tmp_path: Path) -> None:
-    # The elements of a list.
+def test_items_and_fields(tmp_path: Path) -> None:
+    # List elements.
     assert list(items(document(tmp_path, '[1, {"a": [2.5]}]'), "item")) == [1, {"a": [2.5]}]
     under_a_key = document(tmp_path, '{"x": 0, "many": [1, 2], "y": 0}')
     assert list(items(under_a_key, "many.item")) == [1, 2]
     assert list(items(under_a_key, "none.item")) == []
 
-    # What came before a break is given.
+    # Elements before a syntax error are returned.
     one, two, skip = items(document(tmp_path, '[1, 2, {"cut": '), "item")
     assert (one, two) == (1, 2)
     assert isinstance(skip, Skip)
-    assert "breaks off" in skip.reason
+    assert "cannot be parsed" in skip.reason
 
-    # The values of single keys.
+    # Values of individual keys.
     log = document(tmp_path, '{"a": {"b": [1]}, "many": [1, 2], "c": null}')
     assert fields(log, without=("many",)) == {"a": {"b": [1]}, "c": None}
 
-    # A compressed document.
+    # Compressed.
     log = document(tmp_path, gzip.compress(b"[1, 2]"))
     assert list(items(log, "item")) == [1, 2]
 
@@ -49,9 +49,9 @@ def test_elements_and_keys(tmp_path: Path) -> None:
         ),
         (b'\xef\xbb\xbf{"many": [1, 2]}', [1, 2]),
     ],
-    ids=["NaN", "a very large number", "a byte order mark"],
+    ids=["NaN", "very large number", "byte order mark"],
 )
-def test_what_only_the_standard_library_reads(
+def test_values_that_need_the_standard_library_parser(
     tmp_path: Path, content: str | bytes, expected: list[object]
 ) -> None:
     log = document(tmp_path, content)

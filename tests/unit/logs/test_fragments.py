@@ -1,9 +1,9 @@
 import msgspec
 
 from journeyman.logs.fragments import JourneymanExportReader
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
-from journeyman.records import Lineage, Message, Recorded, Session, ToolCall, Usage
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
+from journeyman.records import Lineage, Message, ResultFlags, Session, ToolCall, Usage
 from journeyman.records.fragment import ExportedSession
 
 READER = JourneymanExportReader()
@@ -28,7 +28,7 @@ def exported(session_id="s1", count=2):
                 role="assistant",
                 text="x",
                 tool_calls=(ToolCall(id="c", name="t"),),
-                recorded=Recorded(exit_code=1, details={"a": 1.5}),
+                recorded=ResultFlags(exit_code=1, details={"a": 1.5}),
                 generation=1,
             )
             for n in range(count)
@@ -37,12 +37,12 @@ def exported(session_id="s1", count=2):
     )
 
 
-def text(*sessions):
+def export_text(*sessions):
     return "".join(msgspec.json.encode(one).decode() + "\n" for one in sessions)
 
 
-def test_nothing_is_lost_but_the_log_is_this_one(write, read):
-    path = write("export.jsonl", text(exported("s1"), exported("s2")))
+def test_export_round_trip_changes_only_the_log_path(write, read):
+    path = write("export.jsonl", export_text(exported("s1"), exported("s2")))
     assert READER.recognises(LogFile(path))
     reading = read(READER, path)
     for session_id in ("s1", "s2"):
@@ -54,24 +54,29 @@ def test_nothing_is_lost_but_the_log_is_this_one(write, read):
     assert reading.skips == []
 
 
-def test_long_and_broken(write, read):
-    # Long sessions come in fragments.
-    reading = read(READER, write("export.jsonl", text(exported(count=3 * FRAGMENT_MESSAGES))))
+def test_long_sessions_and_broken_lines(write, read):
+    # Long sessions are split into fragments.
+    reading = read(
+        READER, write("export.jsonl", export_text(exported(count=3 * FRAGMENT_MESSAGES)))
+    )
     assert max(len(fragment.messages) for fragment in reading.fragments) <= FRAGMENT_MESSAGES
     assert [fragment.replaces for fragment in reading.fragments] == [True, False, False, False]
 
     # Broken lines are reported.
     broken = '{"journeyman":1,"session":{"id":"x"},"messages":[]}\n'
-    path = write("export.jsonl", text(exported("s1")) + broken + "[1]\n{\n" + text(exported("s2")))
+    path = write(
+        "export.jsonl",
+        export_text(exported("s1")) + broken + "[1]\n{\n" + export_text(exported("s2")),
+    )
     reading = read(READER, path)
     assert list(reading.sessions) == ["s1", "s2"]
     assert [skip.line for skip in reading.skips] == [2, 3, 4]
     assert "source" in reading.skips[0].reason
 
 
-def test_read_on(write, read):
-    path = write("export.jsonl", text(exported("s1")))
+def test_incremental_reading(write, read):
+    path = write("export.jsonl", export_text(exported("s1")))
     state = read(READER, path).state
     with path.open("a") as file:
-        file.write(text(exported("s2")))
+        file.write(export_text(exported("s2")))
     assert list(read(READER, path, state).sessions) == ["s2"]

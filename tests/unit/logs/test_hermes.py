@@ -5,9 +5,9 @@ import pytest
 from tests.tables import table
 
 from journeyman.logs.hermes import HermesExportReader, HermesReader
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
-from journeyman.records import Lineage, Recorded, ToolCall
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
+from journeyman.records import Lineage, ResultFlags, ToolCall
 from journeyman.records.errors import LogUnreadable, NotALog
 
 READER = HermesReader()
@@ -70,7 +70,7 @@ CREATE TABLE "odd name" (x);
 
 
 class Hermes:
-    """A state.db being written."""
+    """Writes a Hermes state.db."""
 
     def __init__(self, path, schema):
         self.path = path
@@ -78,8 +78,8 @@ class Hermes:
         self.connection.executescript(schema)
         self._clock = 1_767_225_600.0
 
-    def empty(self):
-        """Forget all rows, for the next of several cases."""
+    def clear(self):
+        """Delete all rows before the next case."""
         rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         for name in {"sessions", "messages", "session_model_usage"} & {one for (one,) in rows}:
             self.connection.execute(f"DELETE FROM {name}")
@@ -112,7 +112,7 @@ class Hermes:
         self.insert("session_model_usage", session_id=session_id, model=model, **columns)
 
     def copy(self, row_id):
-        """What a compaction does with its last rows: archive, and insert again."""
+        """Archive a row and insert it again, as a compaction does with its last rows."""
         columns = "session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp"
         self.connection.execute(
             "UPDATE messages SET active = 0, compacted = 1 WHERE id = ?", (row_id,)
@@ -154,7 +154,7 @@ def calls(*names, call_id="c"):
 
 
 class TestMessages:
-    def test_a_conversation(self, any_hermes, read):
+    def test_conversation(self, any_hermes, read):
         any_hermes.session(title="Files", model="opus", ended_at=1_767_225_700, end_reason="idle")
         any_hermes.message("system", "Be helpful")
         any_hermes.message("user", "List")
@@ -176,22 +176,26 @@ class TestMessages:
         assert reading.calls()[0].result == '{"exit_code": 0}'
         assert reading.skips == []
 
-    def test_order_kinds_and_effects(self, hermes, read):
-        # Order is that of ids not of times.
+    def test_order_encoding_kinds_and_effects(self, hermes, read):
+        # Messages are ordered by id, not by time.
         hermes.session()
         for text, at in (("one", 300), ("two", 100), ("three", 200)):
             hermes.message("user", text, timestamp=at)
-        assert [m.text for m in read(READER, hermes.path).messages] == ["one", "two", "three"]
+        assert [m.text for m in read(READER, hermes.path).messages] == [
+            "one",
+            "two",
+            "three",
+        ]
 
-        # Text that is no utf8.
-        hermes.empty()
+        # Invalid UTF-8.
+        hermes.clear()
         hermes.session()
         hermes.message("user", "x")
         hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
         assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
 
-        # Kinds.
-        hermes.empty()
+        # Message kinds.
+        hermes.clear()
         hermes.session(source="cron")
         hermes.message("user", "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: x")
         hermes.message("user", "[SYSTEM: Background process p1 ended")
@@ -201,15 +205,15 @@ class TestMessages:
         kinds = [m.kind for m in read(READER, hermes.path).messages]
         assert kinds == ["harness", "harness", "harness", "plain", "harness"]
 
-        # What had no effect.
-        hermes.empty()
+        # A call without effect.
+        hermes.clear()
         hermes.session()
         hermes.message("tool", "{}", tool_call_id="c", effect_disposition="none")
         (message,) = read(READER, hermes.path).messages
-        assert message.recorded == Recorded(details={"effect_disposition": "none"})
+        assert message.recorded == ResultFlags(details={"effect_disposition": "none"})
 
         # A session without messages.
-        hermes.empty()
+        hermes.clear()
         hermes.session()
         reading = read(READER, hermes.path)
         assert (reading.session.id, reading.messages) == ("s1", [])
@@ -236,7 +240,7 @@ class TestMessages:
         ],
     )
     def test_content(self, hermes, read, content, text):
-        hermes.empty()
+        hermes.clear()
         hermes.session()
         hermes.message("user", content)
         assert read(READER, hermes.path).messages[0].text == text
@@ -269,7 +273,7 @@ class TestMessages:
         texts = [m.text for m in read(READER, any_hermes.path).messages]
         assert texts == ["Hi", "Hello", "Where were we?", "Go on", "Yes"]
 
-    def test_long_sessions_come_in_fragments(self, hermes, read):
+    def test_long_sessions_are_split_into_fragments(self, hermes, read):
         hermes.session()
         hermes.connection.execute("BEGIN")
         for number in range(2 * FRAGMENT_MESSAGES + 5):
@@ -282,7 +286,7 @@ class TestMessages:
 
 class TestToolCalls:
     def calls(self, hermes, read, column):
-        hermes.empty()
+        hermes.clear()
         hermes.session()
         hermes.message("assistant", "x", tool_calls=column)
         return read(READER, hermes.path)
@@ -294,17 +298,17 @@ class TestToolCalls:
             column = json.dumps(column)
         assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
 
-    def test_odd_ways_to_write_calls(self, hermes, read):
-        # Each encoded once more.
+    def test_unusual_call_encodings(self, hermes, read):
+        # Each call encoded once more.
         column = json.dumps([json.dumps(json.loads(calls("terminal"))[0])])
         assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
 
-        # Half a character.
+        # A lone surrogate.
         column = r'[{"id":"c","function":{"name":"say","arguments":"{\"a\":\"\ud83d\"}"}}]'
         (call,) = self.calls(hermes, read, column).calls()
         assert (call.tool, call.arguments) == ("say", '{"a":"?"}')
 
-        # Arguments as an object and missing.
+        # Arguments as an object, and missing.
         column = json.dumps(
             [
                 {"id": "a", "function": {"name": "x", "arguments": {"k": [1]}}},
@@ -320,13 +324,13 @@ class TestToolCalls:
         ]
 
     @table("column", [None, "", "[]", "null", "[1, null]"])
-    def test_none(self, hermes, read, column):
+    def test_no_calls(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert reading.messages[0].tool_calls == ()
         assert reading.skips == []
 
     @table("column", ["{broken", '"text"', "7", "[" * 5000])
-    def test_broken_ones_are_reported_and_what_was_said_is_kept(self, hermes, read, column):
+    def test_broken_calls_are_reported_and_text_is_kept(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert [skip.line for skip in reading.skips] == [0]
         assert "tool_calls" in reading.skips[0].reason
@@ -334,7 +338,7 @@ class TestToolCalls:
 
     @table(("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")])
     def test_composite_ids(self, hermes, read, asked, answered):
-        hermes.empty()
+        hermes.clear()
         hermes.session()
         column = json.dumps([{"id": asked, "function": {"name": "x", "arguments": "{}"}}])
         hermes.message("assistant", tool_calls=column)
@@ -350,7 +354,7 @@ class TestToolCalls:
             {"calls": [{"name": "web_search", "arguments": {"q": "x"}}]},
         ],
     )
-    def test_the_bridge_is_peeled(self, hermes, read, arguments):
+    def test_bridged_call_is_unwrapped(self, hermes, read, arguments):
         column = json.dumps(
             [{"id": "c", "function": {"name": "tool_call", "arguments": json.dumps(arguments)}}]
         )
@@ -358,7 +362,7 @@ class TestToolCalls:
         assert (call.tool, json.loads(call.arguments)) == ("web_search", {"q": "x"})
 
     @table("arguments", ['{"calls":[{"name":"a"},{"name":"b"}]}', "{}", "{x"])
-    def test_what_cannot_be_peeled_stays(self, hermes, read, arguments):
+    def test_bridge_that_cannot_be_unwrapped_is_kept(self, hermes, read, arguments):
         column = json.dumps(
             [{"id": "c", "function": {"name": "tool_call", "arguments": arguments}}]
         )
@@ -366,17 +370,17 @@ class TestToolCalls:
         assert (call.tool, call.arguments) == ("tool_call", arguments)
 
 
-class TestTakenBack:
-    def test_rows_and_copies(self, hermes, read):
-        # Undone rows are left out and archived ones kept.
+class TestUndoneMessages:
+    def test_undone_rows_and_copies(self, hermes, read):
+        # Undone rows are left out; archived ones are kept.
         hermes.session()
         hermes.message("user", "archived", active=0, compacted=1)
         hermes.message("user", "undone", active=0)
         hermes.message("user", "live")
         assert [m.text for m in read(READER, hermes.path).messages] == ["archived", "live"]
 
-        # To take back a copy is to take back the message.
-        hermes.empty()
+        # Undoing a copy undoes the message.
+        hermes.clear()
         hermes.session()
         hermes.message("user", "Go", active=0, compacted=1)
         original = hermes.message("user", "Delete it")
@@ -384,8 +388,8 @@ class TestTakenBack:
         hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (copy,))
         assert [m.text for m in read(READER, hermes.path).messages] == ["Go"]
 
-        # Unless another copy is live.
-        hermes.empty()
+        # Unless another copy is active.
+        hermes.clear()
         hermes.session()
         original = hermes.message("user", "Go")
         live, undone = hermes.copy(original), hermes.copy(original)
@@ -398,7 +402,7 @@ class TestTakenBack:
 class TestCompaction:
     SUMMARY = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted"
 
-    def test_twice_in_place(self, hermes, read):
+    def test_two_compactions_in_place(self, hermes, read):
         hermes.session()
         hermes.message("system", "Be helpful")
         hermes.message("user", "One")
@@ -429,8 +433,8 @@ class TestCompaction:
         ]
         assert len(reading.calls()) == 1
 
-    def test_what_is_a_summary(self, hermes, read):
-        # A session that begins with a summary is its first generation.
+    def test_summary_detection(self, hermes, read):
+        # A session that begins with a summary stays in generation 0.
         hermes.session()
         hermes.message("system", "Be helpful")
         hermes.message("user", self.SUMMARY)
@@ -438,22 +442,22 @@ class TestCompaction:
         assert [m.generation for m in read(READER, hermes.path).messages] == [0, 0, 0]
 
         # A summary in parts.
-        hermes.empty()
+        hermes.clear()
         hermes.session()
         hermes.message("user", "One")
         hermes.message("user", "\x00json:" + json.dumps([{"type": "text", "text": self.SUMMARY}]))
         kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
         assert kinds == [("plain", 0), ("summary", 1)]
 
-        # A result that quotes a summary is none.
-        hermes.empty()
+        # A result that quotes a summary is not a summary.
+        hermes.clear()
         hermes.session()
         hermes.message("user", "Show the log")
         hermes.message("tool", self.SUMMARY, tool_call_id="c")
         kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
         assert kinds == [("plain", 0), ("plain", 0)]
 
-    def test_the_same_words_at_another_time_are_no_copy(self, any_hermes, read):
+    def test_repeated_text_at_another_time_is_not_a_copy(self, any_hermes, read):
         any_hermes.session()
         any_hermes.message("user", "ok")
         any_hermes.message("user", "ok")
@@ -462,7 +466,7 @@ class TestCompaction:
 
 class TestLineage:
     def lineage(self, hermes, read, *, parent="p", parent_end=None, marks=None, source="cli"):
-        hermes.empty()
+        hermes.clear()
         if parent == "p":
             hermes.session("p", end_reason=parent_end)
         hermes.session(
@@ -488,20 +492,20 @@ class TestLineage:
     def test_kinds(self, any_hermes, read, facts, kind):
         assert self.lineage(any_hermes, read, **facts) == Lineage(parent="p", kind=kind)
 
-    def test_other_parents(self, hermes, read):
+    def test_inherited_missing_and_circular_parents(self, hermes, read):
         # An inherited mark does not count.
         marks = {"_branched_from": "grandparent", "_delegate_from": "other"}
         found = self.lineage(hermes, read, marks=marks, parent_end="compression")
         assert found.kind == "compression"
 
         # The parent is missing.
-        hermes.empty()
+        hermes.clear()
         assert self.lineage(hermes, read, parent="gone") == Lineage(parent="gone", kind="unknown")
         for parent in (None, "", "child"):
             assert self.lineage(hermes, read, parent=parent) is None
 
-        # In a circle.
-        hermes.empty()
+        # Circular parents.
+        hermes.clear()
         hermes.session("a", parent_session_id="b", end_reason="compression")
         hermes.session("b", parent_session_id="a", end_reason="compression")
         sessions = read(READER, hermes.path).sessions
@@ -511,15 +515,15 @@ class TestLineage:
         }
 
     @table("config", [None, "", "{broken", "[]", '"text"', "[" * 5000])
-    def test_odd_configurations(self, hermes, read, config):
-        hermes.empty()
+    def test_malformed_model_config(self, hermes, read, config):
+        hermes.clear()
         hermes.session("p", end_reason="compression")
         hermes.session("child", parent_session_id="p", model_config=config)
         assert read(READER, hermes.path).sessions["child"].lineage.kind == "compression"
 
 
 class TestUsage:
-    def test_the_counters_of_the_session(self, any_hermes, read):
+    def test_session_counters(self, any_hermes, read):
         any_hermes.session(
             model="opus",
             input_tokens=6,
@@ -533,13 +537,13 @@ class TestUsage:
         assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (6, 50, 9000)
         assert (usage.cost_usd, usage.cost_origin) == (0.5, "estimated")
 
-    def test_zero_is_not_known(self, hermes, read):
-        # All zero is not known.
+    def test_zero_means_unknown(self, hermes, read):
+        # All zero: usage is unknown.
         hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
         assert read(READER, hermes.path).usage == []
 
-        # A cost without tokens is a cost.
-        hermes.empty()
+        # A cost without tokens counts.
+        hermes.clear()
         hermes.session(actual_cost_usd=0.25)
         (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == (0.25, "actual")
@@ -555,14 +559,14 @@ class TestUsage:
             ("unknown", 0.3, (0.3, "estimated")),
         ],
     )
-    def test_actual_before_estimated(self, hermes, read, actual, estimated, said):
-        hermes.empty()
+    def test_actual_cost_takes_precedence(self, hermes, read, actual, estimated, said):
+        hermes.clear()
         hermes.session(input_tokens=1, actual_cost_usd=actual, estimated_cost_usd=estimated)
         (usage,) = read(READER, hermes.path).usage
         assert (usage.cost_usd, usage.cost_origin) == said
 
-    def test_models_and_side_work(self, hermes, read):
-        # Side work is added.
+    def test_several_models_and_side_tasks(self, hermes, read):
+        # Side tasks are added.
         hermes.session(model="opus", input_tokens=100, output_tokens=10)
         hermes.usage(model="opus", input_tokens=100, output_tokens=10)
         hermes.usage(model="mini", task="compression", input_tokens=70)
@@ -575,8 +579,8 @@ class TestUsage:
             ("title_generation", "mini", 5),
         ]
 
-        # Several models speak for the conversation.
-        hermes.empty()
+        # Rows per model replace the session total.
+        hermes.clear()
         hermes.session(model="b", input_tokens=30)
         hermes.usage(model="a", input_tokens=10)
         hermes.usage(model="b", input_tokens=20)
@@ -585,8 +589,8 @@ class TestUsage:
             ("b", 20),
         ]
 
-        # Unless the session knows of more.
-        hermes.empty()
+        # Unless the session total is higher.
+        hermes.clear()
         hermes.session(model="b", input_tokens=1000)
         hermes.usage(model="b", input_tokens=20)
         hermes.usage(model="mini", task="vision", input_tokens=3)
@@ -595,8 +599,8 @@ class TestUsage:
             ("mini", 3),
         ]
 
-        # Rows that differ only in billing are kept apart.
-        hermes.empty()
+        # Rows that differ only in billing stay separate.
+        hermes.clear()
         for mode in ("key", "plan"):
             hermes.usage(billing_mode=mode, input_tokens=10)
         hermes.session()
@@ -604,9 +608,9 @@ class TestUsage:
         assert len({u.key for u in usage}) == 2
 
 
-class TestReadingAgain:
+class TestIncrementalReading:
     @pytest.fixture
-    def three(self, any_hermes):
+    def three_sessions(self, any_hermes):
         for name in ("s1", "s2", "s3"):
             any_hermes.session(name, title=name)
             any_hermes.message("user", "Hi", name)
@@ -615,35 +619,39 @@ class TestReadingAgain:
     def changed(self, hermes, read, state):
         return sorted(read(READER, hermes.path, state).sessions)
 
-    def test_only_what_changed(self, three, read):
+    def test_only_changed_sessions_are_read(self, three_sessions, read):
         # Nothing changed.
-        state = read(READER, three.path).state
-        assert self.changed(three, read, state) == []
-        assert read(READER, three.path, state).state.memory == state.memory
+        state = read(READER, three_sessions.path).state
+        assert self.changed(three_sessions, read, state) == []
+        assert read(READER, three_sessions.path, state).state.memory == state.memory
 
         # Only the session with a new row.
-        state = read(READER, three.path).state
-        three.message("assistant", "Hello", "s2")
-        again = read(READER, three.path, state)
+        state = read(READER, three_sessions.path).state
+        three_sessions.message("assistant", "Hello", "s2")
+        again = read(READER, three_sessions.path, state)
         assert list(again.sessions) == ["s2"]
         assert [m.text for m in again.messages] == ["Hi", "Hello"]
         assert again.fragments[0].replaces
 
         # A changed title.
-        state = read(READER, three.path).state
-        three.connection.execute("UPDATE sessions SET title = 'New' WHERE id = 's3'")
-        assert self.changed(three, read, state) == ["s3"]
+        state = read(READER, three_sessions.path).state
+        three_sessions.connection.execute("UPDATE sessions SET title = 'New' WHERE id = 's3'")
+        assert self.changed(three_sessions, read, state) == ["s3"]
 
         # The end of the parent changes the child.
-        three.connection.execute("UPDATE sessions SET parent_session_id = 's1' WHERE id = 's2'")
-        state = read(READER, three.path).state
-        three.connection.execute("UPDATE sessions SET end_reason = 'compression' WHERE id = 's1'")
-        again = read(READER, three.path, state)
+        three_sessions.connection.execute(
+            "UPDATE sessions SET parent_session_id = 's1' WHERE id = 's2'"
+        )
+        state = read(READER, three_sessions.path).state
+        three_sessions.connection.execute(
+            "UPDATE sessions SET end_reason = 'compression' WHERE id = 's1'"
+        )
+        again = read(READER, three_sessions.path, state)
         assert sorted(again.sessions) == ["s1", "s2"]
         assert again.sessions["s2"].lineage.kind == "compression"
 
-    def test_rows_taken_back_and_side_work(self, hermes, read):
-        # A row taken back.
+    def test_undone_rows_and_side_tasks_count_as_changes(self, hermes, read):
+        # An undone row.
         hermes.session()
         row = hermes.message("user", "Hi")
         state = read(READER, hermes.path).state
@@ -651,8 +659,8 @@ class TestReadingAgain:
         again = read(READER, hermes.path, state)
         assert (list(again.sessions), again.messages) == (["s1"], [])
 
-        # Side work and its price.
-        hermes.empty()
+        # A side task, then its cost.
+        hermes.clear()
         hermes.session()
         state = read(READER, hermes.path).state
         hermes.usage(task="vision", input_tokens=1)
@@ -661,7 +669,7 @@ class TestReadingAgain:
         hermes.connection.execute("UPDATE session_model_usage SET actual_cost_usd = 0.5")
         assert self.changed(hermes, read, reading.state) == ["s1"]
 
-    def test_many_sessions_are_marked_on_the_way(self, hermes):
+    def test_progress_is_marked_while_reading(self, hermes):
         hermes.connection.execute("BEGIN")
         for number in range(450):
             hermes.session(f"s{number}")
@@ -673,7 +681,7 @@ class TestReadingAgain:
         assert len([event for event in rest if hasattr(event, "session")]) == 50
 
 
-class TestTheFile:
+class TestDatabaseFile:
     def files(self, hermes):
         kept = {}
         for path in sorted(hermes.path.parent.iterdir()):
@@ -681,7 +689,7 @@ class TestTheFile:
                 kept[path.name] = path.read_bytes()
         return kept
 
-    def test_while_hermes_writes_only_what_is_committed_is_seen(self, any_hermes, read):
+    def test_uncommitted_rows_are_not_read(self, any_hermes, read):
         any_hermes.connection.execute("PRAGMA journal_mode = WAL")
         any_hermes.session()
         any_hermes.message("user", "committed")
@@ -694,7 +702,7 @@ class TestTheFile:
         any_hermes.connection.execute("COMMIT")
         assert len(read(READER, any_hermes.path, reading.state).messages) == 2
 
-    def test_what_comes_during_the_reading_is_for_the_next(self, hermes, read):
+    def test_rows_added_while_reading_wait_for_the_next_read(self, hermes, read):
         hermes.connection.execute("PRAGMA journal_mode = WAL")
         for name in ("s1", "s2"):
             hermes.session(name)
@@ -707,14 +715,14 @@ class TestTheFile:
         again = read(READER, hermes.path, rest[-1].state)
         assert list(again.sessions) == ["s2"]
 
-    def test_locked(self, hermes):
+    def test_locked_database(self, hermes):
         hermes.session()
         hermes.connection.execute("BEGIN EXCLUSIVE")
         reader = HermesReader(busy_timeout_s=0.01)
         with pytest.raises(LogUnreadable, match=r"state\.db: database is locked\. Another program"):
             list(reader.read(LogFile(hermes.path), None))
 
-    def test_another_programs_database(self, tmp_path):
+    def test_database_of_another_program(self, tmp_path):
         path = tmp_path / "state.db"
         connection = sqlite3.connect(path)
         connection.executescript("CREATE TABLE fonts (x); CREATE TABLE sessions (id, title);")
@@ -723,7 +731,7 @@ class TestTheFile:
         with pytest.raises(NotALog, match="it has fonts, sessions"):
             list(READER.read(LogFile(path), None))
 
-    def test_an_empty_database(self, tmp_path):
+    def test_empty_database(self, tmp_path):
         path = tmp_path / "state.db"
         connection = sqlite3.connect(path)
         connection.executescript("CREATE TABLE x (y); DROP TABLE x;")
@@ -732,7 +740,7 @@ class TestTheFile:
             list(READER.read(LogFile(path), None))
 
     @table("kept", [0.02, 0.1, 0.5, 0.9])
-    def test_cut_off(self, tmp_path, kept):
+    def test_truncated_database(self, tmp_path, kept):
         hermes = Hermes(tmp_path / f"{kept}.db", V30)
         hermes.connection.execute("BEGIN")
         for number in range(40):
@@ -743,16 +751,16 @@ class TestTheFile:
         hermes.connection.close()
         data = hermes.path.read_bytes()
         hermes.path.write_bytes(data[: int(len(data) * kept)])
-        with pytest.raises(LogUnreadable, match="whole SQLite database"):
+        with pytest.raises(LogUnreadable, match="complete SQLite database"):
             list(READER.read(LogFile(hermes.path), None))
 
-    def test_not_a_database_behind_the_first_bytes(self, tmp_path):
+    def test_corrupt_database_with_a_valid_header(self, tmp_path):
         path = tmp_path / "state.db"
         path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
         with pytest.raises(LogUnreadable, match="not a database"):
             list(READER.read(LogFile(path), None))
 
-    def test_a_search_index_that_nobody_here_can_open(self, hermes, read):
+    def test_search_index_of_a_missing_extension(self, hermes, read):
         hermes.session()
         hermes.connection.executescript(
             """
@@ -763,7 +771,7 @@ class TestTheFile:
         )
         assert read(READER, hermes.path).session.id == "s1"
 
-    def test_a_name_with_signs_that_mean_something_in_an_address(self, tmp_path, read):
+    def test_path_with_special_url_characters(self, tmp_path, read):
         folder = tmp_path / "50% of #1?"
         folder.mkdir()
         hermes = Hermes(folder / "state.db", V12)
@@ -771,7 +779,7 @@ class TestTheFile:
         hermes.connection.close()
         assert read(READER, hermes.path).session.id == "s1"
 
-    def test_fewer_columns_than_any_version_had(self, tmp_path, read):
+    def test_minimal_columns(self, tmp_path, read):
         path = tmp_path / "state.db"
         connection = sqlite3.connect(path)
         connection.executescript(
@@ -805,7 +813,7 @@ class TestExport:
             **columns,
         }
 
-    def test_a_session_a_line(self, write, lines, read):
+    def test_one_session_per_line(self, write, lines, read):
         said = [
             {"id": 11, "role": "user", "content": "List", "timestamp": 1_767_225_601},
             {
@@ -830,13 +838,13 @@ class TestExport:
         assert reading.sessions["s1"].source == "hermes"
         assert all(fragment.replaces for fragment in reading.fragments)
 
-    def test_odd_messages(self, write, lines, read):
+    def test_unusual_messages(self, write, lines, read):
         # Messages without ids.
         said = [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]
         reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
         assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 1)]
 
-        # A newer export of a session is the same session.
+        # A second export of a session updates the same session.
         reading = read(
             self.READER,
             write(
@@ -854,7 +862,7 @@ class TestExport:
         reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
         assert len(reading.messages) == 2
 
-    def test_broken_lines_are_reported_and_the_others_read(self, write, lines, read):
+    def test_broken_lines_are_reported_and_the_rest_is_read(self, write, lines, read):
         path = write(
             "export.jsonl",
             lines(
@@ -872,7 +880,7 @@ class TestExport:
         assert [skip.line for skip in reading.skips] == [2, 3, 5, 6, 7, 7]
         assert [m.text for m in reading.by_session["s4"]] == ["a"]
 
-    def test_read_on(self, write, lines, read, append):
+    def test_incremental_reading(self, write, lines, read, append):
         path = write("export.jsonl", lines(self.session("s1")))
         state = read(self.READER, path).state
         append(path, [self.session("s2")])

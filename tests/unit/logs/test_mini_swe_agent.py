@@ -2,11 +2,11 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.fields import path_id
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
-from journeyman.logs.values import path_id
-from journeyman.records import Recorded
+from journeyman.records import ResultFlags
 
 READER = MiniSweAgentReader()
 
@@ -44,7 +44,7 @@ def trajectory(*messages, status="Submitted", **fields):
 
 
 class TestTextProtocol:
-    def test_a_submitted_run(self, write, read):
+    def test_submitted_run(self, write, read):
         path = write(
             "repo__1.traj.json",
             trajectory(
@@ -62,15 +62,14 @@ class TestTextProtocol:
         assert (ls.tool, json.loads(ls.arguments)) == ("bash", {"command": "ls -la"})
         assert (ls.result, ls.recorded, ls.model) == (
             "a.py\nb.py",
-            Recorded(exit_code=0),
+            ResultFlags(exit_code=0),
             "real-model",
         )
-        assert (cat.result, cat.recorded) == ("", Recorded(exit_code=1))
+        assert (cat.result, cat.recorded) == ("", ResultFlags(exit_code=1))
         assert (submit.result, submit.recorded) == ("diff --git a b\n", None)
         assert reading.messages[2].at == 1_700_000_000
 
-    def test_ids_and_facts(self, write, read):
-        # What is known about the session.
+    def test_session_facts_and_ids(self, write, read):
         path = write("repo__1.traj.json", trajectory())
         session = read(READER, path).session
         assert session.id == path_id(LogFile(path))
@@ -82,13 +81,13 @@ class TestTextProtocol:
         )
         assert session.details["instance_cost"] == 0.75
 
-        # The same name in another folder is another session.
+        # The same name in another folder is a different session.
         one, two = (write(f"{d}/repo__1.traj.json", trajectory()) for d in ("a", "b"))
         assert read(READER, one).session.id != read(READER, two).session.id
         other = write("other.traj.json", trajectory())
         assert read(READER, other).session.id == path_id(LogFile(other), "repo__1")
 
-    def test_long_output_keeps_its_marks(self, write, read):
+    def test_truncation_marks_of_long_output_are_kept(self, write, read):
         body = (
             "<warning>\nToo long.\n</warning><output_head>\na\n</output_head>\n"
             "<output_tail>\nb\n</output_tail>"
@@ -98,10 +97,10 @@ class TestTextProtocol:
             trajectory(answer("x"), user(f"<returncode>0</returncode>\n{body}"), status=""),
         )
         (call,) = read(READER, path).calls()
-        assert (call.result, call.recorded) == (body, Recorded(exit_code=0))
+        assert (call.result, call.recorded) == (body, ResultFlags(exit_code=0))
 
-    def test_refused_answers_and_blocks(self, write, read):
-        # A refused answer is no call.
+    def test_refused_answers_and_multiple_blocks(self, write, read):
+        # A refused answer is not a call.
         twice = answer("one\n```\n\n```bash\ntwo")
         path = write(
             "a.traj.json",
@@ -126,7 +125,7 @@ class TestTextProtocol:
             "harness",
         ]
 
-        # Two blocks of which one was run.
+        # Two blocks, one of them run.
         path = write(
             "a.traj.json",
             trajectory(
@@ -138,7 +137,7 @@ class TestTextProtocol:
         (call,) = read(READER, path).calls()
         assert (json.loads(call.arguments), call.result) == ({"command": "one"}, "ok")
 
-        # An exhausted limit answers nothing.
+        # An exceeded limit leaves the call without a result.
         path = write("a.traj.json", trajectory(answer("x"), user(""), status="LimitsExceeded"))
         reading = read(READER, path)
         (call,) = reading.calls()
@@ -157,9 +156,9 @@ class TestTextProtocol:
         assert call.result == text
         more = trajectory(answer("x"), user(text), answer("y"), status="")
         call = read(READER, write("a.traj.json", more)).calls()[0]
-        assert call.recorded == Recorded(status=status)
+        assert call.recorded == ResultFlags(status=status)
 
-    def test_usage_and_thoughts(self, write, read):
+    def test_usage_and_reasoning(self, write, read):
         response = {
             "model": "m",
             "created": 5,
@@ -229,12 +228,12 @@ class TestToolCalls:
         assert (calls[0].asked_at, calls[0].answered_at) == (9.5, 7)
         assert [m.kind for m in reading.messages].count("harness") == 1
 
-    def test_recorded_actions_count_before_blocks(self, write, read):
+    def test_recorded_actions_take_precedence_over_blocks(self, write, read):
         asked = answer("in the text", actions=[{"command": "as taken"}])
         seen = user("anything", returncode=3)
         (call,) = read(READER, write("a.traj.json", trajectory(asked, seen, status=""))).calls()
         assert json.loads(call.arguments) == {"command": "as taken"}
-        assert (call.result, call.recorded) == ("anything", Recorded(exit_code=3))
+        assert (call.result, call.recorded) == ("anything", ResultFlags(exit_code=3))
 
 
 def test_broken_messages_are_reported_and_the_rest_kept(write, read):
@@ -253,12 +252,12 @@ def test_broken_messages_are_reported_and_the_rest_kept(write, read):
 
 
 @table("info", [None, 5, {"exit_status": 3, "model_stats": [], "config": {"model": 1}}])
-def test_odd_facts_are_unknown(write, read, info):
+def test_malformed_facts_are_unknown(write, read, info):
     session = read(READER, write("a.traj.json", trajectory(info=info, instance_id=7))).session
     assert (session.model, session.end_reason, session.title) == ("", "", "")
 
 
-def test_a_long_run_comes_in_fragments_also_compressed(write, read):
+def test_long_compressed_run_is_split_into_fragments(write, read):
     turns = [
         answer("x"),
         user("<returncode>0</returncode>\n<output>\n</output>"),
@@ -271,5 +270,5 @@ def test_a_long_run_comes_in_fragments_also_compressed(write, read):
 
 
 @table("content", [{"messages": [{"role": "user", "content": "x"}]}, {"info": {}}, [], ""])
-def test_other_files_are_declined(write, content):
+def test_other_files_are_not_recognised(write, content):
     assert not READER.recognises(LogFile(write("a.json", content)))

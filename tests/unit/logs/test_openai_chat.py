@@ -2,11 +2,11 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.fields import path_id
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.openai_chat import OpenAIChatReader
-from journeyman.logs.values import path_id
-from journeyman.records import Recorded
+from journeyman.records import ResultFlags
 
 READER = OpenAIChatReader()
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
@@ -23,7 +23,7 @@ def texts(messages):
     return [message.text for message in messages]
 
 
-class TestForms:
+class TestLayouts:
     @table(
         ("name", "content"),
         [
@@ -41,7 +41,7 @@ class TestForms:
 
     @table("rows", [[CHAT], [{"messages": CHAT}], CHAT])
     @table("name", ["chat.jsonl", "chat.jsonl.gz"])
-    def test_lines(self, write, lines, read, name, rows):
+    def test_json_lines(self, write, lines, read, name, rows):
         path = write(name, lines(*rows))
         assert READER.recognises(LogFile(path))
         self.check(read(READER, path))
@@ -63,8 +63,8 @@ class TestForms:
 
 
 class TestMessages:
-    def test_other_ways_to_write_calls(self, write, read):
-        # Arguments as an object and calls without id.
+    def test_alternative_call_formats(self, write, read):
+        # Arguments as an object, and calls without an id.
         chat = [
             {"role": "user", "content": "x"},
             {
@@ -81,7 +81,7 @@ class TestMessages:
         assert (a.tool, a.arguments, a.result) == ("a", '{"n":1}', "from a")
         assert (b.tool, b.arguments, b.result) == ("b", "{}", "from b")
 
-        # The old function call.
+        # The older `function_call`.
         chat = [
             {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}},
             {"role": "function", "name": "f", "content": "one"},
@@ -91,7 +91,7 @@ class TestMessages:
         calls = read(READER, write("c.json", chat)).calls()
         assert [(call.arguments, call.result) for call in calls] == [("{}", "one"), ("{", "two")]
 
-        # Developers are systems.
+        # The developer role counts as system.
         path = write("c.json", [{"role": "developer", "content": "x"}])
         assert read(READER, path).messages[0].role == "system"
 
@@ -130,12 +130,12 @@ class TestMessages:
         assert (answer.text, answer.reasoning) == ("Trying", "hm")
         good, bad = reading.calls()
         assert (good.arguments, good.result, good.recorded) == ('{"n":1}', "good", None)
-        assert (bad.result, bad.recorded) == ("bad", Recorded(is_error=True))
+        assert (bad.result, bad.recorded) == ("bad", ResultFlags(is_error=True))
         assert reading.messages[-1].text == "and now?"
 
 
 class TestFacts:
-    def test_what_stands_beside_the_messages(self, write, read):
+    def test_fields_next_to_the_messages(self, write, read):
         path = write(
             "c.json",
             {
@@ -178,13 +178,13 @@ class TestFacts:
         session = read(READER, write("c.json", {**facts, "messages": CHAT})).session
         assert (session.outcome, session.outcome_origin) == (outcome, origin)
 
-    def test_usage_of_messages(self, write, read):
+    def test_usage_per_message(self, write, read):
         usage = {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 90}
         chat = [{"role": "assistant", "content": "x", "model": "m", "usage": usage}]
         (found,) = read(READER, write("c.json", chat)).usage
         assert (found.input_tokens, found.cache_read_tokens, found.model) == (5, 90, "m")
 
-    def test_two_conversations_with_one_id_are_both_kept(self, write, lines, read):
+    def test_conversations_with_the_same_id_are_all_kept(self, write, lines, read):
         rows = [
             {"id": "the-very-same-id-42", "messages": [{"role": "user", "content": str(n)}]}
             for n in range(3)
@@ -200,8 +200,8 @@ class TestFacts:
             assert "the-very-same-id-42#2" in reading.skips[0].reason
 
 
-class TestReadingOn:
-    def test_lines_of_conversations(self, write, lines, append, read):
+class TestIncrementalReading:
+    def test_one_conversation_per_line(self, write, lines, append, read):
         rows = [{"id": "conversation-a1", "messages": CHAT}, CHAT]
         path = write("c.jsonl", lines(*rows))
         first = read(READER, path)
@@ -213,7 +213,7 @@ class TestReadingOn:
         assert next(iter(second.sessions)) == "conversation-a1#2"
         assert second.state == whole.state
 
-    def test_a_conversation_without_its_line_end_keeps_its_id(self, write, lines, append, read):
+    def test_unterminated_conversation_keeps_its_id(self, write, lines, append, read):
         path = write(
             "c.jsonl", lines({"id": "conversation-a1", "messages": CHAT}).text.rstrip("\n")
         )
@@ -226,7 +226,7 @@ class TestReadingOn:
         )
 
     @table("cut", range(1, 4))
-    def test_lines_of_messages(self, write, lines, append, read, cut):
+    def test_one_message_per_line(self, write, lines, append, read, cut):
         rows = [
             {"role": "user", "content": "x"},
             {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": ""}},
@@ -255,7 +255,7 @@ class TestBrokenParts:
     )
 
     @table("broken", BROKEN)
-    def test_a_broken_message_costs_itself(self, write, lines, read, broken):
+    def test_broken_message_loses_only_itself(self, write, lines, read, broken):
         chat = [*CHAT, broken, {"role": "user", "content": "last"}]
         for path in (
             write("a.json", chat),
@@ -269,7 +269,7 @@ class TestBrokenParts:
             assert len(reading.messages) == 6
 
     @table("broken", [5, "text", {}, {"messages": 3}, [], None])
-    def test_a_broken_conversation_costs_itself(self, write, lines, read, broken):
+    def test_broken_conversation_loses_only_itself(self, write, lines, read, broken):
         for path in (
             write("a.json", [CHAT, broken, CHAT]),
             write("b.jsonl", lines(CHAT, json.dumps(broken), CHAT)),
@@ -278,14 +278,14 @@ class TestBrokenParts:
             assert len(reading.skips) == 1
             assert len(reading.sessions) == 2
 
-    def test_a_document_that_breaks_off(self, write, read):
+    def test_truncated_document(self, write, read):
         path = write("a.json", json.dumps({"messages": CHAT})[:-20])
         reading = read(READER, path)
         assert len(reading.messages) == 4
-        assert "breaks off" in reading.skips[0].reason
+        assert "cannot be parsed" in reading.skips[0].reason
 
     @table("number", [10**18, 10**40])
-    def test_numbers_no_database_holds(self, write, lines, read, number):
+    def test_numbers_too_large_for_the_database(self, write, lines, read, number):
         usage = {"input_tokens": number}
         chat = [{"role": "user", "content": "x", "timestamp": number, "usage": usage}]
         reading = read(READER, write("a.jsonl", lines({"messages": chat, "created": number})))
@@ -294,7 +294,7 @@ class TestBrokenParts:
 
 
 @table("around", [lambda chat: chat, lambda chat: {"messages": chat}])
-def test_a_huge_list_comes_in_fragments(write, read, around):
+def test_long_list_is_split_into_fragments(write, read, around):
     chat = [{"role": "user", "content": str(n)} for n in range(FRAGMENT_MESSAGES * 3 + 1)]
     reading = read(READER, write("a.json", around(chat)))
     assert [len(part.messages) for part in reading.fragments] == [256, 256, 256, 1]
@@ -321,18 +321,18 @@ def test_a_huge_list_comes_in_fragments(write, read, around):
     ],
 )
 @table("name", ["a.json", "a.jsonl"])
-def test_other_files_are_declined(write, name, content):
+def test_other_files_are_not_recognised(write, name, content):
     assert not READER.recognises(LogFile(write(name, content)))
 
 
-def test_numbered_conversations_of_two_files_do_not_mix(read, write, lines):
+def test_numeric_ids_are_unique_across_files(read, write, lines):
     for name in ("a.jsonl", "b.jsonl"):
         path = write(name, lines({"id": 1, "messages": CHAT}))
         assert list(read(READER, path).sessions) == [path_id(LogFile(path), "1")]
 
 
 @table("first", [{"messages": []}, {"run": 7, "version": 1}])
-def test_the_first_line_may_say_nothing(read, write, lines, first):
+def test_first_line_may_lack_messages(read, write, lines, first):
     path = write("late.jsonl", lines(first, {"messages": CHAT}))
     assert READER.recognises(LogFile(path))
     reading = read(READER, path)

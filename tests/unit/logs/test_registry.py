@@ -4,13 +4,13 @@ from importlib.metadata import EntryPoint
 import pytest
 from tests.tables import table
 
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import GROUP, Readers
 from journeyman.records.errors import LogUnreadable, NotALog, UnknownReader
 
 
 class DiaryReader:
-    """A reader as another package would bring it."""
+    """A reader as another package would provide it."""
 
     name = "diary"
     about = "Diaries"
@@ -27,12 +27,12 @@ class Broken:
         raise RuntimeError("needs a licence")
 
 
-class NoReader:
+class NotAReader:
     name = "nobody"
 
 
 def plugin(value: str) -> EntryPoint:
-    """An entry point to something in this file."""
+    """Return an entry point for an object in this file."""
     return EntryPoint(name="x", value=f"{__name__}:{value}", group=GROUP)
 
 
@@ -45,8 +45,8 @@ def log(tmp_path):
     return log
 
 
-class TestFinding:
-    def test_what_is_no_log(self, log):
+class TestRecognition:
+    def test_empty_binary_and_damaged_files(self, log):
         # Empty.
         with pytest.raises(NotALog, match=r"file\.jsonl is empty\."):
             Readers([]).reader_for(log(b""))
@@ -64,9 +64,9 @@ class TestFinding:
     @table(
         "broken",
         [b"\x1f\x8b\x08\x00", gzip.compress(b"x" * 99, mtime=0)[:-9]],
-        ids=["head only", "cut off"],
+        ids=["header only", "truncated"],
     )
-    def test_compressed_and_broken(self, log, broken):
+    def test_truncated_compressed_file(self, log, broken):
         with pytest.raises(LogUnreadable, match=r"file\.jsonl\.gz"):
             Readers([]).reader_for(log(broken, "file.jsonl.gz"))
 
@@ -87,7 +87,7 @@ class TestFinding:
         ],
     )
     def test_unknown_text(self, log, data):
-        with pytest.raises(NotALog, match="no reader knows its shape"):
+        with pytest.raises(NotALog, match="no reader recognises its format"):
             Readers([]).reader_for(log(data))
 
     @table(
@@ -100,7 +100,7 @@ class TestFinding:
             (b'{"messages":[{"role":"user","content":"hi"}]}\n', "openai"),
         ],
     )
-    def test_each_format_finds_its_reader(self, log, data, name):
+    def test_each_format_is_recognised(self, log, data, name):
         assert Readers([]).reader_for(log(data)).name == name
 
     @table(
@@ -110,13 +110,13 @@ class TestFinding:
             ('{"journeyman":1,"session":{"id":"s","source":"x"},"messages":[', "journeyman"),
         ],
     )
-    def test_a_first_line_longer_than_what_is_looked_at(self, log, start, name):
+    def test_first_line_longer_than_the_inspected_head(self, log, start, name):
         message = '{"role":"user","content":"' + "x" * 1000 + '"}'
         data = start + ",".join([message] * 400) + "]}\n"
         assert Readers([]).reader_for(log(data.encode())).name == name
 
-    def test_names(self):
-        # Names are unique and known.
+    def test_reader_names(self):
+        # Names are unique and resolvable.
         readers = Readers([])
         names = [reader.name for reader in readers.all]
         assert len(names) == len(set(names))
@@ -128,7 +128,7 @@ class TestFinding:
 
 
 class TestPlugins:
-    def test_a_good_one(self, log):
+    def test_valid_plugin(self, log):
         readers = Readers([plugin("DiaryReader")])
         assert readers.problems == []
         assert readers.named("diary").about == "Diaries"
@@ -139,17 +139,17 @@ class TestPlugins:
         [
             ("Broken", "could not be loaded: needs a licence"),
             ("Missing", "could not be loaded"),
-            ("NoReader", "not a reader"),
+            ("NotAReader", "not a reader"),
             ("plugin", "could not be loaded"),
         ],
     )
-    def test_a_bad_one_is_named_and_the_others_work(self, log, value, reason):
+    def test_invalid_plugin_is_reported_and_others_work(self, log, value, reason):
         readers = Readers([plugin(value), plugin("DiaryReader")])
         (problem,) = readers.problems
         assert problem.path == f"{__name__}:{value}"
         assert reason in problem.reason
         assert readers.reader_for(log(b"Dear diary,\n")).name == "diary"
 
-    def test_a_package_that_is_not_there(self):
+    def test_missing_package(self):
         readers = Readers([EntryPoint(name="x", value="no_such_package:Reader", group=GROUP)])
         assert [problem.path for problem in readers.problems] == ["no_such_package:Reader"]

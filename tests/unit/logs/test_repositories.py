@@ -1,4 +1,4 @@
-"""The project of a folder on this machine, with repositories as git lays them out."""
+"""Finding the project of a folder on this machine, using the on-disk layout of git."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from journeyman.logs.repositories import Projects, find_project
 from journeyman.records import Session, SessionId
 
 
-def a_repository(root: Path, remote: str = "") -> Path:
+def make_repository(root: Path, remote: str = "") -> Path:
     git = root / ".git"
     git.mkdir(parents=True)
     (git / "HEAD").write_text("ref: refs/heads/main\n")
@@ -19,7 +19,7 @@ def a_repository(root: Path, remote: str = "") -> Path:
     return root
 
 
-def a_worktree(root: Path, main: Path, name: str) -> Path:
+def make_worktree(root: Path, main: Path, name: str) -> Path:
     files = main / ".git" / "worktrees" / name
     files.mkdir(parents=True)
     (files / "commondir").write_text("../..\n")
@@ -29,27 +29,29 @@ def a_worktree(root: Path, main: Path, name: str) -> Path:
 
 
 class TestFindProject:
-    def test_a_repository_with_a_remote(self, tmp_path: Path) -> None:
-        root = a_repository(tmp_path / "src" / "cli", "git@github.com:acme/app.git")
+    def test_repository_with_a_remote(self, tmp_path: Path) -> None:
+        root = make_repository(tmp_path / "src" / "cli", "git@github.com:acme/app.git")
         (root / "cmd" / "deep").mkdir(parents=True)
         assert find_project(root) == "github.com/acme/app"
         assert find_project(root / "cmd" / "deep") == "github.com/acme/app"
 
-    def test_this_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(a_repository(tmp_path / "cli", "https://github.com/acme/app"))
+    def test_current_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(make_repository(tmp_path / "cli", "https://github.com/acme/app"))
         assert find_project(".") == "github.com/acme/app"
 
-    def test_worktrees_are_their_repository(self, tmp_path: Path) -> None:
-        main = a_repository(tmp_path / "app", "https://github.com/acme/app")
-        assert find_project(a_worktree(tmp_path / "wt" / "x", main, "x")) == "github.com/acme/app"
-        local = a_repository(tmp_path / "local")
-        tree = a_worktree(tmp_path / "wt" / "y", local, "y")
+    def test_worktree_belongs_to_its_repository(self, tmp_path: Path) -> None:
+        main = make_repository(tmp_path / "app", "https://github.com/acme/app")
+        assert (
+            find_project(make_worktree(tmp_path / "wt" / "x", main, "x")) == "github.com/acme/app"
+        )
+        local = make_repository(tmp_path / "local")
+        tree = make_worktree(tmp_path / "wt" / "y", local, "y")
         assert find_project(tree, home=tmp_path) == "~/local"
         (local / ".git" / "worktrees" / "y" / "commondir").unlink()
         assert find_project(tree, home=tmp_path) == "~/local"
 
-    def test_a_submodule_is_a_project_of_its_own(self, tmp_path: Path) -> None:
-        main = a_repository(tmp_path / "app", "https://github.com/acme/app")
+    def test_submodule_is_a_separate_project(self, tmp_path: Path) -> None:
+        main = make_repository(tmp_path / "app", "https://github.com/acme/app")
         module = main / "vendored"
         module.mkdir()
         (module / ".git").write_text("gitdir: ../.git/modules/vendored\n")
@@ -58,23 +60,23 @@ class TestFindProject:
         (files / "config").write_text('[remote "origin"]\nurl = "https://git.org/lib/part.git"\n')
         assert find_project(module) == "git.org/lib/part"
 
-    def test_a_repository_without_a_remote_is_its_path(self, tmp_path: Path) -> None:
-        root = a_repository(tmp_path / "home" / "src" / "cli")
+    def test_repository_without_a_remote_is_named_by_path(self, tmp_path: Path) -> None:
+        root = make_repository(tmp_path / "home" / "src" / "cli")
         (root / "cmd").mkdir()
         assert find_project(root / "cmd", home=tmp_path / "home") == "~/src/cli"
         assert find_project(root, home=tmp_path / "other") == str(root.resolve())
         assert find_project(root, home=root) == "~"
 
-    def test_a_remote_that_is_a_folder_is_none(self, tmp_path: Path) -> None:
-        root = a_repository(tmp_path / "cli", "/srv/git/cli.git")
+    def test_local_remote_is_ignored(self, tmp_path: Path) -> None:
+        root = make_repository(tmp_path / "cli", "/srv/git/cli.git")
         assert find_project(root, home=tmp_path) == "~/cli"
 
-    def test_other_folders_have_their_name(self, tmp_path: Path) -> None:
+    def test_other_folders_are_named_by_folder(self, tmp_path: Path) -> None:
         (tmp_path / "notes-2").mkdir()
         assert find_project(tmp_path / "notes-2") == "notes"
         assert find_project(tmp_path / "never" / "was") == "was"
 
-    def test_files_that_are_not_of_git(self, tmp_path: Path) -> None:
+    def test_invalid_git_files_are_ignored(self, tmp_path: Path) -> None:
         for number, content in enumerate((b"", b"\xff\xfe", b"gitdir", b"gitdir: /nowhere\n")):
             folder = tmp_path / f"case{number}x"
             folder.mkdir()
@@ -83,45 +85,45 @@ class TestFindProject:
         assert find_project("/nul\x00byte/x") == "x"
 
 
-def a_session(cwd: str, *, branch: str = "main", **facts: object) -> Session:
+def session_in(cwd: str, *, branch: str = "main", **facts: object) -> Session:
     session = {"id": SessionId("s"), "source": "test", "cwd": cwd, "git_branch": branch}
     return Session(**session | facts)
 
 
 class TestProjects:
-    def test_what_the_log_says_comes_first(self, tmp_path: Path) -> None:
-        root = str(a_repository(tmp_path / "cli", "https://github.com/acme/app"))
+    def test_project_in_the_log_takes_precedence(self, tmp_path: Path) -> None:
+        root = str(make_repository(tmp_path / "cli", "https://github.com/acme/app"))
         projects = Projects(home=tmp_path)
-        named = a_session(root, project="github.com/other/name")
+        named = session_in(root, project="github.com/other/name")
         assert projects.project_of(named, dict) == "github.com/other/name"
-        assert projects.project_of(a_session(root), dict) == "github.com/acme/app"
-        assert projects.project_of(a_session(""), dict) == ""
-        elsewhere = a_session("/gone", details={"git_repo_root": root})
+        assert projects.project_of(session_in(root), dict) == "github.com/acme/app"
+        assert projects.project_of(session_in(""), dict) == ""
+        elsewhere = session_in("/gone", details={"git_repo_root": root})
         assert projects.project_of(elsewhere, dict) == "github.com/acme/app"
 
-    def test_a_worktree_that_was_deleted(self, tmp_path: Path) -> None:
-        root = a_repository(tmp_path / "cli", "https://github.com/acme/app")
+    def test_deleted_worktree(self, tmp_path: Path) -> None:
+        root = make_repository(tmp_path / "cli", "https://github.com/acme/app")
         gone = f"{root}/.worktrees/ada/fix"
-        assert Projects().project_of(a_session(gone), dict) == "github.com/acme/app"
+        assert Projects().project_of(session_in(gone), dict) == "github.com/acme/app"
 
-    def test_a_relative_folder_is_not_looked_up_here(
+    def test_relative_folder_is_not_looked_up_on_disk(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        a_repository(tmp_path / "cli", "https://github.com/acme/app")
+        make_repository(tmp_path / "cli", "https://github.com/acme/app")
         monkeypatch.chdir(tmp_path)
-        assert Projects().project_of(a_session("cli"), dict) == "cli"
+        assert Projects().project_of(session_in("cli"), dict) == "cli"
 
-    def test_a_folder_inside_of_a_known_one(self) -> None:
+    def test_folder_inside_a_known_project(self) -> None:
         projects = Projects()
 
         def stored() -> dict[str, str]:
             return {"/gone/app": "github.com/acme/app", "/home/ada": "dotfiles"}
 
-        assert projects.project_of(a_session("/gone/app/cmd"), stored) == "github.com/acme/app"
-        assert projects.project_of(a_session("/gone/application"), stored) == "application"
-        assert projects.project_of(a_session("/home/ada/notes"), stored) == "notes"
-        assert projects.project_of(a_session("/gone/cli"), stored) == "cli"
-        assert projects.project_of(a_session("/gone/cli/cmd/tool"), stored) == "cli"
-        # Where no branch was recorded, it may be a folder of many projects.
-        assert projects.project_of(a_session("/gone/src", branch=""), stored) == "src"
-        assert projects.project_of(a_session("/gone/src/web"), stored) == "web"
+        assert projects.project_of(session_in("/gone/app/cmd"), stored) == "github.com/acme/app"
+        assert projects.project_of(session_in("/gone/application"), stored) == "application"
+        assert projects.project_of(session_in("/home/ada/notes"), stored) == "notes"
+        assert projects.project_of(session_in("/gone/cli"), stored) == "cli"
+        assert projects.project_of(session_in("/gone/cli/cmd/tool"), stored) == "cli"
+        # Without a recorded branch, the folder may contain several projects.
+        assert projects.project_of(session_in("/gone/src", branch=""), stored) == "src"
+        assert projects.project_of(session_in("/gone/src/web"), stored) == "web"

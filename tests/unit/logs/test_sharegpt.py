@@ -2,18 +2,18 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.sharegpt import ShareGPTReader
 
 READER = ShareGPTReader()
 
 
-def asks(*calls, before=""):
+def tool_calls(*calls, before=""):
     return before + "\n".join(f"<tool_call>\n{_json(call)}\n</tool_call>" for call in calls)
 
 
-def responds(*responses):
+def tool_responses(*responses):
     return "\n".join(f"<tool_response>\n{_json(one)}\n</tool_response>" for one in responses)
 
 
@@ -36,19 +36,24 @@ def trajectory(*pairs, **fields):
 
 
 CALLS = (
-    ("gpt", asks({"name": "a", "arguments": {"n": 1}}, before="<think>\nhm\n</think>\nTrying\n")),
-    ("tool", responds({"tool_call_id": "x1", "name": "a", "content": {"ok": True}})),
-    ("gpt", asks({"name": "b", "arguments": {}}, {"name": "b", "arguments": "{}"})),
+    (
+        "gpt",
+        tool_calls({"name": "a", "arguments": {"n": 1}}, before="<think>\nhm\n</think>\nTrying\n"),
+    ),
+    ("tool", tool_responses({"tool_call_id": "x1", "name": "a", "content": {"ok": True}})),
+    ("gpt", tool_calls({"name": "b", "arguments": {}}, {"name": "b", "arguments": "{}"})),
     (
         "tool",
-        responds({"name": "b", "content": "first"}, {"tool_call_id": "x3", "content": "second"}),
+        tool_responses(
+            {"name": "b", "content": "first"}, {"tool_call_id": "x3", "content": "second"}
+        ),
     ),
     ("gpt", "<think>\n</think>\nDone"),
 )
 
 
 @table("name", ["samples.jsonl", "samples.jsonl.gz"])
-def test_a_trajectory(write, lines, read, name):
+def test_trajectory(write, lines, read, name):
     path = write(name, lines(trajectory(*CALLS)))
     assert READER.recognises(LogFile(path))
     reading = read(READER, path)
@@ -68,7 +73,7 @@ def test_a_trajectory(write, lines, read, name):
     assert reading.messages[-1].text == "Done"
 
 
-def test_the_batch_form(write, lines, read):
+def test_batch_format(write, lines, read):
     row = {
         "prompt_index": 4,
         "conversations": turns(("human", "x"), ("gpt", "y")),
@@ -98,17 +103,19 @@ def test_documents(write, read, content):
 
 
 @table("text", ['{"name": "a", "arguments": {', '["a"]', '{"arguments": {}}'])
-def test_a_malformed_call_stays_a_call(write, lines, read, text):
-    row = trajectory(("gpt", asks(text)), ("tool", responds({"content": "Invalid"})))
+def test_malformed_call_is_still_a_call(write, lines, read, text):
+    row = trajectory(("gpt", tool_calls(text)), ("tool", tool_responses({"content": "Invalid"})))
     (call,) = read(READER, write("a.jsonl", lines(row))).calls()
     assert (call.tool, call.arguments, call.result) == ("", text, "Invalid")
 
 
-def test_odd_calls(write, lines, read):
-    # Tags inside of values.
+def test_tags_in_values_and_unclosed_calls(write, lines, read):
+    # Tags inside values.
     inside = {"name": "write", "arguments": {"text": "<tool_call></tool_call>\n</tool_call>"}}
     shown = "seen </tool_response> here"
-    row = trajectory(("gpt", asks(inside, {"name": "z"})), ("tool", responds({"content": shown})))
+    row = trajectory(
+        ("gpt", tool_calls(inside, {"name": "z"})), ("tool", tool_responses({"content": shown}))
+    )
     write_call, other = read(READER, write("a.jsonl", lines(row))).calls()
     assert json.loads(write_call.arguments) == inside["arguments"]
     assert (write_call.result, other.result) == (shown, None)
@@ -119,34 +126,34 @@ def test_odd_calls(write, lines, read):
     assert (call.tool, call.arguments) == ("a", "{}")
 
 
-def test_which_result_belongs_to_which_call(write, lines, read):
-    # Ids decide where both sides have them.
+def test_results_are_matched_to_calls(write, lines, read):
+    # Ids decide if both sides have them.
     row = trajectory(
-        ("gpt", asks({"id": "1", "name": "a"}, {"id": "2", "name": "a"})),
-        ("tool", responds({"tool_call_id": "2", "content": "two"})),
-        ("tool", responds({"tool_call_id": "1", "content": "one"})),
+        ("gpt", tool_calls({"id": "1", "name": "a"}, {"id": "2", "name": "a"})),
+        ("tool", tool_responses({"tool_call_id": "2", "content": "two"})),
+        ("tool", tool_responses({"tool_call_id": "1", "content": "one"})),
     )
     calls = read(READER, write("a.jsonl", lines(row))).calls()
     assert [call.result for call in calls] == ["one", "two"]
 
     # An unanswered call does not take the next result.
     row = trajectory(
-        ("gpt", asks({"name": "a"})),
-        ("gpt", asks({"name": "a"})),
-        ("tool", responds({"content": "x"})),
+        ("gpt", tool_calls({"name": "a"})),
+        ("gpt", tool_calls({"name": "a"})),
+        ("tool", tool_responses({"content": "x"})),
     )
     calls = read(READER, write("a.jsonl", lines(row))).calls()
     assert [call.result for call in calls] == [None, "x"]
 
 
 @table("value", ["bare text", "<tool_response>\nbare text\n</tool_response>"])
-def test_results_that_are_no_json(write, lines, read, value):
-    row = trajectory(("gpt", asks({"name": "a"})), ("tool", value))
+def test_results_that_are_not_json(write, lines, read, value):
+    row = trajectory(("gpt", tool_calls({"name": "a"})), ("tool", value))
     (call,) = read(READER, write("a.jsonl", lines(row))).calls()
     assert call.result == "bare text"
 
 
-def test_reading_on_equals_reading_it_all(write, lines, append, read):
+def test_reading_in_two_parts_equals_one_read(write, lines, append, read):
     path = write("a.jsonl", lines(trajectory(*CALLS), trajectory(id="the-very-same-id-42")))
     first = read(READER, path)
     append(path, [trajectory(*CALLS), trajectory(id="the-very-same-id-42")])
@@ -169,12 +176,12 @@ def test_broken_parts_are_reported_and_the_rest_kept(write, lines, read):
     assert reading.messages[2].text == "kept"
 
 
-def test_a_long_conversation_comes_in_fragments(write, lines, read):
+def test_long_conversation_is_split_into_fragments(write, lines, read):
     row = trajectory(*(("human", str(n)) for n in range(FRAGMENT_MESSAGES)))
     reading = read(READER, write("a.jsonl", lines(row)))
     assert [len(part.messages) for part in reading.fragments] == [256, 2]
 
 
 @table("content", [{"messages": []}, {"conversations": [{"role": "user"}]}, [], "x", ""])
-def test_other_files_are_declined(write, content):
+def test_other_files_are_not_recognised(write, content):
     assert not READER.recognises(LogFile(write("a.jsonl", content)))

@@ -2,11 +2,11 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.lines import FRAGMENT_MESSAGES
-from journeyman.logs.logfile import LogFile
+from journeyman.logs.fields import path_id
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES
+from journeyman.logs.log_file import LogFile
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
-from journeyman.logs.values import path_id
-from journeyman.records import Recorded
+from journeyman.records import ResultFlags
 
 TAU = TauBenchReader()
 TAU2 = Tau2Reader()
@@ -31,7 +31,6 @@ def run(task=0, trial=0, **fields):
 
 class TestTauBench:
     def test_runs(self, write, read):
-        # Runs.
         path = write("gpt-airline.json", [run(3, 1), run(4, 0, reward=0.0)])
         assert TAU.recognises(LogFile(path))
         assert not TAU2.recognises(LogFile(path))
@@ -45,13 +44,13 @@ class TestTauBench:
         assert (call.tool, call.result) == ("find", "found")
         assert all(part.replaces for part in reading.fragments)
 
-        # The same task twice is kept twice.
+        # A repeated task is kept twice.
         reading = read(TAU, write("a.json", [run(), run()]))
         first, second = reading.sessions
         assert second == f"{first}#2"
         assert len(reading.skips) == 1
 
-    def test_broken_and_cut(self, write, read):
+    def test_broken_and_truncated_files(self, write, read):
         # Broken runs and messages are reported.
         crashed = run(info={"error": "rate limit", "traceback": "…"}, traj=[])
         half = run(1, traj=[{"role": "user", "content": "Hi"}, {"role": "ghost"}, 7], info=None)
@@ -60,13 +59,13 @@ class TestTauBench:
         assert len(reading.skips) == 4
         assert "rate limit" in reading.skips[1].reason
 
-        # A cut file.
+        # A truncated file.
         reading = read(TAU, write("a.json", json.dumps([run(1), run(2)])[:-30]))
         assert len(reading.sessions) == 1
-        assert "breaks off" in reading.skips[0].reason
+        assert "cannot be parsed" in reading.skips[0].reason
 
     @table("reward", [None, "1", 3, True])
-    def test_an_odd_reward_is_no_outcome(self, write, read, reward):
+    def test_invalid_reward_gives_no_outcome(self, write, read, reward):
         session = read(TAU, write("a.json", [run(reward=reward)])).session
         assert (session.outcome, session.outcome_origin) == (None, "")
 
@@ -133,7 +132,6 @@ def results(*simulations):
 
 class TestTau2:
     def test_simulations(self, write, read):
-        # A simulation.
         path = write("a.json", results(simulation()))
         assert TAU2.recognises(LogFile(path))
         assert not TAU.recognises(LogFile(path))
@@ -148,20 +146,23 @@ class TestTau2:
         toggle, one, two = reading.calls()
         assert (toggle.asked_by, toggle.result, toggle.arguments) == ("user", "on", '{"on":true}')
         assert (one.asked_by, one.result, one.model) == ("assistant", "one", "agent-model")
-        assert (one.recorded, two.recorded) == (Recorded(is_error=False), Recorded(is_error=True))
+        assert (one.recorded, two.recorded) == (
+            ResultFlags(is_error=False),
+            ResultFlags(is_error=True),
+        )
         assert reading.messages[3].finish_reason == "tool_calls"
 
-        # Usage of the simulated user is side work.
+        # Usage of the simulated user is a side task.
         user, agent = read(TAU2, write("a.json", results(simulation()))).usage
         assert (user.task, user.model, user.cost_usd) == ("user_simulator", "user-model", 0.25)
         assert (agent.task, agent.model, agent.cost_usd) == ("", "agent-model", 0.5)
         assert (agent.input_tokens, agent.output_tokens) == (10, 2)
 
-        # The same id twice is kept twice.
+        # A repeated id is kept twice.
         reading = read(TAU2, write("a.json", results(simulation(), simulation())))
         assert [name[-2:] for name in reading.sessions] == ["01", "#2"]
 
-    def test_tasks_that_fill_the_first_bytes(self, write):
+    def test_recognised_behind_a_long_task_list(self, write):
         document = results(simulation())
         document["tasks"] = [{"id": str(n), "text": "x" * 1000} for n in range(400)]
         assert TAU2.recognises(LogFile(write("a.json", document)))
@@ -175,7 +176,7 @@ class TestTau2:
         assert len(reading.sessions) == 2
         assert len(reading.calls()) == 3
 
-    def test_many_messages_come_in_fragments(self, write, read):
+    def test_many_messages_are_split_into_fragments(self, write, read):
         long = [{"role": "user", "content": str(n)} for n in range(FRAGMENT_MESSAGES + 1)]
         reading = read(TAU2, write("a.json.gz", results(simulation(messages=long))))
         assert [len(part.messages) for part in reading.fragments] == [256, 1]

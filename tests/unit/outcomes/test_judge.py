@@ -1,11 +1,11 @@
-"""The judge: the order of evidence, and the traps that a word rule falls into."""
+"""The judge: the order of evidence, and the traps of rules that match words."""
 
 import json
 
 from tests.tables import table
 
 from journeyman.outcomes.judge import judge
-from journeyman.records import Call, Recorded
+from journeyman.records import Call, ResultFlags
 
 
 def judged(result, tool="some_tool", arguments=None, **recorded):
@@ -15,7 +15,7 @@ def judged(result, tool="some_tool", arguments=None, **recorded):
             tool=tool,
             arguments=json.dumps(arguments or {}),
             result=result,
-            recorded=Recorded(**recorded) if recorded else None,
+            recorded=ResultFlags(**recorded) if recorded else None,
         )
     )
 
@@ -29,15 +29,15 @@ def terminal(command, **result):
 
 
 class TestOrderOfEvidence:
-    def test_the_recorder_comes_first(self):
+    def test_precedence_of_evidence(self):
         # No result is unknown.
         assert judged(None).status == "unknown"
 
-        # The recorder's flag beats the words.
+        # The recorder's flag takes precedence over the text.
         assert judged("Error: no such user", is_error=False).status == "ok"
         assert judged("all is well", is_error=True).status == "failed"
 
-        # The words tell what a flag means.
+        # The words determine what a flag means.
         refused = judged("The user doesn't want to proceed with this tool use.", is_error=True)
         assert (refused.status, refused.rule) == ("refused", "recorded.is_error")
         sibling = judged(
@@ -47,7 +47,7 @@ class TestOrderOfEvidence:
         missing = judged("File does not exist.", is_error=True)
         assert (missing.status, missing.kind) == ("failed", "not_found")
 
-        # A recorded exit code beats the output.
+        # A recorded exit code takes precedence over the output.
         assert bash("pytest", "1 failed", exit_code=0).status == "ok"
         assert bash("pytest", "all passed", exit_code=1).status == "failed"
 
@@ -57,7 +57,7 @@ class TestOrderOfEvidence:
         # A good status without a result is ok.
         assert judged(None, status="completed").status == "ok"
 
-        # Structure beats words.
+        # Structured fields take precedence over text.
         assert judged('{"success": true, "output": "Error: none was found"}').status == "ok"
 
     @table(
@@ -81,7 +81,7 @@ class TestOrderOfEvidence:
 
 
 class TestWordsInData:
-    """The word error inside what a tool showed is not a failure of the tool."""
+    """The word "error" inside content that a tool shows is not a failure of the tool."""
 
     @table(
         ("tool", "result"),
@@ -100,7 +100,7 @@ class TestWordsInData:
             ("Task", "I looked at the error handling. Two tests failed before my change."),
         ],
     )
-    def test_is_no_failure(self, tool, result):
+    def test_is_not_a_failure(self, tool, result):
         assert judged(result, tool).status == "ok"
 
     @table(
@@ -117,18 +117,18 @@ class TestWordsInData:
             ("npm ci", "npm warn deprecated x\nadded 12 packages, found 0 vulnerabilities"),
         ],
     )
-    def test_a_command_that_shows_or_passes_is_ok(self, command, output):
+    def test_a_command_that_prints_or_passes_is_ok(self, command, output):
         assert bash(command, output).status == "ok"
 
 
 class TestTraps:
-    def test_what_is_no_error(self):
-        # Error null is no error.
+    def test_what_is_not_an_error(self):
+        # A null error is not an error.
         assert judged('{"output": "x", "error": null}').status == "ok"
         assert judged('{"error": ""}').status == "ok"
         assert judged('{"error": "none", "data": 1}').status == "ok"
 
-        # A search without hits is no error where the harness says so.
+        # A search without hits is not an error if the harness says so.
         said = terminal(
             "grep -rn needle .",
             output="",
@@ -143,13 +143,13 @@ class TestTraps:
         assert terminal("find / -name x", **find).status == "failed"
         assert terminal("rg needle", output="", exit_code=1, error=None).status == "ok"
 
-        # A bare exit code stays but does not count as an error.
+        # A bare exit code counts, but not as an error.
         verdict = bash("cd src && grep -rn needle .", "", exit_code=1)
         assert (verdict.status, verdict.kind) == ("failed", "no_match")
         assert verdict.counts
         assert not verdict.is_error
 
-        # A partial batch is ok and says so.
+        # A partial batch is ok, of the kind partial.
         some = [{"url": "a", "content": "x", "error": None}, {"url": "b", "error": "404"}]
         verdict = judged(json.dumps({"results": some}), "web_extract")
         assert (verdict.status, verdict.kind) == ("ok", "partial")
@@ -166,7 +166,7 @@ class TestTraps:
         "command",
         ["diff a b", "test -f x", "[ -d y ]", "which node", "cat a | grep b", "! grep x y"],
     )
-    def test_programs_that_answer(self, command):
+    def test_programs_that_answer_by_exit_code(self, command):
         assert bash(command, "", exit_code=1).kind == "no_match"
 
     @table(
@@ -185,8 +185,8 @@ class TestTraps:
         assert verdict.status == "failed"
         assert verdict.is_error
 
-    def test_what_is_an_error_all_the_same(self):
-        # Curl has a meaning and is a failure all the same.
+    def test_what_is_still_an_error(self):
+        # A curl exit code has a meaning but is still a failure.
         said = terminal(
             "curl http://x",
             output="",
@@ -216,22 +216,22 @@ class TestTraps:
         again = judged('{"error": "read three times", "guardrail_refusal": true}', "read_file")
         assert again.status == "refused"
 
-        # A special word behind a general one.
+        # A specific word after a general one.
         verdict = judged("Error: foo is not a valid tool, try one of [bar].")
         assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
 
-        # A command that was stopped has an exit code too.
+        # An interrupted command also has an exit code.
         stopped = bash("make", "Exit code 137\n[Request interrupted by user for tool use]")
         assert (stopped.status, stopped.rule) == ("interrupted", "exits.claude_code")
         late = bash("make", "Exit code 143\nCommand timed out after 2m 0.0s\nbuilding")
         assert (late.status, late.kind) == ("failed", "timeout")
 
-        # A traceback is told by its last line.
+        # A traceback is summarised by its last line.
         trace = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'city'"
         assert "KeyError" in judged(trace, "run_query").evidence
 
-    def test_wrapped_cut_and_unfinished(self):
-        # A background start is not known yet.
+    def test_wrapped_truncated_and_unfinished(self):
+        # The outcome of a background start is unknown.
         for started in (
             terminal(
                 "./server", output="Background process started", pid=7, exit_code=0, error=None
@@ -268,7 +268,7 @@ class TestTraps:
         noted = '{"success": false, "error": "locked"}\n\n[hermes note: this is the 3rd call]'
         assert judged(noted, "memory").status == "failed"
 
-        # Content blocks are their text.
+        # Content blocks are judged by their text.
         blocks = [{"type": "text", "text": "Error: no such repository"}]
         assert judged(json.dumps(blocks), "mcp__github__get").status == "failed"
         assert judged(json.dumps({"content": blocks}), "mcp__github__get").status == "failed"
@@ -284,7 +284,7 @@ class TestTraps:
             ("No such host", "failed"),
         ],
     )
-    def test_the_message_in_an_error_field_tells_what_it_was(self, message, status):
+    def test_the_message_in_an_error_field_determines_the_status(self, message, status):
         assert judged(json.dumps({"error": message})).status == status
 
 
@@ -303,7 +303,7 @@ class TestKindsAndEvidence:
         assert bash("./run", message, exit_code=1).kind == kind
 
     def test_where_the_evidence_is(self):
-        # What went to the other stream first.
+        # Standard error, printed before the other output.
         output = (
             'Traceback (most recent call last):\n  File "a.py", line 3\nKeyError: 3\n'
             + "Result: fine\n" * 80
@@ -311,14 +311,14 @@ class TestKindsAndEvidence:
         verdict = bash("python a.py", output, exit_code=1)
         assert verdict.evidence == "exit code 1: KeyError: 3"
 
-        # A last line that says little.
+        # An uninformative last line.
         verdict = bash("go test", "--- FAIL: TestAdd (0.00s)\nFAIL", exit_code=1)
         assert (verdict.kind, verdict.evidence) == (
             "tests",
             "exit code 1: --- FAIL: TestAdd (0.00s)",
         )
 
-        # A message is its first line.
+        # The evidence of a message is its first line.
         verdict = judged("String to replace not found in file.\nString: \tif x {", "Edit")
         assert verdict.evidence == "String to replace not found in file."
 
@@ -335,8 +335,8 @@ class TestKindsAndEvidence:
         assert evidence in judged(result).evidence
 
 
-class TestThings:
-    """A thing that a tool tells of can be cancelled, unsent or in error; the call went well."""
+class TestDescribedObjects:
+    """An object that a tool describes can be cancelled, unsent or in error; the call succeeded."""
 
     @table(
         "thing",
@@ -349,11 +349,11 @@ class TestThings:
         ],
         ids=["order", "user", "draft", "job", "expense"],
     )
-    def test_is_ok(self, thing):
+    def test_a_returned_object_is_ok(self, thing):
         assert judged(json.dumps(thing), "get_thing").status == "ok"
 
     @table(
-        ("told", "status"),
+        ("fields", "status"),
         [
             ({"status": "denied", "message": "The user denied this operation."}, "refused"),
             ({"sent": False, "reason": "mailbox unavailable"}, "failed"),
@@ -361,18 +361,18 @@ class TestThings:
         ],
         ids=["denied", "unsent", "error"],
     )
-    def test_but_what_only_tells_of_the_call_is_taken_at_its_word(self, told, status):
-        assert judged(json.dumps(told), "do_thing").status == status
+    def test_a_status_of_the_call_itself_counts(self, fields, status):
+        assert judged(json.dumps(fields), "do_thing").status == status
 
 
 class TestJsonFiles:
     def test_json_files(self):
-        # What a JSON file holds is content.
+        # The content of a JSON file is not judged.
         held = '{"error": "placeholder", "success": false}'
         assert judged(held, "read_file", {"path": "config.json"}).status == "ok"
         assert bash("cat config.json", held).status == "ok"
 
-        # A JSON file that is not there.
+        # A missing JSON file.
         missing = '{"error": "File not found: config.json", "similar_files": []}'
         assert judged(missing, "read_file", {"path": "config.json"}).status == "failed"
 
@@ -387,7 +387,7 @@ class TestTextAfterAnObject:
             ("[1] 12345 segmentation fault\nmake: *** [all] Error 139", "failed"),
         ],
     )
-    def test_of_a_command_all_of_it_is_read(self, output, status):
+    def test_the_whole_output_of_a_command_is_read(self, output, status):
         assert bash("./run", output).status == status
 
     def test_a_message_may_begin_with_a_quoted_word(self):
@@ -407,19 +407,19 @@ class TestBadInput:
         ],
         ids=["dashes", "superscript", "hex", "hex in a list", "long", "long status"],
     )
-    def test_odd_numbers(self, result):
+    def test_malformed_numbers(self, result):
         assert judged(result, "bash").status
 
-    def test_a_long_command_costs_little(self):
+    def test_a_long_command_is_judged_quickly(self):
         assert bash("make ||" + " " * 100_000, "x", exit_code=0).status == "ok"
 
     @table(
         "arguments",
         ["", "not json", "[1, 2]", '"ls"', '{"command": 7}', '{"command": []}', "{" * 9999],
     )
-    def test_arguments_that_cannot_be_read(self, arguments):
+    def test_unreadable_arguments(self, arguments):
         broken = Call(
-            id="c", tool="bash", arguments=arguments, result="x", recorded=Recorded(exit_code=1)
+            id="c", tool="bash", arguments=arguments, result="x", recorded=ResultFlags(exit_code=1)
         )
         assert judge(broken).status == "failed"
 

@@ -1,23 +1,23 @@
-"""Errors that are only the echo of an interruption."""
+"""Recognising errors that follow an interruption."""
 
 import pytest
 
 from journeyman.records.errors import follows_interrupt
 
 
-def trip() -> None:
+def fail_after_interrupt() -> None:
     try:
         raise KeyboardInterrupt
     finally:
         raise AssertionError
 
 
-def test_whose_error_it_is() -> None:
-    # An error while an interruption was dealt with.
+def test_errors_after_an_interruption() -> None:
+    # An error raised while handling an interruption.
     with pytest.raises(AssertionError) as caught:
-        trip()
+        fail_after_interrupt()
     assert follows_interrupt(caught.value)
 
-    # An error of its own.
+    # An unrelated error.
     assert not follows_interrupt(AssertionError())
     assert not follows_interrupt(None)

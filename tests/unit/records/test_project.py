@@ -1,4 +1,4 @@
-"""The project by text: folders and remotes."""
+"""Deriving the project name from folders and remotes."""
 
 import re
 
@@ -16,11 +16,11 @@ from journeyman.records.project import (
 
 
 @table("rule", [*WORKTREES, *CHECKOUTS], ids=lambda rule: rule.id)
-def test_every_rule_decides_its_example(rule: PathRule) -> None:
+def test_every_rule_applies_to_its_example(rule: PathRule) -> None:
     assert project_name(rule.example) == "cli"
-    decided_on = rule.example if rule in WORKTREES else rule.example.rpartition("/")[2]
+    matched = rule.example if rule in WORKTREES else rule.example.rpartition("/")[2]
     rules = WORKTREES if rule in WORKTREES else CHECKOUTS
-    assert next(one for one in rules if re.match(one.pattern, decided_on)) == rule
+    assert next(one for one in rules if re.match(one.pattern, matched)) == rule
 
 
 @table(
@@ -38,7 +38,7 @@ def test_every_rule_decides_its_example(rule: PathRule) -> None:
         ("/src/cli-20260205", "cli"),
         ("/src/20260205-cli-2", "cli"),
         ("/src/2026-02-05_cli", "cli"),
-        ("/src/cli-20261505", "cli-20261505"),  # no month has this number
+        ("/src/cli-20261505", "cli-20261505"),  # not a valid date
         ("/src/cli-2024", "cli-2024"),
         ("/src/lib-1.2", "lib-1.2"),
         ("/src/2", "2"),
@@ -57,11 +57,11 @@ def test_every_rule_decides_its_example(rule: PathRule) -> None:
         ("src/a\\b", "a\\b"),
     ],
 )
-def test_folders(folder: str, project: str) -> None:
+def test_project_name_of_folders(folder: str, project: str) -> None:
     assert project_name(folder) == project
 
 
-def test_the_repository_of_a_worktree() -> None:
+def test_repository_of_a_worktree() -> None:
     assert repository_folder("/src/cli/.worktrees/ada/fix") == "/src/cli"
     assert repository_folder("/src/cli/cmd/") == "/src/cli/cmd"
 
@@ -78,7 +78,7 @@ def test_the_repository_of_a_worktree() -> None:
         ("/home", False),
     ],
 )
-def test_homes(folder: str, is_home: bool) -> None:
+def test_home_folders(folder: str, is_home: bool) -> None:
     assert is_home_folder(folder) == is_home
 
 
@@ -105,5 +105,5 @@ def test_homes(folder: str, is_home: bool) -> None:
         ("", ""),
     ],
 )
-def test_remotes(url: str, project: str) -> None:
+def test_project_name_of_remotes(url: str, project: str) -> None:
     assert remote_project(url) == project

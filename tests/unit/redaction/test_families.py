@@ -1,4 +1,4 @@
-"""The rows of families.toml: their form, their examples, what they cost and what they spare."""
+"""The rows of families.toml: their format, examples and cost, and the text they must not match."""
 
 import re
 import time
@@ -6,11 +6,10 @@ import time
 from tests.canaries import sample
 from tests.tables import table
 
-from journeyman.redaction.families import Family, compiled
-from journeyman.redaction.families import table as rows
+from journeyman.redaction.families import Family, compiled_pattern, load_families
 from journeyman.redaction.redactor import Redactor
 
-ROWS = rows().family
+ROWS = load_families().family
 FORMS = [row for row in ROWS if not row.check and row.id != "private_key"]
 
 
@@ -38,8 +37,8 @@ def test_a_row_has_the_right_form(row: Family):
 
 
 @table("row", FORMS, ids=names)
-def test_an_example_is_found_whole(row: Family):
-    match = compiled(row).search(sample(row))
+def test_an_example_matches_completely(row: Family):
+    match = compiled_pattern(row).search(sample(row))
     assert match
     group = match.lastindex or 0
     assert group or match[0] == sample(row)
@@ -49,7 +48,7 @@ def test_an_example_is_found_whole(row: Family):
 
 @table("row", [row for row in FORMS if row.anchors], ids=names)
 def test_a_match_begins_within_reach_of_an_anchor(row: Family):
-    match = compiled(row).search(sample(row))
+    match = compiled_pattern(row).search(sample(row))
     assert match
     flags = re.IGNORECASE if "(?i" in row.pattern else 0
     places = [
@@ -64,7 +63,7 @@ def test_a_match_begins_within_reach_of_an_anchor(row: Family):
 
 @table("row", ROWS, ids=names)
 def test_a_hostile_text_takes_linear_time(row: Family):
-    """A row that backtracks without bound would take minutes for these."""
+    """A row with unbounded backtracking would take minutes on these."""
     size = 3_000
     example = sample(row)
     pieces = [*row.anchors[:2], example[: len(example) // 2], example[:-1] + "\x00"]
@@ -74,7 +73,7 @@ def test_a_hostile_text_takes_linear_time(row: Family):
     texts += [filler * (size // len(filler)) for filler in fillers]
     started = time.process_time()
     for text in texts:
-        for _ in compiled(row).finditer(text):
+        for _ in compiled_pattern(row).finditer(text):
             pass
     assert time.process_time() - started < 5
 
@@ -169,7 +168,7 @@ _UUID = "0a1b2c3d-4e5f-4789-8a1b-2c3d4e5f6789"
         "from aws_cdk import aws_secretsmanager as secretsmanager, aws_apigateway_api_key_source1",
         "jira key ABC-1234 in project PLATFORM, atlassian token documentation page",
         "cat > /etc/sentry/key.pem; heroku keys:add; snyk auth --help; railway token is missing",
-        # encoded things that are no secret
+        # encoded data without secrets
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4",
         "data:font/woff2;base64,d09GMgABAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0",
@@ -179,5 +178,5 @@ _UUID = "0a1b2c3d-4e5f-4789-8a1b-2c3d4e5f6789"
         "| 1 | 2 | 1234567890123456| x |",
     ],
 )
-def test_what_only_looks_like_a_secret_stays(text):
+def test_lookalikes_are_not_redacted(text):
     assert Redactor().text(text) == text

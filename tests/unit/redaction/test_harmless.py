@@ -1,4 +1,4 @@
-"""Ordinary text that looks a little like a secret: none of it is touched."""
+"""Ordinary text that resembles a secret: none of it is redacted."""
 
 import json
 
@@ -139,26 +139,26 @@ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 abcdefghijklmnopqrstuvwxyz0123456789
 x = 17; y = 23; max_tokens = 4096; temperature = 0.7
 Room 4.117, tables 12-15, tickets 100200 to 100245
-""".strip("\n").splitlines()  # noqa: E501 - lines as they are found
+""".strip("\n").splitlines()  # noqa: E501 - real lines
     if not line.startswith("## ")
 ]
 
 
 @table("line", HARMLESS)
-def test_ordinary_text_stays(line):
+def test_ordinary_text_is_unchanged(line):
     assert Redactor().text(line) == line
     assert Redactor().text(f"It said:\n  {line}\nand ended.") == f"It said:\n  {line}\nand ended."
 
 
 @table("line", HARMLESS)
-def test_ordinary_arguments_stay(line):
+def test_ordinary_arguments_are_unchanged(line):
     for arguments in ({"content": line, "limit": 3}, {"rows": [{"text": json.dumps([line])}]}):
         written = json.dumps(arguments)
         assert Redactor().text(written) == written
 
 
-def test_it_stays_together():
-    """What one line has must not make another one suspicious."""
+def test_all_ordinary_text_together_is_unchanged():
+    """One line must not make another one suspicious."""
     assert len(set(HARMLESS)) >= 100
     text = "\n".join(HARMLESS)
     assert Redactor().text(text).splitlines() == HARMLESS

@@ -1,4 +1,4 @@
-"""Private keys, whole and cut."""
+"""Private keys, complete and truncated."""
 
 from tests.tables import table
 
@@ -39,7 +39,7 @@ IN_JSON = "\\n".join((BEGIN.format(""), *BODY.splitlines(), END.format(""), ""))
     ],
     ids=[*KINDS, "headers", "no-end", "no-begin", "cut-begin", "cut-middle", "json", "cut-json"],
 )
-def test_a_private_key_goes(text, expected):
+def test_a_private_key_is_redacted(text, expected):
     assert Redactor().text(text) == expected
 
 
@@ -54,5 +54,5 @@ def test_a_private_key_goes(text, expected):
     ],
     ids=["certificate", "public", "code", "words", "constants"],
 )
-def test_what_is_no_private_key(text):
+def test_other_blocks_are_unchanged(text):
     assert Redactor().text(text) == text

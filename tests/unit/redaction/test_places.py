@@ -1,11 +1,16 @@
-"""Secrets known by their place: what names and values mean, and the ways a text puts the two
-together.
+"""Secrets recognised by the names before them: what names and values mean, and the forms in which
+a text combines the two.
 """
 
 from tests.tables import table
 
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import looks_random, place_of, place_of_value, refers
+from journeyman.redaction.secret_values import (
+    field_kind,
+    is_reference,
+    looks_random,
+    value_field_kind,
+)
 
 RANDOM = "Zq8" + "x7Kp" * 5
 
@@ -50,7 +55,7 @@ RANDOM = "Zq8" + "x7Kp" * 5
         *((name, "secret") for name in ("secret_key_base", "private_key_id")),
         *((name, "loose") for name in ("secret_id", "unseal_key", "PHPSESSID", "client-key-data")),
         *((name, "loose") for name in ("GITHUB_PAT", "SALT", "session_key")),
-        # What only looks like one.
+        # Lookalikes.
         *(
             (name, None)
             for name in (
@@ -85,8 +90,8 @@ RANDOM = "Zq8" + "x7Kp" * 5
         ),
     ],
 )
-def test_names_of_places(name, place):
-    assert place_of(name) == place
+def test_field_kinds_of_names(name, place):
+    assert field_kind(name) == place
 
 
 @table(
@@ -99,8 +104,8 @@ def test_names_of_places(name, place):
         ({"name": "DB_PASSWORD"}, None),
     ],
 )
-def test_a_field_can_name_the_place_of_another(fields, place):
-    assert place_of_value(fields) == place
+def test_a_field_can_name_another(fields, place):
+    assert value_field_kind(fields) == place
 
 
 @table(
@@ -114,8 +119,8 @@ def test_a_field_can_name_the_place_of_another(fields, place):
         *("process.env.K8S_TOKEN", "/opt/Python311/bin", "(hidden)", "my-secret-key", "{}"),
     ],
 )
-def test_values_that_only_refer(value):
-    assert refers(value)
+def test_references_are_recognised(value):
+    assert is_reference(value)
 
 
 @table(
@@ -126,8 +131,8 @@ def test_values_that_only_refer(value):
         *("the-quick-brown-fox", "/0V4xpKVBFqF5mLTorvrtbNLJgj5", "$2b$12$aB3dE6gH9k"),
     ],
 )
-def test_values_that_are_meant(value):
-    assert not refers(value)
+def test_literal_values_are_not_references(value):
+    assert not is_reference(value)
 
 
 @table(
@@ -219,7 +224,7 @@ WAYS = {
 
 
 @table("way", WAYS)
-def test_the_ways_to_write_a_secret(way):
+def test_a_secret_is_redacted_in_every_form(way):
     text, secret = WAYS[way]
     redacted = Redactor().text(text)
     assert secret not in redacted
@@ -227,7 +232,7 @@ def test_the_ways_to_write_a_secret(way):
     assert Redactor().text(redacted) == redacted
 
 
-def test_what_is_around_a_secret_stays():
+def test_text_around_a_secret_is_unchanged():
     assert (
         Redactor().text("host=db password=hunter2 user=x") == "host=db password=<password:1> user=x"
     )
@@ -237,7 +242,7 @@ def test_what_is_around_a_secret_stays():
     assert Redactor().text(header) == "Authorization: Bearer <secret:1>\nAccept: */*"
 
 
-def test_a_secret_that_is_known_goes_where_it_stands_bare():
+def test_a_known_secret_is_redacted_without_its_name():
     redactor = Redactor()
     assert redactor.text("password=hunter2abc9") == "password=<password:1>"
     assert redactor.text("I typed hunter2abc9.") == "I typed <password:1>."

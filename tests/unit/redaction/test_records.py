@@ -1,4 +1,4 @@
-"""Records that are passed on: no text in them gives anything away, and nothing else changes."""
+"""Redacted records: no text in them reveals a secret, and nothing else changes."""
 
 from typing import Any, Literal
 
@@ -47,14 +47,14 @@ def test_every_text_of_a_record_is_redacted():
     )
 
 
-def test_a_record_without_secrets_stays_as_it_is():
+def test_a_record_without_secrets_is_unchanged():
     report = Report(title="t", parts=(Part("p"),), notes=["n"], details={"a": [1, None]})
     assert redacted_record(report) == report
     judged = [session()]
     assert redacted_sessions(judged) == judged
 
 
-def test_what_a_report_shows_of_sessions_is_redacted():
+def test_sessions_in_a_report_are_redacted():
     verdict = Verdict(status="failed", rule="r", evidence=f"bad key {KEY}")
     call = JudgedCall(call_id="c", tool=KEY, verdict=verdict, model="bob@corp.example", index=4)
     given = session(project="/home/alice/app", tags=("alice",), calls=(call,), model="m-1")
@@ -69,7 +69,7 @@ def test_what_a_report_shows_of_sessions_is_redacted():
     assert (shown.id, shown.model, shown.calls[0].index) == ("s1", "m-1", 4)
 
 
-def test_evidence_knows_the_lines_around_it():
+def test_evidence_is_redacted_by_the_lines_around_it():
     result = "user,password\nbob,xK4vQ9tLm2w\n"
     assert redacted_evidence("user,password bob,xK4vQ9tLm2w", result).endswith("bob,<password:1>")
     assert redacted_evidence("no such file: a.py", "no such file: a.py") == "no such file: a.py"

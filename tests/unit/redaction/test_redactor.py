@@ -1,5 +1,5 @@
-"""The Redactor as other rooms use it: planted canaries must not survive, ordinary text must, and
-what comes out is stable.
+"""The Redactor's public behaviour: planted canaries are redacted, ordinary text is unchanged, and
+the output is stable.
 """
 
 import base64
@@ -64,19 +64,19 @@ def test_a_canary_in_base64(name):
 
 
 @table("name", CANARIES)
-def test_a_canary_in_base64_in_lines(name):
+def test_a_canary_in_wrapped_base64(name):
     coded = base64.encodebytes(f"{'x ' * 60}\n{planted(name)}\n".encode()).decode()
     assert Redactor().text(f"file:\n{coded}").startswith("file:\n<encoded:1>")
 
 
 @table("line", SURVIVORS)
-def test_ordinary_text_survives(line):
+def test_ordinary_text_is_unchanged(line):
     assert Redactor().text(line) == line
     arguments = json.dumps({"content": line})
     assert Redactor().text(arguments) == arguments
 
 
-def test_ordinary_text_survives_together():
+def test_all_ordinary_text_together_is_unchanged():
     assert Redactor().text("\n".join(SURVIVORS)).splitlines() == SURVIVORS
 
 
@@ -88,7 +88,7 @@ def test_placeholders_are_stable_within_a_pattern():
     assert Redactor().text("c@x.example") == "<email:1>"
 
 
-def test_numbers_that_a_text_brings_with_it_are_not_used_again():
+def test_numbers_of_existing_placeholders_are_not_reused():
     assert Redactor().text("<email:4> and a@x.example") == "<email:4> and <email:5>"
 
 
@@ -107,7 +107,7 @@ def test_numbers_that_a_text_brings_with_it_are_not_used_again():
         ("", ""),
     ],
 )
-def test_arguments_keep_their_form(arguments, expected):
+def test_arguments_keep_their_structure(arguments, expected):
     assert Redactor().text(arguments) == expected
 
 
@@ -125,8 +125,8 @@ def assert_hostile_text_is_survived(piece: str, length: int) -> None:
 
 
 @table("piece", HOSTILE)
-def test_a_hostile_text_is_survived(piece):
-    """A pattern that backtracks takes seconds here, where the others take milliseconds."""
+def test_a_hostile_text_takes_milliseconds(piece):
+    """A pattern that backtracks takes seconds here; the others take milliseconds."""
     begun = time.thread_time()
     assert_hostile_text_is_survived(piece, 50_000)
     assert time.thread_time() - begun < 1.5
@@ -134,8 +134,8 @@ def test_a_hostile_text_is_survived(piece):
 
 @pytest.mark.soak
 @table("piece", HOSTILE)
-def test_a_long_hostile_text_is_survived(piece):
-    """A pattern that backtracks would not come to an end here."""
+def test_a_long_hostile_text_terminates(piece):
+    """A pattern that backtracks would not terminate here."""
     assert_hostile_text_is_survived(piece, 200_000)
 
 

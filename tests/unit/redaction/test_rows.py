@@ -1,25 +1,25 @@
-"""Every row of the table of secrets is a case: its example must be replaced by this row."""
+"""Every row of families.toml is a test case: this row must redact its example."""
 
 from tests.canaries import sample
-from tests.tables import table as cases
+from tests.tables import table
 
-from journeyman.redaction.families import Family, Pair, table
+from journeyman.redaction.families import Family, Pair, load_families
 from journeyman.redaction.redactor import Redactor
 
-FORMS = [row for row in table().family if not row.check and row.id != "private_key"]
-PLACES = [row for row in table().family if row.check]
+FORMS = [row for row in load_families().family if not row.check and row.id != "private_key"]
+PLACES = [row for row in load_families().family if row.check]
 
 
 def row_id(row: Family) -> str:
     return f"{row.id}: {row.about}"
 
 
-@cases("row", FORMS, ids=row_id)
-@cases(
+@table("row", FORMS, ids=row_id)
+@table(
     "around",
     ["{}", "use {} now", '{{"a": "{}"}}', "one\\n{}", "a=%20{}", "\x1b[32m{}\x1b[0m", "({})"],
 )
-def test_a_token_goes_wherever_it_stands(row, around):
+def test_a_token_is_redacted_anywhere(row, around):
     redacted = Redactor().text(around.format(sample(row)))
     assert ":1>" in redacted
     assert sample(row) not in redacted
@@ -31,35 +31,35 @@ CUT = [
 ]
 
 
-@cases("row", [row for row in FORMS if set(row.anchors) & set(CUT)], ids=row_id)
-def test_a_token_that_was_cut_goes_too(row):
-    """Results are kept by their head and tail, so a token can lose its end."""
+@table("row", [row for row in FORMS if set(row.anchors) & set(CUT)], ids=row_id)
+def test_a_truncated_token_is_redacted(row):
+    """Results are stored as head and tail, so a token can lose its end."""
     cut = sample(row)[: max(28, sample(row).find(".") + 6)]
     assert cut not in Redactor().text(f"… then {cut}")
 
 
-@cases("row", PLACES, ids=row_id)
-def test_a_secret_in_a_known_place_goes(row: Family):
+@table("row", PLACES, ids=row_id)
+def test_a_secret_in_its_context_is_redacted(row: Family):
     redacted = Redactor().text(sample(row))
     assert ":1>" in redacted
     assert "hunter2" not in redacted
 
 
-@cases("row", table().pair, ids=lambda row: row.id)
-def test_a_value_of_a_pair_goes(row: Pair):
+@table("row", load_families().pair, ids=lambda row: row.id)
+def test_the_value_of_a_pair_is_redacted(row: Pair):
     redacted = Redactor().text(row.example)
     assert ":1>" in redacted
     assert "hunter2" not in redacted.lower()
 
 
-@cases("row", table().owner, ids=lambda row: row.id)
-def test_an_owner_goes(row: Family):
+@table("row", load_families().owner, ids=lambda row: row.id)
+def test_a_user_name_is_redacted(row: Family):
     redacted = Redactor().text(sample(row))
     assert "<user:1>" in redacted
     assert "alice" not in redacted
 
 
-@cases(
+@table(
     "text",
     [
         "npm_config_registry npm_lifecycle_event npm_package_version",
@@ -78,5 +78,5 @@ def test_an_owner_goes(row: Family):
         "fw_update_notification_handler",
     ],
 )
-def test_words_that_begin_like_tokens_stay(text):
+def test_words_that_begin_like_tokens_are_unchanged(text):
     assert Redactor().text(text) == text

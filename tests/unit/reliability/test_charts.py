@@ -1,4 +1,4 @@
-"""Charts: what they show, and the files they become."""
+"""Charts: their data, and the image files rendered from them."""
 
 import re
 import struct
@@ -12,12 +12,12 @@ from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.charts import (
-    figure,
-    overview,
-    picture,
+    overview_chart,
     rate_along_session,
     rate_by_length,
     reliability_by_tool,
+    render,
+    svg_with_caption,
 )
 from journeyman.reliability.profile import Profile, profile
 from journeyman.reliability.rates import wilson
@@ -28,7 +28,7 @@ T = TypeVar("T")
 def session(
     name: str, calls: list[tuple[str, int, int]], *, messages: int = 10, refused: int = 0
 ) -> JudgedSession:
-    """A session with calls given by tool, errors and all."""
+    """Return a session; calls are given as tool, errors and total."""
     verdicts = [
         (tool, Verdict(status="failed" if at < errors else "ok", rule="test"))
         for tool, errors, total in calls
@@ -49,8 +49,8 @@ def session(
 
 
 @cache
-def full() -> Profile:
-    """Something for every chart."""
+def full_profile() -> Profile:
+    """Return a profile with data for every chart."""
     return profile(
         [
             session("s1", [("Bash", 70, 1517), ("Read", 3, 40), ("rare", 1, 4)], messages=120),
@@ -59,15 +59,15 @@ def full() -> Profile:
     )
 
 
-NOTHING = {
+EMPTY_PROFILES = {
     "no sessions": profile([]),
     "no calls": profile([session("s", [])]),
-    "no calls that count": profile([session("s", [], refused=3)]),
+    "no counted calls": profile([session("s", [], refused=3)]),
 }
 
 
 def layers(chart: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Each layer's mark and data."""
+    """Return the mark and the data of each layer."""
     spec = chart.to_dict()
     return [
         (layer["mark"]["type"], spec["datasets"][layer.get("data", spec.get("data"))["name"]])
@@ -93,17 +93,16 @@ def notes(chart: Any) -> str:
     return " ".join(chart.to_dict()["title"]["subtitle"])
 
 
-def texts(picture: str) -> list[str]:
+def texts(image: str) -> list[str]:
     return [
         "".join(element.itertext())
-        for element in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+        for element in ET.fromstring(image).iter("{http://www.w3.org/2000/svg}text")
     ]
 
 
 class TestByTool:
-    def test_a_dot_on_its_interval_for_each_tool(self) -> None:
-        # A dot on its interval for each tool.
-        chart = reliability_by_tool(full())
+    def test_tools_with_rates_and_intervals(self) -> None:
+        chart = reliability_by_tool(full_profile())
         assert [mark for mark, _ in layers(chart)] == ["rule", "rule", "point", "text"]
         bash = rows(chart, "point")[0]
         rate = wilson(72, 1529)
@@ -114,16 +113,15 @@ class TestByTool:
         )
         assert bash["words"] == "4.7 %"
 
-        # The most used first with their calls.
-        labels = [row["label"] for row in rows(reliability_by_tool(full()), "point")]
+        # The most used tools come first, labelled with their calls.
+        labels = [row["label"] for row in rows(reliability_by_tool(full_profile()), "point")]
         assert labels == ["Bash (1,529)", "Read (40)", "Edit (20)"]
 
-        # The line of all tools.
-        found = full()
+        # A line marks the rate of all tools.
+        found = full_profile()
         assert layers(reliability_by_tool(found))[0][1] == [{"all": found.rate.estimate}]
 
-        # The axis reaches the line of all tools. Also when the tools that are not shown are the bad
-        # ones.
+        # The axis includes that line even if the worst tools are not shown.
         good = [(f"good{at}", 0, 500) for at in range(15)]
         bad = [(f"bad{at}", 400, 400) for at in range(20)]
         found = profile([session("s", good + bad)])
@@ -131,33 +129,32 @@ class TestByTool:
         assert found.rate.estimate is not None
         assert low <= found.rate.estimate <= high
 
-    def test_which_tools_are_shown(self) -> None:
-        # Tools with few calls are left out and that is said.
-        assert "One tool with fewer than 5 counted calls left out." in notes(
-            reliability_by_tool(full())
+    def test_selection_of_tools(self) -> None:
+        # Tools with few calls are left out, which the subtitle states.
+        assert "One tool with fewer than 5 counted calls is omitted." in notes(
+            reliability_by_tool(full_profile())
         )
         two = [("a", 0, 9), ("b", 0, 2), ("c", 0, 1)]
         assert "2 tools with fewer" in notes(reliability_by_tool(profile([session("s", two)])))
 
-        # Calls that do not count do not make a tool telling.
+        # Calls that do not count do not add to the minimum.
         found = profile([session("s", [("Read", 0, 9), ("Bash", 0, 4)], refused=5)])
         assert [row["label"] for row in rows(reliability_by_tool(found), "point")] == ["Read (9)"]
 
-        # No more than fifteen.
+        # At most fifteen tools.
         many = [(f"tool{at:02}", 0, 40 - at) for at in range(20)]
         chart = reliability_by_tool(profile([session("s", many)]))
         assert len(rows(chart, "point")) == 15
         assert rows(chart, "point")[-1]["label"] == "tool14 (26)"
         assert "The 15 most used of 20 tools with at least 5 counted calls." in notes(chart)
 
-        # Without a telling tool there is no chart.
+        # No chart without a tool that has enough calls.
         assert reliability_by_tool(profile([session("s", [("a", 1, 4)])])) is None
 
 
-class TestAlongTheSession:
-    def test_ten_parts_with_a_band(self) -> None:
-        # Ten parts with a band.
-        found = full()
+class TestAlongSession:
+    def test_curve_in_ten_parts(self) -> None:
+        found = full_profile()
         chart = rate_along_session(found)
         assert [mark for mark, _ in layers(chart)] == ["area", "line", "point"]
         shown = rows(chart, "line")
@@ -168,24 +165,24 @@ class TestAlongTheSession:
             (part.low, part.estimate, part.high) for part in found.curve.parts
         ]
 
-        # It says from what and that it need not be learning.
-        said = notes(rate_along_session(full()))
-        assert "2 of 2 sessions" in said
-        assert "need not be learning" in said
+        # The subtitle names the data and warns against reading it as learning.
+        subtitle = notes(rate_along_session(full_profile()))
+        assert "2 of 2 sessions" in subtitle
+        assert "not necessarily learning" in subtitle
 
-        # It goes from the beginning to the end.
-        shown = texts(picture(_known(rate_along_session(full())), ".svg").decode())
+        # The axis runs from start to end.
+        shown = texts(render(existing(rate_along_session(full_profile())), ".svg").decode())
         percent = "\N{NO-BREAK SPACE}%"
-        assert {"beginning", f"25{percent}", f"50{percent}", f"75{percent}", "end"} <= set(shown)
+        assert {"start", f"25{percent}", f"50{percent}", f"75{percent}", "end"} <= set(shown)
 
-        # Without long sessions there is no chart.
+        # No chart without long sessions.
         assert rate_along_session(profile([session("s", [("a", 0, 9)])])) is None
 
 
 class TestByLength:
-    def test_three_bands(self) -> None:
-        # Three bands with their sessions and calls.
-        chart = rate_by_length(full())
+    def test_length_bands(self) -> None:
+        # Labels show the sessions and calls of each band.
+        chart = rate_by_length(full_profile())
         assert [mark for mark, _ in layers(chart)] == ["rule", "point", "text"]
         assert [row["label"] for row in rows(chart, "text")] == [
             "short: under 20 messages\n0 sessions, 0 calls",
@@ -193,19 +190,19 @@ class TestByLength:
             "marathon: 100 messages or more\n1 session, 1,561 calls",
         ]
 
-        # A band without calls has words and no dot.
-        chart = _known(rate_by_length(full()))
+        # A band without calls has a label and no dot.
+        chart = existing(rate_by_length(full_profile()))
         short = rows(chart, "text")[0]
-        assert (short["estimate"], short["words"]) == (None, "no calls that count")
-        drawn = picture(chart, ".svg").decode()
-        assert "no calls that count" in texts(drawn)
+        assert (short["estimate"], short["words"]) == (None, "no counted calls")
+        drawn = render(chart, ".svg").decode()
+        assert "no counted calls" in texts(drawn)
         assert len(re.findall('aria-roledescription="point"', drawn)) == 2
 
 
 class TestOverview:
-    def test_the_charts_with_data(self) -> None:
+    def test_only_charts_with_data(self) -> None:
         # All charts.
-        spec = _known(overview(full())).to_dict()
+        spec = existing(overview_chart(full_profile())).to_dict()
         assert [chart["title"]["text"] for chart in spec["vconcat"]] == [
             "How often each tool fails",
             "How often calls fail along a session",
@@ -213,60 +210,58 @@ class TestOverview:
         ]
 
         # Only the charts with data.
-        spec = _known(overview(profile([session("s", [("a", 0, 1)])]))).to_dict()
+        spec = existing(overview_chart(profile([session("s", [("a", 0, 1)])]))).to_dict()
         assert len(spec["vconcat"]) == 1
 
-    @table("nothing", NOTHING.values(), ids=NOTHING)
-    def test_no_counted_calls_no_chart(self, nothing: Profile) -> None:
-        assert overview(nothing) is None
+    @table("empty", EMPTY_PROFILES.values(), ids=EMPTY_PROFILES)
+    def test_no_chart_without_counted_calls(self, empty: Profile) -> None:
+        assert overview_chart(empty) is None
 
 
 @table(
     ("errors", "calls", "top"),
     [(0, 1000, 0.05), (80, 1000, 0.1), (8, 20, 0.8), (5, 5, 1.0), (0, 5, 0.5)],
 )
-def test_an_axis_begins_at_zero_and_ends_above_the_data(
-    errors: int, calls: int, top: float
-) -> None:
+def test_axis_starts_at_zero_and_ends_above_the_data(errors: int, calls: int, top: float) -> None:
     found = profile([session("s", [("a", errors, calls)])])
     assert domain(reliability_by_tool(found), "x") == [0, top]
     assert domain(rate_by_length(found), "x") == [0, top]
 
 
-class TestPictures:
+class TestImages:
     def test_png_svg_and_figure(self) -> None:
-        # A png of twice the size.
-        chart = _known(overview(full()))
-        drawn = picture(chart, ".png")
+        # A PNG at twice the size.
+        chart = existing(overview_chart(full_profile()))
+        drawn = render(chart, ".png")
         assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
         size = struct.unpack(">II", drawn[16:24])
-        plain = ET.fromstring(picture(chart, ".svg").decode())
+        plain = ET.fromstring(render(chart, ".svg").decode())
         assert size == (2 * int(plain.attrib["width"]), 2 * int(plain.attrib["height"]))
 
-        # An svg that is well formed.
-        shown = texts(picture(_known(overview(full())), ".svg").decode())
+        # A well-formed SVG.
+        shown = texts(render(existing(overview_chart(full_profile())), ".svg").decode())
         assert {"Bash (1,529)", "4.7 %", "How often each tool fails"} <= set(shown)
 
-        # A figure has its title beside it.
-        title, notes, svg = figure(_known(reliability_by_tool(full())))
+        # An SVG with its title and notes separate.
+        title, notes, svg = svg_with_caption(existing(reliability_by_tool(full_profile())))
         assert title == "How often each tool fails"
         assert "Dashed: all tools" in notes
         assert title not in svg
 
 
-class TestNames:
-    def test_odd_names(self) -> None:
-        # Harmful characters do not reach the picture.
+class TestToolNames:
+    def test_harmful_and_long_names(self) -> None:
+        # Harmful characters are replaced in the image.
         name = "a<b>&\x00\x1b[31m\u202e\ud800\uffff\n\tz"
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5)])]))
-        assert "a<b>&��[31m��� z (5)" in texts(picture(_known(chart), ".svg").decode())
+        assert "a<b>&��[31m��� z (5)" in texts(render(existing(chart), ".svg").decode())
 
         # A long name keeps both ends.
         names = [f"mcp__some_server__{'x' * 60}_{end}" for end in ("one", "two")]
         chart = reliability_by_tool(profile([session("s", [(name, 0, 5) for name in names])]))
         shown = [
             text
-            for text in texts(picture(_known(chart), ".svg").decode())
+            for text in texts(render(existing(chart), ".svg").decode())
             if text.startswith("mcp__")
         ]
         assert [text[-8:] for text in shown] == ["_one (5)", "_two (5)"]
@@ -274,12 +269,12 @@ class TestNames:
 
 
 @table("part", ["altair", "vl_convert"])
-def test_without_the_extra_the_error_says_what_to_install(part: str) -> None:
+def test_error_without_the_extra_states_what_to_install(part: str) -> None:
     program = f"""
 import sys
 sys.modules[{part!r}] = None
 from journeyman.records.errors import MissingPart
-for module in ("charts", "page"):
+for module in ("charts", "html_report"):
     try:
         __import__(f"journeyman.reliability.{{module}}")
     except MissingPart as problem:
@@ -293,6 +288,6 @@ for module in ("charts", "page"):
     )
 
 
-def _known(chart: T | None) -> T:
+def existing(chart: T | None) -> T:
     assert chart is not None
     return chart

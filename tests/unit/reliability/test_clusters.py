@@ -1,4 +1,4 @@
-"""What it does to a rate that calls of a session resemble each other."""
+"""The effect of correlated calls within a session on rates and their intervals."""
 
 import numpy as np
 import pytest
@@ -14,24 +14,24 @@ def counts(*rows: tuple[int, int], times: int = 1) -> Counts:
 
 
 class TestCorrelation:
-    def test_known_answers(self) -> None:
+    def test_known_values(self) -> None:
         # Sessions that fail as a whole.
         assert correlation(counts((10, 10), (0, 10), times=50)) == pytest.approx(1.0)
 
-        # Sessions that are all alike.
+        # Identical sessions.
         assert correlation(counts((2, 10), times=50)) == 0.0
 
-        # By hand. Four sessions of 10 with 0, 0, 4 and 4 errors: they lie 2 apart from their mean
-        # of 2, which makes 16 * 4/3; independent calls would make 40 * 0.2 * 0.8 = 6.4, and whole
-        # sessions ten times that.
+        # By hand: four sessions of 10 calls with 0, 0, 4 and 4 errors deviate by 2 from their mean
+        # of 2, which gives 16 * 4/3. Independent calls would give 40 * 0.2 * 0.8 = 6.4, and
+        # sessions that fail as a whole ten times that.
         found = correlation(counts((0, 10), (0, 10), (4, 10), (4, 10)))
         assert found == pytest.approx((16 * 4 / 3 - 6.4) / (64 - 6.4))
 
-        # Nothing to see.
+        # No variation to measure.
         assert correlation(counts((0, 10), times=9)) == 0.0
         assert correlation(counts((1, 1), (0, 1), times=9)) == 0.0
 
-    def test_of_binomial_sessions(self) -> None:
+    def test_simulated_beta_binomial_sessions(self) -> None:
         random = np.random.default_rng(1)
         share = random.beta(0.1 * 4, 0.9 * 4, size=20_000)
         errors = random.binomial(12, share)
@@ -40,16 +40,16 @@ class TestCorrelation:
         )
 
 
-def test_what_sessions_are_worth() -> None:
-    # Sessions of one call are independent calls. Then only Student's quantile tells the interval
-    # from Newcombe's.
+def test_design_effect_of_sessions() -> None:
+    # Sessions of one call are independent calls: the interval differs from Newcombe's only by
+    # Student's quantile.
     found = contrast_sets(counts((1, 1), (0, 1), times=20), counts((1, 1), times=40), NAMES)
     quantile = t_quantile(39)
     plain = newcombe(wilson(20, 40, quantile=quantile), wilson(40, 40, quantile=quantile))
     assert found.difference.low == pytest.approx(plain.low)
     assert found.design_effect == pytest.approx(1.0)
 
-    # Whole sessions are worth one call each.
+    # Sessions that fail as a whole count as one call each.
     found = contrast_sets(
         counts((10, 10), (0, 10), times=20), counts((10, 10), (0, 10), (0, 10), times=20), NAMES
     )
@@ -59,7 +59,7 @@ def test_what_sessions_are_worth() -> None:
     assert found.difference.low == pytest.approx(plain.low, abs=0.005)
     assert found.difference.high == pytest.approx(plain.high, abs=0.005)
 
-    # A set with few errors borrows the correlation of both.
+    # A set with few errors uses the correlation of both sets.
     cold = counts((10, 10), (0, 10), times=10)
     lucky = contrast_sets(counts((0, 10), times=10), cold, NAMES).first
     alone = wilson(0, 100, quantile=t_quantile(9))

@@ -1,4 +1,4 @@
-"""Warm against cold."""
+"""Comparing warm with cold sessions."""
 
 import pytest
 from tests.tables import table
@@ -36,21 +36,21 @@ def many(name: str, *counts: tuple[int, int], times: int = 1) -> list[JudgedSess
 
 
 class TestTwoSessions:
-    def test_verdicts(self) -> None:
-        # Newcombe and fisher.
+    def test_verdicts_and_readings(self) -> None:
+        # Newcombe's interval and Fisher's test.
         found = compare([session("w", 3, 100)], [session("c", 15, 100)])
         assert found.difference == newcombe(wilson(3, 100), wilson(15, 100))
         assert found.fisher_p == pytest.approx(0.005192, abs=1e-6)
         assert found.verdict == "better"
         assert (found.warm.sessions, found.warm.with_calls, found.warm.calls) == (1, 1, 100)
         assert found.reading == (
-            "The warm session made 12.0 percentage points fewer errors than the cold one (3.0 %"
-            " against 15.0 %; 95 % interval: 4.1 to 20.5 points fewer). That is more than chance"
-            " explains."
+            "The error rate of the warm session is 12.0 percentage points lower than that of the"
+            " cold one (3.0 % against 15.0 %; 95 % interval: 4.1 to 20.5 points lower). Chance is"
+            " unlikely to explain this."
         )
-        assert found.note.startswith("Two single sessions speak for themselves")
+        assert found.note.startswith("The result applies to these two sessions")
 
-        # Both must agree.
+        # The interval and the test must agree.
         found = compare([session("w", 0, 12)], [session("c", 5, 14)])
         assert found.difference.decided
         assert found.fisher_p is not None
@@ -61,25 +61,26 @@ class TestTwoSessions:
         assert undecided.fisher_p > 0.05
         assert undecided.verdict == "undecided"
 
-        # The other way round.
+        # Sides swapped.
         assert compare([session("w", 15, 100)], [session("c", 3, 100)]).verdict == "worse"
 
-        # An open question says what would decide it.
+        # An undecided comparison states how many calls would decide it.
         found = compare([session("w", 10, 100)], [session("c", 20, 100)])
         assert found.verdict == "undecided"
         assert found.calls_to_decide.calls == 199
         assert found.reading.endswith(
-            "That may be chance; about 199 calls a side would decide a difference of this size."
+            "This may be due to chance; about 199 calls per side would likely decide a difference"
+            " of this size."
         )
 
         # Equal sessions.
         found = compare([session("w", 2, 20)], [session("c", 3, 30)])
-        assert "made about as many errors as the cold one" in found.reading
-        assert found.reading.endswith("That may be chance.")
+        assert "is about the same as that of the cold one" in found.reading
+        assert found.reading.endswith("This may be due to chance.")
 
 
 class TestTwoSets:
-    def test_verdicts(self) -> None:
+    def test_verdicts_and_intervals(self) -> None:
         # A clear difference.
         found = compare(
             many("w", (0, 20), (1, 25), (2, 22), times=5),
@@ -88,28 +89,30 @@ class TestTwoSets:
         assert found.verdict == "better"
         assert (found.warm.sessions, found.warm.calls, found.warm.rate.errors) == (15, 335, 15)
         assert found.difference.method == "Newcombe 95 %, by session"
-        assert found.reading.startswith("Warm sessions made 13.4 percentage points fewer errors")
-        assert "Fisher's test takes all calls for independent" in found.note
+        assert found.reading.startswith(
+            "The error rate of warm sessions is 13.4 percentage points lower than that of cold ones"
+        )
+        assert "Fisher's test treats all calls as independent" in found.note
 
-        # A side without errors is not taken for perfect.
+        # A side without errors is not considered perfect.
         found = compare(many("w", (0, 10), times=10), many("c", (4, 10), (0, 10), times=5))
         assert found.difference.high is not None
         assert found.warm.rate.high is not None
         assert found.warm.rate.high > 0.1
 
-        # One against several is left open.
+        # One session against several is undecided.
         found = compare([session("w", 0, 500)], many("c", (5, 20), (6, 20), times=10))
         assert found.verdict == "undecided"
         assert found.difference.estimate == pytest.approx(-11 / 40)
         assert found.difference.low is None
-        assert found.difference.note == ("not enough data: 1 warm session with calls, 8 are needed")
+        assert found.difference.note == ("not enough data: 1 warm session with calls; 8 are needed")
         assert found.calls_to_decide.calls is None
         assert found.reading == (
-            "Not enough data to compare warm with cold: 1 warm session with calls, 8 are needed."
+            "Not enough data to compare warm with cold: 1 warm session with calls; 8 are needed."
             " So far the error rates are 0.0 % against 27.5 %."
         )
 
-    def test_the_same_calls_in_sessions_that_fail_as_a_whole_decide_nothing(self) -> None:
+    def test_sessions_that_fail_as_a_whole_decide_nothing(self) -> None:
         spread = compare(many("w", (1, 10), times=10), many("c", (3, 10), times=10))
         whole = compare(
             many("w", (10, 10)) + many("v", (0, 10), times=9),
@@ -134,37 +137,37 @@ class TestTwoSets:
         assert plain is not None
         assert more.calls_to_decide.calls == pytest.approx(10 * plain, rel=0.1)
 
-    def test_what_is_counted(self) -> None:
+    def test_counted_sessions(self) -> None:
         # Sessions without calls do not count.
         found = compare(
             many("w", (1, 9), (0, 9), times=6) + many("e", (0, 0), times=9),
             many("c", (2, 9), times=7) + many("f", (0, 0), times=3),
         )
         assert (found.warm.sessions, found.warm.with_calls) == (21, 12)
-        assert found.difference.note == "not enough data: 7 cold sessions with calls, 8 are needed"
+        assert found.difference.note == "not enough data: 7 cold sessions with calls; 8 are needed"
 
-        # A session on both sides is said.
+        # A session on both sides is reported.
         warm = many("w", (1, 9), (0, 9), times=6)
         both = compare(warm, [*many("c", (1, 9), times=9), warm[0]])
         assert both.note.startswith("1 session is on both sides")
         assert compare(warm[:2], warm[:2]).note.startswith("2 sessions are on both sides")
         assert compare(warm[:1], warm[:1]).note.startswith("1 session is on both sides")
 
-        # A session given twice counts once.
+        # A session passed twice counts once.
         assert compare([session("w", 1, 9)] * 9, [session("c", 1, 9)] * 9).warm.calls == 9
 
 
 class TestTools:
-    def test_rates_of_tools(self) -> None:
-        # Most used first with both rates.
+    def test_rates_per_tool(self) -> None:
+        # The most used tools come first, with both rates.
         found = compare([session("w", 1, 10, tool="b")], [session("c", 2, 9, tool="c")])
         assert [row.tool for row in found.tools] == ["b", "c"]
         first = found.tools[0]
         assert (first.warm.total, first.cold.total) == (10, 0)
         assert first.difference.estimate is None
-        assert "no calls that count on one side" in first.difference.note
+        assert "no counted calls on one side" in first.difference.note
 
-        # In sets a tool needs its sessions too.
+        # In sets, each tool needs enough sessions.
         warm = [*many("w", (1, 10), (0, 10), times=8), session("x", 0, 200, tool="rare")]
         cold = [*many("c", (3, 10), (2, 10), times=8), session("y", 50, 200, tool="rare")]
         rare, usual = compare(warm, cold).tools
@@ -174,7 +177,7 @@ class TestTools:
         assert usual.difference.decided
 
 
-BAD = {
+DEGENERATE = {
     "nothing": [],
     "no calls": many("n", (0, 0), times=10),
     "one call": [session("o", 1, 1)],
@@ -183,21 +186,21 @@ BAD = {
 }
 
 
-def unknown(found: Comparison) -> bool:
+def is_unknown(found: Comparison) -> bool:
     return (found.difference.low, found.difference.high) == (None, None)
 
 
-@table("warm", BAD)
-@table("cold", BAD)
-def test_bad_input_is_answered_in_words(warm: str, cold: str) -> None:
-    found = compare(BAD[warm], BAD[cold])
+@table("warm", DEGENERATE)
+@table("cold", DEGENERATE)
+def test_degenerate_input_is_explained(warm: str, cold: str) -> None:
+    found = compare(DEGENERATE[warm], DEGENERATE[cold])
     if {warm, cold} == {"all ok", "all errors"}:
         assert found.verdict == ("better" if warm == "all ok" else "worse")
         return
     assert found.verdict == "undecided"
     assert found.reading.endswith(".")
     if (warm, cold) != ("one call", "one call"):
-        assert unknown(found)
+        assert is_unknown(found)
         assert found.difference.note.startswith("not enough data: ")
         assert found.calls_to_decide.calls is None
         assert found.calls_to_decide.note

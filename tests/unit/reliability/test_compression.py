@@ -1,4 +1,4 @@
-"""Whether compressions preserved proficiency."""
+"""Whether compression preserves proficiency."""
 
 import random
 from collections import Counter
@@ -9,10 +9,10 @@ from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict
 from journeyman.reliability.compression import (
-    FEWEST_CALLS,
+    MIN_CALLS_PER_SIDE,
+    CallSegment,
     CompressionReport,
-    Step,
-    Stretch,
+    CompressionStep,
     compression,
 )
 
@@ -27,12 +27,12 @@ def calls(errors: int, total: int, tool: str = "bash") -> tuple[JudgedCall, ...]
     )
 
 
-def stretch(*parts: tuple[int, int] | tuple[int, int, str], label: str = "part") -> Stretch:
-    """Parts are errors, calls and the tool."""
-    return Stretch(label=label, calls=tuple(call for part in parts for call in calls(*part)))
+def stretch(*parts: tuple[int, int] | tuple[int, int, str], label: str = "part") -> CallSegment:
+    """Return a stretch; each part is errors, calls and optionally the tool."""
+    return CallSegment(label=label, calls=tuple(call for part in parts for call in calls(*part)))
 
 
-def step(before: Stretch, after: Stretch) -> Step:
+def step(before: CallSegment, after: CallSegment) -> CompressionStep:
     (found,) = compression([before, after]).steps
     return found
 
@@ -46,16 +46,16 @@ class TestStates:
             ((10, 100), (0, 100)),
             ((5, 50), (6, 50)),
             ((0, 100), (0, 100)),
-            ((FEWEST_CALLS, FEWEST_CALLS), (FEWEST_CALLS, FEWEST_CALLS)),
+            ((MIN_CALLS_PER_SIDE, MIN_CALLS_PER_SIDE), (MIN_CALLS_PER_SIDE, MIN_CALLS_PER_SIDE)),
         ],
     )
-    def test_up_to_a_fifth_more_is_preserved(
+    def test_up_to_a_fifth_more_errors_is_preserved(
         self, before: tuple[int, int], after: tuple[int, int]
     ) -> None:
         assert step(stretch(before), stretch(after)).state == "preserved"
 
     @table(("before", "after"), [((5, 100), (20, 100)), ((0, 60), (10, 60)), ((1, 20), (12, 20))])
-    def test_more_than_that_and_surely_is_lost(
+    def test_significantly_more_than_a_fifth_is_lost(
         self, before: tuple[int, int], after: tuple[int, int]
     ) -> None:
         found = step(stretch(before), stretch(after))
@@ -64,18 +64,18 @@ class TestStates:
         assert found.difference.low > 0
 
     @table(("before", "after"), [((10, 100), (13, 100)), ((0, 30), (1, 30)), ((2, 40), (4, 40))])
-    def test_more_than_that_but_maybe_by_chance_is_undecided(
+    def test_more_than_a_fifth_by_chance_is_undecided(
         self, before: tuple[int, int], after: tuple[int, int]
     ) -> None:
         found = step(stretch(before), stretch(after))
         assert found.state == "undecided"
-        assert "may be chance" in found.reading
+        assert "may be due to chance" in found.reading
 
     def test_counts_and_limits(self) -> None:
-        # Surely more but within a fifth is undecided.
+        # Significantly more, but within a fifth, is undecided.
         found = step(stretch((3000, 20_000)), stretch((3400, 20_000)))
         assert found.state == "undecided"
-        assert "surely more often, but not more than 1.2 times as often" in found.reading
+        assert "significantly more often, but not more than 1.2 times as often" in found.reading
 
         # Only calls that count are counted.
         unknown = Verdict(status="unknown", rule="test")
@@ -84,55 +84,53 @@ class TestStates:
             JudgedCall(call_id=str(at), tool="bash", verdict=(unknown, refused)[at % 2])
             for at in range(50)
         )
-        found = step(Stretch(label="a", calls=silent), stretch((1, 50)))
+        found = step(CallSegment(label="a", calls=silent), stretch((1, 50)))
         assert found.before.total == 0
         assert found.before.estimate is None
         assert found.difference.estimate is None
         assert found.ratio is None
-        assert "0 calls before and 50 after" in found.reading
+        assert "0 counted calls before and 50 after" in found.reading
 
     @table(
         ("before", "after"),
         [((0, 3), (0, 2)), ((0, 19), (0, 100)), ((0, 100), (0, 19)), ((0, 10), (10, 10))],
     )
-    def test_few_calls_decide_nothing(
-        self, before: tuple[int, int], after: tuple[int, int]
-    ) -> None:
+    def test_few_calls_are_undecided(self, before: tuple[int, int], after: tuple[int, int]) -> None:
         found = step(stretch(before), stretch(after))
         assert found.state == "undecided"
-        assert f"{before[1]} calls before and {after[1]} after can be counted" in found.reading
-        assert str(FEWEST_CALLS) in found.reading
+        assert f"{before[1]} counted calls before and {after[1]} after" in found.reading
+        assert str(MIN_CALLS_PER_SIDE) in found.reading
 
 
-class TestLikeWithLike:
-    def test_what_the_work_explains(self) -> None:
-        # Harder work is no lost proficiency. Reads before, writes after, each tool as reliable as
-        # ever.
+class TestSameTools:
+    def test_change_of_tools_is_accounted_for(self) -> None:
+        # Harder work is not lost proficiency: reads before, writes after, each tool as reliable as
+        # before.
         before = stretch((1, 90, "read_file"), (3, 10, "patch"))
         after = stretch((0, 10, "read_file"), (27, 90, "patch"))
         found = step(before, after)
         assert found.difference.low is not None
         assert found.difference.low > 0
         assert found.state == "undecided"
-        assert "with the same tools it may be chance" in found.reading
+        assert "for the same tools this may be due to chance" in found.reading
 
-        # Easier work hides no lost proficiency.
+        # Easier work does not hide lost proficiency.
         before = stretch((1, 50, "read_file"), (40, 50, "patch"))
         after = stretch((30, 90, "read_file"), (10, 10, "patch"))
         found = step(before, after)
         assert found.difference.estimate == pytest.approx(-0.01)
         assert found.state == "undecided"
-        assert "easier work hides it" in found.reading
+        assert "the change of tools hides it" in found.reading
 
-        # Without a tool on both sides nothing can be said.
+        # Undecided without a tool on both sides.
         found = step(stretch((5, 50, "read_file")), stretch((5, 50, "patch")))
         assert found.state == "undecided"
         assert "no tool was used on both sides" in found.reading
         assert found.same_tools_before.estimate is None
         assert found.same_tools_after.estimate is None
 
-    def test_the_rate_before(self) -> None:
-        # The rate before is that of the tools used after.
+    def test_rate_before_is_weighted_by_tools_after(self) -> None:
+        # The rate before is weighted by the tools used after.
         before = stretch((2, 20, "a"), (10, 20, "b"), (20, 20, "gone"))
         after = stretch((3, 30, "a"), (5, 10, "b"), (9, 9, "new"))
         found = step(before, after)
@@ -142,7 +140,7 @@ class TestLikeWithLike:
         assert (found.same_tools_after.errors, found.same_tools_after.total) == (8, 40)
         assert found.same_tools_difference.estimate == pytest.approx(0.0)
 
-        # With one tool it is the plain comparison.
+        # With one tool, it equals the plain comparison.
         found = step(stretch((5, 50)), stretch((9, 40)))
         assert found.same_tools_before.low == pytest.approx(found.before.low)
         assert found.same_tools_before.high == pytest.approx(found.before.high)
@@ -150,8 +148,8 @@ class TestLikeWithLike:
         assert found.same_tools_difference.high == pytest.approx(found.difference.high)
 
 
-def test_what_a_step_says() -> None:
-    # Ratio and difference are after against before.
+def test_step_ratio_tools_and_reading() -> None:
+    # Ratio and difference compare after with before.
     found = step(stretch((5, 100)), stretch((20, 100)))
     assert found.ratio == pytest.approx(4.0)
     assert found.difference.estimate == pytest.approx(0.15)
@@ -159,11 +157,11 @@ def test_what_a_step_says() -> None:
     assert found.difference.low == pytest.approx(0.0592, abs=5e-5)
     assert found.difference.high == pytest.approx(0.2433, abs=5e-5)
 
-    # No error before leaves no ratio.
+    # No ratio without an error before.
     assert step(stretch((0, 50)), stretch((2, 50))).ratio is None
     assert step(stretch((2, 50)), stretch((0, 50))).ratio == 0.0
 
-    # Tools that went worse come with the most errors first.
+    # Tools that got worse are listed by errors.
     before = stretch((1, 20, "a"), (1, 20, "b"), (5, 20, "better"), (2, 20, "same"), (1, 5, "gone"))
     after = stretch((5, 20, "a"), (12, 30, "b"), (1, 20, "better"), (2, 20, "same"), (4, 5, "new"))
     worse = step(before, after).worse_tools
@@ -172,11 +170,11 @@ def test_what_a_step_says() -> None:
     assert (worse[0].after.errors, worse[0].after.total) == (12, 30)
     assert [one.tool for one in step(stretch((0, 10)), stretch((1, 10))).worse_tools] == ["bash"]
 
-    # What a person reads.
+    # Readings.
     lost = step(stretch((4, 100)), stretch((20, 100)))
     assert lost.reading == (
         "Lost: 4.0 % of 100 calls failed before, 20.0 % of 100 calls failed after, more than 1.2 "
-        "times as often, and that is hardly chance. Worse than before: bash."
+        "times as often, which chance is unlikely to explain. Worse than before: bash."
     )
     kept = step(stretch((8, 100)), stretch((7, 100)))
     assert kept.reading.startswith(
@@ -185,11 +183,11 @@ def test_what_a_step_says() -> None:
     )
     better = step(stretch((50, 100)), stretch((1, 100)))
     assert better.reading == (
-        "Preserved: 50.0 % of 100 calls failed before, 1.0 % of 100 calls failed after, surely "
-        "less often."
+        "Preserved: 50.0 % of 100 calls failed before, 1.0 % of 100 calls failed after, "
+        "significantly less often."
     )
 
-    # A report is JSON and comes back.
+    # JSON round trip.
     report = compression([stretch((1, 30)), stretch((9, 30)), stretch()])
     written = msgspec.json.encode(report)
     assert msgspec.json.decode(written, type=CompressionReport) == report
@@ -202,23 +200,29 @@ class TestChains:
     few = stretch((0, 2))
 
     @table(
-        ("stretches", "state", "reading"),
+        ("segments", "state", "reading"),
         [
-            ((good, good), "preserved", "Proficiency was preserved at the one compression."),
+            ((good, good), "preserved", "Proficiency was preserved at the only compression."),
             ((good, good, good), "preserved", "Proficiency was preserved at 2 of 2 compressions."),
             ((good, bad, bad), "lost", "Proficiency was lost at 1 of 2 compressions."),
             ((bad, few, good, bad), "lost", "Proficiency was lost at 1 of 3 compressions."),
-            ((good, good, few), "undecided", "It is undecided at 1 of 2 compressions."),
+            (
+                (good, good, few),
+                "undecided",
+                "The data do not decide whether proficiency was preserved at 1 of 2 compressions.",
+            ),
         ],
-        ids=["kept", "kept twice", "lost once", "lost among few", "one undecided"],
+        ids=["preserved", "preserved twice", "lost once", "lost with few calls", "one undecided"],
     )
-    def test_the_chain(self, stretches: tuple[Stretch, ...], state: str, reading: str) -> None:
-        report = compression(stretches)
+    def test_state_of_a_chain(
+        self, segments: tuple[CallSegment, ...], state: str, reading: str
+    ) -> None:
+        report = compression(segments)
         assert (report.state, report.reading) == (state, reading)
-        assert len(report.steps) == len(stretches) - 1
+        assert len(report.steps) == len(segments) - 1
 
-    def test_steps_and_what_has_none(self) -> None:
-        # Steps name their sides.
+    def test_step_labels_and_empty_chains(self) -> None:
+        # Steps are labelled with their sides.
         report = compression([stretch((0, 1), label="a"), stretch((0, 1), label="b")])
         assert [(one.before_label, one.after_label) for one in report.steps] == [("a", "b")]
 
@@ -228,28 +232,28 @@ class TestChains:
         assert compression([stretch()]).reading == "part was never compressed."
         assert compression([stretch(label="")]).reading == "The session was never compressed."
 
-        # Nothing at all.
+        # No segments.
         report = compression([])
         assert (report.steps, report.state) == ((), None)
-        assert report.reading == "There is no session to look at."
+        assert report.reading == "There is no session to examine."
 
         # Stretches without calls.
         report = compression([stretch(), stretch(), stretch()])
         assert report.state == "undecided"
-        assert "0 calls before and 0 after" in report.steps[0].reading
+        assert "0 counted calls before and 0 after" in report.steps[0].reading
 
 
-def simulated(
+def simulated_states(
     chances: dict[str, tuple[float, float]], before: dict[str, int], after: dict[str, int]
 ) -> Counter[str]:
-    """The states of 300 simulated compressions; chances are a tool's error rates before, after."""
-    chosen = random.Random(11)
+    """Return the states of 300 simulated compressions; chances are error rates before and after."""
+    generator = random.Random(11)
     states: Counter[str] = Counter()
     for _ in range(300):
         sides = [
             stretch(
                 *(
-                    (sum(chosen.random() < chances[tool][at] for _ in range(count)), count, tool)
+                    (sum(generator.random() < chances[tool][at] for _ in range(count)), count, tool)
                     for tool, count in side.items()
                 )
             )
@@ -259,23 +263,23 @@ def simulated(
     return states
 
 
-def test_when_nothing_changed_it_is_seldom_called_lost() -> None:
+def test_false_positive_rate_without_a_change() -> None:
     chances = {"read": (0.05, 0.05), "write": (0.2, 0.2)}
     even = {"read": 40, "write": 40}
-    states = simulated(chances, even, even)
+    states = simulated_states(chances, even, even)
     assert states["lost"] <= 300 * 0.05
     assert states["preserved"] >= 300 * 0.5
 
 
-def test_when_only_the_work_changed_it_is_seldom_called_lost() -> None:
+def test_false_positive_rate_if_only_the_tools_change() -> None:
     chances = {"read": (0.02, 0.02), "write": (0.3, 0.3)}
-    states = simulated(chances, {"read": 80, "write": 20}, {"read": 20, "write": 80})
+    states = simulated_states(chances, {"read": 80, "write": 20}, {"read": 20, "write": 80})
     assert states["lost"] <= 300 * 0.05
 
 
-def test_when_much_was_lost_it_is_mostly_seen() -> None:
+def test_large_loss_is_detected() -> None:
     chances = {"read": (0.02, 0.2), "write": (0.2, 0.5)}
     even = {"read": 60, "write": 60}
-    states = simulated(chances, even, even)
+    states = simulated_states(chances, even, even)
     assert states["lost"] >= 300 * 0.9
     assert states["preserved"] == 0

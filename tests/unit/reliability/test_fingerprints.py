@@ -1,14 +1,14 @@
-"""Failures that are the same but for what differs each time."""
+"""Grouping failures that differ only in variable parts."""
 
 import random
 
 from tests.tables import table
 
-from journeyman.reliability.fingerprints import LONGEST, RULES, Rule, fingerprint
+from journeyman.reliability.fingerprints import MAX_CHARACTERS, RULES, FingerprintRule, fingerprint
 
 
 @table("rule", RULES, ids=[rule.id for rule in RULES])
-def test_each_rule_does_what_its_example_says(rule: Rule) -> None:
+def test_each_rule_matches_its_example(rule: FingerprintRule) -> None:
     assert fingerprint(rule.example) == rule.fingerprint
     assert rule.reason
 
@@ -51,7 +51,7 @@ def test_same_failure_same_fingerprint(one: str, other: str) -> None:
         ("no field step_1", "no field step_2"),
     ],
 )
-def test_another_failure_another_fingerprint(one: str, other: str) -> None:
+def test_different_failure_different_fingerprint(one: str, other: str) -> None:
     assert fingerprint(one) != fingerprint(other)
 
 
@@ -66,33 +66,32 @@ def test_another_failure_another_fingerprint(one: str, other: str) -> None:
         "unsupported encoding utf8 or HTTP2",
     ],
 )
-def test_plain_words_stay(plain: str) -> None:
+def test_plain_text_is_unchanged(plain: str) -> None:
     assert fingerprint(plain) == plain
 
 
-def test_it_is_one_line_of_bounded_length() -> None:
-    # It is one line of bounded length.
+def test_fingerprint_is_one_line_of_bounded_length() -> None:
     assert fingerprint("  One\n\ttwo\r\n three ") == "One two three"
     long = fingerprint("word " * 500)
-    assert len(long) <= LONGEST
+    assert len(long) <= MAX_CHARACTERS
     assert long.endswith("…")
 
-    # A long name does not push the end away.
+    # A long name does not hide the end.
     assert fingerprint(f"open /{'x' * 90}/{'y' * 90}: denied") == "open <path>: denied"
 
-    # A quotation cut off is a value still.
+    # A truncated quotation is still a value.
     assert fingerprint('cannot import "some mod') == "cannot import <value>"
 
-    # Noise gets some fingerprint.
-    chosen = random.Random(7)
+    # Noise gets a fingerprint, too.
+    generator = random.Random(7)
     for _ in range(200):
-        noise = "".join(chr(chosen.randrange(1, 0x2FF)) for _ in range(400))
+        noise = "".join(chr(generator.randrange(1, 0x2FF)) for _ in range(400))
         assert "\n" not in fingerprint(noise)
 
 
-@table("nothing", ["", " \n ", '""', "{}"])
-def test_nothing_said(nothing: str) -> None:
-    assert fingerprint(nothing) in ("", "<value>")
+@table("empty", ["", " \n ", '""', "{}"])
+def test_empty_text(empty: str) -> None:
+    assert fingerprint(empty) in ("", "<value>")
 
 
 UNITS = ["a", "a.", "/a", "a/", "-", '"', "'a", "1", "1.", "a@", "A1", " ", "<a", "{ ", "12:", "_-"]
@@ -100,5 +99,5 @@ UNITS += ["a://", "\x1b[", "0x", " .a", " a-a/a.a.a.", "é", "\0", "\U0001f600"]
 
 
 @table("unit", UNITS, ids=[f"unit{at}" for at in range(len(UNITS))])
-def test_no_text_is_too_much(unit: str) -> None:
-    assert len(fingerprint(unit * (100_000 // len(unit)))) <= LONGEST
+def test_very_long_text(unit: str) -> None:
+    assert len(fingerprint(unit * (100_000 // len(unit)))) <= MAX_CHARACTERS

@@ -1,10 +1,10 @@
-"""The bands of length, and the marathon finding."""
+"""Length bands, and comparing marathons with mid-length sessions."""
 
 import numpy as np
 from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
-from journeyman.reliability.lengths import band, marathons
+from journeyman.reliability.lengths import length_band, marathons
 
 
 @table(
@@ -20,8 +20,8 @@ from journeyman.reliability.lengths import band, marathons
         (100_000, "marathon"),
     ],
 )
-def test_where_a_band_begins(messages: int, name: str) -> None:
-    assert band(messages) == name
+def test_bounds_of_the_bands(messages: int, name: str) -> None:
+    assert length_band(messages) == name
 
 
 OK = Verdict(status="ok", rule="r")
@@ -44,7 +44,7 @@ def session(name: str, messages: int, errors: int, calls: int) -> JudgedSession:
 
 
 def sessions(number: int, messages: int, errors: list[int], calls: int) -> list[JudgedSession]:
-    """Sessions whose errors go round the list."""
+    """Return sessions with error counts that cycle through the list."""
     return [
         session(f"{messages}-{at}", messages, errors[at % len(errors)], calls)
         for at in range(number)
@@ -52,29 +52,46 @@ def sessions(number: int, messages: int, errors: list[int], calls: int) -> list[
 
 
 @table(
-    ("given", "words", "is_decided"),
+    ("judged", "expected", "is_decided"),
     [
-        ([*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [1, 2], 60)], "holds here", True),
-        ([*sessions(40, 50, [1, 0], 20), *sessions(40, 150, [9, 8], 60)], "do worse", True),
-        ([*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [7, 8], 60)], "may be chance", False),
-        ([*sessions(40, 50, [2, 3], 20), *sessions(3, 150, [1, 2], 60)], "too little", False),
+        (
+            [*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [1, 2], 60)],
+            "fewer errors per call",
+            True,
+        ),
+        (
+            [*sessions(40, 50, [1, 0], 20), *sessions(40, 150, [9, 8], 60)],
+            "more errors per call",
+            True,
+        ),
+        (
+            [*sessions(40, 50, [2, 3], 20), *sessions(40, 150, [7, 8], 60)],
+            "may be due to chance",
+            False,
+        ),
+        ([*sessions(40, 50, [2, 3], 20), *sessions(3, 150, [1, 2], 60)], "Not enough data", False),
         (sessions(40, 50, [2, 3], 20), "cannot be compared", False),
         (sessions(40, 150, [2, 3], 20), "cannot be compared", False),
         (sessions(40, 5, [2, 3], 20), "cannot be compared", False),
         ([], "cannot be compared", False),
     ],
-    ids=["finding", "worse", "alike", "few", "no marathons", "no mid", "only short", "nothing"],
+    ids=[
+        *("fewer errors", "more errors", "no difference", "few marathons"),
+        *("no marathons", "no mid-length", "only short", "no sessions"),
+    ],
 )
-def test_what_is_said(given: list[JudgedSession], words: str, *, is_decided: bool) -> None:
-    found = marathons(given)
-    assert words in found.reading
+def test_reading_of_the_comparison(
+    judged: list[JudgedSession], expected: str, *, is_decided: bool
+) -> None:
+    found = marathons(judged)
+    assert expected in found.reading
     assert found.difference.decided is is_decided
 
 
-def test_where_nothing_differs_a_finding_is_rare() -> None:
-    """Nine marathons with many calls would decide it by their calls alone."""
+def test_false_positive_rate_without_a_difference() -> None:
+    """Counting calls alone, nine marathons with many calls would seem decisive."""
     random = np.random.default_rng(1)
-    false = 0
+    false_findings = 0
     for _ in range(300):
         bands = []
         for number, messages, calls in ((9, 150, 110), (90, 50, 12)):
@@ -82,5 +99,5 @@ def test_where_nothing_differs_a_finding_is_rare() -> None:
             for at, rate in enumerate(rates):
                 errors = int(random.binomial(calls, rate))
                 bands.append(session(f"{messages}-{at}", messages, errors, calls))
-        false += marathons(bands).difference.decided
-    assert false <= 300 * 0.08
+        false_findings += marathons(bands).difference.decided
+    assert false_findings <= 300 * 0.08

@@ -1,20 +1,27 @@
-"""Profiles: what verdicts add up to."""
+"""Profiles: figures computed from verdicts."""
 
 import msgspec
 from tests.tables import table
 
-from journeyman.records import JudgedCall, JudgedSession, Kind, SessionId, Status, Verdict
-from journeyman.reliability.learning import learning
+from journeyman.records import (
+    JudgedCall,
+    JudgedSession,
+    SessionId,
+    Verdict,
+    VerdictKind,
+    VerdictStatus,
+)
+from journeyman.reliability.learning_curve import learning
 from journeyman.reliability.profile import By, Group, Profile, ToolProfile, grouped, profile
 from journeyman.reliability.rates import wilson
 
 
 def call(
     tool: str = "bash",
-    status: Status = "ok",
+    status: VerdictStatus = "ok",
     evidence: str = "",
     *,
-    kind: Kind = "",
+    kind: VerdictKind = "",
     model: str = "",
     rule: str = "test",
 ) -> JudgedCall:
@@ -41,11 +48,11 @@ def session(
     )
 
 
-def named(groups: tuple[Group, ...]) -> dict[str, tuple[int, int, int, int]]:
+def summarised(groups: tuple[Group, ...]) -> dict[str, tuple[int, int, int, int]]:
     return {one.name: (one.sessions, one.calls, one.rate.errors, one.rate.total) for one in groups}
 
 
-A_MIXED_SESSION = session(
+MIXED_SESSION = session(
     "s1",
     call("bash"),
     call("bash", "failed", "no such file", kind="not_found"),
@@ -59,34 +66,34 @@ A_MIXED_SESSION = session(
 
 
 class TestCounts:
-    def test_what_is_counted(self) -> None:
-        # Every call is in one count.
-        found = profile([A_MIXED_SESSION])
+    def test_counted_calls(self) -> None:
+        # Every call is counted exactly once.
+        found = profile([MIXED_SESSION])
         counts = (found.ok, found.failed, found.invalid)
         apart = (found.refused, found.interrupted, found.unknown)
         assert counts == (2, 2, 1)
         assert apart == (1, 1, 1)
         assert sum(counts) + sum(apart) == found.calls == 8
 
-        # A search without a match is no error.
-        found = profile([A_MIXED_SESSION])
+        # A search without a match is not an error.
+        found = profile([MIXED_SESSION])
         assert found.no_match == 1
         assert found.rate == wilson(2, 5)
 
         # Sessions with and without calls.
-        found = profile([A_MIXED_SESSION, session("s2"), session("s3", call())])
+        found = profile([MIXED_SESSION, session("s2"), session("s3", call())])
         assert (found.sessions, found.sessions_without_calls) == (3, 1)
         assert found.calls == 9
         assert found.rate == wilson(2, 6)
 
-        # A session given twice counts once.
-        assert profile([A_MIXED_SESSION] * 2) == profile([A_MIXED_SESSION])
-        assert grouped([A_MIXED_SESSION] * 2, "tool") == grouped([A_MIXED_SESSION], "tool")
+        # A session passed twice counts once.
+        assert profile([MIXED_SESSION] * 2) == profile([MIXED_SESSION])
+        assert grouped([MIXED_SESSION] * 2, "tool") == grouped([MIXED_SESSION], "tool")
 
 
 class TestTools:
-    def test_a_tool_has_its_own_numbers(self) -> None:
-        found = profile([A_MIXED_SESSION, session("s2", call("bash"))])
+    def test_figures_per_tool(self) -> None:
+        found = profile([MIXED_SESSION, session("s2", call("bash"))])
         assert found.tools == (
             ToolProfile(
                 tool="bash",
@@ -123,12 +130,12 @@ class TestTools:
             ),
         )
 
-    def test_tools(self) -> None:
-        # Equally used tools come by name.
+    def test_order_and_names_of_tools(self) -> None:
+        # Equally used tools are sorted by name.
         found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
         assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
 
-        # The commonest failure of a tool is its own.
+        # The most common failure is counted per tool.
         found = profile(
             [
                 session(
@@ -152,7 +159,7 @@ class TestTools:
 
 
 class TestTaskTypes:
-    def test_over_all_calls_and_for_each_session(self) -> None:
+    def test_task_type_overall_and_per_session(self) -> None:
         found = profile(
             [
                 session("s1", *[call("bash")] * 7),
@@ -167,7 +174,7 @@ class TestTaskTypes:
 
 
 class TestFailures:
-    def test_failures_that_differ_in_a_name_are_one_group(self) -> None:
+    def test_failures_that_differ_in_a_name_form_one_group(self) -> None:
         found = profile(
             [
                 session(
@@ -192,7 +199,7 @@ class TestFailures:
         assert found.further_failures == 0
 
     def test_order_and_limits(self) -> None:
-        # The ten commonest are listed and the rest counted.
+        # The ten most common are listed, the rest counted.
         words = list("abcdefghijkl")
         failed = [
             call(status="failed", evidence=f"it was {word}")
@@ -205,12 +212,11 @@ class TestFailures:
         ]
         assert found.further_failures == 2
 
-        # Equally common ones come by name.
+        # Equally common ones are sorted by name.
         two = [call(status="failed", evidence=word) for word in ("b", "a")]
         assert [group.fingerprint for group in profile([session("s", *two)]).failures] == ["a", "b"]
 
-    def test_what_is_a_failure(self) -> None:
-        # Only errors are failures.
+    def test_only_errors_are_failures(self) -> None:
         calls = [
             call(status="refused", evidence="no"),
             call(status="interrupted", evidence="stop"),
@@ -220,18 +226,18 @@ class TestFailures:
         ]
         assert profile([session("s", *calls)]).failures == ()
 
-        # Failures without words go by their rule.
+        # Failures without a message are grouped by rule.
         calls = [call(status="failed", rule=rule) for rule in ("flag", "flag", "exit")]
         found = profile([session("s", *calls)])
         assert [(group.fingerprint, group.count) for group in found.failures] == [
-            ("no words recorded (flag)", 2),
-            ("no words recorded (exit)", 1),
+            ("no message recorded (flag)", 2),
+            ("no message recorded (exit)", 1),
         ]
 
 
 class TestCurve:
     def test_parts(self) -> None:
-        # Ten parts from the beginning to the end.
+        # Ten parts from start to end.
         failed = call(status="failed")
         first_part = session("s1", failed, failed, *[call()] * 18)
         last_part = session("s2", *[call()] * 9, failed)
@@ -243,31 +249,31 @@ class TestCurve:
             (1, 3),
         ]
 
-        # Lengths that ten does not divide.
+        # Lengths not divisible by ten.
         curve = profile([session("s", *[call()] * 13)]).curve
         totals = [part.total for part in curve.parts]
         assert sum(totals) == 13
         assert set(totals) == {1, 2}
 
-        # Calls that do not count take no place.
+        # Calls that do not count are left out.
         refused = call(status="refused")
         curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
         assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
 
     def test_short_sessions(self) -> None:
-        # Short sessions are left out and it says so.
+        # Short sessions are left out, which the note states.
         short = session("s", *[call(status="failed")] * 9, call(status="unknown"))
         curve = profile([short, session("t", *[call()] * 10)]).curve
         assert curve.sessions == 1
         assert sum(part.errors for part in curve.parts) == 0
-        assert curve.note.startswith("From the 1 of 2 sessions with at least 10 calls that count.")
-        assert "need not be learning" in curve.note
+        assert curve.note.startswith("Based on the 1 of 2 sessions with at least 10 counted calls.")
+        assert "not necessarily learning" in curve.note
 
         # No session is long enough.
         curve = profile([session("s", call())]).curve
         assert curve.sessions == 0
         assert [part.estimate for part in curve.parts] == [None] * 10
-        assert curve.note == "No session has 10 calls that count, so there is no curve."
+        assert curve.note == "No session has 10 counted calls, so there is no curve."
 
 
 class TestGroups:
@@ -290,45 +296,43 @@ class TestGroups:
             ("type", {"mixed": (2, 5, 1, 3), "none": (1, 0, 0, 0)}),
         ],
     )
-    def test_sessions_calls_errors_and_those_that_count(
-        self, by: By, groups: dict[str, tuple[int, int, int, int]]
-    ) -> None:
-        found = named(grouped(self.sessions, by))
+    def test_figures_per_group(self, by: By, groups: dict[str, tuple[int, int, int, int]]) -> None:
+        found = summarised(grouped(self.sessions, by))
         assert found == groups
         assert list(found) == list(groups)
 
     @table("by", ["tool", "source", "length", "type"])
-    def test_refused_and_unknown_are_counted_apart(self, by: By) -> None:
+    def test_refused_and_unknown_are_counted_separately(self, by: By) -> None:
         (group,) = [one for one in grouped(self.sessions[1:2], by) if one.calls]
         assert (group.apart, group.unknown) == (1, 1)
 
-    def test_all_bands_of_length_are_there_and_in_order(self) -> None:
+    def test_all_length_bands_are_listed_in_order(self) -> None:
         assert [one.name for one in grouped([], "length")] == ["short", "mid", "marathon"]
         lengths = profile(self.sessions).lengths
         assert lengths == grouped(self.sessions, "length")
 
     @table("by", ["tool", "model", "source", "type"])
-    def test_nothing_in_no_groups(self, by: By) -> None:
+    def test_no_sessions_give_no_groups(self, by: By) -> None:
         assert grouped([], by) == ()
 
 
-class TestTooLittle:
+class TestInsufficientData:
     @table(
         ("sessions", "note"),
         [
             ([], "There are no sessions to profile."),
             (
                 [session("s1"), session("s2")],
-                "There is not one tool call in these sessions, so there is nothing to measure.",
+                "There are no tool calls in these sessions, so there is nothing to measure.",
             ),
             (
                 [session("s", *[call(status="unknown", evidence="?")] * 12)],
-                "No call can be counted: all were refused, interrupted or left no known result.",
+                "No call can be counted: all were refused, interrupted or have an unknown result.",
             ),
         ],
         ids=["no sessions", "no calls", "all unknown"],
     )
-    def test_it_says_so_in_words(self, sessions: list[JudgedSession], note: str) -> None:
+    def test_note_explains_missing_data(self, sessions: list[JudgedSession], note: str) -> None:
         found = profile(sessions)
         assert found.note == note
         assert found.rate == wilson(0, 0)
@@ -337,24 +341,24 @@ class TestTooLittle:
         assert len(found.curve.parts) == 10
         assert b"NaN" not in msgspec.json.encode(found)
 
-    def test_hardly_anything(self) -> None:
-        # Without calls the type is none.
+    def test_minimal_data(self) -> None:
+        # No type without calls.
         assert profile([]).task_type == "none"
         assert profile([session("s")]).task_type == "none"
 
-        # One call is a profile.
+        # One call is enough for a profile.
         found = profile([session("s", call())])
         assert (found.calls, found.note) == (1, "")
         assert found.rate == wilson(0, 1)
 
 
-def test_the_whole_profile() -> None:
-    # Learning comes from the same sessions.
+def test_learning_and_json_round_trip() -> None:
+    # Learning uses the same sessions.
     sessions = [
         session(f"s{at}", *[call(status="failed")] * (at % 3), *[call()] * 12) for at in range(12)
     ]
     assert profile(sessions).learning == learning(sessions)
 
-    # A profile is JSON and comes back.
-    found = profile([A_MIXED_SESSION, session("s2", *[call()] * 12)])
+    # JSON round trip.
+    found = profile([MIXED_SESSION, session("s2", *[call()] * 12)])
     assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found

@@ -1,4 +1,4 @@
-"""Error rates, the differences between them, and the calls that would decide one."""
+"""Error rates, their differences, and the number of calls needed to decide one."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from journeyman.reliability.rates import (
         (1, 29, 0.0061, 0.1718),
     ],
 )
-def test_published_intervals(errors: int, total: int, low: float, high: float) -> None:
+def test_published_wilson_intervals(errors: int, total: int, low: float, high: float) -> None:
     rate = wilson(errors, total)
     assert rate.estimate == errors / total
     assert (rate.low, rate.high) == (
@@ -35,21 +35,21 @@ def test_published_intervals(errors: int, total: int, low: float, high: float) -
     )
 
 
-def test_the_ends_and_the_design_effect() -> None:
-    # The ends are exact.
+def test_bounds_design_effect_and_counted_calls() -> None:
+    # Bounds of 0 and 1 are exact.
     assert wilson(0, 7).low == 0.0
     assert wilson(7, 7).high == 1.0
 
-    # Without calls nothing is known.
+    # Unknown without calls.
     rate = wilson(0, 0)
     assert (rate.estimate, rate.low, rate.high) == (None, None, None)
 
-    # A design effect of two halves what the calls are worth.
-    alike, independent = wilson(20, 100, design_effect=2.0), wilson(10, 50)
-    assert (alike.errors, alike.total) == (20, 100)
-    assert (alike.low, alike.high) == pytest.approx((independent.low, independent.high))
+    # A design effect of 2 halves the effective number of calls.
+    correlated, independent = wilson(20, 100, design_effect=2.0), wilson(10, 50)
+    assert (correlated.errors, correlated.total) == (20, 100)
+    assert (correlated.low, correlated.high) == pytest.approx((independent.low, independent.high))
 
-    # Only what says something about the tool is counted.
+    # Only outcomes that depend on the tool are counted.
     statuses = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
     verdicts = [Verdict(status=status, rule="") for status in statuses]
     verdicts.append(Verdict(status="failed", rule="", kind="no_match"))
@@ -82,12 +82,12 @@ def test_published_newcombe_intervals(
     assert found.high == pytest.approx(high, abs=5e-5)
 
 
-def test_an_unknown_rate_makes_an_unknown_difference() -> None:
+def test_unknown_rate_gives_an_unknown_difference() -> None:
     known, unknown = wilson(1, 2), wilson(0, 0)
     one = newcombe(known, unknown)
     assert (one.estimate, one.low, one.high) == (None, None, None)
-    assert one.note == "not enough data: there are no calls that count on one side"
-    assert newcombe(unknown, unknown).note == "not enough data: there are no calls that count"
+    assert one.note == "not enough data: no counted calls on one side"
+    assert newcombe(unknown, unknown).note == "not enough data: no counted calls"
 
 
 @table(
@@ -100,18 +100,18 @@ def test_an_unknown_rate_makes_an_unknown_difference() -> None:
         (None, None, False),
     ],
 )
-def test_an_interval_decides_when_it_leaves_out_zero(
+def test_interval_decides_if_it_excludes_zero(
     low: float | None, high: float | None, decided: bool
 ) -> None:
     assert Difference(estimate=0.0, low=low, high=high, method="").decided is decided
 
 
-def test_known_answers_of_fisher() -> None:
+def test_known_values_of_fisher_exact() -> None:
     # The lady tasting tea.
     assert fisher_exact(wilson(3, 4), wilson(1, 4)) == pytest.approx(0.485714, abs=1e-6)
     assert fisher_exact(wilson(4, 4), wilson(0, 4)) == pytest.approx(0.028571, abs=1e-6)
 
-    # Fisher on many calls and on none.
+    # Many calls and none.
     assert fisher_exact(wilson(50_000, 1_000_000), wilson(50_100, 1_000_000)) == pytest.approx(
         0.7477, abs=1e-3
     )
@@ -119,27 +119,26 @@ def test_known_answers_of_fisher() -> None:
     assert fisher_exact(wilson(0, 5), wilson(0, 9)) == 1.0
 
 
-def test_known_answers_of_mantel_haenszel() -> None:
-    # Mantel haenszel by hand.
-    # Weights 25 and 20, differences 0.1 and 1/6.
+def test_known_values_of_mantel_haenszel() -> None:
+    # By hand: weights 25 and 20, differences 0.1 and 1/6.
     strata = [(10, 50, 5, 50), (20, 30, 30, 60)]
     assert mantel_haenszel(strata) == pytest.approx((25 * 0.1 + 20 / 6) / 45)
 
-    # Mantel haenszel turns the sign of the kidney stones. Charig 1986: treatment A is better for
-    # small stones and for large ones, and looks worse.
+    # Simpson's paradox. Charig 1986: treatment A is better for small kidney stones and for large
+    # ones, and looks worse overall.
     small, large = (81, 87, 234, 270), (192, 263, 55, 80)
     together = np.add(small, large)
     assert mantel_haenszel([together]) == pytest.approx(273 / 350 - 289 / 350)
     assert mantel_haenszel([small, large]) == pytest.approx(0.053835, abs=1e-6)
 
-    # Strata with calls on one side weigh nothing.
+    # Strata with calls on one side only have no weight.
     assert mantel_haenszel([(1, 4, 0, 4), (9, 9, 0, 0)]) == pytest.approx(0.25)
     assert np.isnan(mantel_haenszel([(9, 9, 0, 0), (0, 0, 1, 2)]))
     assert np.isnan(mantel_haenszel(np.zeros((0, 4))))
 
 
-def test_calls_to_decide_as_in_the_textbook() -> None:
-    """Fleiss: 10 % against 20 % takes 199 a group, 60 % against 80 % takes 82."""
+def test_published_values_of_calls_to_decide() -> None:
+    """Fleiss: 10 % against 20 % takes 199 per group, 60 % against 80 % takes 82."""
     assert calls_to_decide(wilson(10, 100), wilson(20, 100)).calls == 199
     assert calls_to_decide(wilson(8, 10), wilson(6, 10)).calls == 82
     assert calls_to_decide(wilson(10, 100), wilson(20, 100), design_effect=3.0).calls == 597
@@ -149,12 +148,12 @@ def test_calls_to_decide_as_in_the_textbook() -> None:
     ("first", "second", "note"),
     [
         ((1, 10), (2, 20), "the two rates are equal"),
-        ((0, 0), (2, 20), "the difference is not known"),
+        ((0, 0), (2, 20), "the difference is unknown"),
         ((1000, 10_000), (1001, 10_000), "more than a million calls"),
     ],
     ids=["equal", "unknown", "tiny"],
 )
-def test_when_no_number_of_calls_can_be_given(
+def test_no_number_of_calls_decides(
     first: tuple[int, int], second: tuple[int, int], note: str
 ) -> None:
     needed = calls_to_decide(wilson(*first), wilson(*second))

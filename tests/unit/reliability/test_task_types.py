@@ -1,9 +1,9 @@
-"""What kind of work tools and sessions do. Each row of the table has its line here."""
+"""The task types of tools and sessions; every row of the table of types is covered."""
 
 from tests.tables import table
 
 from journeyman.records import JudgedCall, Verdict
-from journeyman.reliability.task_types import ToolType, ruling, task_type, tool_type
+from journeyman.reliability.task_types import ToolType, dominant_type, task_type, tool_type
 
 NAMES: dict[ToolType, str] = {
     "code": """
@@ -54,7 +54,7 @@ FAMILIES: dict[str, tuple[str, ToolType]] = {
 
 
 def calls(**times: int) -> list[JudgedCall]:
-    """So many calls of each tool, whatever became of them."""
+    """Return the given number of calls per tool; their outcome does not matter."""
     verdict = Verdict(status="unknown", rule="test")
     return [
         JudgedCall(call_id=f"{tool}{at}", tool=tool, verdict=verdict)
@@ -64,12 +64,12 @@ def calls(**times: int) -> list[JudgedCall]:
 
 
 @table(("tool", "kind"), EXPECTED.items(), ids=EXPECTED)
-def test_the_type_of_a_tool(tool: str, kind: ToolType) -> None:
+def test_type_of_a_tool(tool: str, kind: ToolType) -> None:
     assert tool_type(tool) == kind
 
 
 @table("family", FAMILIES)
-def test_the_type_of_a_family(family: str) -> None:
+def test_type_of_a_tool_family(family: str) -> None:
     member, kind = FAMILIES[family]
     assert tool_type(member) == kind
 
@@ -85,22 +85,22 @@ def test_the_type_of_a_family(family: str) -> None:
         ("mcp__linear-server__", "other"),
     ],
 )
-def test_a_server_s_tool_goes_by_its_own_name(tool: str, kind: ToolType) -> None:
+def test_mcp_tool_is_classified_by_its_own_name(tool: str, kind: ToolType) -> None:
     assert tool_type(tool) == kind
 
 
 @table("tool", ["cancel_reservation", "READ_FILE", "browser", "", "__"])
-def test_a_tool_that_nobody_knows_does_other_work(tool: str) -> None:
+def test_unknown_tool_has_type_other(tool: str) -> None:
     assert tool_type(tool) == "other"
 
 
-def test_the_type_of_a_session() -> None:
-    # More than sixty percent rule.
+def test_type_of_a_session() -> None:
+    # More than 60 % decide.
     assert task_type(calls(Bash=61, Read=39)) == "code"
     assert task_type(calls(Read=4, Grep=3, Bash=3)) == "file"
     assert task_type(calls(WebSearch=2, Bash=1)) == "research"
 
-    # Sixty percent do not.
+    # Exactly 60 % do not.
     assert task_type(calls(Bash=60, Read=40)) == "mixed"
     assert task_type(calls(Bash=3, Read=2)) == "mixed"
 
@@ -108,9 +108,9 @@ def test_the_type_of_a_session() -> None:
     assert task_type(calls(Bash=6, Read=3)) == "code"
     assert task_type(calls(Bash=6, Read=3, TodoWrite=1)) == "mixed"
 
-    # A trade of its own is a mixture.
+    # Domain-specific tools count as mixed.
     assert task_type(calls(get_order=9, Bash=1)) == "mixed"
 
-    # Without calls there is no type.
+    # No type without calls.
     assert task_type([]) == "none"
-    assert ruling({"code": 0}) == "none"
+    assert dominant_type({"code": 0}) == "none"

@@ -1,12 +1,17 @@
-"""What a briefing tells of a project's experience."""
+"""Selecting the parts of a project's experience for a briefing."""
 
 from tests.experience import episode, experience
 from tests.tables import table
 
 from journeyman.records import CommandUse, FileUse, Mistake
 from journeyman.records.playbook import PlaybookCommand
-from journeyman.templates.experience import LEAST_SCORE, MOST_COMMANDS, LikelyCommand, brief
-from journeyman.templates.shown.briefing import briefing_text
+from journeyman.templates.briefing import briefing_text
+from journeyman.templates.experience import (
+    LEAST_SCORE,
+    MOST_COMMANDS,
+    LikelyCommand,
+    build_briefing,
+)
 
 
 def count(text):
@@ -33,7 +38,7 @@ LIKELY = LIBRARY.likely_commands("Fix the parser", NEAREST)
 
 
 def briefing(budget=1_000, likely=LIKELY, **other):
-    return brief(LIBRARY, NEAREST, likely, budget, count, **other)
+    return build_briefing(LIBRARY, NEAREST, likely, budget, count, **other)
 
 
 def likely_commands(number, score=0.0):
@@ -43,28 +48,28 @@ def likely_commands(number, score=0.0):
     ]
 
 
-def test_what_is_told():
+def test_contents_of_a_briefing():
     found = briefing()
     assert (found.project, found.sessions) == ("app", 4)
     assert [one.name for one in found.commands] == ["make test"]
     assert [one.tool for one in found.mistakes] == ["Edit", "shell", "shell"]
-    assert found.files == ("src/parser.py",)  # the others were used once each
+    assert found.files == ("src/parser.py",)  # the other files were used only once
     assert not found.is_empty
 
 
-def test_without_a_shell_nothing_is_told_of_commands():
+def test_commands_are_omitted_without_a_shell():
     found = briefing(tools=["Edit", "Read"])
     assert found.commands == ()
     assert [one.tool for one in found.mistakes] == ["Edit"]
 
 
-def test_only_likely_commands_are_told_and_not_too_many():
+def test_only_a_few_likely_commands_are_listed():
     assert briefing(likely=likely_commands(3, LEAST_SCORE - 0.1)).commands == ()
     assert len(briefing(9_000, likely_commands(90)).commands) == MOST_COMMANDS
 
 
 @table("budget", [0, 20, 60, 100, 200, 400, 1_000])
-def test_the_budget_is_kept(budget):
+def test_briefing_fits_its_budget(budget):
     found = briefing(budget, likely_commands(90))
     text = briefing_text(found)
     headings = 40
@@ -72,6 +77,6 @@ def test_the_budget_is_kept(budget):
     assert budget or found.is_empty
 
 
-def test_more_room_never_tells_less():
-    told = [len(briefing(budget, likely_commands(90)).commands) for budget in range(0, 300, 10)]
-    assert told == sorted(told)
+def test_larger_budget_never_lists_fewer_commands():
+    counts = [len(briefing(budget, likely_commands(90)).commands) for budget in range(0, 300, 10)]
+    assert counts == sorted(counts)

@@ -1,4 +1,4 @@
-"""Names and forms of the commands in a command line."""
+"""Names and normalised forms of the commands in a shell line."""
 
 import time
 
@@ -10,11 +10,11 @@ from journeyman.templates.commands import commands_of, is_everyday
 
 
 def names(line):
-    return [one.name for one in commands_of(line)]
+    return [command.name for command in commands_of(line)]
 
 
 def forms(line):
-    return [one.form for one in commands_of(line)]
+    return [command.form for command in commands_of(line)]
 
 
 @table(
@@ -94,7 +94,7 @@ def test_forms(line, expected):
     assert forms(line) == expected
 
 
-def test_a_long_form_is_cut():
+def test_long_form_is_truncated():
     assert len(forms("make " + "target " * 200)[0]) <= 160
 
 
@@ -103,7 +103,7 @@ _values = st.text(st.characters(exclude_characters="'\"\\$`", exclude_categories
 
 
 @given(_programs, _values, st.sampled_from("'\""))
-def test_what_is_quoted_is_in_no_name_or_form(program, value, quote):
+def test_quoted_text_is_in_no_name_or_form(program, value, quote):
     marked = f"zebra {value} zebra"
     for line in (
         f"{program} {quote}{marked}{quote} -v",
@@ -135,13 +135,13 @@ def test_any_text_is_read(line):
         *("git push ", "git -C ", "curl ", "docker ", "rm -a ", "rm ", "chmod -R ", "drop "),
     ],
 )
-def test_a_megabyte_of_anything_takes_no_time(piece):
+def test_a_megabyte_is_parsed_quickly(piece):
     line = piece * (1_000_000 // len(piece))
     began = time.process_time()
     commands_of(line)
     assert time.process_time() - began < 2
 
 
-def test_what_every_agent_knows():
+def test_everyday_commands():
     assert all(map(is_everyday, ("ls", "grep", "git status", "git diff")))
     assert not any(map(is_everyday, ("git push", "make test", "npm run build", "")))

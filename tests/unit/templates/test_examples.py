@@ -1,4 +1,4 @@
-"""Episodes as examples, and their calls in words."""
+"""Episodes as examples, and their calls as text."""
 
 import json
 
@@ -19,7 +19,7 @@ def episode(**fields):
     return Episode(session=SessionId("s1"), **{**request, **fields})
 
 
-def test_an_example_stands_for_its_episode():
+def test_example_has_the_fields_of_its_episode():
     steps = (step("Bash", command="make test"), step("get", id=1))
     found = episode_pattern(
         episode(steps=steps, at=7.0, source="codex", tokens=12, quarantined="r")
@@ -30,7 +30,7 @@ def test_an_example_stands_for_its_episode():
     assert found.quarantined == "r"
 
 
-def test_calls_in_words():
+def test_call_text_of_an_episode():
     found = call_text(
         episode(
             commands=(
@@ -46,7 +46,7 @@ def test_calls_in_words():
 
 
 @table(
-    ("one", "line"),
+    ("call", "line"),
     [
         (step("Bash", command="cd app && git commit -m 'x y' && make"), "git commit -m …; make"),
         (step("Read", file_path="/srv/app/src/a.py"), "Read a.py"),
@@ -60,12 +60,12 @@ def test_calls_in_words():
         (step("Bash", command="echo hello"), 'Bash(command="echo hello")'),
     ],
 )
-def test_a_call_in_one_line(one, line):
-    assert call_line(one) == line
-    assert isinstance(call_text(episode(steps=(one,))), str)
+def test_call_line(call, line):
+    assert call_line(call) == line
+    assert isinstance(call_text(episode(steps=(call,))), str)
 
 
 @given(st.sampled_from(["Bash", "Read", "Edit", "get", "apply_patch"]), st.text())
-def test_any_arguments_have_a_line(tool, text):
+def test_any_arguments_give_a_line(tool, text):
     for arguments in (text, json.dumps({"command": text, "file_path": text, "x": text})):
         assert call_line(Step(tool=tool, arguments=arguments))

@@ -1,4 +1,4 @@
-"""Experience: near episodes, and the commands that a task is likely to need."""
+"""Experience: similar episodes, and the commands that a task is likely to need."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def likely(task, library=LIBRARY):
     return library.likely_commands(task, library.nearest(task))
 
 
-def test_nothing_is_known_in_an_empty_library():
+def test_empty_library():
     nothing = experience()
     assert nothing.nearest("Fix it") == []
     assert nothing.likely_commands("Fix it", []) == []
@@ -40,7 +40,7 @@ def test_nothing_is_known_in_an_empty_library():
         ("Translate the help page to German", 19, "npm run i18n"),
     ],
 )
-def test_near_requests_and_their_commands(task, row, command):
+def test_similar_requests_and_their_commands(task, row, command):
     near = LIBRARY.nearest(task)
     assert near[0].row == row
     assert LIBRARY.at(row).row == row
@@ -54,20 +54,20 @@ def test_all_commands_are_ranked():
     assert scores == sorted(scores, reverse=True)
 
 
-def test_no_words_and_no_neighbours_are_no_trouble():
+def test_task_without_words_or_neighbours():
     for task in ("", "???", "\ud800"):
         assert len(likely(task)) == 4
     assert len(LIBRARY.likely_commands("Fix a test", [])) == 4
 
 
-def test_what_was_done_lately_counts_more():
-    told = [
+def test_recent_commands_count_more():
+    episodes = [
         episode(
             f"s{number}", "Run the tests", use("make test" if number < 50 else "just test"), at=at
         )
         for number, at in enumerate(itertools.islice(itertools.count(1.0), 100))
     ]
-    for some in (told, told[::-1]):
+    for some in (episodes, episodes[::-1]):
         assert likely("Run the tests", experience(*some))[0].command.name == "just test"
 
 

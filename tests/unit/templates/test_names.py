@@ -1,4 +1,4 @@
-"""Names of templates and tags: what can be typed, seen and stored."""
+"""Valid names of templates and tags."""
 
 import unicodedata
 
@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.records.errors import BadTemplate
-from journeyman.templates.names import checked_name, checked_tag, name_for, named
+from journeyman.templates.names import (
+    checked_tag,
+    checked_template_name,
+    parse_reference,
+    suggested_name,
+)
 
 
 @table(
@@ -26,8 +31,8 @@ from journeyman.templates.names import checked_name, checked_tag, name_for, name
         "console",
     ],
 )
-def test_a_name_is_taken_as_it_is(name: str) -> None:
-    assert checked_name(name) == name
+def test_valid_names_are_unchanged(name: str) -> None:
+    assert checked_template_name(name) == name
 
 
 @table(
@@ -65,34 +70,34 @@ def test_a_name_is_taken_as_it_is(name: str) -> None:
     ],
     ids=ascii,
 )
-def test_a_name_that_cannot_be_used(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(BadTemplate, match="A name has 1 to 80 letters"):
-        checked_name(name)
+        checked_template_name(name)
 
 
-def test_errors_that_can_be_read() -> None:
-    # What cannot be seen is spelled out in the error.
+def test_unusual_names() -> None:
+    # Errors spell out invisible characters.
     with pytest.raises(BadTemplate, match=r"web\\u202e"):
-        checked_name("web\u202e")
+        checked_template_name("web\u202e")
 
-    # A very long name does not fill the screen.
+    # Errors truncate a very long name.
     with pytest.raises(BadTemplate) as refused:
-        checked_name("x" * 100_000)
+        checked_template_name("x" * 100_000)
     assert len(str(refused.value)) < 500
 
-    # Names that look the same are the same.
-    assert checked_name(unicodedata.normalize("NFD", "café")) == "café"
+    # Names are normalised, so names that look the same are equal.
+    assert checked_template_name(unicodedata.normalize("NFD", "café")) == "café"
 
-    # There is always a name.
-    assert name_for("", "") == "template"
+    # There is always a name to suggest.
+    assert suggested_name("", "") == "template"
 
 
 @table(
     ("reference", "expected"),
     [("web", ("web", None)), ("web@3", ("web", 3)), ("web search@12", ("web search", 12))],
 )
-def test_a_name_with_a_version(reference: str, expected: tuple[str, int | None]) -> None:
-    assert named(reference) == expected
+def test_references_with_a_version(reference: str, expected: tuple[str, int | None]) -> None:
+    assert parse_reference(reference) == expected
 
 
 @table(
@@ -103,9 +108,9 @@ def test_a_name_with_a_version(reference: str, expected: tuple[str, int | None])
     ],
     ids=ascii,
 )
-def test_a_reference_that_names_nothing(reference: str) -> None:
+def test_invalid_references_are_refused(reference: str) -> None:
     with pytest.raises(BadTemplate):
-        named(reference)
+        parse_reference(reference)
 
 
 @table(
@@ -122,22 +127,22 @@ def test_a_reference_that_names_nothing(reference: str) -> None:
         ("CON", "session-7"),
     ],
 )
-def test_a_name_made_of_a_title(title: str, expected: str) -> None:
-    assert name_for(title, "Session 7") == expected
+def test_name_suggested_from_a_title(title: str, expected: str) -> None:
+    assert suggested_name(title, "Session 7") == expected
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_a_made_name_can_be_used(title: str, fallback: str) -> None:
-    made = name_for(title, fallback)
-    assert checked_name(made) == made
-    assert len(made) <= 40
+def test_suggested_names_are_valid(title: str, fallback: str) -> None:
+    name = suggested_name(title, fallback)
+    assert checked_template_name(name) == name
+    assert len(name) <= 40
 
 
 @table(
     ("tag", "expected"),
     [(" web ", "web"), ("two words", "two words"), ("c++", "c++"), ("x" * 40, "x" * 40)],
 )
-def test_a_tag_is_trimmed(tag: str, expected: str) -> None:
+def test_tags_are_trimmed(tag: str, expected: str) -> None:
     assert checked_tag(tag) == expected
 
 
@@ -146,6 +151,6 @@ def test_a_tag_is_trimmed(tag: str, expected: str) -> None:
     ["", "  ", "x" * 41, "a,b", "a\x00b", "a\nb", "a\u200bb", "a\u202eb", "a\u3164"],
     ids=ascii,
 )
-def test_a_tag_that_cannot_be_used(tag: str) -> None:
+def test_invalid_tags_are_refused(tag: str) -> None:
     with pytest.raises(BadTemplate, match="cannot be a tag"):
         checked_tag(tag)

@@ -1,4 +1,4 @@
-"""Template files of older programs."""
+"""Importing template files of older programs."""
 
 import json
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from tests.tables import table
 
-from journeyman.records import Imported, Step
+from journeyman.records import ImportedTemplate, Step
 from journeyman.records.errors import BadTemplate
 from journeyman.templates.template_files import decode
 
 
-def read(document: object, name: str | None = "old") -> Imported:
+def read(document: object, name: str | None = "old") -> ImportedTemplate:
     return decode(json.dumps(document).encode(), name=name)
 
 
@@ -70,7 +70,7 @@ def test_every_shape_gives_the_same_pattern(shape: str) -> None:
     assert decoded.skipped == ()
 
 
-def test_what_a_file_says_of_itself() -> None:
+def test_metadata_of_a_file() -> None:
     decoded = read(
         {
             "template_id": "t-1",
@@ -95,20 +95,20 @@ def test_what_a_file_says_of_itself() -> None:
 
 
 def test_names_and_tags() -> None:
-    # An id is a name where there is no other.
+    # The id is the name if there is no other.
     assert read({"template_id": "t-1", "examples": [entry()]}, name=None).template.name == "t-1"
 
-    # A type that is not known becomes a tag.
+    # An unknown type becomes a tag.
     template = read({"task_type": "debugging", "tags": "a, b", "examples": [entry()]}).template
     assert (template.task_type, template.tags) == ("mixed", ("a", "b", "debugging"))
 
-    # A tag that cannot be used costs only itself.
+    # Only invalid tags are skipped.
     decoded = read({"tags": ["good", "x" * 60, 5], "examples": [entry()]})
     assert decoded.template.tags == ("good",)
     assert [sentence[:6] for sentence in decoded.skipped] == ["tag 2:", "tag 3:"]
 
 
-FAILED = "it did not succeed, or it is not known whether it did"
+FAILED = "it did not succeed, or its success is unknown"
 NO_CALL = "it names no tool, or its arguments are not a JSON object"
 LEFT_OUT = [
     (entry(result_success=False), FAILED),
@@ -128,28 +128,28 @@ LEFT_OUT = [
 
 
 @table(("left_out", "reason"), LEFT_OUT)
-def test_what_is_left_out_is_said(left_out: object, reason: str) -> None:
+def test_skipped_examples_are_reported(left_out: object, reason: str) -> None:
     decoded = read({"examples": [entry(tool_name="good"), left_out]})
     assert [pattern.steps[-1].tool for pattern in decoded.template.patterns] == ["good"]
     assert decoded.skipped == (f"example 2: {reason}",)
 
 
-def test_results_and_flags() -> None:
-    # Without a flag the result decides.
+def test_success_flags_and_results() -> None:
+    # Without a flag, the result decides.
     unflagged = entry(result_summary='{"user": "mia"}')
     del unflagged["result_success"]
     assert read({"examples": [unflagged]}).skipped == ()
 
-    # A flag of a database.
+    # A flag may be 1, as in databases.
     assert read({"examples": [entry(result_success=1)]}).skipped == ()
 
-    # An empty summary does not hide a result.
+    # Without a summary, the result is used.
     (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
     assert pattern.steps[0].result == "full"
 
 
 @table("hint", [None, "", "  ", {"a": 1}], ids=str)
-def test_without_a_hint_the_tool_is_the_intent(hint: object) -> None:
+def test_tool_is_the_intent_without_a_hint(hint: object) -> None:
     (pattern,) = read({"examples": [entry(context_hint=hint)]}).template.patterns
     assert pattern.intent == "Use get_user_details."
 
@@ -159,13 +159,13 @@ def test_without_a_hint_the_tool_is_the_intent(hint: object) -> None:
     [({"a": [1, None]}, '{"a": [1, null]}'), (3, "3"), (False, "false"), ("", "")],
     ids=str,
 )
-def test_a_result_may_be_any_value(result: object, expected: str) -> None:
+def test_result_may_be_any_value(result: object, expected: str) -> None:
     (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
     assert pattern.steps[0].result == expected
 
 
 @table("arguments", [None, "", {}, "{}"], ids=str)
-def test_a_call_without_arguments(arguments: object) -> None:
+def test_call_without_arguments(arguments: object) -> None:
     (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
     assert pattern.steps[0].arguments == "{}"
 
@@ -178,7 +178,7 @@ def test_a_call_without_arguments(arguments: object) -> None:
     ],
     ids=["an object", "text"],
 )
-def test_a_file_from_which_nothing_can_be_learned(document: object, clause: str) -> None:
+def test_files_of_another_shape_are_refused(document: object, clause: str) -> None:
     with pytest.raises(BadTemplate) as refused:
         read(document)
     assert clause in str(refused.value)

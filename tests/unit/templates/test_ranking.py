@@ -1,4 +1,4 @@
-"""Which documents are nearest: by words, by meaning, by both, by request and by calls."""
+"""Ranking documents by words and by meaning, of requests and of calls."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from tests.tables import table
 from tests.turns import pattern
 
-from journeyman.templates.ranking import Bm25, Index, task_words, words, words_of
+from journeyman.templates.ranking import Bm25, Index, pattern_words, task_words, words
 
 DOCUMENTS = ["cancel flight", "cancel order order", "book flight hotel car", ""]
 
@@ -26,18 +26,18 @@ class TestWords:
             ("I would like to please", ""),
         ],
     )
-    def test_forms_of_one_word_are_one(self, one, other):
+    def test_word_forms_are_normalised(self, one, other):
         assert list(words(one)) == list(words(other))
 
     def test_words_of_a_pattern(self):
-        # Other words are others.
+        # Different words stay different.
         assert len({*words("cancel"), *words("book"), *words("return")}) == 3
 
-        # A pattern is found by intent tools and names of arguments.
-        found = set(words_of(pattern("Cancel it", "drop_order")))
+        # A pattern is found by intent, tools and argument names.
+        found = set(pattern_words(pattern("Cancel it", "drop_order")))
         assert {*words("cancel"), *words("drop order"), *words("id")} <= found
 
-        # Half characters are no trouble.
+        # Lone surrogates are accepted.
         assert len(words("a\ud800bc")) > 0
 
     @table(
@@ -49,30 +49,29 @@ class TestWords:
             ("checkTimeStamp", "timestamp"),
         ],
     )
-    def test_neighbouring_words_as_one(self, text, written_as_one):
+    def test_neighbouring_words_match_compounds(self, text, written_as_one):
         assert set(words(written_as_one)) <= set(task_words(text))
 
 
 class TestBm25:
-    def test_known_answer(self):
-        # Known answer. Worked out by hand for the second document: three words, an average of nine
-        # fourths.
+    def test_scores(self):
+        # Calculated by hand for the second document: three words, with an average length of 9/4.
         scores = bm25(*DOCUMENTS).scores(words("order"))
         rarity = math.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
         length = 1.2 * (1 - 0.75 + 0.75 * 3 / (9 / 4))
         assert scores == pytest.approx([0, rarity * 2 * 2.2 / (2 + length), 0, 0])
 
-        # Rare words weigh more and long documents less.
+        # Rare words weigh more, long documents less.
         scores = bm25(*DOCUMENTS).scores(words("cancel the flight"))
         assert scores[0] > scores[1] > 0
         assert scores[0] > scores[2] > 0
 
     @table("asked", ["", "zebra"])
-    def test_what_nobody_has_matches_nothing(self, asked):
+    def test_unknown_words_match_nothing(self, asked):
         assert not bm25(*DOCUMENTS).scores(words(asked)).any()
 
-    def test_fields(self):
-        # Each field is weighted on its own, and a document's weights are summed.
+    def test_scores_of_several_fields(self):
+        # Each field is scored separately, and the scores of a document are summed.
         calls = ["drop order", "drop order", "book", "cancel"]
         fields = Bm25([words(one) for one in DOCUMENTS], [words(one) for one in calls])
         for task in ("cancel order", "drop", "book a hotel", "zebra"):
@@ -86,7 +85,7 @@ class TestBm25:
         )
 
     @table("documents", [[], [""], ["", ""]])
-    def test_no_words_at_all(self, documents):
+    def test_documents_without_words(self, documents):
         assert bm25(*documents).scores(words("cancel")).shape == (len(documents),)
 
 
@@ -100,8 +99,8 @@ class TestIndex:
         vectors = np.array([unit(1, 0), unit(1, 1), unit(0, 1), unit(-1, 0)])
         return Index([2, 3, 5, 9], vectors, [words(one) for one in DOCUMENTS])
 
-    def test_the_order(self):
-        # What is nearest by both measures comes first.
+    def test_order_of_results(self):
+        # The document nearest by both measures comes first.
         found = self.index().nearest(unit(1, 0.2), words("cancel flight"), most=4)
         assert found[0].row == 2
         assert {one.row for one in found} == {2, 3, 5, 9}
@@ -109,32 +108,32 @@ class TestIndex:
         assert found[0].score == 1.0
         assert found[0].matched
 
-        # What is opposite in meaning has no score below zero.
+        # A document of opposite meaning scores zero, not less.
         assert found[-1].row == 9
         assert found[-1].score == 0.0
         assert found[-1].similarity < 0
 
-        # Where nothing has anything in common with the task, all are equally near.
+        # If no document has anything in common with the task, all are equally near.
         found = self.index().nearest(np.zeros(2, dtype=np.float32), words("zebra"), most=4)
         assert [(one.row, one.score) for one in found] == [(2, 1.0), (3, 1.0), (5, 1.0), (9, 1.0)]
 
-        # Words bring up what meaning does not.
+        # Shared words find documents that meaning does not.
         found = self.index().nearest(unit(0, 1), words("order"), most=2)
         assert {one.row for one in found} == {3, 5}
 
-    def test_equal_ones_are_taken_together(self):
+    def test_ties_are_returned_together(self):
         same = np.array([unit(1, 0)] * 20)
         index = Index(range(20), same, [words("x")] * 20)
         found = index.nearest(unit(1, 0), words("x"), most=10)
         assert [one.row for one in found] == list(range(20))
         assert len({one.score for one in found}) == 1
 
-        # Of very many some are left out.
+        # Very many ties are truncated.
         same = np.array([unit(1, 0)] * 500)
         index = Index(range(500), same, [words("x")] * 500)
         assert len(index.nearest(unit(1, 0), words("x"), most=10)) == 20
 
-    def test_compounds_count_if_the_library_has_them(self):
+    def test_compounds_match_if_the_library_has_them(self):
         index = Index([1, 2], np.array([unit(1, 0)] * 2), [words("timestamp"), words("time")])
         task = "stamp time stamp"
         plain = index.nearest(unit(1, 0), words(task), most=2)
@@ -143,20 +142,19 @@ class TestIndex:
         assert joined[0].matched
         assert {one.row: one.matched for one in joined}[1]
 
-    def test_what_has_no_neighbour_shares_no_words(self):
+    def test_unrelated_task_matches_no_words(self):
         for task in ("asdf qwer zxcv", "hello, how are you", ""):
             found = self.index().nearest(unit(1, 0), task_words(task), most=4)
             assert all(one.matched == 0.0 for one in found)
 
-    def test_rows(self):
-        # An empty library.
+    def test_empty_index(self):
         index = Index([], np.zeros((0, 2), dtype=np.float32), [])
         assert len(index) == 0
         assert index.nearest(unit(1, 0), words("x"), most=5) == []
 
 
 class TestCalls:
-    """A library of 40 requests of two kinds, a third of each with an unusual wording."""
+    """A library of 40 requests of two kinds; a third of each kind has unusual wording."""
 
     def index(self) -> Index:
         requests, calls, call_vectors = [], [], []
@@ -174,11 +172,11 @@ class TestCalls:
             call_words=calls,
         )
 
-    def test_a_task_is_matched_with_calls(self):
+    def test_task_is_matched_with_calls(self):
         found = self.index().nearest(unit(0, 1, 0), words("drop"), most=20)
         assert {one.row for one in found} == set(range(20))
 
-    def test_feedback_brings_up_what_was_done_for_similar_requests(self):
+    def test_feedback_finds_requests_with_the_same_calls(self):
         found = self.index().nearest(unit(1, 0, 0), words("cancel"), most=40)
         place = {one.row: at for at, one in enumerate(found)}
         unusual = [row for row in range(40) if row % 3 == 0]
@@ -186,13 +184,13 @@ class TestCalls:
         other_calls = [place[row] for row in unusual if row >= 20]
         assert max(same_calls) < min(other_calls)
 
-    def test_similarity_is_that_of_requests(self):
+    def test_similarity_compares_requests(self):
         found = self.index().nearest(unit(0, 0, 1), words("cancel"), most=40)
         near = {one.row: one.similarity for one in found}
         assert near[0] == pytest.approx(1.0)
         assert near[1] == pytest.approx(0.0)
 
-    def test_the_same_question_has_the_same_answer(self):
+    def test_ranking_is_deterministic(self):
         asked = (unit(1, 0.3, 0.2), words("cancel the order"))
         first = self.index().nearest(*asked, most=7)
         assert first == self.index().nearest(*asked, most=7)

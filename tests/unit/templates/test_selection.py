@@ -1,25 +1,25 @@
-"""Choosing the few patterns that an opening shows."""
+"""Selecting the patterns that an opening shows."""
 
 from tests.tables import table
 from tests.turns import pattern
 
 from journeyman.records import Effect, Step
-from journeyman.templates.selection import Candidate, Limits, Selection, select
+from journeyman.templates.selection import Candidate, OpeningLimits, Selection, select
 from journeyman.templates.tool_schemas import LiveTools
 
-LIMITS = Limits(tokens=1_000)
+LIMITS = OpeningLimits(tokens=1_000)
 
 
-def candidate(intent="x", *tools, similarity=0.8, place=1.0, effect=None, **other):
+def candidate(intent="x", *tools, similarity=0.8, score=1.0, effect=None, **other):
     return Candidate(
         pattern=pattern(intent, *tools, **other),
         similarity=similarity,
-        place=place,
+        score=score,
         effect=effect or Effect(),
     )
 
 
-def chosen(*candidates: Candidate, limits: Limits = LIMITS, **other) -> Selection:
+def chosen(*candidates: Candidate, limits: OpeningLimits = LIMITS, **other) -> Selection:
     return select(candidates, limits, **other)
 
 
@@ -31,85 +31,85 @@ def reasons(selection: Selection) -> dict[str, str]:
     return {one.pattern.intent: one.reason for one in selection.left_out}
 
 
-def test_nothing_comes_of_nothing():
-    # Nothing comes of nothing.
+def test_empty_input_floor_and_determinism():
+    # No candidates give an empty selection.
     assert chosen() == Selection()
 
-    # Below the floor there is nothing.
+    # Candidates below the floor are left out.
     found = chosen(candidate("near", similarity=0.31), candidate("far", similarity=0.29))
     assert intents(found) == {"near"}
-    assert reasons(found) == {"far": "not similar enough: 0.29, and the floor is 0.30"}
+    assert reasons(found) == {"far": "not similar enough: 0.29, below the floor of 0.30"}
 
-    # The same question has the same answer.
-    some = [candidate(str(n), f"t{n % 4}", place=0.5, session=f"s{n % 3}") for n in range(30)]
+    # Selection is deterministic.
+    some = [candidate(str(n), f"t{n % 4}", score=0.5, session=f"s{n % 3}") for n in range(30)]
     assert chosen(*some) == chosen(*some)
 
 
-def test_each_tool_that_is_needed_is_shown_once():
-    # Each tool that is needed is shown once.
+def test_each_needed_tool_is_shown_once():
+    # A tool that is already shown is left out.
     found = chosen(
         candidate("a", "get", session="s1"),
-        candidate("b", "get", session="s2", place=0.9),
-        candidate("c", "book", session="s1", place=0.5),
+        candidate("b", "get", session="s2", score=0.9),
+        candidate("c", "book", session="s1", score=0.5),
     )
     assert intents(found) == {"a", "c"}
-    assert reasons(found) == {"b": "what it shows is not needed, or shown already"}
+    assert reasons(found) == {"b": "what it shows is not needed, or already shown"}
 
-    # A sequence that shows all stands for its parts.
+    # A sequence that shows all tools replaces its parts.
     found = chosen(
         candidate("one", "get"),
         candidate("two", "book"),
-        candidate("all", "get", "book", kind="sequence", place=0.9),
+        candidate("all", "get", "book", kind="sequence", score=0.9),
     )
     assert intents(found) == {"all"}
 
-    # One mistake with its correction is shown beside.
+    # One mistake with its correction is added.
     found = chosen(
         candidate("all", "get", "book", kind="sequence"),
-        candidate("mistake", "book", kind="recovery", place=0.5),
-        candidate("another", "get", kind="recovery", place=0.4),
+        candidate("mistake", "book", kind="recovery", score=0.5),
+        candidate("another", "get", kind="recovery", score=0.4),
     )
     assert intents(found) == {"all", "mistake"}
 
-    # A tool that hardly any similar session used is not needed.
+    # A tool that few similar sessions used is not needed.
     many = [candidate(f"a{n}", "get", session=f"s{n}") for n in range(20)]
-    found = chosen(*many, candidate("odd", "wipe", session="t", similarity=0.3, place=0.1))
+    found = chosen(*many, candidate("odd", "wipe", session="t", similarity=0.3, score=0.1))
     assert "odd" not in intents(found)
 
 
 def test_the_budget_is_kept():
     found = chosen(
         candidate("a", "get", tokens=600),
-        candidate("b", "book", tokens=500, place=0.9),
-        candidate("c", "pay", tokens=400, place=0.8),
+        candidate("b", "book", tokens=500, score=0.9),
+        candidate("c", "pay", tokens=400, score=0.8),
         candidate("huge", "send", tokens=2_000),
     )
     assert sum(choice.tokens for choice in found.choices) <= 1_000
     assert intents(found) == {"a", "c"}
     assert reasons(found)["b"] == "no room: 500 tokens, 0 left"
-    assert reasons(found)["huge"] == "too long: 2000 tokens, and there is room for 1000"
+    assert reasons(found)["huge"] == "too long: 2000 tokens, with room for 1000"
 
 
 @table("most", [1, 2, 3])
-def test_no_more_than_are_asked_for(most):
+def test_number_of_patterns_is_limited(most):
     some = [candidate(str(n), f"tool{n}") for n in range(5)]
-    found = chosen(*some, limits=Limits(tokens=9_999, most=most))
+    found = chosen(*some, limits=OpeningLimits(tokens=9_999, most=most))
     assert len(found.choices) == most
-    assert f"enough are chosen ({most})" in reasons(found).values()
+    assert f"the limit of {most} is reached" in reasons(found).values()
 
 
-def test_what_is_never_chosen():
-    # What is in quarantine is never chosen.
+def test_unfit_patterns_are_never_selected():
+    # Quarantined patterns are left out.
     found = chosen(candidate("bad", quarantined="override"))
     assert found.choices == ()
     assert reasons(found) == {"bad": "it is in quarantine (override)"}
 
-    # What cannot be shown is not chosen.
+    # Patterns that cannot be shown are left out.
     found = chosen(candidate("bad", "no such name!"))
     assert found.choices == ()
     assert reasons(found)["bad"]
 
-    # What does not fit the tools of today is not chosen.
+    # Patterns that do not fit the current tools are left out.
     live = LiveTools.read(
         [
             {
@@ -123,41 +123,41 @@ def test_what_is_never_chosen():
         candidate("stale"), candidate("gone", "drop"), candidate("fits", steps=good), live=live
     )
     assert intents(found) == {"fits"}
-    assert reasons(found)["stale"].startswith("it does not fit the tools as they are now: ")
+    assert reasons(found)["stale"].startswith("it does not fit the current tools: ")
     assert "not offered" in reasons(found)["gone"]
 
 
 class TestTrials:
-    def test_effects_count_when_they_are_sure(self):
-        # What helped comes first.
+    def test_effects_count_when_certain(self):
+        # Patterns that helped come first.
         helped = Effect(tried=20, gained=6.0)
-        found = chosen(candidate("a", place=1.0), candidate("b", place=0.95, effect=helped))
+        found = chosen(candidate("a", score=1.0), candidate("b", score=0.95, effect=helped))
         assert intents(found) == {"b"}
         assert "+0.30 on average in 20 trials" in found.choices[0].reason
 
-        # One lucky trial does not.
+        # One lucky trial is not enough.
         lucky = Effect(tried=1, gained=1.0)
-        found = chosen(candidate("a", place=1.0), candidate("b", place=0.5, effect=lucky))
+        found = chosen(candidate("a", score=1.0), candidate("b", score=0.5, effect=lucky))
         assert intents(found) == {"a"}
 
-        # What hurt is left out.
+        # Patterns that hurt are left out.
         hurt = Effect(tried=5, gained=-1.0)
         found = chosen(candidate("a", effect=hurt))
         assert reasons(found) == {"a": "it made things worse in 5 trials"}
 
-        # A few bad trials do not condemn.
+        # A few bad trials are not enough to exclude a pattern.
         assert chosen(candidate("a", effect=Effect(tried=4, gained=-2.0))).choices
 
 
 def test_order_and_reasons():
-    # The nearest comes last.
+    # The most similar pattern comes last.
     found = chosen(
         candidate("near", "get", similarity=0.9),
-        candidate("far", "book", similarity=0.4, place=0.9),
+        candidate("far", "book", similarity=0.4, score=0.9),
     )
     assert [one.pattern.intent for one in found.choices] == ["far", "near"]
 
-    # Reasons say why.
+    # Each choice states its reasons.
     found = chosen(
         candidate("a", "get", kind="recovery", similarity=0.91, times=3, session_count=2)
     )
@@ -166,25 +166,25 @@ def test_order_and_reasons():
         "seen 3 times in 2 sessions"
     )
 
-    # Without a task the order of the template counts.
+    # Without a task, the order of the template decides.
     found = chosen(
-        *(candidate(str(n), f"t{n}", similarity=None, place=1 - n / 9) for n in range(9)),
-        limits=Limits(tokens=300),
+        *(candidate(str(n), f"t{n}", similarity=None, score=1 - n / 9) for n in range(9)),
+        limits=OpeningLimits(tokens=300),
     )
     assert intents(found) == {"0", "1", "2"}
     assert "similar" not in found.choices[0].reason
 
 
-def test_tools_of_agents():
-    # What tools say of themselves tips the scales.
+def test_tool_affinity_and_agents():
+    # Affinity of the tool descriptions breaks ties.
     some = [candidate("a", "get"), candidate("b", "put")]
-    one = chosen(*some, limits=Limits(tokens=100), affinity={"put": 0.9})
-    other = chosen(*some, limits=Limits(tokens=100), affinity={"get": 0.9})
+    one = chosen(*some, limits=OpeningLimits(tokens=100), affinity={"put": 0.9})
+    other = chosen(*some, limits=OpeningLimits(tokens=100), affinity={"get": 0.9})
     assert (intents(one), intents(other)) == ({"b"}, {"a"})
 
-    # Without definitions all are of one agent.
+    # Without tool definitions, all patterns come from one agent.
     some = [
-        candidate(name, tool, place=1 - n / 9, source=source)
+        candidate(name, tool, score=1 - n / 9, source=source)
         for n, (name, tool, source) in enumerate(
             [
                 ("a", "Read", "claude_code"),
@@ -195,18 +195,18 @@ def test_tools_of_agents():
     ]
     found = chosen(*some)
     assert intents(found) == {"a", "c"}
-    assert reasons(found) == {"b": "it has the tools of another agent (hermes)"}
+    assert reasons(found) == {"b": "it uses the tools of another agent (hermes)"}
     live = LiveTools.read({name: {"type": "object"} for name in ("Read", "read_file", "Bash")})
     assert intents(chosen(*some, live=live)) == {"a", "b", "c"}
 
 
 class TestAlike:
-    """For small models: the nearest request, and others that begin in the same way."""
+    """For small models: the nearest request and others that start with the same tool."""
 
-    limits = Limits(tokens=1_000, most=3, alike=True)
+    limits = OpeningLimits(tokens=1_000, most=3, alike=True)
 
     def test_the_nearest_requests(self):
-        # The same way is shown again for other requests.
+        # Other requests with the same tools are preferred.
         found = chosen(
             candidate("near", "get", "book", kind="sequence", similarity=0.9),
             candidate("also", "get", "book", kind="sequence", similarity=0.8),
@@ -215,9 +215,9 @@ class TestAlike:
             limits=self.limits,
         )
         assert intents(found) == {"near", "also", "farther"}
-        assert reasons(found) == {"other way": "enough are chosen (3)"}
+        assert reasons(found) == {"other way": "the limit of 3 is reached"}
 
-        # Of one request the fullest is shown.
+        # Of one request, the longest pattern is shown.
         found = chosen(
             candidate("near", "get", similarity=0.9),
             candidate("near", "get", "book", kind="sequence", similarity=0.9),
@@ -226,7 +226,7 @@ class TestAlike:
         )
         assert [choice.pattern.tools for choice in found.choices] == [("get", "book")]
 
-        # The nearest comes last and there are few.
+        # The nearest requests are selected, the nearest of all last.
         found = chosen(
             *(candidate(f"n{at}", "get", similarity=0.8 + at / 100) for at in range(6)),
             limits=self.limits,

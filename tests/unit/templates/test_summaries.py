@@ -1,4 +1,4 @@
-"""Long texts, cut in the middle."""
+"""Truncating long texts in the middle."""
 
 import re
 
@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.templates.cleaning import summary
+from journeyman.templates.sanitizer import summary
 
 MARK = re.compile(r"… \[(\d+) characters left out\] …")
 
 
 def parts(text: str, limit: int = 500) -> tuple[str, int, str]:
-    """Head, count and tail of what was cut."""
+    """Return head, number of omitted characters, and tail."""
     cut = summary(text, limit)
     found = MARK.search(cut)
     assert found is not None, cut
@@ -20,12 +20,12 @@ def parts(text: str, limit: int = 500) -> tuple[str, int, str]:
 
 
 @table("text", ["", "short", "x" * 500, "  \n"])
-def test_a_short_text_stays_as_it_is(text: str) -> None:
+def test_short_text_is_unchanged(text: str) -> None:
     assert summary(text) == text
 
 
 def test_head_and_tail_are_kept() -> None:
-    # Head and tail are kept and the cut is counted.
+    # Head and tail are kept, and omitted characters are counted.
     text = "H" + "x" * 5000 + "T"
     head, count, tail = parts(text)
     assert text.startswith(head)
@@ -36,13 +36,13 @@ def test_head_and_tail_are_kept() -> None:
     # Most of the limit is used.
     assert len(summary("x" * 5000)) >= 495
 
-    # What was left out before is counted.
+    # Characters omitted earlier are included.
     text = "x" * 2000
     _, count, _ = parts(text)
     assert f"[{count + 7_000} characters left out]" in summary(text, unread=7_000)
 
 
-def test_where_it_is_cut() -> None:
+def test_cut_falls_on_boundaries() -> None:
     # Lines stay whole where that costs little.
     lines = [f"line {number} with some words in it" for number in range(200)]
     cut = summary("\n".join(lines))
@@ -57,14 +57,14 @@ def test_where_it_is_cut() -> None:
     assert head.endswith("word-and-word")
     assert tail.startswith("word-and-word")
 
-    # A placeholder is not cut in two.
+    # Placeholders stay whole.
     for shift in range(14):
         cut = summary("x" * shift + " " + "<email:1> " * 200)
         assert not re.search(r"<(?!email:1>)|(?<!<email:1)>", cut)
 
 
 @table("length", [0, 1, 30, 60, 100, 499, 500, 501])
-def test_what_was_left_out_before_is_said_of_a_short_text_too(length: int) -> None:
+def test_short_text_also_notes_earlier_omissions(length: int) -> None:
     cut = summary("x" * length, unread=10**9)
     assert len(cut) <= length
     assert "…" in cut or not length
@@ -74,7 +74,7 @@ def test_what_was_left_out_before_is_said_of_a_short_text_too(length: int) -> No
     ("limit", "expected"),
     [(0, ""), (1, "…"), (5, "abcd…"), (40, "abcdefghij" * 3 + "abcdefghi…")],
 )
-def test_without_room_for_a_mark_the_head_is_shown(limit: int, expected: str) -> None:
+def test_small_limit_keeps_only_the_head(limit: int, expected: str) -> None:
     assert summary("abcdefghij" * 100, limit) == expected
 
 
@@ -82,7 +82,7 @@ def test_without_room_for_a_mark_the_head_is_shown(limit: int, expected: str) ->
     st.text(st.sampled_from("ab \n\r\u0301\u200d👍🏽"), max_size=400),
     st.integers(0, 200),
 )
-def test_it_is_never_longer_than_the_limit(text: str, limit: int) -> None:
+def test_summary_never_exceeds_the_limit(text: str, limit: int) -> None:
     cut = summary(text, limit)
     assert len(cut) <= limit or cut == text == ""
     assert summary(cut, limit) == cut

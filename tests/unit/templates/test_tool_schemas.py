@@ -1,4 +1,4 @@
-"""Stored calls against the tools as they are now."""
+"""Checking stored calls against the current tools."""
 
 import json
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ class TestShapes:
             ({"name": "now", "parameters": None}, "now"),
         ],
     )
-    def test_a_tool_without_a_schema_takes_anything(
+    def test_tool_without_a_schema_accepts_anything(
         self, definition: dict[str, Any], name: str
     ) -> None:
         live = LiveTools.read([definition])
@@ -102,18 +102,18 @@ class TestShapes:
         assert live.description(name) == ""
 
     def test_no_tools_and_any_mapping(self) -> None:
-        # No tools.
+        # Without tools, no tool is offered.
         live = LiveTools.read([])
         assert live.names == ()
         assert live.misfit(step()) == "the tool is not offered"
         assert live.description("read") == ""
 
-        # Any mapping is a definition.
+        # Any mapping is accepted as a definition.
         definition: Mapping[str, Any] = MappingProxyType({"name": "read", "parameters": SCHEMA})
         assert LiveTools.read([definition]).misfit(step()) == "'path' is a required property"
 
     @table(
-        ("given", "clause"),
+        ("tools", "clause"),
         [
             (None, "not a list of definitions"),
             ("read", "not a list of definitions"),
@@ -145,23 +145,23 @@ class TestShapes:
         ],
         ids=lambda given: str(given)[:50].split(" at 0x")[0],
     )
-    def test_what_is_no_definition_is_refused(self, given: Any, clause: str) -> None:
+    def test_invalid_definitions_are_refused(self, tools: Any, clause: str) -> None:
         with pytest.raises(BadTools) as refused:
-            LiveTools.read(given)
+            LiveTools.read(tools)
         assert clause in str(refused.value)
 
 
 MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
     (SCHEMA, {"path": "a", "limit": "3"}, "'limit': '3' is not of type 'integer'"),
     (SCHEMA, {"path": None}, "'path': None is not of type 'string'"),
-    (SCHEMA, {"amount": 1}, "'amount' is not a parameter any more"),
+    (SCHEMA, {"amount": 1}, "'amount' is no longer a parameter"),
     (SCHEMA, {}, "'path' is a required property"),
     (SCHEMA, [], "its arguments are not a JSON object"),
     (of(a=of(b={"type": "number"})), {"a": {"b": []}}, "'a.b': [] is not of type 'number'"),
     (
         of(a={"items": of(b={})}),
         {"a": [{"b": 1}, {"c": 1}]},
-        "'a[1].c' is not a parameter any more",
+        "'a[1].c' is no longer a parameter",
     ),
     (
         of(a={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
@@ -172,13 +172,13 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
     (of(a={"format": "date"}), {"a": "tomorrow"}, "'a': 'tomorrow' is not a 'date'"),
     (False, {}, "False schema does not allow {}"),
     ({"type": "string"}, {}, "{} is not of type 'string'"),
-    (of() | {"properties": {}}, {"a": 1}, "'a' is not a parameter any more"),
+    (of() | {"properties": {}}, {"a": 1}, "'a' is no longer a parameter"),
     (
         {"$ref": "#/$defs/args", "$defs": {"args": SCHEMA}},
         {"b": 1},
         "'path' is a required property",
     ),
-    # Drafts that are not named.
+    # Schemas of an unnamed draft.
     (of(a={"items": [{"type": "string"}]}), {"a": [1]}, "'a[0]': 1 is not of type 'string'"),
     (
         of(a={"prefixItems": [{"type": "string"}]}),
@@ -196,7 +196,7 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
         "'path' is a required property",
     ),
     (SCHEMA | {"$schema": "urn:of-my-own"}, {}, "'path' is a required property"),
-    # Schemas that cannot be followed.
+    # Schemas that cannot be evaluated.
     (of(a={"$ref": "#/$defs/gone"}), {"a": 1}, "its schema cannot be followed"),
     (of(a={"$ref": "https://schemas.invalid/a.json"}), {"a": 1}, "its schema cannot be followed"),
     (of(a={"pattern": r"\p{L}"}), {"a": "x"}, "its schema cannot be followed"),
@@ -205,7 +205,7 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
 
 
 @table(("schema", "arguments", "reason"), MISFITS, ids=lambda given: str(given)[:40])
-def test_why_a_call_does_not_fit(schema: object, arguments: object, reason: str) -> None:
+def test_misfit_reasons(schema: object, arguments: object, reason: str) -> None:
     assert misfit(schema, arguments) == reason
 
 
@@ -231,7 +231,7 @@ FITS: list[tuple[dict[str, Any] | bool, object]] = [
 
 
 @table(("schema", "arguments"), FITS, ids=lambda given: str(given)[:40])
-def test_a_call_that_fits(schema: object, arguments: object) -> None:
+def test_calls_that_fit(schema: object, arguments: object) -> None:
     assert misfit(schema, arguments) == ""
 
 
@@ -260,20 +260,18 @@ REDACTED: list[tuple[dict[str, Any], object, str]] = [
 
 
 @table(("schema", "value", "reason"), REDACTED, ids=str)
-def test_a_placeholder_is_not_held_against_a_call(
-    schema: object, value: object, reason: str
-) -> None:
+def test_redaction_placeholders_fit_any_schema(schema: object, value: object, reason: str) -> None:
     assert misfit(of(a=schema), {"a": value}) == reason
 
 
-def test_arguments_that_are_odd() -> None:
-    # Arguments that are no JSON.
+def test_malformed_and_deep_arguments() -> None:
+    # Arguments that are not JSON.
     live = LiveTools.read({"read": SCHEMA})
     for arguments in ("", "{", "[" * 100_000):
         broken = Step(tool="read", arguments=arguments)
         assert live.misfit(broken) == "its arguments are not a JSON object"
 
-    # Arguments that are very deep.
+    # Deeply nested arguments.
     deep = '{"a":' * 900 + "1" + "}" * 900
     live = LiveTools.read({"t": of(a={"$ref": "#"})})
     assert live.misfit(Step(tool="t", arguments=deep)) != ""
@@ -286,13 +284,13 @@ class TestPatterns:
         pattern = Pattern(id=PatternId("p"), kind=kind, intent="Read.", steps=steps)
         return self.LIVE.misfit_of(pattern)
 
-    def test_which_steps_have_to_fit(self) -> None:
-        # All steps have to fit.
+    def test_steps_that_must_fit(self) -> None:
+        # All steps must fit.
         assert self.reason(step("find", x=1), step(path="a")) == ""
         assert self.reason(step("find", x=1), step()) == "read: 'path' is a required property"
         assert self.reason(step(path="a"), step("write")) == "write: the tool is not offered"
 
-        # A reason names the tool only where there are several.
+        # The reason names the tool only if there are several.
         assert self.reason(step()) == "'path' is a required property"
         assert self.reason(step(path="a"), step()) == "'path' is a required property"
 
@@ -301,7 +299,7 @@ class TestPatterns:
         assert self.reason(mistake, step(path="a"), kind="recovery") == ""
         assert self.reason(mistake, step(file="a"), kind="recovery") != ""
 
-        # The mistake's tool has to be offered.
+        # The tool of the mistake must be offered.
         mistake = Step(tool="write", worked=False)
         reason = self.reason(mistake, step(path="a"), kind="recovery")
         assert reason == "write: the tool is not offered"
@@ -332,7 +330,7 @@ arguments = st.dictionaries(
 
 
 @given(schemas, arguments)
-def test_there_is_always_an_answer(schema: object, given: dict[str, object]) -> None:
+def test_any_schema_and_arguments_get_an_answer(schema: object, given: dict[str, object]) -> None:
     reason = misfit(schema, given)
     assert reason == misfit(schema, given)
     assert len(reason) < 300

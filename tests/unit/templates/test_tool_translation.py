@@ -1,4 +1,4 @@
-"""Calls of one agent as calls of another."""
+"""Translating tool calls from one agent to another."""
 
 import json
 from itertools import permutations
@@ -19,6 +19,15 @@ from journeyman.logs.codex import CodexReader
 from journeyman.logs.hermes_rows import SOURCE as HERMES
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.templates import tool_translation
+from journeyman.templates.argument_fields import (
+    RESULT_FORMATS,
+    TOOLS,
+    AgentTool,
+    Dialect,
+    ResultFormat,
+    find_call,
+    write_arguments,
+)
 from journeyman.templates.tool_schemas import LiveTools
 from journeyman.templates.tool_translation import (
     file_path,
@@ -28,15 +37,6 @@ from journeyman.templates.tool_translation import (
     operation_of,
     result_for,
     shell_command,
-)
-from journeyman.templates.translation.argument_fields import (
-    RESULT_FORMATS,
-    TOOLS,
-    Dialect,
-    ResultFormat,
-    ToolRow,
-    find_call,
-    written,
 )
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -128,7 +128,7 @@ def call_of(translated: Step | str) -> tuple[str, Any]:
     ("name", "source", "target"),
     [(name, *pair) for name in SAME_CALLS for pair in PAIRS if name == "run" or pair[0] != "codex"],
 )
-def test_the_same_call_of_every_agent(name: str, source: str, target: Dialect) -> None:
+def test_equivalent_calls_are_translated(name: str, source: str, target: Dialect) -> None:
     calls = SAME_CALLS[name]
     tool, arguments = calls[target]
     if source == "codex":  # it takes no time limit
@@ -299,7 +299,7 @@ def test_the_same_call_of_every_agent(name: str, source: str, target: Dialect) -
         ("openai", "read_file", {"file_path": "a"}, "hermes", ("read_file", {"path": "a"})),
     ],
 )
-def test_particular_calls(
+def test_special_cases(
     source: str, tool: str, arguments: Any, target: Dialect, expected: tuple[str, Any]
 ) -> None:
     assert call_of(translate(step(tool, arguments), source, target)) == expected
@@ -382,7 +382,7 @@ def test_calls_without_a_counterpart(
     assert found.endswith(".")
 
 
-def test_malformed_arguments_and_mistakes_of_the_harness() -> None:
+def test_malformed_arguments_and_harness_errors_are_not_translated() -> None:
     for arguments in ("", "{", "[]", '"x"', "null"):
         found = translate(Step(tool="Read", arguments=arguments), "claude_code", "hermes")
         assert isinstance(found, str)
@@ -395,7 +395,7 @@ def test_malformed_arguments_and_mistakes_of_the_harness() -> None:
     assert not found.worked
 
 
-def test_what_the_target_can_call_as_it_is_stays() -> None:
+def test_calls_the_target_understands_are_unchanged() -> None:
     own = step("Grep", {"pattern": "x", "path": "src"}, "  1→x")
     assert translate(own, "claude_code", "claude_code") is own
     shared = step("terminal", {"command": "ls"}, '{"output": "a", "exit_code": 0}')
@@ -413,11 +413,11 @@ FORMER = {
     *{("codex", "apply_patch"), ("codex", "read_file"), ("codex", "grep_files")},
     ("codex", "list_dir"),
 }
-"""Tools of older versions, or of some models only."""
+"""Tools of older versions or of some models only."""
 
 
 def offered(dialect: Dialect) -> LiveTools:
-    """The tools of an agent, with parameters of any type."""
+    """Return the current tools of an agent, with parameters of any type."""
     rows = [row for row in TOOLS if row.dialect == dialect and (dialect, row.name) not in FORMER]
     found: dict[str, Any] = {}
     for row in rows:
@@ -442,7 +442,7 @@ def translate_pattern(pattern: Pattern, target: Dialect) -> Pattern | str:
 
 
 def live(**tools: list[str]) -> LiveTools:
-    """Tools with parameters of any type, the first of each required."""
+    """Return tools with parameters of any type, the first of which is required."""
     return LiveTools.read(
         {
             name: {
@@ -456,50 +456,50 @@ def live(**tools: list[str]) -> LiveTools:
     )
 
 
-def test_live_tools() -> None:
-    # Of several shells the one that is offered is called.
+def test_translation_fits_the_live_tools() -> None:
+    # Of several shells, the offered one is called.
     run = step("Bash", {"command": "ls", "timeout": 1000})
     older = live(shell=["command", "workdir"])
     expected = ("shell", {"command": ["bash", "-lc", "ls"]})
     assert call_of(translate(run, "claude_code", "codex", older)) == expected
 
-    # A recording of an older version of the same agent.
+    # Recordings of an older version of the same agent are updated.
     recorded = step("shell", {"command": ["bash", "-lc", "ls"]})
     newer = live(exec_command=["cmd"])
     expected = ("exec_command", {"cmd": "ls"})
     assert call_of(translate(recorded, "codex", "codex", newer)) == expected
 
-    # Optional arguments that the live tool does not take are left out, but not the folder.
+    # Optional arguments that the live tool lacks are dropped, except the working directory.
     recorded = step("shell", {"command": ["ls"], "workdir": "x", "timeout_ms": 1000})
     found = translate(recorded, "codex", "hermes", live(terminal=["command"]))
     assert call_of(found) == ("terminal", {"command": "cd x && ls"})
 
-    # A tool that is not offered has a counterpart in the shell.
+    # A tool that is not offered is replaced by a shell command.
     search = step("grep", {"pattern": "x"})
     found = translate(search, "opencode", "claude_code", live(Bash=["command"]))
     assert call_of(found) == ("Bash", {"command": "rg -n -e x"})
 
-    # A model that edits with patches.
+    # Models that edit with patches get a patch.
     edit = step(*EDIT["claude_code"])
     found = translate(edit, "claude_code", "opencode", live(apply_patch=["patchText"]))
     assert call_of(found)[0] == "apply_patch"
 
-    # Another schema.
+    # A tool with a different schema is not used.
     found = translate(run, "claude_code", "hermes", live(terminal=["script"]))
     assert found == "The agent hermes has no counterpart of Bash that fits."
     assert isinstance(translate(run, "claude_code", "hermes", live(other=["x"])), str)
 
-    # Tools that every agent names alike.
+    # MCP tools have the same name in every agent.
     find = step("mcp__docs__find", {"q": "x"})
     assert translate(find, "claude_code", "codex", live(mcp__docs__find=["q"])) is find
     assert isinstance(translate(find, "claude_code", "codex", live(mcp__docs__find=["query"])), str)
 
-    # A mistake with one of the agent's own tools.
+    # A failed call of the agent's own tool is kept even if it does not fit.
     mistake = step("Read", {"path": "x"}, "no such parameter", worked=False)
     assert translate(mistake, "claude_code", "claude_code", live(Read=["file_path"])) is mistake
 
 
-def test_patterns() -> None:
+def test_patterns_are_translated_as_a_whole() -> None:
     steps = (step(*READ["claude_code"], "     3→x\n     4→y"), step(*RUN["claude_code"], "7"))
     pattern = Pattern(
         id=PatternId("p"), kind="sequence", intent="Count", steps=steps, source="claude_code"
@@ -522,15 +522,15 @@ def test_patterns() -> None:
 
 
 @table("row", RESULT_FORMATS, ids=[row.id for row in RESULT_FORMATS])
-def test_formats_of_results(row: ResultFormat) -> None:
+def test_result_formats(row: ResultFormat) -> None:
     operation = row.operations[0]
     found = result_for("another", row.example, operation, row.sources[0], worked=True)
     assert found == row.shown
-    # A result without the format stays as it is.
+    # A result in another format is unchanged.
     assert result_for("another", "x = 1", operation, row.sources[0], worked=True) == "x = 1"
 
 
-def test_results() -> None:
+def test_results_are_rewritten_for_the_target() -> None:
     cut = '{"output": "head\n… [900 characters left out] …\ntail", "exit_code": 3, "error": null}'
     assert result_for("codex", cut, "run", "hermes", worked=True) == (
         "Exit code 3\nhead\n… [900 characters left out] …\ntail"
@@ -573,7 +573,7 @@ def test_results() -> None:
         (None, ""),
     ],
 )
-def test_whose_tools_these_are(dialect: str | None, names: str) -> None:
+def test_dialect_is_found_from_tool_names(dialect: str | None, names: str) -> None:
     assert find_dialect(names.split()) == dialect
 
 
@@ -603,7 +603,7 @@ def test_whose_tools_these_are(dialect: str | None, names: str) -> None:
         ("mcp__fs__read_file", {"path": "a"}, None, "", ""),
     ],
 )
-def test_what_a_call_does(
+def test_operation_command_and_path_of_a_call(
     tool: str, arguments: Any, operation: str | None, command: str, path: str
 ) -> None:
     text = json.dumps(arguments)
@@ -612,7 +612,7 @@ def test_what_a_call_does(
     assert file_path(tool, text) == path
 
 
-def test_a_patch_in_a_command() -> None:
+def test_patch_inside_a_command() -> None:
     command = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"
     arguments = json.dumps({"cmd": command})
     assert operation_of("exec_command", arguments) == "patch"
@@ -620,16 +620,16 @@ def test_a_patch_in_a_command() -> None:
     assert file_path("exec_command", arguments) == "a"
 
 
-def test_the_dialects_are_sources_of_sessions() -> None:
+def test_dialects_match_the_session_sources() -> None:
     assert set(DIALECTS) == {ClaudeCodeReader.name, CodexReader.name, HERMES, SOURCE, "opencode"}
 
 
-def test_the_rows_of_the_agent_are_its_tools(tmp_path: Path) -> None:
+def test_own_tools_match_the_table(tmp_path: Path) -> None:
     tools = {
         tool.name: tool.parameters for tool in workspace_tools(Workspace(tmp_path), ToolLimits())
     }
     rows = [row for row in TOOLS if row.dialect == "journeyman"]
-    assert {row.name for row in rows} == tools.keys()
+    assert {row.name for row in rows} <= tools.keys()  # others are not translated
     for row in rows:
         known = {*row.required, *row.optional, *row.fixed}
         assert known <= tools[row.name]["properties"].keys()
@@ -641,14 +641,14 @@ lines = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"
 
 
 @given(st.sampled_from(PAIRS), texts, st.none() | st.integers(1, 600))
-def test_a_command_there_and_back(
+def test_commands_survive_a_round_trip(
     pair: tuple[Dialect, Dialect], command: str, seconds: int
 ) -> None:
     assume("*** Begin Patch" not in command)
     source, target = pair
     row = next(row for row in TOOLS if (row.dialect, row.operation) == (source, "run"))
     fields = {"command": command} | ({"timeout_s": seconds} if seconds else {})
-    there = translate(step(row.name, written(fields, row)), source, target)
+    there = translate(step(row.name, write_arguments(fields, row)), source, target)
     tool, arguments = call_of(there)
     assert shell_command(tool, json.dumps(arguments)) == command
     back = call_of(translate(step(tool, arguments), target, source))
@@ -657,14 +657,14 @@ def test_a_command_there_and_back(
 
 
 @given(st.sampled_from(PAIRS), texts, texts, st.sampled_from(["read", "write"]))
-def test_a_file_there_and_back(
+def test_file_calls_survive_a_round_trip(
     pair: tuple[Dialect, Dialect], path: str, content: str, operation: str
 ) -> None:
     assume("codex" not in pair)
     source, target = pair
     row = next(row for row in TOOLS if (row.dialect, row.operation) == (source, operation))
     fields = {"path": path, "content": content, "first_line": 3}
-    call = step(row.name, written(fields, row))
+    call = step(row.name, write_arguments(fields, row))
     tool, arguments = call_of(translate(call, source, target))
     assert file_path(tool, json.dumps(arguments)) == path
     assert call_of(translate(step(tool, arguments), target, source)) == call_of(call)
@@ -697,13 +697,11 @@ VALUES: dict[str, Any] = {
 
 @pytest.mark.parametrize("target", DIALECTS)
 @given(data=st.data())
-def test_every_translated_call_has_the_arguments_that_the_target_takes(
-    target: Dialect, data: st.DataObject
-) -> None:
-    row: ToolRow = data.draw(st.sampled_from([one for one in TOOLS if one.dialect != target]))
+def test_translated_calls_have_valid_arguments(target: Dialect, data: st.DataObject) -> None:
+    row: AgentTool = data.draw(st.sampled_from([one for one in TOOLS if one.dialect != target]))
     left_out = data.draw(st.sets(st.sampled_from(sorted(VALUES))))
     fields = {name: value for name, value in VALUES.items() if name not in left_out}
-    arguments = written(fields, row)
+    arguments = write_arguments(fields, row)
     assume(arguments is not None)
     found = translate(step(row.name, arguments), row.dialect, target)
     if isinstance(found, str):
@@ -725,7 +723,7 @@ def test_every_translated_call_has_the_arguments_that_the_target_takes(
 
 
 @given(lines, lines)
-def test_an_edit_as_a_patch_and_back(old: str, new: str) -> None:
+def test_edits_survive_a_round_trip_as_patches(old: str, new: str) -> None:
     old, new = f" {old}", new.removesuffix("\n")
     patch = find_patch("a.py", old, new)
     assume(patch and new)

@@ -1,4 +1,4 @@
-"""The sample corpus: the same in every build, really executed, and as full as it says."""
+"""The sample corpus: reproducible, produced by real execution, and consistent with its metadata."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def rows(database: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def blocks(file: Path, kind: str) -> list[dict[str, Any]]:
-    """The content blocks of one kind in a Claude Code transcript."""
+    """Return the content blocks of one kind in a Claude Code transcript."""
     contents = [
         line["message"]["content"] for line in lines(file) if line["type"] in ("user", "assistant")
     ]
@@ -33,7 +33,7 @@ def blocks(file: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def everything(folder: Path) -> dict[str, Any]:
-    """All files by path; for SQLite the rows, because its file has unused bytes."""
+    """Return all files by path; for SQLite the dump, because the file has unused bytes."""
     found: dict[str, Any] = {}
     for file in sorted(folder.rglob("*")):
         if file.suffix == ".db":
@@ -54,7 +54,7 @@ class TestBuild:
         assert everything(corpus.folder) == everything(tmp_path)
         assert [s.id for s in corpus.sessions] == [s.id for s in again.sessions]
 
-    def test_nothing_of_this_machine_is_in_the_logs(self, corpus: Corpus) -> None:
+    def test_logs_contain_nothing_from_this_machine(self, corpus: Corpus) -> None:
         for path, content in everything(corpus.folder).items():
             text = content.decode() if isinstance(content, bytes) else "\n".join(content)
             for word in ("journeyman", "site-packages", "/usr/lib", str(Path.home())):
@@ -73,7 +73,7 @@ class TestContents:
         (chat,) = corpus.logs("chat")
         assert [line["reward"] for line in lines(chat)] == [1.0, 1.0, 0.0]
 
-    def test_everything_that_can_become_of_a_call(self, corpus: Corpus) -> None:
+    def test_every_call_outcome_occurs(self, corpus: Corpus) -> None:
         sessions = corpus.sessions
         assert 0.08 < sum(s.failed for s in sessions) / sum(s.calls for s in sessions) < 0.10
         assert sum(s.refused for s in sessions) >= 5
@@ -83,7 +83,7 @@ class TestContents:
 
 
 class TestClaudeCode:
-    def test_calls_and_results_are_those_the_writer_knows(self, corpus: Corpus) -> None:
+    def test_calls_and_results_match_the_session_counts(self, corpus: Corpus) -> None:
         for session in (s for s in corpus.sessions if s.source == "claude_code"):
             assert len(blocks(session.log, "tool_use")) == session.calls
             results = blocks(session.log, "tool_result")
@@ -91,7 +91,7 @@ class TestClaudeCode:
             bad = session.failed + session.refused + session.cancelled
             assert sum(bool(block.get("is_error")) for block in results) == bad
 
-    def test_lines_are_as_large_as_in_real_logs(self, corpus: Corpus) -> None:
+    def test_line_size_is_realistic(self, corpus: Corpus) -> None:
         sizes = [
             len(line)
             for file in corpus.logs("claude_code")
@@ -99,7 +99,7 @@ class TestClaudeCode:
         ]
         assert 2_500 < sum(sizes) / len(sizes) < 3_500
 
-    def test_every_line_hangs_on_one_that_is_there(self, corpus: Corpus) -> None:
+    def test_every_parent_line_exists(self, corpus: Corpus) -> None:
         for file in corpus.logs("claude_code"):
             read = lines(file)
             known = {line["uuid"] for line in read if "uuid" in line}
@@ -129,14 +129,14 @@ class TestClaudeCode:
         assert read[place]["compactMetadata"]["preTokens"] > 10_000
         assert read[place + 1]["isCompactSummary"]
 
-    def test_what_agents_wrote_was_there(self, corpus: Corpus) -> None:
-        """The page that one call wrote is what the next call printed."""
+    def test_written_file_can_be_read_back(self, corpus: Corpus) -> None:
+        """A later call prints the page that an earlier call wrote."""
         (session,) = [s for s in corpus.of("claude_code") if s.title == "Hydration"]
         (written,) = [b["input"] for b in blocks(session.log, "tool_use") if b["name"] == "Write"]
         results = [str(block["content"]) for block in blocks(session.log, "tool_result")]
         assert any(written["content"].strip() in text for text in results)
 
-    def test_fixes_made_the_tests_pass(self, corpus: Corpus) -> None:
+    def test_fix_makes_the_tests_pass(self, corpus: Corpus) -> None:
         (session,) = [s for s in corpus.of("claude_code") if s.title == "Lost cents"]
         runs = [
             str(block["content"])
@@ -148,7 +148,7 @@ class TestClaudeCode:
 
 
 class TestCodex:
-    def test_calls_and_outputs_are_those_the_writer_knows(self, corpus: Corpus) -> None:
+    def test_calls_and_outputs_match_the_session_counts(self, corpus: Corpus) -> None:
         for session in corpus.of("codex"):
             kinds = [line["payload"].get("type", "") for line in lines(session.log)]
             asked = kinds.count("function_call") + kinds.count("custom_tool_call")
@@ -200,7 +200,7 @@ class TestHermes:
         )
         assert blocked == [("none",)]
 
-    def test_calls_are_those_the_writer_knows(self, corpus: Corpus) -> None:
+    def test_answered_calls_match_the_session_counts(self, corpus: Corpus) -> None:
         (database,) = corpus.logs("hermes")
         for session in corpus.of("hermes"):
             found = rows(

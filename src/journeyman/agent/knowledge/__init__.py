@@ -1,1 +1,1 @@
-"""Memory and skills: files that the agent writes for its later self."""
+"""Memory and skills: files that the agent writes for later sessions."""

@@ -1,5 +1,5 @@
-"""The files of memory and skills: what may be written into them, and writing as a whole, under the
-lock that Hermes takes, and only if the files are still what the change was planned on.
+"""The files of memory and skills: checks on text, and atomic writes. A write takes the same lock as
+Hermes, and is only applied if the files are unchanged since it was planned.
 """
 
 import fcntl
@@ -10,112 +10,115 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from journeyman.atomic_write import replace_file
 from journeyman.records import FileChange, Write
 from journeyman.records.errors import NotWritten, OutsideProblem
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
-from journeyman.redaction.values import PLACEHOLDER
-from journeyman.text.invisible import FILLERS
+from journeyman.redaction.secret_values import PLACEHOLDER
+from journeyman.text.atomic_write import replace_file
+from journeyman.text.invisible import BLANK_LETTERS
+from journeyman.text.truncation import one_line
 
 SKILLS = "skills"
 MEMORIES = "memories"
-PERSONAL = frozenset(("user", "email", "phone"))
-"""What is redacted in patterns but may be remembered: where the user lives on this machine and how
-to reach people is what memory is for."""
+_PERSONAL_FAMILIES = frozenset(("user", "email", "phone"))
+"""Redacted in patterns but allowed in memory, which exists to store the user's home folder and how
+to contact people."""
 
-_MOST_SHOWN = 2 * 1024 * 1024
-_PATIENCE_S, _PAUSE_S = 10.0, 0.01
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-# Behind letters beyond ASCII they make emoji and join the letters of some scripts.
-_HIDDEN = re.compile(f"(?<![^\x00-\x7f])[\u00ad\u180e\u200b-\u200d\u2060-\u2065\ufeff{FILLERS}]")
+_MAX_READ_BYTES = 2 * 1024 * 1024
+_LOCK_TIMEOUT_S, _LOCK_RETRY_S = 10.0, 0.01
+_CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+# Allowed after a non-ASCII character, where they form emoji and join letters in some scripts.
+_INVISIBLE = re.compile(
+    f"(?<![^\x00-\x7f])[\u00ad\u180e\u200b-\u200d\u2060-\u2065\ufeff{BLANK_LETTERS}]"
+)
 
 
 def read_exactly(path: Path) -> str | None:
-    """The text of a file to the letter, None if there is none. Raises NotWritten."""
+    """Return the exact text of a file, or None if it does not exist. Raise NotWritten."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except (UnicodeDecodeError, OSError) as error:
-        why = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise NotWritten(
-            f"{path} cannot be read ({why}), so it is not changed. Mend it by hand."
+            f"{path} cannot be read ({why}), so it was not changed. Repair the file by hand."
         ) from error
 
 
 def read_to_show(path: Path) -> str:
-    """The text of a file with what is not UTF-8 replaced; empty when there is no file."""
+    """Return the text of a file, with invalid UTF-8 replaced; empty if the file does not exist.
+    Raise OutsideProblem.
+    """
     try:
         with path.open("rb") as file:
-            return file.read(_MOST_SHOWN).decode("utf-8", "replace").removeprefix("\ufeff")
+            return file.read(_MAX_READ_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise OutsideProblem(
-            f"{path} cannot be read: {error.strerror}. Mend its permissions or move it away."
+            f"{path} cannot be read: {error.strerror}. Fix its permissions or move it away."
         ) from error
 
 
-def shortened(text: str, most: int = 80) -> str:
-    """A text on one line, cut if need be."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+def shortened(text: str, limit: int = 80) -> str:
+    """The text on one line, truncated to `limit` characters."""
+    return one_line(text, limit)
 
 
-def plain(text: str) -> str:
-    """A text with one kind of line end and nothing around it."""
+def normalised(text: str) -> str:
+    """The text with Unix line ends and no surrounding whitespace."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def find_fault(text: str) -> str | None:
-    """Why a text may not be kept, as a sentence; None when it may."""
+    """Return why a text must not be stored, as a sentence; None if it may."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "It holds half a character, which no file can keep."
-    if odd := _CONTROL.search(text) or _HIDDEN.search(text):
-        return f"It holds a character that is not seen (U+{ord(odd[0]):04X}). Leave it out."
+        return "It contains a lone surrogate (an incomplete character), which no file can store."
+    if match := _CONTROL_CHARACTER.search(text) or _INVISIBLE.search(text):
+        return f"It contains an invisible character (U+{ord(match[0]):04X}). Leave it out."
     if suspicion := find_suspicion([text]):
         return (
             f"It tries to instruct its reader (rule {suspicion.rule}): “{suspicion.evidence}”. "
             "State the fact instead."
         )
-    if families := secrets_in(text):
-        found = ", ".join(families)
-        return f"It holds something secret ({found}). Say where it is kept instead."
+    if families := secret_families(text):
+        return f"It contains a secret ({', '.join(families)}). Say where it is stored instead."
     return None
 
 
-def secrets_in(text: str) -> tuple[str, ...]:
-    """The kinds of secrets in a text, each once, sorted."""
+def secret_families(text: str) -> tuple[str, ...]:
+    """The families of secrets in a text, sorted, without personal data."""
     redacted = Redactor().text(text)
     if redacted == text:
         return ()
-    put = {found[0] for found in PLACEHOLDER.finditer(redacted)}
-    were = {found[0] for found in PLACEHOLDER.finditer(text)}
-    families = {placeholder[1:].partition(":")[0] for placeholder in put - were}
-    return tuple(sorted(families - PERSONAL))
+    placeholders = {match[0] for match in PLACEHOLDER.finditer(redacted)}
+    placeholders -= {match[0] for match in PLACEHOLDER.finditer(text)}
+    families = {placeholder[1:].partition(":")[0] for placeholder in placeholders}
+    return tuple(sorted(families - _PERSONAL_FAMILIES))
 
 
 def safe_to_show(text: str, what: str, where: str) -> str:
-    """A text for a model; one that instructs its reader or holds a secret becomes a note."""
+    """The text for a model; one that instructs its reader or contains a secret becomes a note."""
     suspicion = find_suspicion([text])
-    if suspicion is None and not secrets_in(text):
+    if suspicion is None and not secret_families(text):
         return text
-    why = f"tries to instruct its reader ({suspicion.rule})" if suspicion else "holds a secret"
+    why = f"tries to instruct its reader ({suspicion.rule})" if suspicion else "contains a secret"
     return f"[BLOCKED: this {what} {why}. It is still in {where}; ask the user about it.]"
 
 
 @contextmanager
-def locked(folder: Path, path: str, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Nobody else who asks for the lock changes this file meanwhile. Raises NotWritten."""
+def locked(folder: Path, path: str, *, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Hold the lock of a file of memory or skills. Raise NotWritten."""
     lock = f"{SKILLS}/.lock" if path.startswith(f"{SKILLS}/") else f"{path}.lock"
-    with held_lock(folder / lock, patience_s):
+    with held_lock(folder / lock, timeout_s):
         yield
 
 
 @contextmanager
-def held_lock(lock: Path, patience_s: float) -> Iterator[None]:
-    """Hold a lock file, made if need be with its folder. Raises NotWritten."""
+def held_lock(lock: Path, timeout_s: float) -> Iterator[None]:
+    """Hold a lock file; it and its folder are created if necessary. Raise NotWritten."""
     try:
         _make_folder(lock.parent)
         file = lock.open("a")
@@ -124,32 +127,32 @@ def held_lock(lock: Path, patience_s: float) -> Iterator[None]:
         raise NotWritten(
             f"{lock.parent} cannot be written to: {error.strerror}. Check its permissions."
         ) from error
-    until = time.monotonic() + patience_s
-    with file:  # closing it lets go of the lock as well
+    deadline = time.monotonic() + timeout_s
+    with file:  # closing the file releases the lock
         while True:
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise NotWritten(
-                    f"Another program holds {lock} for more than {patience_s:g} seconds, so "
-                    "nothing was written. Try again when it is done."
+                    f"Another program holds {lock}, and did not release it within {timeout_s:g} "
+                    "seconds, so nothing was written. Try again when that program is done."
                 )
-            time.sleep(_PAUSE_S)
+            time.sleep(_LOCK_RETRY_S)
         yield
 
 
-def put(folder: Path, write: Write) -> None:
-    """Do a planned change under the lock. Raises NotWritten when a file has changed since."""
+def apply_write(folder: Path, write: Write) -> None:
+    """Apply a planned write, under the lock. Raise NotWritten if a file has changed since."""
     try:
         for change in write.files:
-            path = _real(folder, change.path)
+            path = _checked_path(folder, change.path)
             if read_exactly(path) != change.before:
                 raise NotWritten(
-                    f"{path} has changed meanwhile, so nothing was written. Read it again, then "
-                    "try again."
+                    f"{path} has changed in the meantime, so nothing was written. Read it again, "
+                    "then try again."
                 )
-        _replace(folder, write.files)
+        _replace_files(folder, write.files)
     except OSError as error:
         raise NotWritten(
             f"{error.filename or folder} could not be written: {error.strerror}. "
@@ -157,44 +160,46 @@ def put(folder: Path, write: Write) -> None:
         ) from error
 
 
-def _real(folder: Path, path: str) -> Path:
-    """The file of a change. Below the folders for memory and skills no link may lead away."""
-    room = path.partition("/")[0]
-    whole = folder / path
+def _checked_path(folder: Path, path: str) -> Path:
+    """The path of a changed file. Below the folders for memory and skills, no link may lead out."""
+    top = path.partition("/")[0]
+    full = folder / path
     try:
-        inside = whole.parent.resolve().is_relative_to((folder / room).resolve())
-    except RuntimeError:  # a circle of links
-        inside = False
-    if room not in (MEMORIES, SKILLS) or not inside or ".." in path.split("/"):
-        raise NotWritten(f"{whole} is not below {folder}, so it is not written. Change it there.")
-    if whole.is_symlink():
-        raise NotWritten(f"{whole} is a link, so it is not written. Change what it leads to.")
-    return whole
+        is_inside = full.parent.resolve().is_relative_to((folder / top).resolve())
+    except RuntimeError:  # a cycle of links
+        is_inside = False
+    if top not in (MEMORIES, SKILLS) or not is_inside or ".." in path.split("/"):
+        raise NotWritten(
+            f"{full} is not below {folder}, so it was not written. Change it where it really is."
+        )
+    if full.is_symlink():
+        raise NotWritten(f"{full} is a link, so it was not written. Change the file it points to.")
+    return full
 
 
-def _replace(folder: Path, changes: Sequence[FileChange]) -> None:
-    """Put each file in its place. What goes wrong halfway is taken back."""
+def _replace_files(folder: Path, changes: Sequence[FileChange]) -> None:
+    """Replace all files. If one fails, the others are restored."""
     done: list[FileChange] = []
     try:
         for change in changes:
-            _put_file(folder / change.path, change.after)
+            _replace_file(folder / change.path, change.after)
             done.append(change)
     except BaseException:
         for change in reversed(done):
             with suppress(OSError):
-                _put_file(folder / change.path, change.before)
+                _replace_file(folder / change.path, change.before)
         raise
     finally:
-        for change in changes:  # folders of skills that have nothing left in them go
-            emptied = (folder / change.path).parent
+        for change in changes:  # remove the folders of skills that are now empty
+            parent = (folder / change.path).parent
             with suppress(OSError):
-                while folder / SKILLS in emptied.parents:
-                    emptied.rmdir()
-                    emptied = emptied.parent
+                while folder / SKILLS in parent.parents:
+                    parent.rmdir()
+                    parent = parent.parent
 
 
-def _put_file(path: Path, text: str | None) -> None:
-    """Write a file whole, with the rights of the one that it replaces; None removes it."""
+def _replace_file(path: Path, text: str | None) -> None:
+    """Write a file atomically, with the permissions of the old one; None removes it."""
     if text is None:
         path.unlink(missing_ok=True)
         return

@@ -1,1 +1,1 @@
-"""The background pass after a turn that writes memory and skills."""
+"""Reviews of finished turns, which write memory and skills."""

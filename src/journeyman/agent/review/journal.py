@@ -1,4 +1,4 @@
-"""The journal: a change of memory or skills is checked, made and kept, and can be taken back."""
+"""The journal of memory and skills: each change is checked, applied, recorded and can be undone."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -8,40 +8,40 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.review.rules import Forbidden
+from journeyman.agent.review.rules import WriteForbidden
 from journeyman.agent.tools.tool import Invocation, Result, failed, refused
 from journeyman.records import JournalEntry, Review, ReviewId, Write, WriteId, WriteKind
 from journeyman.records.errors import JourneymanError, NotWritten, UnknownReview
 from journeyman.store.reviews import Reviews
 
-Keep = Callable[[Write, Invocation], None]
-"""Puts a change that was made into the journal."""
+RecordWrite = Callable[[Write, Invocation], None]
+"""Records an applied change in the journal."""
 
-Check = Callable[[Write, Invocation], None]
-"""Raises Forbidden where a rule forbids a planned change."""
+CheckWrite = Callable[[Write, Invocation], None]
+"""Raises WriteForbidden if a rule forbids a planned change."""
 
 
-class Journaled(Struct, frozen=True, kw_only=True):
-    """Knowledge whose changes are checked before and kept in the journal after."""
+class JournaledKnowledge(Struct, frozen=True, kw_only=True):
+    """Knowledge with changes that are checked first and recorded in the journal afterwards."""
 
     knowledge: Knowledge
-    keep: Keep
-    check: Check
+    keep: RecordWrite
+    check: CheckWrite
 
     def change(
         self, invocation: Invocation, kind: WriteKind, plan: Callable[[], Write]
     ) -> Write | Result:
-        """Make a change: what was written, or the answer of a call that wrote nothing."""
+        """Apply a change. Return what was written, or the result of a call that wrote nothing."""
         try:
-            write = self.knowledge.change(kind, plan, lambda one: self.check(one, invocation))
-            kept = False
+            write = self.knowledge.change(kind, plan, lambda write: self.check(write, invocation))
+            is_recorded = False
             try:
                 self.keep(write, invocation)
-                kept = True
+                is_recorded = True
             finally:
-                if not kept:
+                if not is_recorded:
                     self.knowledge.undo(write)
-        except Forbidden as error:
+        except WriteForbidden as error:
             return refused(str(error), success=False)
         except JourneymanError as error:
             return failed(str(error), success=False)
@@ -55,7 +55,7 @@ def journal_entry(
     at: float,
     review: ReviewId | None = None,
 ) -> JournalEntry:
-    """A write with where it came from and where it was made, for the journal."""
+    """The journal entry of a write: its origin, its folder and its evidence."""
     return JournalEntry(
         id=WriteId(secrets.token_hex(4)),
         at=at,
@@ -70,36 +70,36 @@ def journal_entry(
     )
 
 
-class Undone(Struct, frozen=True, kw_only=True):
-    """What was taken back, and what could not be, with the reason for each."""
+class UndoneWrites(Struct, frozen=True, kw_only=True):
+    """The writes that were undone, and those that could not be, each with the reason."""
 
     entries: tuple[JournalEntry, ...] = ()
     kept: tuple[tuple[JournalEntry, str], ...] = ()
 
 
 class Journal:
-    """Reviews and writes of one home (`jm.reviews`). Ids may be given by their beginning."""
+    """Reviews and writes of one home (`jm.reviews`). Ids may be abbreviated to a unique prefix."""
 
     def __init__(self, reviews: Reviews, knowledge: Knowledge, clock: Callable[[], float]) -> None:
         self._reviews, self._knowledge, self._clock = reviews, knowledge, clock
 
     def list(self, limit: int | None = None) -> Sequence[Review]:
-        """Reviews, newest first."""
+        """Return the reviews, newest first."""
         return self._reviews.list(limit)
 
     def get(self, review_id: str) -> Review:
-        """One review. Raises UnknownReview."""
+        """Return one review. Raise UnknownReview."""
         return self._reviews.get(review_id)
 
     def writes(
         self, review: Review | None = None, *, limit: int | None = None
     ) -> Sequence[JournalEntry]:
-        """What was written, or what one review wrote, newest first."""
+        """Return all writes, or those of one review, newest first."""
         return self._reviews.writes(None if review is None else review.id, limit=limit)
 
-    def undo(self, id_: str) -> Undone:
-        """Take back a write, or all of a review; what changed since stays. Raises UnknownReview."""
-        entries = [one for one in self._entries(id_) if one.undone_at is None]
+    def undo(self, id_: str) -> UndoneWrites:
+        """Undo a write or a whole review; what has changed since stays. Raise UnknownReview."""
+        entries = [entry for entry in self._entries(id_) if entry.undone_at is None]
         undone, kept = [], []
         for entry in entries:
             try:
@@ -111,16 +111,19 @@ class Journal:
                 continue
             self._reviews.mark_undone(entry.id, self._clock())
             undone.append(entry)
-        return Undone(entries=tuple(undone), kept=tuple(kept))
+        return UndoneWrites(entries=tuple(undone), kept=tuple(kept))
 
     def _entries(self, id_: str) -> Sequence[JournalEntry]:
         reviews, writes = self._reviews.beginning(id_)
-        names = [*(f"review {one}" for one in reviews), *(f"write {one}" for one in writes)]
+        names = [
+            *(f"review {review}" for review in reviews),
+            *(f"write {write}" for write in writes),
+        ]
         if len(names) != 1:
-            said = (
-                f"is the beginning of more than one: {', '.join(names)}" if names else "is of none"
-            )
-            raise UnknownReview(f"The id {id_!r} {said}. See the ids: journeyman review list")
+            problem = "matches no review or write"
+            if names:
+                problem = f"matches more than one: {', '.join(names)}"
+            raise UnknownReview(f"The id {id_!r} {problem}. List the ids: journeyman review list")
         if reviews:
             return self._reviews.writes(reviews[0])
         return [self._reviews.get_write(writes[0])]

@@ -1,23 +1,25 @@
-"""What a review may write: each rule is here because reviews without it have spoilt skills."""
+"""What a review may write. Each rule exists because reviews without it have damaged skills."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from journeyman.agent.knowledge.skills import FOLDERS
-from journeyman.agent.review.evidence import Ground, Grounds, shares_words
+from journeyman.agent.review.evidence import Evidence, SessionEvidence, shares_words
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 from journeyman.records.knowledge import EntryChange
 
 
-class Forbidden(NotWritten):
-    """A rule forbids the write; the text says why."""
+class WriteForbidden(NotWritten):
+    """A rule forbids the write; the message says why."""
 
 
 class Wording(NamedTuple):
-    """A kind of sentence. With `user_may` it is kept where the user said it."""
+    """A kind of sentence that is forbidden; with `user_may`, it is allowed if the user said it."""
 
     id: str
     pattern: re.Pattern[str]
@@ -54,8 +56,8 @@ WORDINGS = (
         ),
         user_may=False,
         example="The user allows pushing to the main branch without asking.",
-        reason="What may be done without asking is decided by people, each time, and never by a "
-        "note.",
+        reason="Only a person decides what may be done without asking in each case; a note never "
+        "does.",
     ),
     Wording(
         "wish",
@@ -66,7 +68,7 @@ WORDINGS = (
         ),
         user_may=True,
         example="The user prefers short answers.",
-        reason="What the user wants, only the user can say: quote the user.",
+        reason="Only the user can say what the user wants: quote the user.",
     ),
     Wording(
         "giving_up",
@@ -83,8 +85,8 @@ WORDINGS = (
         ),
         user_may=True,
         example="The browser tool does not work here.",
-        reason="That something did not work once is no fact for later. Write what does work; or "
-        "quote the user, if the user says so.",
+        reason="A single failure is not a lasting fact. Write what does work, or quote the user if "
+        "the user says so.",
     ),
 )
 
@@ -95,180 +97,210 @@ _NEGATION = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
-
-# “No, use pnpm, not npm”: an answer and a contrast deny nothing that is said.
+# “No, use pnpm, not npm”: an answer or a contrast does not negate the statement.
 _CONTRAST = re.compile(r"^\s*no\b[,.]?|,\s*not\s+[\w-]+", re.IGNORECASE)
 
-MOST_WRITES = 5
-"""In one review: who has learned more than that at once has learned nothing."""
+_MAX_WRITES = 5
+"""Writes per review; more than this at once is unlikely to be real learning."""
 
-MOST_CHANGED = 0.3
-"""How much of a skill's lines one review may change, and so many lines in any case."""
-FEW_LINES = 8
+_MAX_CHANGED_SHARE = 0.3
+"""The share of a skill's lines that reviews may change; `_MIN_CHANGED_LINES` are always allowed."""
+_MIN_CHANGED_LINES = 8
 
-LARGEST_NEW_SKILL = 8_000
-_LOOKED_AT = 400
+_MAX_NEW_SKILL_CHARACTERS = 8_000
+_MAX_SENTENCES = 400
 
-TOO_SIMILAR = 0.8
-RELATED = 0.15
+_DUPLICATE = 0.8
+"""Similarity from which two texts count as the same."""
+_RELATED = 0.15
+"""Similarity from which two texts count as related."""
+_SUPPORTED = 0.3
+"""Similarity that a text and a sentence of its evidence need if they share no word."""
 
-_NEAR_ENOUGH = 0.3
-"""How similar a text and a sentence of its evidence are, where they share no word."""
-
-_ONLY_ADD = "A review may add, replace and patch; what is to go, a person takes away."
+_ONLY_ADD = "A review may add, replace and patch; only a person may remove something."
 
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
-"""How similar a text is to each of others, from 0 to 1."""
+"""Returns how similar a text is to each of the others, from 0 to 1."""
+
+
+class TextChecks(Struct, frozen=True, kw_only=True):
+    """Checks on new text. `find_risk` returns why the gate would not allow a command in a text, or
+    an empty string.
+    """
+
+    similarity: Similarity
+    find_risk: Callable[[str], str]
 
 
 @dataclass(kw_only=True, eq=False)
-class Rules:
-    """The rules for the writes of one review. `find_risky` says why the gate would not allow a
-    command in a text; `texts` are the entries or skills there are, by kind; `changed_lines` counts
-    the lines of a file that reviews have changed lately.
+class WriteRules:
+    """The rules for the writes of one review. `existing_texts` returns the entries or skills of a
+    kind; `recently_changed_lines` counts the lines of a file that recent reviews changed.
     """
 
-    grounds: Grounds
-    texts: Callable[[str], Sequence[str]]
-    changed_lines: Callable[[str], int]
-    similarity: Similarity
-    find_risky: Callable[[str], str]
+    session_evidence: SessionEvidence
+    existing_texts: Callable[[str], Sequence[str]]
+    recently_changed_lines: Callable[[str], int]
+    text_checks: TextChecks
     _viewed: set[str] = field(default_factory=set)
-    _written: int = 0
+    _writes: int = 0
     _changed_lines: dict[str, int] = field(default_factory=dict)
 
-    def viewed(self, path: str) -> None:
-        """A skill was read in this review."""
+    def note_view(self, path: str) -> None:
+        """Note that this review has read a skill."""
         self._viewed.add(path)
 
-    def written(self, write: Write) -> None:
-        """A write was made."""
-        self._written += max(len(write.entries), 1)
-        self._changed_lines[write.path] = self._lines_with(write)
+    def note_write(self, write: Write) -> None:
+        """Note that a write was applied."""
+        self._writes += max(len(write.entries), 1)
+        self._changed_lines[write.path] = self._changed_lines_with(write)
         self._viewed.add(write.path)
 
-    def check(self, write: Write, evidence: str) -> None:
-        """Raise Forbidden when the write must not be made; entries are looked at one by one."""
-        if self._written + max(len(write.entries), 1) > MOST_WRITES:
-            raise Forbidden(f"A review makes at most {MOST_WRITES} changes; this would be more.")
+    def check(self, write: Write, reference: str) -> None:
+        """Raise WriteForbidden if the write must not be made. `reference` names its evidence; each
+        entry is checked on its own.
+        """
+        if self._writes + max(len(write.entries), 1) > _MAX_WRITES:
+            raise WriteForbidden(
+                f"A review makes at most {_MAX_WRITES} changes; this would be more."
+            )
         if write.after is None or any(change.after is None for change in write.entries):
-            raise Forbidden(_ONLY_ADD)
+            raise WriteForbidden(_ONLY_ADD)
         if write.kind == "skill" and write.action != "create":
-            self._check_skill(write)
-        ground = self.grounds.find(evidence)
-        if isinstance(ground, str):
-            raise Forbidden(ground)
-        news = write.added
-        for number, new in enumerate(news):
-            self._check_shown(write, new, ground)
-            self._check_new(write, new, news[:number])
+            self._check_skill_change(write)
+        evidence = self.session_evidence.find(reference)
+        if isinstance(evidence, str):
+            raise WriteForbidden(evidence)
+        new_texts = write.added
+        for index, new in enumerate(new_texts):
+            self._check_supported(write, new, evidence)
+            self._check_placement(write, new, new_texts[:index])
         for change in write.entries:
-            self._check_replaced(change, ground)
+            self._check_replacement(change, evidence)
 
-    def _check_skill(self, write: Write) -> None:
-        main = f"{_folder(write.path)}/SKILL.md"
+    def _check_skill_change(self, write: Write) -> None:
+        main = f"{_skill_folder(write.path)}/SKILL.md"
         if not self._viewed.intersection((write.path, main)):
-            raise Forbidden("Read the skill with skill_view before you change it.")
+            raise WriteForbidden("Read the skill with skill_view before you change it.")
         if "/scripts/" in write.path:
-            raise Forbidden("A review writes no scripts: what runs, a person puts there.")
-        if write.path.endswith("SKILL.md") and _front(write.before) != _front(write.after):
-            raise Forbidden("A review changes no front matter: it decides when a skill is used.")
+            raise WriteForbidden(
+                "A review must not write scripts; only a person may add code that runs."
+            )
+        if write.path.endswith("SKILL.md") and _front_matter(write.before) != _front_matter(
+            write.after
+        ):
+            raise WriteForbidden(
+                "A review must not change front matter: it decides when a skill is used."
+            )
         lines = len((write.before or "").splitlines())
-        most = max(FEW_LINES, int(lines * MOST_CHANGED))
-        changed = self._lines_with(write)
-        if changed > most:
-            raise Forbidden(
-                f"This would change {changed} lines of {lines}, with what reviews changed lately; "
-                f"{most} may change. Patch only what was learned."
+        allowed = max(_MIN_CHANGED_LINES, int(lines * _MAX_CHANGED_SHARE))
+        changed = self._changed_lines_with(write)
+        if changed > allowed:
+            raise WriteForbidden(
+                f"Together with recent reviews, this would change {changed} of {lines} lines; "
+                f"{allowed} may change. Patch only what was learned."
             )
 
-    def _lines_with(self, write: Write) -> int:
-        lately = self._changed_lines.get(write.path, self.changed_lines(write.path))
-        return lately + write.changed_lines
+    def _changed_lines_with(self, write: Write) -> int:
+        """The lines of a file that recent reviews and this write change."""
+        before = self._changed_lines.get(write.path, self.recently_changed_lines(write.path))
+        return before + write.changed_lines
 
-    def _check_shown(self, write: Write, new: str, ground: Ground) -> None:
-        self._check_wording(write, new, ground)
-        if unseen := self.grounds.unseen(new, known=write.before or ""):
-            raise Forbidden(
-                f"The session does not show {', '.join(unseen[:3])}: neither the user nor a call "
+    def _check_supported(self, write: Write, new: str, evidence: Evidence) -> None:
+        self._check_wording(write, new, evidence)
+        self._check_agreement(new, evidence)
+        if names := self.session_evidence.unsupported_names(new, existing=write.before or ""):
+            raise WriteForbidden(
+                f"The session does not show {', '.join(names[:3])}: neither the user nor a call "
                 "that worked. Write only what was seen."
             )
-        check_commands(new, self.find_risky)
-        if write.kind == "skill" and not self.grounds.ended_well:
-            raise Forbidden("The work did not end with calls that worked: there is no way yet.")
-        if write.kind == "skill" and write.before is None and len(new) > LARGEST_NEW_SKILL:
-            raise Forbidden(f"A new skill has at most {LARGEST_NEW_SKILL:,} characters.")
+        check_commands(new, self.text_checks.find_risk)
+        if write.kind == "skill" and not self.session_evidence.ended_well:
+            raise WriteForbidden(
+                "The work did not end with calls that worked, so there is no proven way to keep."
+            )
+        is_new_skill = write.kind == "skill" and write.before is None
+        if is_new_skill and len(new) > _MAX_NEW_SKILL_CHARACTERS:
+            raise WriteForbidden(
+                f"A new skill has at most {_MAX_NEW_SKILL_CHARACTERS:,} characters."
+            )
 
-    def _check_wording(self, write: Write, new: str, ground: Ground) -> None:
-        if write.kind == "user" and not ground.said:
-            raise Forbidden("What is noted about the user, the user has said: quote the user.")
+    def _check_wording(self, write: Write, new: str, evidence: Evidence) -> None:
+        if write.kind == "user" and not evidence.is_from_user:
+            raise WriteForbidden("Notes about the user must come from the user: quote the user.")
         for wording in WORDINGS:
-            if wording.pattern.search(new) and not (wording.user_may and ground.said):
-                raise Forbidden(wording.reason)
-        sentences = [one for one in _SENTENCE.split(ground.text) if one.strip()]
-        told = sentences[:_LOOKED_AT] or [ground.text]
-        likeness = list(self.similarity(new, told))
-        if not shares_words(new, ground.text) and max(likeness) < _NEAR_ENOUGH:
-            raise Forbidden("The evidence has nothing to do with what is to be written.")
-        nearest = told[likeness.index(max(likeness))]
-        if ground.said and _is_negated(nearest) != _is_negated(new):
-            raise Forbidden(f"The user said it the other way round: “{nearest.strip()[:120]}”")
+            if wording.pattern.search(new) and not (wording.user_may and evidence.is_from_user):
+                raise WriteForbidden(wording.reason)
 
-    def _check_new(self, write: Write, new: str, with_it: Sequence[str]) -> None:
+    def _check_agreement(self, new: str, evidence: Evidence) -> None:
+        """Raise WriteForbidden if the evidence is unrelated to the text or contradicts it."""
+        sentences = [text for text in _SENTENCE.split(evidence.text) if text.strip()]
+        sentences = sentences[:_MAX_SENTENCES] or [evidence.text]
+        similarities = list(self.text_checks.similarity(new, sentences))
+        if not shares_words(new, evidence.text) and max(similarities) < _SUPPORTED:
+            raise WriteForbidden("The evidence has nothing to do with the text to be written.")
+        nearest = sentences[similarities.index(max(similarities))]
+        if evidence.is_from_user and _is_negated(nearest) != _is_negated(new):
+            raise WriteForbidden(f"The user said the opposite: “{nearest.strip()[:120]}”")
+
+    def _check_placement(self, write: Write, new: str, written_with: Sequence[str]) -> None:
+        """Raise WriteForbidden if a text does not fit its skill, or repeats what exists."""
+        similarity = self.text_checks.similarity
         if write.kind == "skill" and write.action != "create":
-            name = _folder(write.path).rpartition("/")[2]
-            about = [one for one in self.texts("skill") if one.split(" ")[0] == name]
-            if self.similarity(new, ["\n".join([*about, write.before or ""])])[0] < RELATED:
-                raise Forbidden("This has nothing to do with the skill that it would be put into.")
+            name = _skill_folder(write.path).rpartition("/")[2]
+            about = [text for text in self.existing_texts("skill") if text.split(" ")[0] == name]
+            if similarity(new, ["\n".join([*about, write.before or ""])])[0] < _RELATED:
+                raise WriteForbidden("This has nothing to do with the skill it would be added to.")
             return
-        old = {change.before for change in write.entries}
-        others = [*with_it, *(text for text in self.texts(write.kind) if text not in old)]
-        subject = _head(new) if write.kind == "skill" else new
-        likeness = self.similarity(subject, others) if others else []
-        if likeness and max(likeness) >= TOO_SIMILAR:
-            same = others[list(likeness).index(max(likeness))]
-            raise Forbidden(
-                f"Something like it is there already: “{same[:120]}”. Replace or patch that, if "
+        replaced = {change.before for change in write.entries}
+        existing = [text for text in self.existing_texts(write.kind) if text not in replaced]
+        others = [*written_with, *existing]
+        subject = _name_and_description(new) if write.kind == "skill" else new
+        similarities = similarity(subject, others) if others else []
+        if similarities and max(similarities) >= _DUPLICATE:
+            same = others[list(similarities).index(max(similarities))]
+            raise WriteForbidden(
+                f"Something similar is there already: “{same[:120]}”. Replace or patch that if "
                 "there is more to say."
             )
 
-    def _check_replaced(self, change: EntryChange, ground: Ground) -> None:
+    def _check_replacement(self, change: EntryChange, evidence: Evidence) -> None:
         if change.before is None or change.after is None:
             return
-        if _is_negated(change.before) != _is_negated(change.after) and not ground.said:
-            raise Forbidden("This would turn the entry round, and only the user may do that.")
-        if self.similarity(change.after, [change.before])[0] < RELATED:
-            raise Forbidden(
+        is_reversed = _is_negated(change.before) != _is_negated(change.after)
+        if is_reversed and not evidence.is_from_user:
+            raise WriteForbidden("This would reverse the entry, and only the user may do that.")
+        if self.text_checks.similarity(change.after, [change.before])[0] < _RELATED:
+            raise WriteForbidden(
                 "The new entry has nothing to do with the one it would replace. Add it instead."
             )
 
 
-def check_commands(text: str, find_risky: Callable[[str], str]) -> None:
-    """Raises Forbidden when a text tells its reader to run what the gate would ask about."""
-    if risky := find_risky(text):
-        raise Forbidden(f"It tells a later reader to run something risky. {risky}")
+def check_commands(text: str, find_risk: Callable[[str], str]) -> None:
+    """Raise WriteForbidden if a text tells its reader to run a command that needs approval."""
+    if risk := find_risk(text):
+        raise WriteForbidden(f"It tells a later reader to run something risky. {risk}")
 
 
-def _folder(path: str) -> str:
-    """The folder of the skill that a file belongs to; support files stand one level deeper."""
+def _skill_folder(path: str) -> str:
+    """The folder of the skill that a file belongs to; support files are one level deeper."""
     parts = path.split("/")
-    inside = [place for place, part in enumerate(parts) if part in FOLDERS]
+    inside = [index for index, part in enumerate(parts) if part in FOLDERS]
     return "/".join(parts[: inside[-1] if inside else -1])
 
 
-def _front(text: str | None) -> str:
-    """The front matter of a skill."""
+def _front_matter(text: str | None) -> str:
     parts = (text or "").split("---", 2)
     return parts[1] if len(parts) == 3 and not parts[0].strip() else ""
 
 
-def _head(skill: str) -> str:
-    """Name and description, as the list of skills has them."""
-    found = [line.partition(":")[2] for line in skill.splitlines() if _HEAD.match(line)]
-    return " ".join(part.strip() for part in found) or skill[:200]
+_NAME_OR_DESCRIPTION = re.compile(r"(?:name|description):")
 
 
-_HEAD = re.compile(r"(?:name|description):")
+def _name_and_description(skill: str) -> str:
+    """Name and description, in the form of the skill list."""
+    lines = [line for line in skill.splitlines() if _NAME_OR_DESCRIPTION.match(line)]
+    return " ".join(line.partition(":")[2].strip() for line in lines) or skill[:200]
 
 
 def _is_negated(sentence: str) -> bool:

@@ -1,1 +1,1 @@
-"""The tools of the agent."""
+"""The agent's tools, and the confinement that their commands run in."""

@@ -1,8 +1,8 @@
-"""What commands of the agent may touch: they write below the workspace and their own temporary
-folder, and read programs and the system, but not the user's home, and have no secrets in their
-environment. The kernel holds them to it where it can (`why_unconfined`): Landlock the files, a
-filter of system calls the network, and namespaces, where they can be had, everything else that is
-not theirs; `confined_run` applies them. `confinement.toml` names what is in reach.
+"""What the agent's commands may access. They write below the workspace and their own temporary
+folder, read programs and the system but not the user's home, and have no secrets in their
+environment. Where the kernel supports it (`why_unconfined`), Landlock confines file access, a
+filter of system calls the network, and namespaces, where available, everything else.
+`confined_process` applies them; `confinement.toml` lists what is accessible.
 """
 
 import errno
@@ -22,14 +22,14 @@ from msgspec import Struct
 
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
 _PROGRAM_FOLDERS = ("bin", "sbin", "shims")
-_BESIDE_PROGRAMS = (
+_PROGRAM_COMPANIONS = (
     *("lib", "lib64", "libexec", "include", "share", "pyvenv.cfg"),
     *("conda-meta", "condabin", "ssl/cert.pem"),
 )
-"""What programs bring along, in the folder that holds theirs."""
-_KEEPING_SECRETS = (".local", ".cargo", ".docker", ".config")
-_BESIDE_SECRETS = ("lib", "share/pipx", "share/uv")
-"""What programs bring along in folders where `share` holds keys of other programs too."""
+"""What programs need besides their own folder, relative to its parent."""
+_FOLDERS_WITH_SECRETS = (".local", ".cargo", ".docker", ".config")
+_COMPANIONS_WITHOUT_SECRETS = ("lib", "share/pipx", "share/uv")
+"""The same for folders where `share` also holds keys of other programs."""
 
 
 class _Toolchain(Struct, frozen=True):
@@ -48,14 +48,14 @@ class _Lists(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _lists() -> _Lists:
     text = files(__package__).joinpath("confinement.toml").read_text(encoding="utf-8")
-    found = msgspec.convert(tomllib.loads(text), _Lists)
-    etc = (f"/etc/{name}" for name in found.etc)
-    return msgspec.structs.replace(found, system=(*found.system, *etc))
+    lists = msgspec.convert(tomllib.loads(text), _Lists)
+    etc = (f"/etc/{name}" for name in lists.etc)
+    return msgspec.structs.replace(lists, system=(*lists.system, *etc))
 
 
-class Policy(Struct, frozen=True, kw_only=True):
-    """Paths that a command may read below, and those it may also write below. `namespaces` says
-    that it gets some of its own where they can be had.
+class ConfinementPolicy(Struct, frozen=True, kw_only=True):
+    """The paths below which a command may read, and those below which it may also write.
+    `namespaces` isolates it in its own namespaces where available.
     """
 
     readable: tuple[str, ...]
@@ -63,12 +63,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     namespaces: bool = True
 
     def options(self, *, network: bool) -> dict[str, Any]:
-        """The policy as options of `confined_run`."""
-        given = {**filter_options(network=network), "readable": self.readable}
-        return {**given, "writable": self.writable, **({} if self.namespaces else {"clone": 0})}
+        """The policy as options of `confined_process`."""
+        options = {**filter_options(network=network), "readable": self.readable}
+        return {**options, "writable": self.writable, **({} if self.namespaces else {"clone": 0})}
 
-    def opens(self, place: Path) -> str | None:
-        """The folder that lets commands read a place, if there is one besides the system's."""
+    def exposing_folder(self, place: Path) -> str | None:
+        """The folder that lets commands read a path, if there is one apart from the system's."""
         place = place.expanduser().resolve()
         system = [Path(path).resolve() for path in _lists().system]
         folders = {path: Path(path).resolve() for path in (*self.writable, *self.readable)}
@@ -81,51 +81,57 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 @cache
 def why_unconfined() -> str:
-    """Why the kernel cannot confine a command; nothing if it can."""
+    """Return why the kernel cannot confine a command, or an empty text if it can."""
     if not sys.platform.startswith("linux"):
         return "this system is not Linux"
     from journeyman.agent.tools.sandbox import landlock_version  # noqa: PLC0415 - ctypes
 
     if landlock_version():
         return ""
-    return "this kernel has no Landlock (it came with Linux 5.13, and can be switched off)"
+    return "this kernel has no Landlock (available since Linux 5.13, and can be disabled)"
 
 
 OFFLINE = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RETRY": "0"}
-"""Without the network, trying again only takes time; npm waits for over a minute."""
+"""Without the network, retries only take time; npm waits for over a minute."""
 
 
 def command_environment(
-    given: Mapping[str, str], *, home: Path, own_home: Path, temporary: Path
+    inherited: Mapping[str, str], *, home: Path, own_home: Path, temporary: Path
 ) -> dict[str, str]:
-    """The environment of a command, from that of the agent. `home` is the user's, which the
-    command does not get; `own_home` the one it gets.
+    """Return the environment of a command, derived from that of the agent. `own_home` replaces the
+    user's `home`.
     """
-    passed = {name: given[name] for name in _lists().passed if name in given}
+    passed = {name: inherited[name] for name in _lists().passed if name in inherited}
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",
         **passed,
-        **{name: str(folder) for name, folder in toolchains(given, home)},
+        **{name: str(folder) for name, folder in toolchains(inherited, home)},
         "HOME": str(own_home),
         "TMPDIR": str(temporary),
         "TERM": "dumb",
         "PAGER": "cat",
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
-        # What was printed before a time limit is worth having, and in the order it was printed.
+        # Output before a time limit is useful, and must be in order.
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Where owners cannot be changed, tar would fail for the superuser.
+        # Owners cannot be changed, so tar would fail for the superuser.
         **({"TAR_OPTIONS": "--no-same-owner"} if os.geteuid() == 0 else {}),
     }
 
 
-def policy_for(writable: Iterable[Path], environment: Mapping[str, str], home: Path) -> Policy:
-    """What a command may touch that has this environment."""
+def policy_for(
+    writable: Iterable[Path], environment: Mapping[str, str], home: Path
+) -> ConfinementPolicy:
+    """Return what a command with this environment may access."""
     readable = [
         *(Path(path) for path in _lists().system),
-        *(folder for prefix in (sys.prefix, sys.base_prefix) for folder in _own(prefix, home)),
+        *(
+            folder
+            for prefix in (sys.prefix, sys.base_prefix)
+            for folder in _interpreter_folders(prefix, home)
+        ),
         Path(__file__).parent,  # the programs that the tools themselves start
         *(
             folder / part
@@ -135,59 +141,61 @@ def policy_for(writable: Iterable[Path], environment: Mapping[str, str], home: P
         *(
             folder
             for entry in environment.get("PATH", "").split(":")
-            for folder in _beside(Path(entry), home)
+            for folder in _program_folders(Path(entry), home)
         ),
     ]
-    return Policy(
+    return ConfinementPolicy(
         readable=tuple(dict.fromkeys(map(str, readable))),
         writable=tuple(dict.fromkeys((*_lists().devices, *map(str, writable)))),
     )
 
 
 def toolchains(environment: Mapping[str, str], home: Path) -> list[tuple[str, Path]]:
-    """The variables of programs with folders of their own, and the folders that are there."""
-    found = []
+    """The variables that name the folders of toolchains, with those folders that exist."""
+    existing = []
     for variable, row in _lists().toolchains.items():
         folder = Path(environment.get(variable) or home / row.home)
-        if folder.is_absolute() and folder.is_dir() and not _is_wide(folder, home):
-            found.append((variable, folder))
-    return found
+        if folder.is_absolute() and folder.is_dir() and not _contains_home(folder, home):
+            existing.append((variable, folder))
+    return existing
 
 
-def _own(prefix: str, home: Path) -> list[Path]:
-    """The folder of the interpreter that runs the agent, which runs the agent's code too."""
+def _interpreter_folders(prefix: str, home: Path) -> list[Path]:
+    """The folders of the interpreter that runs the agent and its scripts."""
     folder = Path(prefix)
-    return _beside(folder / "bin", home) if _is_wide(folder, home) else [folder]
+    return _program_folders(folder / "bin", home) if _contains_home(folder, home) else [folder]
 
 
-def _beside(folder: Path, home: Path) -> list[Path]:
-    """A folder on the search path, with what its programs bring along."""
-    if not folder.is_absolute() or _is_wide(folder, home):
+def _program_folders(folder: Path, home: Path) -> list[Path]:
+    """A folder on the search path, and what its programs need besides it."""
+    if not folder.is_absolute() or _contains_home(folder, home):
         return []
     prefix = folder.parent
-    if folder.name not in _PROGRAM_FOLDERS or _is_wide(prefix, home):
+    if folder.name not in _PROGRAM_FOLDERS or _contains_home(prefix, home):
         return [folder]
-    parts = _BESIDE_SECRETS if prefix.name in _KEEPING_SECRETS else _BESIDE_PROGRAMS
-    return [folder, *(prefix / part for part in parts if not _is_wide(prefix / part, home))]
+    parts = (
+        _COMPANIONS_WITHOUT_SECRETS if prefix.name in _FOLDERS_WITH_SECRETS else _PROGRAM_COMPANIONS
+    )
+    return [folder, *(prefix / part for part in parts if not _contains_home(prefix / part, home))]
 
 
-def _is_wide(folder: Path, home: Path) -> bool:
-    """Whether a folder holds the home, or is the root, links and dots followed."""
+def _contains_home(folder: Path, home: Path) -> bool:
+    """Whether a folder is the root or contains the home, once resolved."""
     folder = folder.resolve()
     return folder == Path(folder.anchor) or folder in (home, *home.parents)
 
 
-class Machine(Struct, frozen=True):
-    """A kind of processor: its mark in what the filter is given, and its numbers of calls."""
+class Architecture(Struct, frozen=True):
+    """A processor architecture: its id in the filter's input, and its system call numbers."""
 
-    mark: int
+    audit_id: int
     calls: dict[str, int]
 
 
 _CALLS = {
     "": "clone 56 220, socket 41 198, socketpair 53 199",
-    # io_uring makes calls past the filter; of clone3 the filter cannot see what it asks for, and
-    # who gets this answer takes clone.
+    # io_uring bypasses the filter. The filter cannot see the arguments of clone3; programs that get
+    # this answer use clone instead.
     "missing": """
         io_uring_setup 425 425, clone3 435 435, add_key 248 217, request_key 249 218,
         keyctl 250 219""",
@@ -197,8 +205,8 @@ _CALLS = {
         fspick 433 433, mount_setattr 442 442, open_tree_attr 467 467, bpf 321 280,
         userfaultfd 323 282, perf_event_open 298 241""",
 }
-"""What no command may do, by the answer that it gets: the numbers of the calls on x86_64 and on
-aarch64, which lacks some."""
+"""System calls that no command may make, by the answer: their numbers on x86_64 and on aarch64,
+which lacks some."""
 _CALLS_WITHOUT_NAMESPACES = {
     "forbidden": "chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54",
     "unsupported": """
@@ -207,51 +215,55 @@ _CALLS_WITHOUT_NAMESPACES = {
     "second": "chmod 90 -, fchmod 91 52",
     "third": "fchmodat 268 53, fchmodat2 452 452",
 }
-"""What else is taken away where files outside the workspace are not on read-only mounts; of modes,
-which are the second or third argument, only some."""
+"""Calls that are also denied where files outside the workspace are not on read-only mounts. Of
+modes, the second or third argument, only some are denied."""
 
 
 def _rows(table: dict[str, str]) -> list[tuple[str, list[str]]]:
-    """Each call of a table: its answer, and its name and numbers."""
-    return [(answer, one.split()) for answer, rows in table.items() for one in rows.split(",")]
+    """Each call in a table: its answer, and its name and numbers."""
+    return [(answer, row.split()) for answer, rows in table.items() for row in rows.split(",")]
 
 
-def _machine(mark: int, column: int) -> Machine:
+def _architecture(audit_id: int, column: int) -> Architecture:
     rows = [row for _, row in _rows(_CALLS) + _rows(_CALLS_WITHOUT_NAMESPACES)]
-    return Machine(mark, {row[0]: int(row[column]) for row in rows if row[column] != "-"})
+    return Architecture(audit_id, {row[0]: int(row[column]) for row in rows if row[column] != "-"})
 
 
-MACHINES = {"x86_64": _machine(0xC000003E, 1), "aarch64": _machine(0xC00000B7, 2)}
+ARCHITECTURES = {
+    "x86_64": _architecture(0xC000003E, 1),
+    "aarch64": _architecture(0xC00000B7, 2),
+}
 
-_OTHER_NUMBERS = 0x40000000
-"""From here on x86_64 has the numbers of x32, its other way to make calls."""
+_FIRST_X32_NUMBER = 0x40000000
+"""From here on, x86_64 has the call numbers of its x32 interface."""
 _INET, _NETLINK, _INET6 = 2, 16, 10
 _STREAM, _SEQPACKET, _KIND = 1, 5, 0xF
 _NEW_NAMESPACES = 0x7E020000
 _SET_ID_BITS = 0o6000
 
-# Where the filter finds things, and what it can do: load, compare, mask, return.
-_NUMBER, _MARK, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
+# Offsets in the filter's input, and its instructions: load, compare, mask, return.
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _FAIL, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 
-Row = tuple[int, str, str, int] | str
+Instruction = tuple[int, str, str, int] | str
+"""An instruction with the labels to jump to if it holds or not, and its value; or a label."""
 
 
-def filter_program(machine: Machine, *, network: bool, namespaces: bool) -> bytes:
-    """The filter for a machine. Without the network, who asks for it gets a no, and the process
-    that holds the filter's listener is told; with it, sockets are for the internet only. Pairs of
-    sockets that cannot be turned to a path are always there. Calls in the way of another machine
-    (32-bit programs) end the process.
+def filter_program(architecture: Architecture, *, network: bool, namespaces: bool) -> bytes:
+    """Return the filter for an architecture. Without the network, internet sockets are denied and
+    the process with the filter's listener is notified; with it, only internet sockets are allowed.
+    Socket pairs that cannot be connected to a path are always allowed. Calls in the format of
+    another architecture (32-bit programs) end the process.
     """
-    calls = machine.calls
+    calls = architecture.calls
     denied = _rows(_CALLS) + ([] if namespaces else _rows(_CALLS_WITHOUT_NAMESPACES))
     internet = "allow" if network else "notify"
-    rows: list[Row] = [
-        (_LOAD, "", "", _MARK),
-        (_EQUAL, "", "kill", machine.mark),
+    instructions: list[Instruction] = [
+        (_LOAD, "", "", _ARCHITECTURE),
+        (_EQUAL, "", "kill", architecture.audit_id),
         (_LOAD, "", "", _NUMBER),
-        (_AT_LEAST, "kill", "", _OTHER_NUMBERS),
+        (_AT_LEAST, "kill", "", _FIRST_X32_NUMBER),
         *(
             (_EQUAL, answer, "", calls[name])
             for answer, (name, *_) in denied
@@ -264,7 +276,7 @@ def filter_program(machine: Machine, *, network: bool, namespaces: bool) -> byte
         (_EQUAL, internet, "", _INET),
         (_EQUAL, internet, "", _INET6),
         (_EQUAL, "allow" if network else "deny", "deny", _NETLINK),
-        # A pair of datagram sockets can be connected anew, to any path.
+        # A pair of datagram sockets can be reconnected, to any path.
         "pair",
         (_LOAD, "", "", _SECOND),
         (_AND, "", "", _KIND),
@@ -294,17 +306,17 @@ def filter_program(machine: Machine, *, network: bool, namespaces: bool) -> byte
         "kill",
         (_RETURN, "", "", _KILL),
     ]
-    return _assembled(rows)
+    return _assemble(instructions)
 
 
-def _assembled(rows: list[Row]) -> bytes:
+def _assemble(instructions: list[Instruction]) -> bytes:
     steps: list[tuple[int, str, str, int]] = []
     labels: dict[str, int] = {}
-    for row in rows:
-        if isinstance(row, str):
-            labels[row] = len(steps)
+    for instruction in instructions:
+        if isinstance(instruction, str):
+            labels[instruction] = len(steps)
         else:
-            steps.append(row)
+            steps.append(instruction)
     program = b""
     for at, (code, yes, no, value) in enumerate(steps):
         jumps = (labels[label] - at - 1 if label else 0 for label in (yes, no))
@@ -314,9 +326,12 @@ def _assembled(rows: list[Row]) -> bytes:
 
 @cache
 def filter_options(*, network: bool) -> dict[str, Any]:
-    """The filters for this machine as options of `confined_run`; none where there is none."""
-    machine = MACHINES.get(platform.machine())
-    if machine is None or not sys.platform.startswith("linux") or sys.maxsize < 2**32:
+    """The filters for this machine as options of `confined_process`; empty if unsupported."""
+    architecture = ARCHITECTURES.get(platform.machine())
+    if architecture is None or not sys.platform.startswith("linux") or sys.maxsize < 2**32:
         return {}
-    filters = [filter_program(machine, network=network, namespaces=one) for one in (True, False)]
-    return {"filters": tuple(filters), "clone": machine.calls["clone"]}
+    filters = [
+        filter_program(architecture, network=network, namespaces=namespaces)
+        for namespaces in (True, False)
+    ]
+    return {"filters": tuple(filters), "clone": architecture.calls["clone"]}

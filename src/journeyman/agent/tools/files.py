@@ -1,5 +1,5 @@
-"""The tools for files: `read_file` shows numbered lines, `write_file` writes a whole file, `patch`
-replaces one text in a file by another. What cannot be done is answered with a hint.
+"""The file tools: `read_file` shows numbered lines, `write_file` writes a whole file, `patch`
+replaces text in a file. A failed call returns a hint.
 """
 
 import os
@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from journeyman.agent.tools.tool import (
-    Failed,
     Invocation,
     Result,
     Tool,
+    ToolError,
     ToolLimits,
     count,
     parameters,
@@ -28,23 +28,23 @@ from journeyman.agent.tools.workspace import (
 )
 
 _IMAGES = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*")
-_LOOKED_AT = 8192
-_LOOKED_THROUGH = 500
-_SIMILAR = 5
+_BINARY_PROBE_BYTES = 8192
+_MOST_FOLDERS = 500
+_MOST_SIMILAR = 5
 _LONGEST_DIFF = 8_000
 _LINES_COMPARED = 400
 _CHARACTERS_COMPARED = 150
 _CLOSE_ENOUGH = 0.6
-_TELLING = 5
-"""A shorter text is in many files by chance."""
+_SHORTEST_MATCH = 5
+"""A shorter text occurs in many files by chance."""
 _PATH = text("The file, relative to the workspace.")
 
 
 def read_file_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
     def run(call: Invocation) -> Result:
-        data = _read(workspace, call.arguments["path"])
-        wanted = call.arguments.get("limit", limits.read_lines)
-        return _numbered(data, call.arguments.get("offset", 1), wanted, limits.read_characters)
+        data = _read_text(workspace, call.arguments["path"])
+        most = call.arguments.get("limit", limits.read_lines)
+        return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
 
     return Tool(
         name="read_file",
@@ -56,21 +56,22 @@ def read_file_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             limit=count(f"How many lines (default {limits.read_lines})."),
         ),
         run=answering(run),
-        reads_only=True,
+        risk="read",
+        work="file",
     )
 
 
-def _numbered(data: bytes, first: int, wanted: int, characters: int) -> Result:
-    # splitlines would also part lines at characters that no editor takes for an end of line.
+def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Result:
+    # splitlines would also split at characters that no editor treats as the end of a line.
     lines = data.decode(errors="replace").removeprefix("\ufeff").split("\n")
     if not lines[-1]:
         lines.pop()
     if first > max(1, len(lines)):
         reason = f"Line {first} is past the end: the file has {len(lines)} lines."
-        raise Failed(reason, total_lines=len(lines))
+        raise ToolError(reason, total_lines=len(lines))
     shown: list[str] = []
     left = characters
-    for number, line in enumerate(lines[first - 1 : first - 1 + wanted], first):
+    for number, line in enumerate(lines[first - 1 : first - 1 + most], first):
         numbered = f"{number}|{line.removesuffix(chr(13))}"
         if shown and len(numbered) > left:
             break
@@ -89,34 +90,34 @@ def _numbered(data: bytes, first: int, wanted: int, characters: int) -> Result:
     )
 
 
-def _read(workspace: Workspace, given: str) -> bytes:
-    """What a text file holds. Where none is, the answer has files that may have been meant: with
-    that name elsewhere, or one like it.
+def _read_text(workspace: Workspace, path: str) -> bytes:
+    """Return the contents of a text file. If it does not exist, the error suggests files with the
+    same or a similar name elsewhere.
     """
     try:
-        data = read_bytes(workspace.find_path(given), given)
+        data = read_bytes(workspace.find_path(path), path)
     except FileNotFoundError:
-        found: dict[str, list[str]] = {}
-        for folder, inner, names in islice(os.walk(workspace.root), _LOOKED_THROUGH):
+        by_name: dict[str, list[str]] = {}
+        for folder, inner, names in islice(os.walk(workspace.root), _MOST_FOLDERS):
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             for name in sorted(names):
-                found.setdefault(name, []).append(workspace.shown(Path(folder, name)))
-        close = get_close_matches(Path(given).name, found, n=_SIMILAR, cutoff=_CLOSE_ENOUGH)
-        similar = [path for name in close for path in found[name]][:_SIMILAR]
-        raise Failed(f"File not found: {given}", similar_files=similar) from None
-    if b"\0" in data[:_LOOKED_AT]:
-        reason = f"The file {given!r} is not text. Look at it with terminal: file, xxd."
+                by_name.setdefault(name, []).append(workspace.shown(Path(folder, name)))
+        close = get_close_matches(Path(path).name, by_name, n=_MOST_SIMILAR, cutoff=_CLOSE_ENOUGH)
+        similar = [place for name in close for place in by_name[name]][:_MOST_SIMILAR]
+        raise ToolError(f"File not found: {path}", similar_files=similar) from None
+    if b"\0" in data[:_BINARY_PROBE_BYTES]:
+        reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
         is_image = data.startswith(_IMAGES) or data[8:12] == b"WEBP"
-        raise Failed(reason, file_size=len(data), is_binary=True, is_image=is_image)
+        raise ToolError(reason, file_size=len(data), is_binary=True, is_image=is_image)
     return data
 
 
 def write_file_tool(workspace: Workspace) -> Tool:
     def run(call: Invocation) -> Result:
-        given = call.arguments["path"]
-        place = workspace.find_path(given)
+        path = call.arguments["path"]
+        place = workspace.find_path(path)
         if place.is_dir():
-            raise Failed(f"{given!r} is a folder. Give the path of a file in it.")
+            raise ToolError(f"{path!r} is a folder. Give the path of a file in it.")
         data = call.arguments["content"].encode(errors="replace")
         is_new = not place.parent.exists()
         replace_file(place, data)
@@ -134,21 +135,26 @@ def write_file_tool(workspace: Workspace) -> Tool:
             "change a part of a file use patch."
         ),
         parameters=parameters(
-            "path", "content", path=_PATH, content=text("All that the file is to hold.")
+            "path", "content", path=_PATH, content=text("The whole content of the file.")
         ),
         run=answering(run, bytes_written=0, dirs_created=False),
+        risk="write",
+        work="file",
     )
 
 
 def patch_tool(workspace: Workspace) -> Tool:
     def run(call: Invocation) -> Result:
         place = workspace.find_path(call.arguments["path"])
-        # Bytes that are no UTF-8 come through as they are.
-        before = _read(workspace, call.arguments["path"]).decode(errors="surrogateescape")
-        old, new = (_as_in(before, call.arguments[name]) for name in ("old_string", "new_string"))
-        times = before.count(old) if old else 0
-        if not times or (times > 1 and not call.arguments.get("replace_all")):
-            raise _not_replaced(before, old, new, times)
+        # Bytes that are not valid UTF-8 pass through unchanged.
+        before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
+        old, new = (
+            _with_line_ends_of(before, call.arguments[name])
+            for name in ("old_string", "new_string")
+        )
+        matches = before.count(old) if old else 0
+        if not matches or (matches > 1 and not call.arguments.get("replace_all")):
+            raise _patch_error(before, old, new, matches)
         if old == new:
             note = "old_string and new_string are the same: nothing was changed."
             return worked(success=True, no_change=True, note=note)
@@ -170,53 +176,56 @@ def patch_tool(workspace: Workspace) -> Tool:
             new_string=text("The text to put in its place."),
             replace_all={
                 "type": "boolean",
-                "description": "Replace it wherever it is (default false).",
+                "description": "Replace every occurrence (default false).",
             },
             mode=text("Always replace.", "replace"),
         ),
         run=answering(run, success=False),
+        risk="write",
+        work="file",
     )
 
 
-def _as_in(text: str, given: str) -> str:
-    """A text with the ends of lines that a file has; read_file does not show which."""
-    given = given.encode(errors="replace").decode()
-    if "\r\n" in text and "\r\n" not in given:
-        return given.replace("\n", "\r\n")
-    return given
+def _with_line_ends_of(file_text: str, text: str) -> str:
+    """The text with the line ends of the file, which read_file does not show."""
+    text = text.encode(errors="replace").decode()
+    if "\r\n" in file_text and "\r\n" not in text:
+        return text.replace("\n", "\r\n")
+    return text
 
 
-def _not_replaced(text: str, old: str, new: str, times: int) -> Failed:
+def _patch_error(text: str, old: str, new: str, matches: int) -> ToolError:
     if not old:
-        return Failed("old_string is empty. To write a whole file use write_file.")
-    if times:
+        return ToolError("old_string is empty. To write a whole file use write_file.")
+    if matches:
         first, lines = old.partition("\n")[0], text.split("\n")
         numbers = [str(number) for number, line in enumerate(lines, 1) if first in line]
-        return Failed(
-            f"Found {times} matches for old_string. Add lines around it until only one fits, or "
+        return ToolError(
+            f"Found {matches} matches for old_string. Add lines around it until only one fits, or "
             "set replace_all.",
             _hint=f"They are in lines {', '.join(numbers[:10])}.",
         )
-    if len(new) >= _TELLING and new in text:
+    if len(new) >= _SHORTEST_MATCH and new in text:
         hint = "new_string is already in the file."
-    elif closest := _closest(text.split("\n"), max(old.splitlines(), key=len).strip()):
+    elif closest := _closest_line(text.split("\n"), max(old.splitlines(), key=len).strip()):
         hint = f"The closest line is {closest}"
     else:
-        hint = "No line is like it. Read the file again and copy the text exactly."
-    return Failed("Could not find old_string in the file.", _hint=hint)
+        hint = "No line is similar. Read the file again and copy the text exactly."
+    return ToolError("Could not find old_string in the file.", _hint=hint)
 
 
-def _closest(lines: list[str], wanted: str) -> str:
-    """The line that is most like a text, with its number; nothing where none is. Comparing takes
-    long, so only lines of about its length are looked at.
+def _closest_line(lines: list[str], text: str) -> str:
+    """The line most similar to a text, with its number, or an empty text. Comparing is slow, so
+    only lines of about the same length are considered.
     """
     numbered = [(line.strip(), number) for number, line in enumerate(lines, 1)]
-    near = nsmallest(_LINES_COMPARED, numbered, key=lambda one: abs(len(one[0]) - len(wanted)))
-    texts = {line[:_CHARACTERS_COMPARED]: number for line, number in near}
-    close = get_close_matches(wanted[:_CHARACTERS_COMPARED], texts, n=1, cutoff=_CLOSE_ENOUGH)
-    return (
-        f"{texts[close[0]]}: {showable(lines[texts[close[0]] - 1].strip())[:200]}" if close else ""
-    )
+    near = nsmallest(_LINES_COMPARED, numbered, key=lambda row: abs(len(row[0]) - len(text)))
+    numbers = {line[:_CHARACTERS_COMPARED]: number for line, number in near}
+    close = get_close_matches(text[:_CHARACTERS_COMPARED], numbers, n=1, cutoff=_CLOSE_ENOUGH)
+    if not close:
+        return ""
+    number = numbers[close[0]]
+    return f"{number}: {showable(lines[number - 1].strip())[:200]}"
 
 
 def _diff(path: str, before: str, after: str) -> str:

@@ -1,5 +1,5 @@
-"""The tools of memory and skills: `memory`, `skills_list`, `skill_view` and `skill_manage`, with
-answers in the shapes of Hermes.
+"""The memory and skill tools: `memory`, `skills_list`, `skill_view` and `skill_manage`. Their
+results have the format of Hermes.
 """
 
 from collections.abc import Callable
@@ -9,20 +9,17 @@ import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
 from journeyman.agent.knowledge.knowledge import Knowledge, Operation, Target
-from journeyman.agent.knowledge.skills import MAIN, Skills
-from journeyman.agent.review.journal import Check, Journaled, Keep
+from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
+from journeyman.agent.review.journal import CheckWrite, JournaledKnowledge, RecordWrite
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, parameters, text, worked
 from journeyman.records import Write
 from journeyman.records.errors import JourneymanError, NotWritten
-
-KNOWLEDGE_TOOLS = ("memory", "skill_manage")
-"""Those of them that write: without one of them a review has nothing to write with."""
 
 _EVIDENCE = text("what shows this: the user's own words quoted, or the id of a call that worked")
 
 _ACTION = {"type": "string", "enum": ["add", "replace", "remove"]}
 _CONTENT = text("the entry, for add and replace")
-_OLD_TEXT = text("a part of the one entry that is meant, for replace and remove")
+_OLD_TEXT = text("a part of the entry to change, unique to it, for replace and remove")
 
 _MEMORY = parameters(
     "target",
@@ -34,7 +31,7 @@ _MEMORY = parameters(
     old_text=_OLD_TEXT,
     operations={
         "type": "array",
-        "description": "several changes of one target, all or none, instead of action",
+        "description": "several changes to one target, all or none, instead of action",
         "items": {
             "type": "object",
             "properties": {"action": _ACTION, "content": _CONTENT, "old_text": _OLD_TEXT},
@@ -49,14 +46,14 @@ _MEMORY_DESCRIPTION = (
     "Not what was done today, no secrets, nothing that is quickly found again."
 )
 
-_MEMORY_SAID = {
+_MEMORY_MESSAGES = {
     "add": "Entry added.",
     "replace": "Entry replaced.",
     "remove": "Entry removed.",
     "batch": "All operations done.",
 }
 
-_NEEDED = {
+_REQUIRED = {
     "create": ("content",),
     "edit": ("content",),
     "patch": ("old_string", "new_string"),
@@ -64,9 +61,9 @@ _NEEDED = {
     "write_file": ("file_path", "file_content"),
     "remove_file": ("file_path",),
 }
-"""What each action needs besides the name."""
+"""The arguments that each action needs besides the name."""
 
-_SAID = {
+_SKILL_MESSAGES = {
     "create": "Skill '{name}' created.",
     "edit": "Skill '{name}' updated.",
     "patch": "Skill '{name}' patched.",
@@ -81,18 +78,18 @@ _FILE = text("a file of the skill: references/, templates/, scripts/ or assets/â
 
 _MANAGE = parameters(
     *("action", "name"),
-    action={"type": "string", "enum": list(_NEEDED)},
+    action={"type": "string", "enum": list(_REQUIRED)},
     name=_NAME,
     content=text(
         "for create and edit: the whole SKILL.md, beginning with front matter of name and "
         "description between lines of ---"
     ),
     category=text("for create: a folder to put the skill into"),
-    old_string=text("for patch: a piece of the file, exactly as it is"),
-    new_string=text("for patch: what to put in its place"),
+    old_string=text("for patch: a part of the file, exactly as it is"),
+    new_string=text("for patch: the replacement"),
     file_path=_FILE,
     file_content=text("for write_file"),
-    replace_all={"type": "boolean", "description": "for patch: every place, not only one"},
+    replace_all={"type": "boolean", "description": "for patch: replace every occurrence"},
     evidence=_EVIDENCE,
 )
 
@@ -100,15 +97,15 @@ _MANAGE = parameters(
 def knowledge_tools(
     knowledge: Knowledge,
     *,
-    keep: Keep,
-    check: Check = lambda _write, _invocation: None,
+    keep: RecordWrite,
+    check: CheckWrite = lambda _write, _invocation: None,
     viewed: Callable[[str], None] = lambda _path: None,
 ) -> tuple[Tool, ...]:
-    """`memory`, `skills_list`, `skill_view` and `skill_manage`. Each change is planned, then
-    `check` may forbid it, then it is made, then `keep` puts it into the journal; where that fails
-    the change is undone. `viewed` hears the path of each file of a skill that was shown.
+    """Return `memory`, `skills_list`, `skill_view` and `skill_manage`. A change is planned, `check`
+    may forbid it, it is made, and `keep` adds it to the journal; if that fails, the change is
+    undone. `viewed` receives the path of each skill file that was shown.
     """
-    journaled = Journaled(knowledge=knowledge, keep=keep, check=check)
+    journaled = JournaledKnowledge(knowledge=knowledge, keep=keep, check=check)
     skills = knowledge.skills
     return (
         Tool(
@@ -116,70 +113,76 @@ def knowledge_tools(
             description=_MEMORY_DESCRIPTION,
             parameters=_MEMORY,
             run=lambda invocation: _memory(journaled, invocation),
+            risk="knowledge",
+            teaches=False,
         ),
         Tool(
             name="skills_list",
             description="List the skills: what they are called and what they are for.",
             parameters=parameters(),
             run=lambda _invocation: _list(skills),
-            reads_only=True,
+            risk="recall",
+            teaches=False,
         ),
         Tool(
             name="skill_view",
             description="Read a skill, or one of its files.",
             parameters=parameters("name", name=_NAME, file_path=_FILE),
             run=lambda invocation: _view(skills, viewed, invocation),
-            reads_only=True,
+            risk="recall",
+            teaches=False,
         ),
         Tool(
             name="skill_manage",
             description=(
-                "Keep how something is done that took several tries and will come again. Prefer "
-                "to patch a skill that is there; read it first."
+                "Keep how something is done that took several tries and will come again. "
+                "Prefer to patch a skill that is there; read it first."
             ),
             parameters=_MANAGE,
             run=lambda invocation: _manage(journaled, invocation),
+            risk="knowledge",
+            teaches=False,
         ),
     )
 
 
-def _memory(journaled: Journaled, invocation: Invocation) -> Result:
+def _memory(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
     arguments = invocation.arguments
     target: Target = arguments["target"]
     memory = journaled.knowledge.memory
-    given = arguments.get("operations") or [
+    requested = arguments.get("operations") or [
         {name: arguments[name] for name in ("action", "content", "old_text") if name in arguments}
     ]
-    if not given[0].get("action"):
+    if not requested[0].get("action"):
         return failed("Say what to do in `action` or `operations`.", success=False)
-    operations = msgspec.convert(given, list[Operation])
-    made = journaled.change(invocation, target, lambda: memory.plan(target, *operations))
+    operations = msgspec.convert(requested, list[Operation])
+    write = journaled.change(invocation, target, lambda: memory.plan(target, *operations))
     entries = memory.entries(target)
     usage = memory.usage(target)
-    if isinstance(made, Result):
+    if isinstance(write, Result):
         shown = [safe_to_show(entry, "entry", target) for entry in entries]
-        content = {**made.content, "current_entries": shown, "usage": usage}
-        return msgspec.structs.replace(made, content=content)
-    said, count = _MEMORY_SAID[made.action], len(entries)
+        content = {**write.content, "current_entries": shown, "usage": usage}
+        return msgspec.structs.replace(write, content=content)
+    message, count = _MEMORY_MESSAGES[write.action], len(entries)
     return worked(
-        success=True, done=True, target=target, usage=usage, entry_count=count, message=said
+        success=True, done=True, target=target, usage=usage, entry_count=count, message=message
     )
 
 
 def _list(skills: Skills) -> Result:
-    found = skills.list()
+    listed = skills.list()
     return worked(
         success=True,
         skills=[
             {
-                "name": one.name,
-                "description": safe_to_show(one.description, "description", one.path),
-                "category": one.category,
+                "name": skill.name,
+                "description": safe_to_show(skill.description, "description", skill.path),
+                "category": skill.category,
             }
-            for one in found
+            for skill in listed
         ],
-        categories=sorted({one.category for one in found if one.category}),
-        count=len(found),
+        categories=sorted({skill.category for skill in listed if skill.category}),
+        count=len(listed),
     )
 
 
@@ -191,33 +194,35 @@ def _view(skills: Skills, viewed: Callable[[str], None], invocation: Invocation)
         files = skills.files(name)
     except JourneymanError as error:
         return failed(str(error), success=False)
-    path = f"{skill.path}/{file or MAIN}"
+    path = f"{skill.path}/{file or SKILL_FILE}"
     viewed(path)
     more: dict[str, Any] = {"description": skill.description, "linked_files": list(files)}
-    if file not in (None, MAIN):
+    if file not in (None, SKILL_FILE):
         more = {"file": file}
     return worked(success=True, name=skill.name, path=path, content=content, **more)
 
 
-def _manage(journaled: Journaled, invocation: Invocation) -> Result:
+def _manage(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
     arguments = invocation.arguments
-    made = journaled.change(
+    write = journaled.change(
         invocation, "skill", lambda: _plan(journaled.knowledge.skills, arguments)
     )
-    if isinstance(made, Result):
-        return made
-    said = _SAID[made.action].format(name=arguments["name"], file=arguments.get("file_path"))
+    if isinstance(write, Result):
+        return write
+    message = _SKILL_MESSAGES[write.action].format(
+        name=arguments["name"], file=arguments.get("file_path")
+    )
     return worked(
         success=True,
-        message=said,
-        path=made.path,
-        _change={"action": made.action, "summary": made.summary},
+        message=message,
+        path=write.path,
+        _change={"action": write.action, "summary": write.summary},
     )
 
 
 def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
     action, name = arguments["action"], arguments["name"]
-    missing = [one for one in _NEEDED[action] if arguments.get(one) is None]
+    missing = [field for field in _REQUIRED[action] if arguments.get(field) is None]
     if missing:
         raise NotWritten(f"{action} needs {' and '.join(missing)}.")
     others: dict[str, Any] = {}
@@ -227,4 +232,4 @@ def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
         everywhere = bool(arguments.get("replace_all"))
         others = {"file": arguments.get("file_path") or None, "replace_all": everywhere}
     plan: Callable[..., Write] = getattr(skills, action)
-    return plan(name, *(arguments[one] for one in _NEEDED[action]), **others)
+    return plan(name, *(arguments[field] for field in _REQUIRED[action]), **others)

@@ -1,5 +1,5 @@
-"""The tools that search: search_files in the workspace, by a process of its own (`search_run`) that
-can be ended, and session_search in what earlier sessions said.
+"""The search tools: `search_files` searches the workspace in a separate process (`search_process`)
+that can be ended, `session_search` the messages of earlier sessions.
 """
 
 import json
@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from journeyman.agent.tools.processes import Ended
+from journeyman.agent.tools.process import ProcessResult
 from journeyman.agent.tools.tool import (
-    Failed,
     Invocation,
     Result,
     Tool,
+    ToolError,
     ToolLimits,
     count,
     failed,
-    interrupted,
+    interruption,
     parameters,
     text,
     worked,
@@ -29,25 +29,25 @@ from journeyman.records import SearchHit
 from journeyman.records.errors import JourneymanError
 
 Search = Callable[[str, int, str | None], Sequence[SearchHit]]
-"""A query, how many messages at most, and the source to stay with or None."""
+"""Takes a query, the maximum number of messages, and the only source to search or None."""
 
-_PROGRAM = Path(__file__).with_name("search_run.py")
+_PROGRAM = Path(__file__).with_name("search_process.py")
 _LONGEST_PATTERN = 10_000
 _MOST_MATCHES = 500
 _ANSWER_CHARACTERS = 4_000_000
-_USUAL_HITS, _MOST_HITS = 10, 50
+_DEFAULT_HITS, _MOST_HITS = 10, 50
 
 
 def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
     def run(call: Invocation) -> Result:
-        given, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
-        start = workspace.find_path(given)
+        path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
+        start = workspace.find_path(path)
         if not start.exists():
-            raise Failed(f"Path not found: {given}")
+            raise ToolError(f"Path not found: {path}")
         if not pattern or len(pattern) > _LONGEST_PATTERN:
             reason = "is empty" if not pattern else f"has over {_LONGEST_PATTERN:,} characters"
-            raise Failed(f"The pattern {reason}.")
-        asked = {
+            raise ToolError(f"The pattern {reason}.")
+        request = {
             "root": str(workspace.root),
             "start": str(start),
             "pattern": pattern,
@@ -56,12 +56,12 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
         }
         ended = workspace.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), json.dumps(asked)],
+            [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), json.dumps(request)],
             timeout_s=limits.search_s,
             characters=_ANSWER_CHARACTERS,
             cancelled=call.cancelled,
         )
-        return _answer(ended, limits.search_s)
+        return _search_result(ended, limits.search_s)
 
     return Tool(
         name="search_files",
@@ -75,28 +75,29 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             path=text("Folder or file to search in."),
             target=text("What to search (default content).", "content", "files"),
             file_glob=text("Only in files whose names match this glob."),
-            limit=count(f"Most matches to show (default {limits.matches})."),
+            limit=count(f"Maximum number of matches (default {limits.matches})."),
         ),
         run=answering(run, total_count=0),
-        reads_only=True,
+        risk="search",
+        work="file",
     )
 
 
-def _answer(ended: Ended, allowed_s: float) -> Result:
+def _search_result(ended: ProcessResult, allowed_s: float) -> Result:
     if ended.ending == "cancelled":
-        return interrupted(total_count=0, error="Interrupted")
+        return interruption(total_count=0, error="Interrupted")
     if ended.ending == "timeout":
         reason = f"Search timed out after {allowed_s:g}s. Use a simpler pattern or a smaller path."
-        raise Failed(reason)
+        raise ToolError(reason)
     try:
-        found = msgspec.json.decode(ended.output, type=dict)
+        answer = msgspec.json.decode(ended.output, type=dict)
     except msgspec.DecodeError:
         last = (ended.output.strip() or f"exit code {ended.exit_code}").splitlines()[-1]
-        raise Failed(f"The search failed: {last[:200]}") from None
-    if "invalid" in found:
-        reason = f"Invalid pattern: {found['invalid']}. It is a regular expression: put a "
-        raise Failed(f"{reason}backslash before characters that are meant as they are.")
-    return worked(**found)
+        raise ToolError(f"The search failed: {last[:200]}") from None
+    if "invalid" in answer:
+        reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
+        raise ToolError(f"{reason}backslash before characters that are meant literally.")
+    return worked(**answer)
 
 
 def session_search_tool(search: Search) -> Tool:
@@ -104,7 +105,7 @@ def session_search_tool(search: Search) -> Tool:
         query = call.arguments["query"]
         if not query.strip():
             return failed("The query is empty. Give one or more words.", success=False)
-        limit = min(call.arguments.get("limit", _USUAL_HITS), _MOST_HITS)
+        limit = min(call.arguments.get("limit", _DEFAULT_HITS), _MOST_HITS)
         try:
             hits = search(query, limit, call.arguments.get("source"))
         except JourneymanError as error:
@@ -130,9 +131,11 @@ def session_search_tool(search: Search) -> Tool:
         parameters=parameters(
             "query",
             query=text("Words to look for."),
-            limit=count(f"Most messages to show (default {_USUAL_HITS})."),
+            limit=count(f"Maximum number of messages (default {_DEFAULT_HITS})."),
             source=text("Only sessions of this program, such as hermes."),
         ),
         run=run,
-        reads_only=True,
+        risk="recall",
+        work="research",
+        teaches=False,
     )

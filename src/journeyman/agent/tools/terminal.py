@@ -1,5 +1,5 @@
-"""The tools that run something in the workspace: terminal, one shell command, and execute_code, one
-Python script. Both have limits on time, on what they print and on what they use.
+"""The tools that run programs in the workspace: `terminal` runs a shell command, `execute_code` a
+Python script. Time, output and resources of both are limited.
 """
 
 import re
@@ -10,32 +10,32 @@ from pathlib import Path
 
 import msgspec
 
-from journeyman.agent.tools.processes import Ended
+from journeyman.agent.tools.process import ProcessResult
 from journeyman.agent.tools.tool import (
-    Failed,
     Invocation,
     Result,
     Tool,
+    ToolError,
     ToolLimits,
     failed,
-    interrupted,
+    interruption,
     parameters,
     text,
     worked,
 )
 from journeyman.agent.tools.workspace import Workspace, answering
-from journeyman.records import Recorded
+from journeyman.records import ResultFlags
 
 _LONGEST_COMMAND = 100_000
-"""In bytes. A kernel takes no argument that is much longer."""
+"""In bytes. The kernel accepts no argument that is much longer."""
 _SCRIPT = "script.py"
 _EXCEPTION = re.compile(r"[\w.]{1,100}(?:Error|Exception|Interrupt|Warning)(?:: |$)")
 _LONGEST_LINE = 200
 _NO_NETWORK = (
-    "[It asked for the network, which is off for commands. The user can allow it: journeyman run "
-    "--network, or agent.network in the settings.]"
+    "[It tried to use the network, which is off for commands. The user can allow it: journeyman "
+    "run --network, or agent.network in the settings.]"
 )
-_FAILED_FOR_IT = re.compile(
+_NETWORK_ERROR = re.compile(
     r"\A\s*\Z|name resolution|resolv\w* (?:the )?(?:host|name|address|'|\")|getaddrinfo"
     r"|EAI_AGAIN|ENOTFOUND|Temporary failure|unknown ?host|translate host|no such host"
     r"|no address associated|EACCES|\[Errno 13\] Permission denied(?!:)|SocketException"
@@ -45,19 +45,19 @@ _FAILED_FOR_IT = re.compile(
     r"|No matching distribution|NoPluginFound",
     re.IGNORECASE,
 )
-"""What programs say that fail for want of the network, if they say anything. Many only try for it,
-and fail, if they do, for another reason."""
+"""The output of programs that fail because the network is off, including none at all. Many programs
+only try to use it, and fail for another reason."""
 
 
 def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
     def run(call: Invocation) -> Result:
         command = call.arguments["command"]
-        if problem := _problem(command):
+        if problem := _command_problem(command):
             return failed(f"Invalid arguments for terminal: {problem}")
         workdir = call.arguments.get("workdir", "")
         folder = workspace.find_path(workdir)
         if not folder.is_dir():
-            raise Failed(f"The folder {workdir!r} does not exist.")
+            raise ToolError(f"The folder {workdir!r} does not exist.")
         allowed_s = limits.allowed_s(call.arguments.get("timeout"))
         ended = workspace.run(
             [shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh", "-c", command],
@@ -72,7 +72,9 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
         return Result(
             content={"output": output, "exit_code": ended.exit_code, "error": None},
             # What an exit code means depends on the command: the judge reads both from the content.
-            recorded=Recorded(interrupted=True) if ended.ending == "cancelled" else Recorded(),
+            recorded=ResultFlags(interrupted=True)
+            if ended.ending == "cancelled"
+            else ResultFlags(),
             lacks_network=_NO_NETWORK in notes and workspace.network == "ask",
         )
 
@@ -89,6 +91,8 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             workdir=text("Folder to run in."),
         ),
         run=answering(run, output="", exit_code=-1),
+        risk="command",
+        work="code",
     )
 
 
@@ -99,7 +103,7 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             script = Path(folder, _SCRIPT)
             script.write_bytes(call.arguments["code"].encode(errors="replace"))
             ended = workspace.run(
-                # The interpreter that runs the agent; modules of the workspace can be imported.
+                # The interpreter that runs the agent. Modules of the workspace can be imported.
                 [sys.executable, "-s", "-P", "-u", str(script)],
                 timeout_s=allowed_s,
                 characters=limits.output_characters,
@@ -108,7 +112,7 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
                 cancelled=call.cancelled,
             )
         notes = _notes("Script", ended, workspace, allowed_s)
-        # Where the script lay is no concern of the model, and another place each time.
+        # The script's path is of no use to the model, and differs each time.
         output = ended.output.replace(str(script), _SCRIPT)
         return msgspec.structs.replace(
             _script_result(ended, output, notes),
@@ -125,10 +129,12 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "code", code=text("The Python source."), timeout=limits.timeout_parameter
         ),
         run=answering(run, status="error"),
+        risk="code",
+        work="code",
     )
 
 
-def _problem(command: str) -> str:
+def _command_problem(command: str) -> str:
     if not command.strip():
         return "the command is empty."
     if "\0" in command:
@@ -141,14 +147,14 @@ def _problem(command: str) -> str:
     return ""
 
 
-def _notes(what: str, ended: Ended, workspace: Workspace, allowed_s: float) -> list[str]:
-    """What to say of an ending besides what was printed."""
+def _notes(what: str, ended: ProcessResult, workspace: Workspace, allowed_s: float) -> list[str]:
+    """Notes on how the process ended, to add to its output."""
     if ended.ending == "cancelled":
         return [f"[{what} interrupted]"]
-    if ended.passed:
-        return [f"[{what} ended: it {workspace.resources.sentence(ended.passed)}]"]
+    if ended.exceeded:
+        return [f"[{what} ended: it {workspace.resources.explain(ended.exceeded)}]"]
     notes = [f"[{what} timed out after {allowed_s:g}s]"] if ended.ending == "timeout" else []
-    if ended.exit_code and ended.asked_network and _FAILED_FOR_IT.search(ended.output):
+    if ended.exit_code and ended.denied_network and _NETWORK_ERROR.search(ended.output):
         notes.append(_NO_NETWORK)
     return notes
 
@@ -157,15 +163,15 @@ def _with_notes(output: str, notes: list[str]) -> str:
     return "\n".join((output.rstrip(), *notes)).lstrip("\n") if notes else output
 
 
-def _script_result(ended: Ended, output: str, notes: list[str]) -> Result:
+def _script_result(ended: ProcessResult, output: str, notes: list[str]) -> Result:
     seconds = round(ended.seconds, 2)
     if ended.ending == "cancelled":
-        return interrupted(status="interrupted", output=output, duration_seconds=seconds)
+        return interruption(status="interrupted", output=output, duration_seconds=seconds)
     if not ended.exit_code:
         return worked(status="success", output=output, exit_code=0, duration_seconds=seconds)
     last = output.rstrip().rpartition("\n")[2]
-    raised = f": {last[:_LONGEST_LINE]}" if _EXCEPTION.match(last) else ""
-    error = f"Script exited with code {ended.exit_code}{raised}"
+    exception = f": {last[:_LONGEST_LINE]}" if _EXCEPTION.match(last) else ""
+    error = f"Script exited with code {ended.exit_code}{exception}"
     if ended.ending in ("timeout", "limit"):
         error, notes = notes[0].strip("[]"), notes[1:]
     return failed(

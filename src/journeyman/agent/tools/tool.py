@@ -1,5 +1,5 @@
-"""A tool: what the model is told of it, what runs when it is called, and how much of the machine
-tools may use.
+"""What a tool is: its definition for the model, the function that runs its calls, and the limits
+that apply to them.
 """
 
 import os
@@ -9,15 +9,19 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import Provenance, Recorded
+from journeyman.gate.decision import Risk
+from journeyman.records import Provenance, ResultFlags
+from journeyman.reliability.task_types import ToolType
+from journeyman.settings import AgentSettings
 
 _MB = 2**20
+_DEFAULTS = AgentSettings()
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One call as a tool gets it: arguments that fit its schema. `origin` says who makes it, so
-    that what it writes can be traced. `cancelled` says whether the result is still wanted; what
-    takes long asks it now and then. `network` says that a person allowed this call the network.
+    """One call of a tool, with arguments that fit its schema. `origin` identifies the caller, so
+    that writes can be traced. Long-running tools poll `cancelled`, which returns True once the
+    result is no longer needed. `network` means that a person granted this call the network.
     """
 
     call_id: str
@@ -28,35 +32,47 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What a tool answers: an object for the model, and what became of the call in the words that
-    the judge reads first. `lacks_network` says that the call failed for want of the network, and
-    that a person may allow it.
+    """The result of a call: an object for the model, and the recorded outcome, which the judge
+    reads first. `lacks_network` means that the call failed because the network is off, and that a
+    person may grant it.
     """
 
     content: dict[str, Any]
-    recorded: Recorded = Recorded()
+    recorded: ResultFlags = ResultFlags()
     lacks_network: bool = False
 
     @property
     def text(self) -> str:
-        """The content as the model gets it: one line of JSON."""
+        """The content as the model receives it: one line of JSON."""
         return msgspec.json.encode(self.content).decode()
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A tool. `parameters` is the JSON schema of its arguments; `reads_only` says that calls of it
-    change nothing and may run side by side.
+    """A tool. `parameters` is the JSON schema of its arguments. `risk` says what its calls can do,
+    `work` which type of work they count as, and `teaches` whether patterns are learned from them.
     """
 
     name: str
     description: str
     parameters: dict[str, Any]
     run: Callable[[Invocation], Result]
-    reads_only: bool = False
+    risk: Risk = "unknown"
+    work: ToolType = "other"
+    teaches: bool = True
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether its calls change nothing, so that they may run in parallel."""
+        return self.risk in ("read", "search", "recall")
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether it needs a shell or an interpreter."""
+        return self.risk in ("command", "code")
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool as a chat completion request carries it."""
+        """The tool definition in a chat completion request."""
         return {
             "type": "function",
             "function": {
@@ -68,7 +84,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 def parameters(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a call's arguments. No others may be given."""
+    """Return the schema of a call's arguments, which permits no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -78,41 +94,41 @@ def parameters(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def text(description: str, *choices: str) -> dict[str, Any]:
-    """The schema of a text, or of one of several."""
+    """Return the schema of a text, restricted to the choices if there are any."""
     enum = {"enum": list(choices)} if choices else {}
     return {"type": "string", **enum, "description": description}
 
 
 def count(description: str) -> dict[str, Any]:
-    """The schema of a number from 1 on."""
+    """Return the schema of a whole number, 1 or greater."""
     return {"type": "integer", "minimum": 1, "description": description}
 
 
 def worked(**content: Any) -> Result:
-    """The answer of a call that did what it was asked for."""
-    return Result(content=content, recorded=Recorded(is_error=False))
+    """Return the result of a call that succeeded."""
+    return Result(content=content, recorded=ResultFlags(is_error=False))
 
 
 def failed(error: str, **content: Any) -> Result:
-    """The answer of a call that did not, saying why and what to do instead."""
-    return Result(content={**content, "error": error}, recorded=Recorded(is_error=True))
+    """Return the result of a call that failed; `error` says why and what to do instead."""
+    return Result(content={**content, "error": error}, recorded=ResultFlags(is_error=True))
 
 
 def refused(reason: str, **content: Any) -> Result:
-    """The answer of a call that a person or a rule said no to: nothing happened."""
+    """Return the result of a call that a person or a rule denied: it did not run."""
     return Result(
         content={**content, "error": f"BLOCKED: {reason}", "status": "blocked"},
-        recorded=Recorded(is_error=True, status="blocked"),
+        recorded=ResultFlags(is_error=True, status="blocked"),
     )
 
 
-def interrupted(**content: Any) -> Result:
-    """The answer of a call that was not run, or not known to have run to its end."""
-    return Result(content=content, recorded=Recorded(interrupted=True))
+def interruption(**content: Any) -> Result:
+    """Return the result of a call that did not run, or may not have run to completion."""
+    return Result(content=content, recorded=ResultFlags(interrupted=True))
 
 
-class Failed(Exception):
-    """Raised in a tool that cannot do what it was asked for: text and content are the answer."""
+class ToolError(Exception):
+    """Raised inside a tool to fail the call: message and content become the result."""
 
     def __init__(self, reason: str, **content: Any) -> None:
         super().__init__(reason)
@@ -120,8 +136,8 @@ class Failed(Exception):
 
 
 class ToolLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one agent's tools. `timeout_s` is what a command gets when it asks for no time
-    of its own, `longest_s` the most it can ask for.
+    """The limits of one agent's tools. `timeout_s` is the time limit of a command that requests
+    none, `longest_s` the longest that it can request.
     """
 
     timeout_s: float = 60.0
@@ -134,25 +150,25 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
 
     @property
     def timeout_parameter(self) -> dict[str, object]:
-        """The schema of the parameter with which a call asks for time."""
-        about = f"Seconds it may take (default {self.timeout_s:g}, most {self.longest_s:g})."
+        """The schema of the parameter that requests a time limit."""
+        about = f"Time limit in seconds (default {self.timeout_s:g}, maximum {self.longest_s:g})."
         return {"type": "number", "exclusiveMinimum": 0, "description": about}
 
-    def allowed_s(self, asked: float | None) -> float:
-        """The time a command gets that asked for this much."""
-        return self.timeout_s if asked is None else min(asked, self.longest_s)
+    def allowed_s(self, requested: float | None) -> float:
+        """Return the time limit of a command that requests this one."""
+        return self.timeout_s if requested is None else min(requested, self.longest_s)
 
 
 class Resources(Struct, frozen=True, kw_only=True):
-    """What one command and all the processes that it starts may use of the machine. Without
-    `memory_mb` it is half of what the machine has.
+    """The resources that one command and all its processes may use. Without `memory_mb`, they may
+    use half of the machine's memory.
     """
 
-    memory_mb: int | None = None
-    processes: int = 500
-    file_mb: int = 1_024
-    written_mb: int = 10_240
-    cpu_s: int = 3_600
+    memory_mb: int | None = _DEFAULTS.memory_mb
+    processes: int = _DEFAULTS.processes
+    file_mb: int = _DEFAULTS.file_mb
+    written_mb: int = _DEFAULTS.written_mb
+    cpu_s: int = _DEFAULTS.cpu_s
 
     @property
     def _memory_mb(self) -> int:
@@ -162,17 +178,17 @@ class Resources(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> dict[str, int]:
-        """The limits in bytes and seconds, as an option of `confined_run`."""
+        """The limits in bytes and seconds, as an option of `confined_process`."""
         sizes = {"memory": self._memory_mb, "file": self.file_mb, "written": self.written_mb}
         sizes = {name: size * _MB for name, size in sizes.items()}
         return {**sizes, "processes": self.processes, "cpu": self.cpu_s}
 
-    def sentence(self, passed: str) -> str:
-        """What to say of a command that passed a limit, by the limit's word."""
+    def explain(self, exceeded: str) -> str:
+        """Describe how a command exceeded a limit, given the name of the limit."""
         return {
             "memory": f"used more than {self._memory_mb:,} MB of memory (agent.memory_mb)",
             "processes": f"started more than {self.processes:,} processes (agent.processes)",
             "file": f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
             "written": f"wrote more than {self.written_mb:,} MB (agent.written_mb)",
             "cpu": f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
-        }[passed]
+        }[exceeded]

@@ -1,6 +1,6 @@
-"""The tools that an agent has, in a fixed order, so that what the model is told of them is the same
-bytes every time; and the arguments of their calls, read from what a model wrote and held against
-the schema. What is wrong is answered in words that help the model to call again.
+"""The tools of an agent, in a fixed order so that their definitions are the same bytes every time,
+and the parsing and validation of a call's arguments. Invalid arguments produce a result that helps
+the model to correct the call.
 """
 
 import re
@@ -23,27 +23,27 @@ _FROM_TEXT: dict[str, Callable[[str], object]] = {
     "number": lambda text: float(text) if _NUMBER.fullmatch(text) else text,
     "boolean": lambda text: {"true": True, "false": False}.get(text.lower(), text),
 }
-"""Small models put numbers and truth in quotes; what they mean is plain."""
+"""Small models put numbers and booleans in quotes; the meaning is clear."""
 
-_PROBLEMS = {
+_SCHEMA_ERRORS = {
     "required": "'{where}' is missing",
-    "type": "'{where}' should be of type {wanted}",
-    "enum": "'{where}' should be one of {wanted}",
-    "minimum": "'{where}' should be at least {wanted}",
-    "maximum": "'{where}' should be at most {wanted}",
-    "exclusiveMinimum": "'{where}' should be more than {wanted}",
+    "type": "'{where}' should be of type {expected}",
+    "enum": "'{where}' should be one of {expected}",
+    "minimum": "'{where}' should be at least {expected}",
+    "maximum": "'{where}' should be at most {expected}",
+    "exclusiveMinimum": "'{where}' should be more than {expected}",
 }
-"""What is told of the problems by their keywords; the first of several is told."""
+"""Messages for schema violations by keyword. The first one that applies is reported."""
 
 
 class Toolbox:
-    """Tools by name. Raises BadTools when two have the same."""
+    """Tools by name. Raises BadTools if two have the same name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
-                raise BadTools(f"Two tools are named {tool.name!r}. Give each tool once.")
+                raise BadTools(f"Two tools are named {tool.name!r}. Pass each tool once.")
             self._tools[tool.name] = tool
 
     @property
@@ -52,23 +52,21 @@ class Toolbox:
 
     @property
     def definitions(self) -> list[dict[str, Any]]:
-        """What a chat completion request says of the tools, in the order they were given."""
+        """The tool definitions of a chat completion request, in order."""
         return [tool.definition for tool in self._tools.values()]
 
     def find(self, name: str) -> Tool | None:
         return self._tools.get(name)
 
     def unknown(self, name: str) -> Result:
-        """The answer to a call of a tool that is not here."""
+        """Return the result of a call to a tool that does not exist."""
         close = get_close_matches(name, self._tools, n=1)
-        meant = f" Did you mean {close[0]}?" if close else ""
-        return failed(
-            f"Unknown tool '{name[:80]}'.{meant} Available tools: {', '.join(self.names)}"
-        )
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return failed(f"Unknown tool '{name[:80]}'.{hint} Available tools: {', '.join(self.names)}")
 
 
 def workspace_tools(workspace: Workspace, limits: ToolLimits) -> tuple[Tool, ...]:
-    """The tools that work on files and run programs in a workspace."""
+    """Return the tools that work on files and run programs in a workspace."""
     return (
         terminal_tool(workspace, limits),
         execute_code_tool(workspace, limits),
@@ -80,53 +78,53 @@ def workspace_tools(workspace: Workspace, limits: ToolLimits) -> tuple[Tool, ...
 
 
 def read_arguments(tool: Tool, text: str) -> dict[str, Any] | Result:
-    """The arguments that a text holds, or the answer that says why it holds none that fit."""
+    """Parse and validate arguments; return them, or the result that says what is wrong."""
     try:
-        given = msgspec.json.decode(text) if text.strip() else {}
-        if isinstance(given, str):  # an object that was written down twice
-            given = msgspec.json.decode(given)
+        decoded = msgspec.json.decode(text) if text.strip() else {}
+        if isinstance(decoded, str):  # an object that was encoded twice
+            decoded = msgspec.json.decode(decoded)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         return failed(
             f"Invalid JSON in the arguments of {tool.name}: {error}. Send one JSON object."
         )
-    if not isinstance(given, dict):
+    if not isinstance(decoded, dict):
         return _invalid(tool, "they are not a JSON object")
     properties = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
     arguments = {
-        name: _plain(value, properties.get(name, {}).get("type"))
-        for name, value in given.items()
+        name: _coerced(value, properties.get(name, {}).get("type"))
+        for name, value in decoded.items()
         if value is not None or name in required
     }
     unknown = [f"'{name[:60]}'" for name in arguments if name not in properties]
     if unknown and not tool.parameters.get("additionalProperties"):
         verb = "is no parameter" if len(unknown) == 1 else "are no parameters"
         return _invalid(tool, f"{', '.join(unknown[:3])} {verb}")
-    problem = _misfit(arguments, tool.parameters)
+    problem = _schema_error(arguments, tool.parameters)
     return _invalid(tool, problem) if problem else arguments
 
 
-def _plain(value: object, wanted: str | None) -> object:
-    """A value as it was meant."""
-    if isinstance(value, str) and wanted in _FROM_TEXT:
-        return _FROM_TEXT[wanted](value.strip())
-    if isinstance(value, float) and wanted == "integer" and value.is_integer():
+def _coerced(value: object, expected: str | None) -> object:
+    """The value as the type that the model intended."""
+    if isinstance(value, str) and expected in _FROM_TEXT:
+        return _FROM_TEXT[expected](value.strip())
+    if isinstance(value, float) and expected == "integer" and value.is_integer():
         return int(value)
     return value
 
 
-def _misfit(arguments: dict[str, Any], schema: dict[str, Any]) -> str:
-    """What does not fit the schema, in words; nothing if all does."""
+def _schema_error(arguments: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Describe what does not fit the schema; return an empty text if everything does."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415
 
     errors = list(Draft202012Validator(schema).iter_errors(arguments))
-    for keyword, problem in _PROBLEMS.items():
-        for error in (one for one in errors if one.validator == keyword):
-            wanted, where = error.validator_value, [*error.absolute_path]
+    for keyword, problem in _SCHEMA_ERRORS.items():
+        for error in (error for error in errors if error.validator == keyword):
+            expected, where = error.validator_value, [*error.absolute_path]
             if keyword == "required":
-                where.append(next(name for name in wanted if name not in error.instance))
+                where.append(next(name for name in expected if name not in error.instance))
             shown = ".".join(map(str, where))
-            return problem.format(where=shown, wanted=str(wanted).strip("[]"))
+            return problem.format(where=shown, expected=str(expected).strip("[]"))
     return f"they do not fit: {errors[0].message[:160]}" if errors else ""
 
 

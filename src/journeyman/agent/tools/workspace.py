@@ -1,8 +1,8 @@
-"""The folder an agent works in: paths are looked up inside it and nowhere else, files are read and
-written there, and commands run in it, confined to it where the kernel can do that.
+"""The folder that an agent works in. Paths are resolved only inside it, files are read and written
+there, and commands run in it, confined to it where the kernel supports that.
 
-Places are given with links followed; a folder on the way that has been swapped for a link since
-then is not entered.
+Functions here expect paths with links already resolved. A folder on the path that has been replaced
+by a link since then is not entered.
 """
 
 import io
@@ -15,41 +15,46 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Self
 
 from journeyman.agent.tools import confinement
-from journeyman.agent.tools.processes import Ended, run_process
-from journeyman.agent.tools.tool import Failed, Invocation, Resources, Result, failed, refused
+from journeyman.agent.tools.process import ProcessResult, run_process
+from journeyman.agent.tools.tool import (
+    Invocation,
+    Resources,
+    Result,
+    ToolError,
+    failed,
+    refused,
+)
+from journeyman.gate.decision import Network
 from journeyman.records.errors import BadSetting
 
-Network = Literal["off", "ask", "on"]
-"""Whether commands have the network: never, when a person allows it for one of them, or always."""
-
 LARGEST_FILE = 50 * 2**20
-"""Larger files are for programs, not for a model to read."""
+"""In bytes. Larger files are not for a model to read."""
 
 UNFINISHED = ".journeyman-part"
-"""What the name of a file ends in that is still being written."""
+"""Suffix of files that are still being written."""
 
-_ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class OutOfReach(Exception):
-    """A path leads out of the workspace; the text says so to the model."""
+    """A path leads out of the workspace. The message is for the model."""
 
 
-class BadPath(Failed):
-    """A path cannot be used as asked; the text says why to the model, and what to do instead."""
+class BadPath(ToolError):
+    """A path cannot be used as requested. The message says why, and what to do instead."""
 
 
 class Workspace:
-    """One folder, with a temporary folder of its own beside it that is gone after `close`.
+    """The folder of an agent, with a private temporary folder that `close` removes.
 
-    `unconfined` says why the kernel does not hold commands to it; it is empty where it does.
-    Without that they run with the rights of the user; paths given to the file tools are held to it
-    in any case. `network` says whether confined commands have it; `resources` is what each may use.
+    `unconfined` says why the kernel does not confine commands to the folder, and is empty where it
+    does. Unconfined commands run with the user's rights; the file tools never leave the folder.
+    `network` says whether confined commands have network access, `resources` what each may use.
 
-    `hidden` are places that no command may read: a workspace that would open one is refused.
+    No command may read the paths in `hidden`: a workspace that would expose one raises BadSetting.
     """
 
     def __init__(
@@ -65,34 +70,36 @@ class Workspace:
         self.root = root.expanduser().resolve()
         if not self.root.is_dir():
             raise BadSetting(
-                f"The workspace {root} is not a folder. Create it, or give another one."
+                f"The workspace {root} is not a folder. Create it, or choose another one."
             )
         self.unconfined = confinement.why_unconfined() if confine else "agent.confine is false"
         self.network: Network = network
         self.resources = resources
         self.private = Path(tempfile.mkdtemp(prefix="journeyman-")).resolve()
-        self._tidy = weakref.finalize(self, shutil.rmtree, self.private, ignore_errors=True)
+        self._remove_private = weakref.finalize(
+            self, shutil.rmtree, self.private, ignore_errors=True
+        )
         own_home, temporary = self.private / "home", self.private / "tmp"
         own_home.mkdir()
         temporary.mkdir()
-        given = os.environ if environment is None else environment
+        inherited = os.environ if environment is None else environment
         home = Path.home().resolve()
         self.environment = confinement.command_environment(
-            given, home=home, own_home=own_home, temporary=temporary
+            inherited, home=home, own_home=own_home, temporary=temporary
         )
         self.policy = confinement.policy_for((self.root, self.private), self.environment, home)
         for place in hidden:
-            if folder := self.policy.opens(place):
+            if folder := self.policy.exposing_folder(place):
                 self.close()
                 raise BadSetting(
-                    f"The agent's commands would be able to read {place}, which is not for them: "
-                    f"it is in {folder}, which is open to them. Have the agent work in another "
-                    "folder, take that folder off PATH, or keep one of the two elsewhere."
+                    f"The agent's commands would be able to read {place}, which must stay hidden "
+                    f"from them: it is in {folder}, which they can read. Choose another workspace, "
+                    "remove that folder from PATH, or move one of the two."
                 )
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        self._tidy()
+        self._remove_private()
 
     def __enter__(self) -> Self:
         return self
@@ -100,25 +107,25 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def find_path(self, given: str) -> Path:
-        """The place that a path means, links followed, whether or not something is there. Raises
-        OutOfReach, BadPath.
+    def find_path(self, path: str) -> Path:
+        """Resolve a path, following links; nothing needs to exist there. Raises OutOfReach and
+        BadPath.
         """
         try:
-            place = (self.root / Path(given).expanduser()).resolve()
-            place.exists()  # some paths are found out only when they are used
+            place = (self.root / Path(path).expanduser()).resolve()
+            place.exists()  # some invalid paths only fail when they are used
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise BadPath(f"Invalid path: {given[:200]!r} cannot be used ({reason}).") from error
+            raise BadPath(f"Invalid path: {path[:200]!r} cannot be used ({reason}).") from error
         if place != self.root and self.root not in place.parents:
             raise OutOfReach(
-                f"The path {given[:200]!r} is outside the workspace "
+                f"The path {path[:200]!r} is outside the workspace "
                 f"{showable(str(self.root))}. Give a path relative to the workspace."
             )
         return place
 
     def shown(self, place: Path) -> str:
-        """A place inside the workspace as the model is told it."""
+        """Return a path inside the workspace as it is shown to the model."""
         return showable(place.relative_to(self.root).as_posix())
 
     def run(
@@ -131,9 +138,9 @@ class Workspace:
         variables: Mapping[str, str] | None = None,
         network: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
-    ) -> Ended:
-        """Run a program inside the workspace, this once with the network if so given. Raises
-        OSError when it cannot be started.
+    ) -> ProcessResult:
+        """Run a program in the workspace. `network` grants it the network for this run if the
+        workspace asks for approval. Raises OSError if the program cannot be started.
         """
         network = self.network == "on" or (network and self.network == "ask")
         offline = {} if network or self.unconfined else confinement.OFFLINE
@@ -153,8 +160,8 @@ class Workspace:
 def answering(
     run: Callable[[Invocation], Result], **content: Any
 ) -> Callable[[Invocation], Result]:
-    """A tool's function with an answer, which has this content, where it fails, a path is out of
-    reach or the system refuses.
+    """Wrap a tool's function so that a ToolError, a path out of reach or an OSError becomes a
+    result with this content.
     """
 
     def answer(call: Invocation) -> Result:
@@ -162,28 +169,28 @@ def answering(
             return run(call)
         except OutOfReach as error:
             return refused(str(error), **content)
-        except Failed as error:
+        except ToolError as error:
             return failed(str(error), **{**content, **error.content})
         except OSError as error:
-            return failed(f"It could not be done: {error.strerror}.", **content)
+            return failed(f"The operation failed: {error.strerror}.", **content)
 
     return answer
 
 
 @contextmanager
 def entered(folder: Path, *, create: bool = False) -> Iterator[int]:
-    """A folder, opened step by step from the root without following a link. Raises OSError."""
-    opened = os.open(folder.anchor, _ENTER)
+    """Open a folder step by step from the root without following links. Raises OSError."""
+    opened = os.open(folder.anchor, _OPEN_FOLDER)
     try:
         for name in folder.parts[1:]:
             try:
-                inner = os.open(name, _ENTER, dir_fd=opened)
+                inner = os.open(name, _OPEN_FOLDER, dir_fd=opened)
             except FileNotFoundError:
                 if not create:
                     raise
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=opened)
-                inner = os.open(name, _ENTER, dir_fd=opened)
+                inner = os.open(name, _OPEN_FOLDER, dir_fd=opened)
             os.close(opened)
             opened = inner
         yield opened
@@ -192,20 +199,20 @@ def entered(folder: Path, *, create: bool = False) -> Iterator[int]:
 
 
 def read_bytes(place: Path, name: str) -> bytes:
-    """What a file holds. Raises BadPath, and FileNotFoundError."""
+    """Return the contents of a file. Raises BadPath and FileNotFoundError."""
     problem, file = "", place.name or "."
     try:
         with entered(place.parent) as folder:
-            about = os.stat(file, dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(about.st_mode):
+            status = os.stat(file, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
                 problem = "is a folder, not a file. List it with search_files, target 'files'"
-            elif not stat.S_ISREG(about.st_mode):
+            elif not stat.S_ISREG(status.st_mode):
                 problem = "is not a plain file"
-            elif about.st_size > LARGEST_FILE:
-                problem = f"is too large to read ({about.st_size:,} bytes). Look at a part of it "
+            elif status.st_size > LARGEST_FILE:
+                problem = f"is too large to read ({status.st_size:,} bytes). Look at a part of it "
                 problem += "with terminal: head, tail, sed or grep"
             else:
-                # A link that was put there a moment ago is not followed, a pipe not waited for.
+                # Do not follow a link that was just put there, or wait for a pipe.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 with os.fdopen(os.open(file, flags, dir_fd=folder), "rb") as opened:
                     return opened.read()
@@ -217,19 +224,19 @@ def read_bytes(place: Path, name: str) -> bytes:
 
 
 def showable(text: str) -> str:
-    """A text, or a path, that may hold bytes which are no UTF-8, as one that can be shown."""
+    """Replace bytes that are not valid UTF-8, so that a text or path can be shown."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def replace_file(place: Path, data: bytes) -> None:
-    """Write a file whole: whoever looks finds the old content or the new. A file that was there
-    keeps its mode, and folders that are missing are made. Raises OSError.
+    """Write a file atomically: readers see either the old or the new content. An existing file
+    keeps its mode, and missing folders are created. Raises OSError.
     """
     with entered(place.parent, create=True) as folder:
         mode = None
         with suppress(FileNotFoundError):
-            about = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-            mode = stat.S_IMODE(about.st_mode) if stat.S_ISREG(about.st_mode) else None
+            status = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
+            mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
         put_file(folder, place.name, io.BytesIO(data), mode=mode, sync=True)
 
 
@@ -242,22 +249,22 @@ def put_file(
     owner: tuple[int, int] | None = None,
     sync: bool = False,
 ) -> None:
-    """Write a file of an open folder whole. Raises OSError."""
-    beside = f".{secrets.token_hex(8)}{UNFINISHED}"
+    """Write a file atomically in an open folder. Raises OSError."""
+    temporary = f".{secrets.token_hex(8)}{UNFINISHED}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    opened = os.open(beside, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    opened = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(opened, "wb") as file:
             shutil.copyfileobj(source, file)
             file.flush()
             if owner is not None:
-                with suppress(OSError):  # only root gives files away
+                with suppress(OSError):  # only root may change owners
                     os.chown(opened, *owner)
             if mode is not None:
                 os.fchmod(opened, mode)
             if sync:
                 os.fsync(opened)
-        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        with suppress(FileNotFoundError):  # there only if something went wrong
-            os.unlink(beside, dir_fd=folder)
+        with suppress(FileNotFoundError):  # exists only if something went wrong
+            os.unlink(temporary, dir_fd=folder)

@@ -1,1 +1,1 @@
-"""Telling people that something waits for them: the words, the ways, and what became of it."""
+"""Notices about waiting confirmations: their text, the channels, and how they are sent."""

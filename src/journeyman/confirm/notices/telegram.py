@@ -1,7 +1,7 @@
-"""Telegram with buttons that answer: a notice in a private chat, and the press of a button as a
-person's word, for which no address of ours has to be public. Who the person is comes from the
-number of the account, what was decided on from a seal in the button; whether the decision counts is
-decided where every decision is.
+"""Telegram notices with buttons. A press in a private chat is a person's decision, received by
+polling, so that no address of this machine has to be public. The account number identifies the
+person, and a seal in the button identifies what was decided on. Whether the decision counts is up
+to the service, as for every decision.
 """
 
 import asyncio
@@ -22,97 +22,99 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct, field
 
-from journeyman.confirm.notices.text import NoticeChannel, NoticeText, NotTold, outcome_of
+from journeyman.confirm.notices.channels import NoticeChannel
+from journeyman.confirm.notices.text import NoticeText, outcome_line
 from journeyman.confirm.schemas import Ballot
 from journeyman.confirm.service import Service
+from journeyman.notify.services import DeliveryFailed
 from journeyman.records.confirmation import (
-    Choice,
     Confirmation,
     ConfirmationId,
     Credential,
     Refusal,
+    VoteChoice,
 )
 from journeyman.records.errors import BadSetting
 from journeyman.store.confirmations import Confirmations
 
 logger = logging.getLogger(__name__)
 
-_OFFICIAL: Final = "https://api.telegram.org"
-_LONGEST_MESSAGE: Final = 4096
-_LONGEST_ANSWER: Final = 200
+_API_URL: Final = "https://api.telegram.org"
+_MAX_MESSAGE_LENGTH: Final = 4096
+_MAX_ANSWER_LENGTH: Final = 200
 _CALL_LIMIT_S: Final = 8.0
+_POLL_S: Final = 25
 _POLL_GRACE_S: Final = 10.0
-_WAIT_S: Final = 25
-_BREATH_S: Final = 0.2
+_EMPTY_POLL_PAUSE_S: Final = 0.2
 _FIRST_PAUSE_S: Final = 1.0
-_LONGEST_PAUSE_S: Final = 60.0
-_CHOICES: Final[dict[str, Choice]] = {"a": "approve", "d": "deny"}
+_MAX_PAUSE_S: Final = 60.0
+_CHOICES: Final[dict[str, VoteChoice]] = {"a": "approve", "d": "deny"}
 _SEAL_BYTES: Final = 12
 _ROOM_FOR_OUTCOME: Final = 450
-_NOT_TAKEN: Final = 400
-_ADDRESS: Final = re.compile(
+_BAD_REQUEST: Final = 400
+_URL: Final = re.compile(
     r"\s*tgram://(?:bot)?(\d+:[a-z0-9_-]+)((?:/+-?\d{1,19})*)/*(?:\?.*)?\s*", re.IGNORECASE
 )
-_DATA: Final = re.compile(r"v1:([ad]):([^:]+):([A-Za-z0-9_=-]+)")
-_OVER: Final = frozenset(("already_settled", "expired", "lapsed", "already_redeemed"))
+_BUTTON_DATA: Final = re.compile(r"v1:([ad]):([^:]+):([A-Za-z0-9_=-]+)")
+_SETTLED_CODES: Final = frozenset(("already_settled", "expired", "lapsed", "already_redeemed"))
 _NO_PREVIEW: Final = {"is_disabled": True}
 
 T = TypeVar("T")
 
 
-class ApiProblem(NotTold):
-    """The API refused, or gave no answer: then `status` is 0."""
+class TelegramError(DeliveryFailed):
+    """The API refused a call, or did not answer; without an answer, `status` is 0."""
 
     def __init__(self, reason: str, *, status: int = 0) -> None:
         super().__init__(reason)
         self.status = status
 
 
-class Said(Struct, Generic[T], frozen=True):
-    """What the API answers when it did something."""
+class ApiResponse(Struct, Generic[T], frozen=True):
+    """A successful response of the API."""
 
     result: T
 
 
 class Account(Struct, frozen=True):
-    """Who pressed, or the chat where a message stands. The number stays; names can be changed."""
+    """A person or a chat, by its number: names can be changed, the number cannot."""
 
     id: int
     type: str = ""
 
 
-class Message(Struct, frozen=True):
-    """A message of the bot's. Telegram leaves the text out when it is old."""
+class ChatMessage(Struct, frozen=True):
+    """A message sent by the bot. Telegram omits the text of old messages."""
 
     message_id: int
     chat: Account
     text: str = ""
 
 
-class Press(Struct, frozen=True):
-    """The press of a button."""
+class ButtonPress(Struct, frozen=True):
+    """A person pressed a button; Telegram's `callback_query`."""
 
     id: str
     user: Account = field(name="from")
-    message: Message | None = None
+    message: ChatMessage | None = None
     data: str = ""
 
 
 class Update(Struct, frozen=True):
-    """One thing that happened, with Telegram's number, which counts also when the rest is odd."""
+    """An event, with Telegram's number for it, which is valid even if the rest is malformed."""
 
     update_id: int
     callback_query: Any = None
 
 
 class TelegramChannel(NoticeChannel):
-    """One bot that tells people and takes their answers, in a thread of its own. Raises BadSetting
-    for an address that cannot be used. The token is part of every address of the API: nothing here
-    logs one or puts one into an error.
+    """A bot that notifies people and receives their answers in a thread of its own. Raise
+    BadSetting for a URL that cannot be used. Every URL of the API contains the bot's token:
+    nothing here logs a URL or puts one into an error.
     """
 
     name = "telegram"
-    follows_up = True
+    shows_outcomes = True
 
     def __init__(
         self,
@@ -120,86 +122,86 @@ class TelegramChannel(NoticeChannel):
         position: int,
         service: Service,
         confirmations: Confirmations,
-        api_url: str = _OFFICIAL,
+        api_url: str = _API_URL,
     ) -> None:
         self._service = service
         self._confirmations = confirmations
-        found = _ADDRESS.fullmatch(unquote(url))
-        chats = [int(chat) for chat in found[2].split("/") if chat] if found else []
+        match = _URL.fullmatch(unquote(url))
+        chats = [int(chat) for chat in match[2].split("/") if chat] if match else []
         self._chats = chats or list(approvers_on_telegram(confirmations))
-        if found is None or not self._chats:
+        if match is None or not self._chats:
             raise BadSetting(
-                f"The notification address number {position} (tgram://…) cannot be used: it is "
-                "written tgram://BOT_TOKEN/CHAT, where CHAT is a number (a person's own number for "
-                "a private chat with the bot). Without a CHAT, an approver needs a Telegram number."
+                f"The notification address number {position} (tgram://…) cannot be used. Write it "
+                "as tgram://BOT_TOKEN/CHAT, where CHAT is a number (a person's own number for a "
+                "private chat with the bot). Without CHAT, an approver needs a Telegram number."
             )
-        self._url = f"{api_url}/bot{found[1]}"
+        self._url = f"{api_url}/bot{match[1]}"
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        # Seals the buttons. The same after a restart, or buttons sent before are dead.
+        # Seals the buttons. It survives a restart, so that buttons sent before keep working.
         self._key = service.signing.button_key()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="telegram", daemon=True)
-        self._sent: defaultdict[ConfirmationId, list[Message]] = defaultdict(list)
+        self._sent: defaultdict[ConfirmationId, list[ChatMessage]] = defaultdict(list)
 
     def _call(
         self, kind: type[T], method: str, *, limit_s: float = _CALL_LIMIT_S, **arguments: Any
     ) -> T:
-        """Call a method of the API; its result. Raises ApiProblem."""
-        request = urllib.request.Request(  # noqa: S310 - the address is ours
+        """Call a method of the API and return its result. Raise TelegramError."""
+        request = urllib.request.Request(  # noqa: S310 - the URL is built above
             f"{self._url}/{method}",
             msgspec.json.encode(arguments),
             {"Content-Type": "application/json"},
         )
         try:
             with self._opener.open(request, timeout=limit_s) as answer:
-                return msgspec.json.decode(answer.read(), type=Said[kind]).result  # type: ignore[valid-type]
+                return msgspec.json.decode(answer.read(), type=ApiResponse[kind]).result  # type: ignore[valid-type]
         except urllib.error.HTTPError as error:
             error.close()
-            raise ApiProblem(f"Telegram answered {error.code}", status=error.code) from None
+            raise TelegramError(f"Telegram answered {error.code}", status=error.code) from None
         except msgspec.DecodeError:
-            raise ApiProblem("Telegram answered with something else than asked for") from None
+            raise TelegramError("Telegram sent an unexpected response") from None
         except (OSError, http.client.HTTPException) as error:
             why = type(getattr(error, "reason", error)).__name__
-            raise ApiProblem(f"Telegram could not be reached ({why})") from None
+            raise TelegramError(f"Telegram could not be reached ({why})") from None
 
     def start(self) -> None:
-        """Begin to take answers, for the service on this event loop."""
+        """Start receiving answers, for the service on this event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more answers: presses not dealt with come again at the next start."""
+        """Stop receiving answers. Unprocessed presses arrive again at the next start."""
         self._stopping.set()
 
     def send(self, text: NoticeText, confirmation: Confirmation) -> None:
-        """Send a notice to every chat; one that is reached is enough. Raises NotTold."""
-        room = _LONGEST_MESSAGE - _ROOM_FOR_OUTCOME - len(text.title) - 1
+        """Send a notice to every chat; reaching one is enough. Raise DeliveryFailed."""
+        room = _MAX_MESSAGE_LENGTH - _ROOM_FOR_OUTCOME - len(text.title) - 1
         message = f"{text.title}\n{text.plain(room)}"
-        # A button to approve stands only below all of what would run.
+        # There is a button to approve only below a message that shows everything that would run.
         channels = self._service.policy.rule_for(confirmation.action).channels
-        is_approvable = self.name in channels and text.shows_all(room)
-        choices: list[Choice] = ["approve", "deny"] if is_approvable else ["deny"]
-        data = {one: button_data(self._key, confirmation, one) for one in choices}
-        buttons = [{"text": one.capitalize(), "callback_data": data[one]} for one in choices]
-        link, problems = {"text": "Open", "url": text.link}, []
+        is_approvable = self.name in channels and text.is_complete_within(room)
+        choices: list[VoteChoice] = ["approve", "deny"] if is_approvable else ["deny"]
+        data = {choice: button_data(self._key, confirmation, choice) for choice in choices}
+        buttons = [{"text": name.capitalize(), "callback_data": data[name]} for name in choices]
+        link, errors = {"text": "Open", "url": text.link}, []
         for chat in self._chats:
             rows = [] if chat < 0 else [buttons]  # a group's number is negative
             try:
                 try:
                     sent = self._send(chat, message, [*rows, [link]])
-                except ApiProblem as problem:
-                    if problem.status != _NOT_TAKEN:
+                except TelegramError as error:
+                    if error.status != _BAD_REQUEST:
                         raise
-                    # Telegram takes no buttons to some addresses, of this machine say; it stands
-                    # in the text all the same.
+                    # Telegram rejects buttons with some addresses, such as local ones. The text
+                    # contains the link anyway.
                     sent = self._send(chat, message, rows)
                 self._sent[confirmation.id].append(sent)
-            except ApiProblem as problem:
-                problems.append(problem)
-        if len(problems) == len(self._chats):
-            raise problems[0]
+            except TelegramError as error:
+                errors.append(error)
+        if len(errors) == len(self._chats):
+            raise errors[0]
 
-    def _send(self, chat: int, text: str, rows: list[list[dict[str, str]]]) -> Message:
+    def _send(self, chat: int, text: str, rows: list[list[dict[str, str]]]) -> ChatMessage:
         sent = self._call(
             dict[str, Any],
             "sendMessage",
@@ -208,12 +210,12 @@ class TelegramChannel(NoticeChannel):
             link_preview_options=_NO_PREVIEW,
             reply_markup={"inline_keyboard": rows},
         )
-        return Message(int(sent["message_id"]), Account(chat), text)
+        return ChatMessage(int(sent["message_id"]), Account(chat), text)
 
-    def settled(self, confirmation: Confirmation) -> None:
-        """Take the buttons away wherever the notice was sent, and say what came of it."""
+    def show_outcome(self, confirmation: Confirmation) -> None:
+        """Remove the buttons wherever the notice was sent, and show the outcome."""
         for message in self._sent.pop(confirmation.id, []):
-            self._stamp(message, confirmation)
+            self._mark_settled(message, confirmation)
 
     def _listen(self) -> None:
         offset, pause_s = 0, _FIRST_PAUSE_S
@@ -223,89 +225,90 @@ class TelegramChannel(NoticeChannel):
                     list[Update],
                     "getUpdates",
                     offset=offset,
-                    timeout=_WAIT_S,
+                    timeout=_POLL_S,
                     allowed_updates=["callback_query"],
-                    limit_s=_WAIT_S + _POLL_GRACE_S,
+                    limit_s=_POLL_S + _POLL_GRACE_S,
                 )
-            except ApiProblem as problem:
+            except TelegramError as error:
                 if pause_s == _FIRST_PAUSE_S:
-                    logger.warning("answers on Telegram do not come in: %s", problem)
+                    logger.warning("answers from Telegram cannot be received: %s", error)
                 self._stopping.wait(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                pause_s = min(2 * pause_s, _MAX_PAUSE_S)
                 continue
             pause_s = _FIRST_PAUSE_S
             if not updates:
-                self._stopping.wait(_BREATH_S)
+                self._stopping.wait(_EMPTY_POLL_PAUSE_S)
             for update in updates:
                 if self._stopping.is_set():
                     break
-                self._deal_with(update)
+                self._process(update)
                 offset = max(offset, update.update_id + 1)
 
-    def _deal_with(self, update: Update) -> None:
-        """Deal with a press. Every press is answered, whatever comes of it."""
+    def _process(self, update: Update) -> None:
+        """Process a press. Every press is answered, even if processing it fails."""
         try:
-            press = msgspec.convert(update.callback_query, Press)
+            press = msgspec.convert(update.callback_query, ButtonPress)
         except msgspec.ValidationError:
             return
-        words, alert = "It could not be decided here. Open the page.", True
+        words, alert = "The decision could not be recorded here. Open the page.", True
         try:
             try:
-                words, alert = self._decided(press)
+                words, alert = self._decide(press)
             finally:
                 self._call(
                     object,
                     "answerCallbackQuery",
                     callback_query_id=press.id,
-                    text=words[:_LONGEST_ANSWER],
+                    text=words[:_MAX_ANSWER_LENGTH],
                     show_alert=alert,
                 )
-        except Exception:  # one press that goes wrong must not end the listening
-            logger.exception("a press of a button on Telegram could not be dealt with")
+        except Exception:  # one press that fails must not end the polling
+            logger.exception("a button pressed on Telegram could not be processed")
 
-    def _decided(self, press: Press) -> tuple[str, bool]:
-        """What a press comes to: the words for the person, and whether they must be seen."""
+    def _decide(self, press: ButtonPress) -> tuple[str, bool]:
+        """Act on a press; return the answer to the person, and whether it is shown as an alert."""
         message = press.message
         if message is None or message.chat.type != "private":
-            return self._nothing(press, "Decide in your own chat with this bot.", "not private")
+            return self._refuse(press, "Decide in your own chat with this bot.", "not private")
         by = approvers_on_telegram(self._confirmations).get(press.user.id)
         if by is None:
-            return self._nothing(press, "You are not known here. Nothing was decided.", "unknown")
-        read = _DATA.fullmatch(press.data)
-        card = None if read is None else self._confirmations.find(read[2])
-        if read is None or card is None:
-            return self._nothing(press, "What this button was for is not known here.", "no card")
-        choice = _CHOICES[read[1]]
-        if hmac.compare_digest(read[3], _seal(self._key, card, choice)):
+            return self._refuse(press, "You are not an approver. Nothing was decided.", "unknown")
+        match = _BUTTON_DATA.fullmatch(press.data)
+        card = None if match is None else self._confirmations.find(match[2])
+        if match is None or card is None:
+            return self._refuse(press, "The confirmation of this button is unknown.", "no card")
+        choice = _CHOICES[match[1]]
+        if hmac.compare_digest(match[3], _seal(self._key, card, choice)):
             ballot = Ballot(choice=choice, digest=card.digest, channel="telegram")
-            decided = self._wait(self._service.decide(card.id, ballot, by))
+            decided = self._run(self._service.decide(card.id, ballot, by))
             if not isinstance(decided, Refusal):
                 card = decided
                 if card.status == "pending":
-                    return outcome_of(card), False
-            elif decided.code in _OVER:
+                    return outcome_line(card), False
+            elif decided.code in _SETTLED_CODES:
                 card = self._confirmations.find(card.id) or card
             else:
                 return decided.message, True
         elif card.status == "pending":
             changed = "It has changed since this was sent. Nothing was decided: open the page."
-            return self._nothing(press, changed, "wrong seal", card.id)
-        # It is over: say who decided, and take the buttons of this message away.
-        self._stamp(message, card)
-        return outcome_of(card), False
+            return self._refuse(press, changed, "wrong seal", card.id)
+        # It is settled: show who decided, and remove the buttons of this message.
+        self._mark_settled(message, card)
+        return outcome_line(card), False
 
-    def _nothing(
-        self, press: Press, words: str, why: str, confirmation: str = ""
+    def _refuse(
+        self, press: ButtonPress, words: str, why: str, confirmation: str = ""
     ) -> tuple[str, bool]:
+        """Record that nothing was decided, and return the answer to the person."""
         about = {"channel": self.name, "why": why}
-        self._wait(self._service.refused(f"telegram:{press.user.id}", about, confirmation))
+        self._run(self._service.refused(f"telegram:{press.user.id}", about, confirmation))
         return words, True
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def _stamp(self, message: Message, confirmation: Confirmation) -> None:
-        outcome = outcome_of(confirmation)
+    def _mark_settled(self, message: ChatMessage, confirmation: Confirmation) -> None:
+        outcome = outcome_line(confirmation)
         if message.text.startswith(outcome):
             return
         try:
@@ -317,25 +320,27 @@ class TelegramChannel(NoticeChannel):
                 text=f"{outcome}\n\n{message.text}",
                 link_preview_options=_NO_PREVIEW,
             )
-        except ApiProblem as problem:  # deleted by somebody, or stamped twice: nothing to mend
-            logger.info("the end of %s is not shown: %s", confirmation.short_id, problem)
+        except TelegramError as error:  # deleted, or marked before: nothing to repair
+            logger.info("the outcome of %s is not shown: %s", confirmation.short_id, error)
 
 
 def approvers_on_telegram(confirmations: Confirmations) -> dict[int, Credential]:
-    """The people who decide, by the numbers of their accounts."""
-    known = confirmations.credentials("approver")
-    numbers = ((one.telegram_id, one) for one in known if one.revoked_at is None)
-    return {number: one for number, one in numbers if number is not None}
+    """Return the active approvers by the numbers of their Telegram accounts."""
+    return {
+        approver.telegram_id: approver
+        for approver in confirmations.credentials("approver")
+        if approver.revoked_at is None and approver.telegram_id is not None
+    }
 
 
-def button_data(key: bytes, confirmation: Confirmation, choice: Choice) -> str:
-    """What a button sends back: the choice, which confirmation, and a seal over both and over the
+def button_data(key: bytes, confirmation: Confirmation, choice: VoteChoice) -> str:
+    """Return what a button sends back: the choice, the confirmation, and a seal over both and the
     digest, so that a button decides only on what its message showed.
     """
     return f"v1:{choice[0]}:{confirmation.id}:{_seal(key, confirmation, choice)}"
 
 
-def _seal(key: bytes, confirmation: Confirmation, choice: Choice) -> str:
+def _seal(key: bytes, confirmation: Confirmation, choice: VoteChoice) -> str:
     sealed = "\0".join(("v1", choice[0], confirmation.id, confirmation.digest))
     mac = hmac.new(key, sealed.encode(), hashlib.sha256).digest()[:_SEAL_BYTES]
     return base64.urlsafe_b64encode(mac).decode()

@@ -1,5 +1,5 @@
-"""What a notice says: whose request, which details with secrets hidden, the agent's words marked as
-its own, until when, and where to decide; and what a channel is that sends it.
+"""The text of a notice: the requester, the details with secrets masked, the agent's own words
+marked as such, when it expires, and where to decide.
 """
 
 import json
@@ -7,54 +7,38 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
-from journeyman.confirm.masking import masked_beside, masked_text
-from journeyman.confirm.shown_text import visible
 from journeyman.records.confirmation import Confirmation, ConfirmationStatus
+from journeyman.redaction.masking import mask_parameters_and_texts, mask_text
+from journeyman.text.display import escape_live_text
+from journeyman.text.truncation import fit_pieces, utf16_length
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[._:/-][A-Za-z0-9]+)*")
-_LONGEST_NAME: Final = 60
-_LONGEST_FACT: Final = 200
+_MAX_NAME_LENGTH: Final = 60
+_MAX_FACT_LENGTH: Final = 200
 _AUDIT_DIGITS: Final = 16
-
-# Signs with which chat services call people, build links or draw pictures. Each is shown by its
-# number instead, so that the only link in a notice is the page's, and nobody is called by an agent.
-_LIVE: Final = re.compile(
-    r"@(?=(?:everyone|here|channel|all|room|group|team|online)\b)"  # calls a whole room
-    r"|(?<![\w.+-])@(?=\w)"  # calls one person; mail addresses stay as they are
-    r"|<(?=[@!#&:/a-z])"  # <!channel>, <@123>, <a:b:1>, <https://…|Approve>
-    r"|(?<=[a-z0-9+.-]):(?=//)"  # https://…
-    r"|(?<=\bwww)\.",
-    re.IGNORECASE,
-)
 _MARKDOWN: Final = frozenset("\\`*_{}[]()<>#+-.!|~=&")
+_OMITTED: Final = "\n{} more characters: open the page\n"
 
 _OUTCOMES: Final[dict[ConfirmationStatus, str]] = {
-    "pending": "Waiting: {of.approvals} of {of.quorum} said yes",
+    "pending": "Waiting: {of.approvals} of {of.quorum} approvals",
     "approved": "APPROVED by {by}",
     "redeemed": "APPROVED by {by}",
     "auto_approved": "APPROVED by the whitelist",
     "denied": "DENIED by {by}",
-    "expired": "EXPIRED: nobody decided in time, so it is not done",
+    "expired": "EXPIRED: no decision in time, so it is not done",
     "cancelled": "CANCELLED by {by}",
 }
-DETAILS: Final = "Details (secrets are hidden):"
-WORDS: Final = "The agent's own words, checked by nobody:"
-
-About = Literal["new", "again"]
-"""Whether a notice was perhaps sent before."""
-
-
-class NotTold(Exception):
-    """A way did not work. The reason is for people and for the log: no address, no secret."""
+DETAILS_HEADING: Final = "Details (secrets are hidden):"
+WORDS_HEADING: Final = "The agent's own words (not verified):"
 
 
 class NoticeText(Struct, frozen=True, kw_only=True):
-    """A notice in parts, so that what does not fit is cut from what the agent sent and never from
-    what the service says.
+    """A notice in parts: if it is too long, text from the agent is cut and never what the service
+    itself states.
     """
 
     title: str
@@ -62,156 +46,105 @@ class NoticeText(Struct, frozen=True, kw_only=True):
     link: str
     details: tuple[str, ...]
     words: tuple[str, ...]
-    foot: str
-    hides: bool = False
-    """Whether a parameter, or a part of one, is not shown because it looks like a secret."""
+    footer: str
+    hides_secrets: bool = False
+    """Whether a parameter, or part of one, is hidden because it looks like a secret."""
 
     def plain(self, limit: int | None = None) -> str:
-        """As plain text without the title, of at most so many characters as far as the fixed part
-        allows.
+        """Return plain text without the title, of up to `limit` UTF-16 units; more only if the
+        fixed part alone is longer.
         """
-        return self._laid_out(limit, escape=str, link=self.link, line_end="\n")
+        return self._layout(limit, escape=str, link=self.link, line_end="\n")
 
-    def shows_all(self, limit: int) -> bool:
-        """Whether nothing of what would run is hidden or cut in a text of so many characters."""
-        return not self.hides and _size(self.plain()) <= limit
+    def is_complete_within(self, limit: int) -> bool:
+        """Return whether a text of this length shows everything that would run."""
+        return not self.hides_secrets and utf16_length(self.plain()) <= limit
 
     def markdown(self, limit: int | None = None) -> str:
-        """As Markdown that shows the same characters as the plain text does."""
+        """Return Markdown that renders as the same characters as the plain text."""
 
         def escape(character: str) -> str:
             return f"\\{character}" if character in _MARKDOWN else character
 
-        return self._laid_out(limit, escape=escape, link=f"<{self.link}>", line_end="  \n")
+        return self._layout(limit, escape=escape, link=f"<{self.link}>", line_end="  \n")
 
-    def _laid_out(
+    def _layout(
         self, limit: int | None, *, escape: Callable[[str], str], link: str, line_end: str
     ) -> str:
         facts = (f"{label}: {''.join(map(escape, value))}" for label, value in self.facts)
-        above = "".join(f"{line}{line_end}" for line in (*facts, f"Open: {link}"))
-        # What is shown of the agent's, in pieces that are shown whole or not at all, each with how
-        # many of its characters it stands for. Every line is marked, so that none can pass for a
-        # line of the service's.
+        header = "".join(f"{line}{line_end}" for line in (*facts, f"Open: {link}"))
+        # Text from the agent, in pieces that are shown whole or not at all, each with the number
+        # of the agent's characters in it. Every line is quoted, so that none can pass for a line
+        # of the service.
         pieces: list[tuple[str, int]] = []
-        for heading, lines in ((DETAILS, self.details), (WORDS, self.words)):
+        for heading, lines in ((DETAILS_HEADING, self.details), (WORDS_HEADING, self.words)):
             pieces += [(f"{heading}{line_end}", 0)] if lines else []
             for line in lines:
-                pieces += [("> ", 0), *((escape(one), 1) for one in line), (line_end, 0)]
-        room = math.inf if limit is None else limit - _size(above) - _size(self.foot)
-        return above + _fitted(pieces, room) + self.foot
+                pieces += [("> ", 0), *((escape(char), 1) for char in line), (line_end, 0)]
+        fixed = utf16_length(header) + utf16_length(self.footer)
+        room = math.inf if limit is None else limit - fixed
+        return header + fit_pieces(pieces, room, _OMITTED) + self.footer
 
 
-class NoticeChannel:
-    """One way to tell people. `name` is the service's, never the address."""
-
-    name: str
-    follows_up = False
-    """Whether it also shows what became of a confirmation."""
-
-    def send(self, text: NoticeText, confirmation: Confirmation) -> None:
-        """Send a notice. Raises NotTold when nobody was told."""
-        raise NotImplementedError
-
-    def settled(self, confirmation: Confirmation) -> None:
-        """Show where the notice was sent that it is settled. Raises NotTold."""
-
-    def start(self) -> None:
-        """Begin to take answers, if people can answer here."""
-
-    def stop(self) -> None:
-        """Take no more answers."""
-
-
-def notice_of(
-    confirmation: Confirmation,
-    *,
-    page_link: str,
-    audit_head: str,
-    about: About = "new",
+def confirmation_notice(
+    confirmation: Confirmation, *, page_link: str, audit_head: str, is_resent: bool = False
 ) -> NoticeText:
-    """The notice of a confirmation that waits. `audit_head` is the audit's newest entry as
-    `seq:digest`; `again` marks a notice that was perhaps sent before.
+    """Return the notice of a waiting confirmation. `audit_head` is the newest audit entry as
+    `seq:digest`; `is_resent` marks a notice that may have been sent before.
     """
-    # What a parameter gives away is hidden wherever else it stands, before an edit too.
-    beside = {"now": confirmation.approved_details}
+    # A secret revealed by a parameter is hidden everywhere, even if an edit removed it.
+    parameters = {"now": confirmation.approved_details}
     if confirmation.edited is not None:
-        beside["asked"] = confirmation.details
+        parameters["original"] = confirmation.details
     texts = (confirmation.action, confirmation.claimed, confirmation.description)
-    shown, (action, claimed, words) = masked_beside(beside, texts)
-    action, claimed = inert(action), inert(claimed)
-    calls_itself = f', calls itself "{_shortened(claimed)}"' if claimed else ""
+    shown, (action, claimed, words) = mask_parameters_and_texts(parameters, texts)
+    action, claimed = escape_live_text(action), escape_live_text(claimed)
+    requester = _shorten(escape_live_text(confirmation.requester))
     expires = datetime.fromtimestamp(confirmation.expires_at, UTC)
     facts = {
         "Id": confirmation.short_id,
-        "Action": _shortened(action),
+        "Action": _shorten(action),
         "Tier": confirmation.tier,
-        "Asked for by": f"{_shortened(inert(confirmation.requester))}{calls_itself}",
+        "Requested by": requester + (f', calls itself "{_shorten(claimed)}"' if claimed else ""),
         "Needs": f"{confirmation.quorum} people, has {confirmation.approvals}",
-        "Expires": f"{expires:%Y-%m-%d %H:%M:%S} UTC; then it is not done",
+        "Expires": f"{expires:%Y-%m-%d %H:%M:%S} UTC; without approval it is not done",
     }
     if confirmation.quorum == 1:
         del facts["Needs"]
     seq, _, digest = audit_head.partition(":")
-    head = digest.removeprefix("sha256:")[:_AUDIT_DIGITS]
+    digest = digest.removeprefix("sha256:")[:_AUDIT_DIGITS]
     return NoticeText(
-        title=title_of(confirmation, action, about),
+        title=notice_title(confirmation, action, is_resent=is_resent),
         facts=tuple(facts.items()),
         link=page_link,
         details=tuple(
-            inert(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+            escape_live_text(f"{name}: {json.dumps(value, ensure_ascii=False)}")
             for name, value in shown.get("now", shown).items()
         ),
-        words=tuple(inert(line) for line in words.split("\n")),
-        foot=f"audit {seq}:{head}…" if head else "",
-        hides=shown != beside,
+        words=tuple(escape_live_text(line) for line in words.split("\n")),
+        footer=f"audit {seq}:{digest}…" if digest else "",
+        hides_secrets=shown != parameters,
     )
 
 
-def inert(text: str) -> str:
-    """One line of an agent's text: hidden characters visible, nothing in it live in a chat."""
-    return _LIVE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", visible(text))
-
-
-def outcome_of(confirmation: Confirmation) -> str:
-    """One line on where a confirmation stands."""
+def outcome_line(confirmation: Confirmation) -> str:
+    """Return one line on the state of a confirmation."""
     reason = ""
     if confirmation.status == "denied" and confirmation.reason:
-        reason = f": {_shortened(inert(masked_text(confirmation.reason)))}"
-    by = f"{inert(confirmation.settled_by)}{reason}"
+        reason = f": {_shorten(escape_live_text(mask_text(confirmation.reason)))}"
+    by = f"{escape_live_text(confirmation.settled_by)}{reason}"
     return _OUTCOMES[confirmation.status].format(by=by, of=confirmation)
 
 
-def title_of(confirmation: Confirmation, action: str, about: About) -> str:
-    """A line that says what waits; `action` is its name with nothing live or secret in it."""
-    # Services take the title for words of ours and escape little in it: only a plain name goes in.
-    is_plain = len(action) <= _LONGEST_NAME and _PLAIN_NAME.fullmatch(action)
-    what = action if is_plain else "an action"
-    again = " (told again)" if about == "again" else ""
-    return f"{confirmation.short_id}: {what} waits for your decision{again}"
+def notice_title(confirmation: Confirmation, action: str, *, is_resent: bool) -> str:
+    """Return the title of a notice. `action` must already be escaped and free of secrets."""
+    # Services trust titles and escape little in them, so only a plain name is included.
+    is_plain = len(action) <= _MAX_NAME_LENGTH and _PLAIN_NAME.fullmatch(action)
+    subject = action if is_plain else "an action"
+    resent = " (sent again)" if is_resent else ""
+    return f"{confirmation.short_id}: {subject} waits for your decision{resent}"
 
 
-def _shortened(text: str) -> str:
-    over = len(text) - _LONGEST_FACT
-    return text if over <= 0 else f"{text[:_LONGEST_FACT]}… ({over} more characters)"
-
-
-def _size(text: str) -> int:
-    # As Telegram counts, which counts the most: in UTF-16 units.
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def _fitted(pieces: list[tuple[str, int]], room: float) -> str:
-    """The pieces, as many as fit, and how much of the agent's text is not among them."""
-    if sum(_size(piece) for piece, _ in pieces) <= room:
-        return "".join(piece for piece, _ in pieces)
-    more = "\n{} more characters: open the page\n"
-    left = sum(characters for _, characters in pieces)
-    room -= _size(more.format(left))
-    shown = []
-    for piece, characters in pieces:
-        room -= _size(piece)
-        if room < 0:
-            break
-        shown.append(piece)
-        left -= characters
-    return "".join(shown) + more.format(left)
+def _shorten(text: str) -> str:
+    excess = len(text) - _MAX_FACT_LENGTH
+    return text if excess <= 0 else f"{text[:_MAX_FACT_LENGTH]}… ({excess} more characters)"

@@ -1,5 +1,5 @@
-// Puts the page together: who is here, which view the address asks for, and the service's changes
-// for whichever view is open.
+// The page: the logged-in person, the view selected by the address, and changes from the service for
+// the open view.
 
 import { showAudit } from "./audit.js";
 import { showCard } from "./card.js";
@@ -33,15 +33,15 @@ const context = {
   get me() { return state.me; },
   go,
   logIn: () => logIn(),
-  counted: () => titled(),
+  counted: () => updateTitle(),
 };
 
 function changed(card) {
   if (card.status === "pending") pending.add(card.id);
   else pending.delete(card.id);
   state.view?.take?.(card);
-  titled();
-  // The stream of one card ends with it.
+  updateTitle();
+  // The stream of a single confirmation ends when it is settled.
   if (state.me?.view_only && card.status !== "pending") live.close();
 }
 
@@ -53,7 +53,7 @@ async function count() {
   if (state.me?.view_only) return;
   pending.clear();
   for (const card of await service.cards({ status: "pending", limit: 200 })) pending.add(card.id);
-  titled();
+  updateTitle();
 }
 
 function connection(name) {
@@ -62,11 +62,11 @@ function connection(name) {
   if (!dot) return;
   dot.className = `connection ${name}`;
   dot.querySelector("span").textContent = name;
-  // A stream that is refused looks like one that broke; asking who is here tells them apart.
+  // A refused stream looks like a broken one; requesting the account tells them apart.
   if (name === "reconnecting") service.me().catch(() => null);
 }
 
-function titled() {
+function updateTitle() {
   const count = pending.size ? `(${pending.size}) ` : "";
   document.title = `${count}${state.view?.title ?? "Confirmations"} · Journeyman`;
   const badge = head.querySelector(".count");
@@ -85,10 +85,10 @@ function drawHead(name) {
     el("div", { class: "who-here" },
       el("span", { class: `connection ${state.connection}`, role: "status" },
         el("span", {}, state.connection)),
-      el("span", { class: "me" }, state.me.view_only ? "looking only" : state.me.name),
+      el("span", { class: "me" }, state.me.view_only ? "view only" : state.me.name),
       button("?", () => dialog.showModal(), { class: "small round", "aria-label": "Keyboard" }),
       button("Log out", leave, { class: "small" })));
-  titled();
+  updateTitle();
 }
 
 async function leave() {
@@ -101,12 +101,12 @@ function put(view, name = "") {
   state.view = view;
   main.replaceChildren(view.node);
   main.dataset.view = name;
-  titled();
+  updateTitle();
   (view.start ?? (() => main.querySelector("h1")?.focus({ preventScroll: true })))();
 }
 
-// The address stays as it is: after logging in, it is where to go.
-function logIn(told = "") {
+// The address is kept, so that the same view opens after the login.
+function logIn(message = "") {
   live.close();
   state.followed = "";
   state.me = null;
@@ -116,7 +116,7 @@ function logIn(told = "") {
   put(showLogin(async () => {
     state.me = await service.me();
     await route();
-  }, told));
+  }, message));
 }
 
 function follow(name, id) {
@@ -149,14 +149,14 @@ async function route() {
 }
 
 function showProblem(refusal) {
-  const words = refusal.status === 404 ? "Not found" : "That did not work";
+  const words = refusal.status === 404 ? "Not found" : "Something went wrong";
   const ways = [button("Try again", route), " ", el("a", { href: "#/inbox", class: "button" }, "Inbox")];
   const node = el("section", {}, el("h1", { tabindex: "-1" }, words),
     note("problem", refusal.message), el("p", {}, ways));
   return { node, title: "Problem", keys: {} };
 }
 
-// The token is in the fragment, which no mail scanner or preview sends anywhere.
+// The token is in the fragment, which mail scanners and previews never send to a server.
 async function openFromLink() {
   const link = location.hash.slice(1);
   history.replaceState(null, "", "/");

@@ -1,6 +1,6 @@
-// The record of everything that happened, newest first; checking its chain; taking it along.
+// The audit log, newest first, with its verification and export.
 
-import { button, el, note, saved } from "./dom.js";
+import { button, download, el, note } from "./dom.js";
 import * as service from "./service.js";
 import { shown } from "./shown_text.js";
 import { Reading, valueNode } from "./value.js";
@@ -10,7 +10,7 @@ const PAGE = 100;
 
 function line(entry) {
   const about = Object.keys(entry.about ?? {}).length
-    ? el("details", {}, el("summary", {}, "about"), valueNode(entry.about, "", new Reading()),
+    ? el("details", {}, el("summary", {}, "details"), valueNode(entry.about, "", new Reading()),
       el("code", { class: "digest" }, entry.digest))
     : null;
   const card = entry.confirmation
@@ -22,25 +22,25 @@ function line(entry) {
     el("span", { class: "who" }, shown(entry.actor || "the service")), card, about);
 }
 
-function verdict(found) {
-  if (found.ok) {
-    const entries = many(found.entries, "entry", "entries");
-    return note("good", `The chain holds: ${entries}, none changed, none missing. `,
-      found.anchor
-        ? "Its end agrees with the anchor kept outside the table."
-        : "There is no anchor outside the table to hold its end against.");
+function verdict(result) {
+  if (result.ok) {
+    const entries = many(result.entries, "entry", "entries");
+    return note("good", `The chain is intact: ${entries}, none changed, none missing. `,
+      result.anchor
+        ? "Its end matches the anchor stored outside the database."
+        : "There is no anchor outside the database to compare its end with.");
   }
-  const where = found.broken_at === null ? "" : ` First broken at entry ${found.broken_at}.`;
-  return note("problem", el("b", {}, "The chain is broken."), where, " ", shown(found.problem));
+  const where = result.broken_at === null ? "" : ` First broken at entry ${result.broken_at}.`;
+  return note("problem", el("b", {}, "The chain is broken."), where, " ", shown(result.problem));
 }
 
-function exporting(format) {
+function exportButton(format) {
   const take = button(`Export ${format.toUpperCase()}`, async () => {
     take.disabled = true;
     const file = await service.file(`/audit/export?format=${format}`).finally(() => {
       take.disabled = false;
     });
-    saved(file, `journeyman-audit.${format}`);
+    download(file, `journeyman-audit.${format}`);
   });
   return take;
 }
@@ -52,13 +52,13 @@ export async function showAudit() {
   let before = null;
 
   async function more() {
-    const found = await service.audit({ limit: PAGE, ...(before === null ? {} : { before }) });
-    list.append(...found.map(line));
-    before = found.at(-1)?.seq ?? before;
-    older.hidden = found.length < PAGE;
+    const entries = await service.audit({ limit: PAGE, ...(before === null ? {} : { before }) });
+    list.append(...entries.map(line));
+    before = entries.at(-1)?.seq ?? before;
+    older.hidden = entries.length < PAGE;
   }
 
-  const verify = button("Check the chain", async () => {
+  const verify = button("Verify the chain", async () => {
     verify.disabled = true;
     const problem = (refusal) => note("problem", refusal.message);
     answer.replaceChildren(await service.verifyAudit().then(verdict, problem));
@@ -68,8 +68,8 @@ export async function showAudit() {
   return {
     node: el("section", {}, el("h1", { tabindex: "-1" }, "Audit"),
       el("p", { class: "lead" },
-        "Everything that happened. Each entry carries the digest of the one before, so a change shows."),
-      el("div", { class: "tools" }, verify, exporting("jsonl"), exporting("csv")), answer, list, older),
+        "Everything that happened. Each entry contains the digest of the previous one, which reveals changes."),
+      el("div", { class: "tools" }, verify, exportButton("jsonl"), exportButton("csv")), answer, list, older),
     title: "Audit", keys: {},
   };
 }

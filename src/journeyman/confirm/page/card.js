@@ -1,5 +1,5 @@
-// One card: the exact facts first, the agent's own words last and marked as such, the decision
-// beside them. It follows the service while it is looked at, and says so when it changes.
+// One confirmation: the exact facts first, the agent's own words last and marked as such, and the
+// decision panel. It follows the service while it is open, and says when something changes.
 
 import { decisionPanel } from "./decision.js";
 import { button, el, note, say } from "./dom.js";
@@ -9,27 +9,27 @@ import { hiddenIn, shown, visible } from "./shown_text.js";
 import { Reading, valueNode } from "./value.js";
 import { left, many, OUTCOME, share, STATUS, TIER, time } from "./words.js";
 
-export const tierPill = (tier) => el("span", { class: `pill tier-${tier}` }, tier);
+export const tierPill = (tier) => el("span", { class: `pill tone-${TIER[tier]?.tone ?? "plain"}` }, tier);
 export const statusPill = (status) =>
   el("span", { class: `pill status-${status}` }, STATUS[status] ?? status);
 
-// What somebody did, as against what happened by itself.
-const PEOPLES = new Set(["approved", "denied", "cancelled", "redeemed"]);
+// Outcomes that a person or an agent caused, as opposed to a timeout or a rule.
+const CAUSED = new Set(["approved", "denied", "cancelled", "redeemed"]);
 
 function fact(name, ...value) {
   return el("div", {}, el("dt", {}, name), el("dd", { dir: "ltr" }, value));
 }
 
 function facts(card) {
-  const claimed = [" says it is “", shown(card.claimed), "” (not checked)"];
-  const needs = `${card.quorum} people; ${card.approvals} of ${card.quorum} said yes`;
-  const shared = `${many(card.submissions, "identical request")} share this card`;
+  const claimed = [" calls itself “", shown(card.claimed), "” (not verified)"];
+  const needs = `${card.quorum} people; ${card.approvals} of ${card.quorum} approved`;
+  const shared = `${many(card.submissions, "identical request")} share this confirmation`;
   return el("dl", { class: "facts" },
-    fact("Asked by", el("b", {}, shown(card.requester)),
+    fact("Requested by", el("b", {}, shown(card.requester)),
       card.claimed ? el("span", { class: "claimed" }, claimed) : ""),
     card.session_key ? fact("Session", shown(card.session_key)) : null,
-    fact("Why it asks", shown(card.rule), el("span", { class: "quiet meaning" }, TIER[card.tier] ?? "")),
-    fact("Asked at", time(card.created_at)),
+    fact("Why you are asked", shown(card.rule), el("span", { class: "quiet meaning" }, TIER[card.tier]?.words ?? "")),
+    fact("Requested at", time(card.created_at)),
     card.submissions > 1 ? fact("Waiting", shared) : null,
     card.quorum > 1 ? fact("Needs", needs) : null);
 }
@@ -43,14 +43,14 @@ function hiddenNote(card) {
     el("span", { class: "escape" }, "\\u{…}"), ". Such characters can make text look like something else.");
 }
 
-function unheard(card) {
+function notifyFailure(card) {
   if (card.notice?.status !== "failed") return null;
   const why = card.notice.error || "no channel worked";
-  return note("plain", `Nobody could be notified of this (${why}). This page always works.`);
+  return note("plain", `No one could be notified of this (${why}). This page always works.`);
 }
 
 function outcome(card) {
-  const by = PEOPLES.has(card.status) && card.settled_by ? [" by ", el("b", {}, shown(card.settled_by))] : "";
+  const by = CAUSED.has(card.status) && card.settled_by ? [" by ", el("b", {}, shown(card.settled_by))] : "";
   let used = "";
   if (card.redeemed_at) used = `Used at ${time(card.redeemed_at)}.`;
   else if (card.status === "approved" && card.redeem_by) {
@@ -64,9 +64,9 @@ function outcome(card) {
     el("p", {}, el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")));
 }
 
-function lookOnly(logIn) {
+function viewOnly(logIn) {
   return el("section", { class: "decision" }, el("h2", {}, "Log in to decide"),
-    el("p", {}, "The link you opened shows this card and nothing else. Deciding needs your name and key."),
+    el("p", {}, "The link you opened only shows this confirmation. To decide, log in with your name and key."),
     button("Log in", logIn, { class: "primary" }));
 }
 
@@ -76,32 +76,32 @@ function body(card, reading) {
     el("section", {},
       el("h2", {}, card.edited ? "What would run, as changed by an approver" : "What would run"),
       table(card.approved_details, reading, card.details), raw(card.approved_details)),
-    files ? el("section", {}, el("h2", {}, "Bound to it"),
+    files ? el("section", {}, el("h2", {}, "Bound files"),
       el("p", { class: "hint" },
-        "Noted by the service when the request came in. If it differs later, the approval is void."),
+        "Recorded by the service when the request arrived. If a file changes, the approval is void."),
       table(card.context, reading)) : null,
     el("section", {}, el("h2", {}, "Digest"), el("code", { class: "digest" }, card.digest),
-      el("p", { class: "hint" }, "Your decision is for exactly this and nothing else.")),
-    el("section", { class: "own-words" }, el("h2", {}, "In the agent's own words (not checked)"),
+      el("p", { class: "hint" }, "Your decision applies to exactly this and nothing else.")),
+    el("section", { class: "own-words" }, el("h2", {}, "In the agent's own words (not verified)"),
       valueNode(card.description, "", reading)),
   ];
 }
 
 const NO_ANSWER =
-  "No answer arrived, so it is not known whether your decision counted. Look at the card again " +
-  "before you repeat it.";
+  "No answer arrived, so it is unknown whether your decision was recorded. Look at the " +
+  "confirmation again before you repeat it.";
 
 function refusalWords(refusal) {
   const { code, about } = refusal;
   if (code === "already_settled") {
-    const what = `${STATUS[about.status] ?? "settled"} by ${about.settled_by || "the service"}`;
-    return `Too late: already ${what}, ${time(about.settled_at)}. Your decision changed nothing.`;
+    const outcome = `${STATUS[about.status] ?? "settled"} by ${about.settled_by || "the service"}`;
+    return `Too late: already ${outcome}, ${time(about.settled_at)}. Your decision had no effect.`;
   }
   if (refusal.status === 410) {
-    return "Too late: the time ran out before your decision arrived. Expired means no.";
+    return "Too late: it expired before your decision arrived. Expired means no.";
   }
   if (refusal.status === 412) {
-    return "The card changed after you read it, so nothing was decided. Read it again, then decide.";
+    return "It changed after you read it, so nothing was decided. Read it again, then decide.";
   }
   return refusal.message;
 }
@@ -118,7 +118,7 @@ export async function showCard(context, id) {
   const bar = el("span", { class: "bar" });
   const page = el("article", { class: "card" }, top, notes, content, side);
 
-  function draw(told = "") {
+  function draw(message = "") {
     const reason = panel?.reason() ?? "";
     panel?.stop();
     panel = null;
@@ -130,11 +130,11 @@ export async function showCard(context, id) {
         el("code", { class: "short-id" }, shown(card.short_id))),
       el("h1", { class: "action", dir: "ltr", tabindex: "-1" }, shown(card.action)),
       waiting ? el("p", { class: "deadline" }, clock, el("span", { class: "track" }, bar)) : "");
-    const all = [told ? note("warning", told) : null, hiddenNote(card), unheard(card)];
+    const all = [message ? note("warning", message) : null, hiddenNote(card), notifyFailure(card)];
     notes.replaceChildren(...all.filter(Boolean));
     content.replaceChildren(...[el("section", {}, facts(card)), ...body(card, reading)].filter(Boolean));
     if (!waiting) side.replaceChildren(outcome(card));
-    else if (context.me.view_only) side.replaceChildren(lookOnly(context.logIn));
+    else if (context.me.view_only) side.replaceChildren(viewOnly(context.logIn));
     else {
       panel = decisionPanel({ card, me: context.me, reading, reason, decide });
       side.replaceChildren(panel.node);
@@ -149,20 +149,20 @@ export async function showCard(context, id) {
     const moved = ["digest", "status", "quorum", "expires_at"].some((name) => before[name] !== next[name]);
     if (!moved && before.votes.length === next.votes.length) return;
     if (before.digest !== next.digest) {
-      draw("This card changed while you were looking. Everything below is new; read it again.");
+      draw("This changed while you were looking. Everything below is new; read it again.");
     } else if (moved || !panel) draw();
     else {
       content.querySelector(".facts").replaceWith(facts(card));
       panel.counted(card);
     }
-    say(next.status === "pending" ? "This card changed." : side.querySelector("h2").innerText);
+    say(next.status === "pending" ? "This confirmation changed." : side.querySelector("h2").innerText);
   }
 
-  // What the stream brings while the answer is on its way is newer than the answer.
+  // A change received from the stream during the request is newer than its response.
   async function again() {
     const before = card;
-    const found = await service.card(card.id);
-    if (card === before) take(found);
+    const latest = await service.card(card.id);
+    if (card === before) take(latest);
   }
 
   async function decide(choice, ballot) {
@@ -187,7 +187,7 @@ export async function showCard(context, id) {
     if (card.status !== "pending") return;
     const rest = card.deadline - Date.now();
     const whole = new Date(card.expires_at) - new Date(card.created_at);
-    clock.textContent = rest > 0 ? `${left(card.deadline)} left` : "Time is up; the answer is no";
+    clock.textContent = rest > 0 ? `${left(card.deadline)} left` : "Time is up: the answer is no";
     bar.style.setProperty("inline-size", share(rest, whole));
     page.classList.toggle("urgent", rest < 60000);
     panel?.expired(rest <= 0);

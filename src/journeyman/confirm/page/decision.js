@@ -1,19 +1,19 @@
-// The place where a person decides. Its buttons belong to no form and stay off until the card has
-// been on screen for a moment and everything asked of the reader is done; Enter never approves.
+// The panel where a person decides. Its buttons belong to no form, and stay disabled until the
+// confirmation has been on screen for a moment and every requirement is met. Enter never approves.
 
 import { button, el, field } from "./dom.js";
 import { editor } from "./editing.js";
 import { shown } from "./shown_text.js";
-import { many, time } from "./words.js";
+import { many, TIER, time } from "./words.js";
 
-// A click or key that was on its way to something else has landed by then.
+// Long enough that a click or key meant for something else has already landed.
 const ARM_AFTER_MS = 800;
 
 function voteList(card) {
   if (card.quorum < 2 && !card.votes.length) return null;
   const counted = card.votes.map((vote) =>
     el("li", {}, `${vote.choice === "approve" ? "Yes" : "No"} from `, el("b", {}, shown(vote.approver)),
-      `, ${time(vote.at)}`, vote.digest === card.digest ? "" : " (for an earlier version; does not count)",
+      `, ${time(vote.at)}`, vote.digest === card.digest ? "" : " (on an earlier version; does not count)",
       vote.reason ? [": ", shown(vote.reason)] : ""));
   return el("div", { class: "votes" },
     el("p", {}, el("b", {}, `${card.approvals} of ${card.quorum}`), " approvals"),
@@ -27,18 +27,18 @@ function codeField(card, me, changed) {
   });
   const hint = me.has_totp
     ? "From your authenticator app."
-    : "Your account has no authenticator yet, so it cannot approve this. Whoever runs the service " +
+    : "Your account has no authenticator, so it cannot approve this. The operator of the service " +
       "can add one.";
   return { input, node: field("Code", input, hint) };
 }
 
 function typedField(card, changed) {
-  if (card.tier !== "critical") return null;
+  if (!TIER[card.tier]?.strict) return null;
   const input = el("input", {
     type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false", on: { input: changed },
   });
   const id = el("code", {}, shown(card.short_id));
-  const label = el("span", {}, "Type ", id, " to show that you mean this one");
+  const label = el("span", {}, "Type ", id, " to confirm that you mean this one");
   return { input, node: field(label, input) };
 }
 
@@ -60,17 +60,17 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
   const deny = button("Deny", (event) => press(event, "deny"), { class: "deny", disabled: true });
   const problem = el("div", { class: "answer", role: "alert" });
 
-  // Enter on a focused button counts as a click everywhere on the web; not here.
+  // Browsers treat Enter on a focused button as a click; here it must not approve.
   for (const kind of ["keydown", "keypress", "keyup"]) {
     approve.addEventListener(kind, (event) => event.key === "Enter" && event.preventDefault());
   }
-  for (const one of [approve, deny]) {
-    one.addEventListener("pointerdown", () => (state.pressed = state.armed));
+  for (const control of [approve, deny]) {
+    control.addEventListener("pointerdown", () => (state.pressed = state.armed));
   }
 
-  function wanted() {
+  function requirements() {
     const list = [];
-    if (card.tier === "critical" && reading.closed.size) {
+    if (TIER[card.tier]?.strict && reading.closed.size) {
       const [first] = reading.closed;
       list.push({ words: `Open ${many(reading.closed.size, "folded or covered value")}`, at: first });
     }
@@ -86,19 +86,19 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
   function show() {
     const changes = edits?.read().edited;
     const done = voted && !changes;
-    const still = done ? [] : wanted();
+    const unmet = done ? [] : requirements();
     const off = !state.armed || state.busy || state.expired;
-    missing.replaceChildren(...still.map((item) => el("li", {}, item.words)));
-    approve.disabled = off || done || still.length > 0;
+    missing.replaceChildren(...unmet.map((item) => el("li", {}, item.words)));
+    approve.disabled = off || done || unmet.length > 0;
     deny.disabled = off;
     approve.textContent = done ? "You approved" : changes ? "Approve with changes" : "Approve";
   }
 
   function press(event, choice) {
-    // A press that began before the buttons were on is not meant for them.
+    // Ignore a press that began before the buttons were enabled.
     if (!state.armed || (event.detail > 0 && !state.pressed)) return;
     const edited = edits?.read().edited ?? null;
-    // A no is a no whatever is there by now; a yes is for what was shown.
+    // A denial applies whatever changed meanwhile; an approval only to what was shown.
     const ballot = choice === "approve" ? { digest: card.digest } : {};
     if (why.value.trim()) ballot.reason = why.value.trim();
     if (choice === "approve" && edited) ballot.details = edited;
@@ -124,7 +124,7 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
     " With the keyboard: ", el("kbd", {}, "a"), " then ", el("kbd", {}, "Space"));
   const node = el("section", { class: "decision", "aria-label": "Your decision", tabindex: "-1" },
     el("h2", {}, "Your decision"), votes, edits?.node,
-    field("Reason", why, "Optional. Kept on record; the agent reads it."), typed?.node, code?.node,
+    field("Reason", why, "Optional. It is recorded, and the agent reads it."), typed?.node, code?.node,
     missing, problem, el("div", { class: "buttons" }, deny, approve),
     el("p", { class: "hint" }, "Enter never approves.", byKeyboard));
   rearm();
@@ -146,7 +146,7 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
     },
     say: (words) => problem.replaceChildren(...(words ? [el("p", {}, words)] : [])),
     stop: () => clearTimeout(state.timer),
-    toApprove: () => (approve.disabled ? focusOn(wanted()[0]?.at ?? node) : approve.focus()),
+    toApprove: () => (approve.disabled ? focusOn(requirements()[0]?.at ?? node) : approve.focus()),
     toDeny: () => (deny.disabled ? node : deny).focus(),
   };
 }

@@ -1,5 +1,5 @@
-// Makes elements. Text goes in as text nodes only, so nothing that an agent wrote can become markup;
-// links lead nowhere but into this page and this service.
+// Creates elements. Text is inserted as text nodes only, so that nothing from an agent can become
+// markup; links lead only to this page and this service.
 
 const OWN_LINK = /^(#\/|\/(?!\/)|#main$)/;
 
@@ -8,13 +8,13 @@ export function el(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name === "on") {
-      for (const [event, heard] of Object.entries(value)) node.addEventListener(event, heard);
+      for (const [event, handler] of Object.entries(value)) node.addEventListener(event, handler);
     } else if (name === "href" && !OWN_LINK.test(value)) {
-      throw new Error("A link of this page stays in this page.");
+      throw new Error("Links must stay within this page.");
     } else if (name === "value") {
       node.value = value;
     } else if (/^(on|style$|src)/.test(name)) {
-      throw new Error(`The attribute ${name} is not written from here.`);
+      throw new Error(`The attribute ${name} must not be set here.`);
     } else {
       node.setAttribute(name, value === true ? "" : String(value));
     }
@@ -23,9 +23,8 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Puts a file among the person's downloads. The one link that leads out of the page, and only to
-// what the page itself holds.
-export function saved(file, name) {
+// Downloads a file. This is the only link that leaves the page, and only to data that the page holds.
+export function download(file, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = name;
@@ -45,9 +44,9 @@ export function note(kind, ...children) {
 export function field(label, input, hint = "") {
   const id = input.id || `field-${field.next++}`;
   input.id = id;
-  const told = hint ? el("span", { class: "hint", id: `${id}-hint` }, hint) : null;
-  if (told) input.setAttribute("aria-describedby", told.id);
-  return el("div", { class: "field" }, el("label", { for: id }, label), input, told);
+  const help = hint ? el("span", { class: "hint", id: `${id}-hint` }, hint) : null;
+  if (help) input.setAttribute("aria-describedby", help.id);
+  return el("div", { class: "field" }, el("label", { for: id }, label), input, help);
 }
 field.next = 1;
 

@@ -1,5 +1,5 @@
-// The form for approving with other parameters than were asked for. Text without hidden characters
-// is edited as it is; everything else as JSON, so that nothing changes unseen.
+// The form for approving with changed parameters. Text without hidden characters is edited as text,
+// everything else as JSON, so that no change goes unnoticed.
 
 import { el, field } from "./dom.js";
 import { exactJson, hiddenIn, shown } from "./shown_text.js";
@@ -7,7 +7,7 @@ import { kindOf } from "./value.js";
 
 const plain = (value) => typeof value === "string" && hiddenIn(value) === 0;
 
-function one(name, value, changed) {
+function parameterField(name, value, changed) {
   const asText = plain(value);
   const start = asText ? value : exactJson(value);
   const input = el("textarea", {
@@ -26,14 +26,14 @@ function one(name, value, changed) {
 
 export function editor(details, editable, changed) {
   const names = Object.keys(details).filter((name) => editable === true || editable.includes(name));
-  const parts = names.map((name) => one(name, details[name], changed));
+  const parts = names.map((name) => parameterField(name, details[name], changed));
   const node = el("details", { class: "editor" },
     el("summary", {}, "Approve with changes"),
     el("p", { class: "hint" },
-      "The agent gets exactly what you write here, or nothing. What it asked for stays on record."),
+      "The agent gets exactly what you write here, or nothing. The original request stays on record."),
     parts.map((part) => part.node));
 
-  // The changed parameters, null when there are none; `problem` says what cannot be read.
+  // The changed parameters, or null without changes; `problem` says what cannot be parsed.
   function read() {
     const edited = new Map(Object.entries(details));
     let any = false;
@@ -45,7 +45,7 @@ export function editor(details, editable, changed) {
         edited.set(part.name, part.read());
       } catch {
         part.mark(true);
-        return { edited: null, problem: `Correct the JSON of ${part.name}` };
+        return { edited: null, problem: `Fix the JSON of ${part.name}` };
       }
     }
     return { edited: any ? Object.fromEntries(edited) : null, problem: "" };

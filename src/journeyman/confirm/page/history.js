@@ -1,46 +1,47 @@
-// What was decided, newest first, with how people decide on top: approving nearly everything within
-// seconds means that too much is asked.
+// Settled confirmations, newest first, below statistics on how people decide: approving nearly
+// everything within seconds means that too many requests need a person.
 
 import { statusPill, tierPill } from "./card.js";
 import { button, el, note } from "./dom.js";
 import { summary } from "./inbox.js";
 import * as service from "./service.js";
 import { shown } from "./shown_text.js";
-import { many, span, STATUS, time } from "./words.js";
+import { many, span, STATUS, TIER, time } from "./words.js";
 
 const PAGE = 50;
 const TOO_MUCH =
   "Nearly everything is approved within seconds. Consider a whitelist entry or a rule for what is " +
-  "always fine, so that the rest gets a real look.";
-const TIRED = { decided: 20, rate: 0.95, seconds: 10 };
+  "always approved, so that the rest gets more attention.";
+const FATIGUE = { decided: 20, rate: 0.95, seconds: 10 };
 
 function figure(value, words) {
   return el("div", { class: "figure" }, el("b", {}, value), el("span", {}, words));
 }
 
-function statistics(found) {
-  const decided = found.approved + found.denied;
-  const rate = decided ? found.approved / decided : null;
-  const tired = decided >= TIRED.decided && rate > TIRED.rate && found.median_decision_s < TIRED.seconds;
+function statistics(stats) {
+  const decided = stats.approved + stats.denied;
+  const rate = decided ? stats.approved / decided : null;
+  const tired =
+    decided >= FATIGUE.decided && rate > FATIGUE.rate && stats.median_decision_s < FATIGUE.seconds;
   return el("div", {},
     el("div", { class: "figures" },
       figure(rate === null ? "–" : `${Math.round(100 * rate)} %`,
         `approved of ${many(decided, "decision")}`),
-      figure(span(found.median_decision_s), "median time to decide"),
-      figure(String(found.expired), "expired unanswered"),
-      figure(String(found.auto_approved), "let through")),
-    el("p", { class: "hint" }, `The last ${found.days} days.`),
+      figure(span(stats.median_decision_s), "median time to decide"),
+      figure(String(stats.expired), "expired without a decision"),
+      figure(String(stats.auto_approved), "approved without asking")),
+    el("p", { class: "hint" }, `The last ${stats.days} days.`),
     tired ? note("plain", TOO_MUCH) : null);
 }
 
 function entry(card) {
   const decided = card.settled_by && card.status !== "expired";
-  const who = decided ? ["by ", el("b", {}, shown(card.settled_by))] : ["asked by ", shown(card.requester)];
+  const who = decided ? ["by ", el("b", {}, shown(card.settled_by))] : ["requested by ", shown(card.requester)];
   return el("li", { class: "row" },
     el("a", { href: `#/card/${card.id}`, class: "row-link" },
       el("span", { class: "row-head" },
         el("span", { class: "action", dir: "ltr" }, shown(card.action)), statusPill(card.status),
-        card.tier === "critical" ? tierPill(card.tier) : null),
+        TIER[card.tier]?.strict ? tierPill(card.tier) : null),
       el("span", { class: "row-summary", dir: "ltr" }, summary(card.approved_details) || "no parameters"),
       el("span", { class: "row-foot" },
         el("span", {}, who),
@@ -48,8 +49,8 @@ function entry(card) {
         el("code", {}, shown(card.short_id)), el("span", { class: "row-clock" }, time(card.settled_at)))));
 }
 
-export async function showHistory(context, _, question) {
-  const wanted = question.get("status") ?? "";
+export async function showHistory(context, _, query) {
+  const selected = query.get("status") ?? "";
   const list = el("ol", { class: "rows" });
   const older = button("Older", () => more(), { class: "more" });
   const change = () => context.go(`#/history${filter.value ? `?status=${filter.value}` : ""}`);
@@ -57,15 +58,15 @@ export async function showHistory(context, _, question) {
   const filter = el("select", { "aria-label": "Show", on: { change } },
     el("option", { value: "" }, "everything settled"),
     settled.map(([status, words]) => el("option", { value: status }, words)));
-  filter.value = wanted;
+  filter.value = selected;
   let last = "";
 
   async function more() {
-    const asked = { limit: PAGE, ...(wanted ? { status: wanted } : {}), ...(last ? { before: last } : {}) };
-    const found = await service.cards(asked);
-    list.append(...found.filter((card) => card.status !== "pending").map(entry));
-    last = found.at(-1)?.id ?? last;
-    older.hidden = found.length < PAGE;
+    const filters = { ...(selected ? { status: selected } : {}), ...(last ? { before: last } : {}) };
+    const cards = await service.cards({ limit: PAGE, ...filters });
+    list.append(...cards.filter((card) => card.status !== "pending").map(entry));
+    last = cards.at(-1)?.id ?? last;
+    older.hidden = cards.length < PAGE;
     nothing.hidden = list.children.length > 0;
   }
 

@@ -1,12 +1,12 @@
-// The keyboard: moving in a list, opening, and reaching the decision. No key decides by itself; one
-// only moves the focus to where deciding is possible.
+// Keyboard shortcuts: move in a list, open, and reach the decision. No shortcut decides; it only
+// moves the focus to the button.
 
 import { button, el } from "./dom.js";
 
 const HELP = [
-  ["j  ↓", "next in the list"], ["k  ↑", "the one before"], ["Enter", "open the card (never approves)"],
+  ["j  ↓", "next in the list"], ["k  ↑", "previous in the list"], ["Enter", "open the confirmation (never approves)"],
   ["a", "go to Approve, or to what is still missing"], ["d", "go to Deny"],
-  ["Space", "press the button you are on"], ["u  Esc", "back to the inbox"], ["?", "this help"],
+  ["Space", "press the focused button"], ["u  Esc", "back to the inbox"], ["?", "this help"],
 ];
 
 const typing = (node) => node.closest?.("input, textarea, select, [contenteditable]");

@@ -1,5 +1,5 @@
-// Follows the service's changes. A lost connection is taken up again, with growing pauses. Whoever
-// listens is told to look at what happened before the connection was there.
+// Follows changes of the service. A lost connection is restored, with growing pauses. After each
+// connection, `again` is called to load what happened before.
 
 import { follow, received } from "./service.js";
 
@@ -7,7 +7,7 @@ const PAUSES_MS = [500, 1000, 2000, 5000, 10000];
 
 export class Live {
   constructor({ changed, state, again }) {
-    this.tell = { changed, state, again };
+    this.handlers = { changed, state, again };
     this.stream = null;
     this.timer = 0;
     this.failures = 0;
@@ -19,7 +19,7 @@ export class Live {
     this.path = path;
     const ending = new AbortController();
     this.stream = ending;
-    this.tell.state(this.lost ? "reconnecting" : "connecting");
+    this.handlers.state(this.lost ? "reconnecting" : "connecting");
     this.read(path, ending).catch(() => {}).then(() => this.retry(ending));
   }
 
@@ -27,9 +27,9 @@ export class Live {
     const reader = await follow(path, ending.signal);
     if (ending !== this.stream) return;
     this.failures = 0;
-    this.tell.state("live");
+    this.handlers.state("live");
     this.lost = false;
-    this.tell.again();
+    this.handlers.again();
     let rest = "";
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
       const events = (rest + piece.value).split("\n\n");
@@ -38,17 +38,17 @@ export class Live {
     }
   }
 
-  // An event has a line with its name and one with its data; a line that begins with a colon only
-  // says that the connection is there.
+  // An event has a line with its name and one with its data; a line that begins with a colon is a
+  // heartbeat.
   take(event) {
     const data = event.split("\n").find((line) => line.startsWith("data: "));
-    if (data) this.tell.changed(received(JSON.parse(data.slice(6))));
+    if (data) this.handlers.changed(received(JSON.parse(data.slice(6))));
   }
 
   retry(stream) {
     if (stream !== this.stream) return;
     this.lost = true;
-    this.tell.state("reconnecting");
+    this.handlers.state("reconnecting");
     const pause = PAUSES_MS[Math.min(this.failures, PAUSES_MS.length - 1)];
     this.failures += 1;
     this.timer = setTimeout(() => this.open(this.path), pause);

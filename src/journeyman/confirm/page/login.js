@@ -1,10 +1,10 @@
-// Asks for a name and a key. A real form, so that a password keeper can fill it; nothing else on
-// the page is one.
+// The login. It is a real form, so that a password manager can fill it, and the only form on the
+// page.
 
 import { el, field, note } from "./dom.js";
 import * as service from "./service.js";
 
-export function showLogin(done, told = "") {
+export function showLogin(done, message = "") {
   const name = el("input", {
     name: "name", type: "text", autocomplete: "username", autocapitalize: "off", spellcheck: "false",
     required: true,
@@ -12,7 +12,7 @@ export function showLogin(done, told = "") {
   const key = el("input", {
     name: "key", type: "password", autocomplete: "current-password", required: true,
   });
-  const answer = el("div", {}, told ? note("plain", told) : "");
+  const answer = el("div", {}, message ? note("plain", message) : "");
   const enter = el("button", { type: "submit", class: "primary" }, "Log in");
 
   async function send(event) {
@@ -23,7 +23,7 @@ export function showLogin(done, told = "") {
       key.value = "";
       await done();
     } catch (refusal) {
-      const words = refusal.status === 401 ? "This name and key do not belong together." : refusal.message;
+      const words = refusal.status === 401 ? "This name and key do not match." : refusal.message;
       answer.replaceChildren(note("problem", words));
       key.focus();
     } finally {
@@ -35,6 +35,6 @@ export function showLogin(done, told = "") {
     el("h1", {}, "Log in"),
     el("p", { class: "quiet" }, "Agents ask here before they do something risky. You decide."),
     el("form", { on: { submit: send } }, answer, field("Name", name),
-      field("Key", key, "Printed when the service first started, or when your account was made."), enter));
+      field("Key", key, "Printed at the first start of the service, or when your account was created."), enter));
   return { node, title: "Log in", start: () => name.focus(), keys: {} };
 }

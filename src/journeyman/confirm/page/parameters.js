@@ -1,31 +1,31 @@
-// The table of what would run: one row for each parameter, what an approver changed beside what was
-// asked for, and the exact JSON for whoever wants to check it.
+// The table of what would run: one row per parameter, changes by an approver next to the requested
+// value, and the exact JSON.
 
 import { button, el } from "./dom.js";
 import { exactJson, shown } from "./shown_text.js";
 import { kindOf, valueNode } from "./value.js";
 
-const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const same = (left, right) => JSON.stringify(left) === JSON.stringify(right);
 
 function row(name, value, before, reading) {
   const added = !Object.hasOwn(before, name);
   const changed = added || !same(value, before[name]);
-  const asked = () =>
-    added ? "not asked for; added" : ["asked for: ", valueNode(before[name], name, reading)];
+  const requested = () =>
+    added ? "added; not requested" : ["requested: ", valueNode(before[name], name, reading)];
   return el("tr", { class: changed ? "changed" : undefined },
     el("th", { scope: "row" },
       el("span", { class: "name", dir: "ltr" }, name === "" ? "(no name)" : shown(name)),
       el("span", { class: "kind" }, kindOf(value))),
     el("td", {},
       valueNode(value, name, reading),
-      changed ? el("div", { class: "before" }, asked()) : null));
+      changed ? el("div", { class: "before" }, requested()) : null));
 }
 
-function gone(name, value, reading) {
+function removedRow(name, value, reading) {
   return el("tr", { class: "changed" },
     el("th", { scope: "row" }, el("span", { class: "name" }, shown(name))),
     el("td", {},
-      el("div", { class: "before" }, "taken out; asked for: ", valueNode(value, name, reading))));
+      el("div", { class: "before" }, "removed; requested: ", valueNode(value, name, reading))));
 }
 
 export function table(values, reading, before = values) {
@@ -38,7 +38,7 @@ export function table(values, reading, before = values) {
       el("tr", {}, el("th", { scope: "col" }, "Parameter"), el("th", { scope: "col" }, "Value"))),
     el("tbody", {},
       names.map((name) => row(name, values[name], before, reading)),
-      dropped.map((name) => gone(name, before[name], reading))));
+      dropped.map((name) => removedRow(name, before[name], reading))));
 }
 
 export function raw(values) {
@@ -53,6 +53,6 @@ export function raw(values) {
     toggle.setAttribute("aria-expanded", String(opening));
   }, { class: "small", "aria-expanded": "false" });
   place.append(toggle, el("span", { class: "hint" },
-    "Nothing covered or folded; unusual characters as JSON escapes."));
+    "Nothing hidden or folded; unusual characters as JSON escapes."));
   return place;
 }

@@ -1,10 +1,10 @@
-// Talks to the service: JSON over this origin, one half of the session in the cookie, the other in a
-// header. That other half is kept where only pages of this port can read it; the cookie goes to
-// every port. What the service refuses arrives as `Refused`, with its words.
+// Calls the service: JSON over this origin, one half of the session secret in the cookie, the other
+// in a header. The second half is stored where only pages of this port can read it, because the
+// cookie is sent to every port. A refusal arrives as `Refused`, with the message of the service.
 
 export class Refused extends Error {
   constructor(status, error) {
-    super(error.message || `The service answered ${status} without saying why.`);
+    super(error.message || `The service answered ${status} without a reason.`);
     this.status = status;
     this.code = error.code || "";
     this.about = error;
@@ -17,21 +17,21 @@ export class Unreachable extends Error {
   }
 }
 
-const KEPT = "journeyman.session";
+const STORAGE_KEY = "journeyman.session";
 let loggedOut = () => {};
 
-function keep(found) {
-  localStorage.setItem(KEPT, found.csrf);
-  return found;
+function store(session) {
+  localStorage.setItem(STORAGE_KEY, session.csrf);
+  return session;
 }
 
 function token() {
-  return localStorage.getItem(KEPT) ?? "";
+  return localStorage.getItem(STORAGE_KEY) ?? "";
 }
 
-// Heard whenever the service no longer knows whose browser this is.
-export function whenLoggedOut(heard) {
-  loggedOut = heard;
+// Called when the service no longer accepts the session.
+export function whenLoggedOut(handler) {
+  loggedOut = handler;
 }
 
 async function ask(method, path, body, credentials = "same-origin") {
@@ -51,14 +51,14 @@ async function ask(method, path, body, credentials = "same-origin") {
   } catch {
     throw new Unreachable();
   }
-  const found = await answer.json().catch(() => ({}));
+  const content = await answer.json().catch(() => ({}));
   if (answer.status === 401 && path !== "/login" && path !== "/links/open") loggedOut();
-  if (!answer.ok) throw new Refused(answer.status, found.error ?? {});
-  return found;
+  if (!answer.ok) throw new Refused(answer.status, content.error ?? {});
+  return content;
 }
 
-// The person's own clock may be wrong, so a deadline is what the service said was left, counted
-// from the moment it said so.
+// The local clock may be wrong, so the deadline is computed from the remaining time that the service
+// reports.
 export function received(card) {
   return { ...card, deadline: Date.now() + 1000 * card.expires_in_s };
 }
@@ -66,20 +66,20 @@ export function received(card) {
 const path = (id) => `/confirm/${encodeURIComponent(id)}`;
 
 export const me = () => ask("GET", "/me");
-export const logIn = async (name, key) => keep(await ask("POST", "/login", { name, key }));
+export const logIn = async (name, key) => store(await ask("POST", "/login", { name, key }));
 
 export async function logOut() {
   await ask("POST", "/logout");
-  localStorage.removeItem(KEPT);
+  localStorage.removeItem(STORAGE_KEY);
 }
 
-// Whoever is logged in stays so: the link's own session is then left where it is.
+// A person who is logged in stays logged in; the session of the link is then not used.
 export async function openLink(link, loggedIn) {
-  const found = await ask("POST", "/links/open", { link }, loggedIn ? "omit" : "same-origin");
-  return loggedIn ? found : keep(found);
+  const session = await ask("POST", "/links/open", { link }, loggedIn ? "omit" : "same-origin");
+  return loggedIn ? session : store(session);
 }
 
-// What goes on: an answer whose body is read as it comes.
+// An event stream: a response that is read as it arrives.
 export async function follow(path, signal) {
   const headers = { Accept: "text/event-stream", "X-CSRF-Token": token() };
   const answer = await fetch(path, { headers, signal, credentials: "same-origin", cache: "no-store" });
@@ -88,7 +88,7 @@ export async function follow(path, signal) {
   return answer.body.pipeThrough(new TextDecoderStream()).getReader();
 }
 
-// A file, which a plain link could not ask for: it would not send the header.
+// A file. A plain link could not request it, because it would not send the header.
 export async function file(path) {
   const answer = await fetch(path, {
     headers: { "X-CSRF-Token": token() },
@@ -103,16 +103,16 @@ export const card = async (id) => received(await ask("GET", path(id)));
 export const approve = async (id, ballot) => received(await ask("POST", `${path(id)}/approve`, ballot));
 export const deny = async (id, ballot) => received(await ask("POST", `${path(id)}/deny`, ballot));
 
-export async function cards(question = {}) {
-  const found = await ask("GET", `/confirmations?${new URLSearchParams(question)}`);
-  return found.confirmations.map(received);
+export async function cards(query = {}) {
+  const page = await ask("GET", `/confirmations?${new URLSearchParams(query)}`);
+  return page.confirmations.map(received);
 }
 
 export const whitelist = async () => (await ask("GET", "/whitelist")).whitelist;
 export const addToWhitelist = (entry) => ask("POST", "/whitelist", entry);
 export const revoke = (id) => ask("DELETE", `/whitelist/${encodeURIComponent(id)}`);
-export const audit = async (question) =>
-  (await ask("GET", `/audit?${new URLSearchParams(question)}`)).audit;
+export const audit = async (query) =>
+  (await ask("GET", `/audit?${new URLSearchParams(query)}`)).audit;
 export const verifyAudit = () => ask("GET", "/audit/verify");
 export const policy = () => ask("GET", "/policy");
 export const stats = () => ask("GET", "/stats");

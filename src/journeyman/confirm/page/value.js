@@ -1,5 +1,5 @@
-// Shows one parameter's value so that every byte can be reached: long ones are folded and say how
-// much is folded, secrets are covered until asked for. `Reading` knows what was not opened yet.
+// Shows a parameter's value so that every byte can be seen: long values are folded and state how much
+// is folded, secrets are covered until opened. `Reading` tracks what has not been opened yet.
 
 import { button, el } from "./dom.js";
 import { shown } from "./shown_text.js";
@@ -7,7 +7,7 @@ import { many } from "./words.js";
 
 const FOLD_AT = { characters: 600, lines: 14 };
 const SECRET_WORD = /pass(wd|word|code|phrase)|secret|token|credential|authori[sz]ation|cookie|bearer/i;
-// Short words only where they stand alone: `key` and `api_key`, not `monkey`.
+// Short words match only as whole words: `key` and `api_key`, not `monkey`.
 const SECRET_PART = /(^|[^a-z])(key|pwd|pass|pin|otp|auth)($|[^a-z])|[a-z](Key|Pwd|Pin|Otp)$/;
 
 export class Reading {
@@ -29,18 +29,18 @@ export const secretName = (name) =>
   SECRET_WORD.test(name) || SECRET_PART.test(name) || SECRET_PART.test(name.toLowerCase());
 
 export function kindOf(value) {
-  if (value === null) return "nothing";
+  if (value === null) return "null";
   if (Array.isArray(value)) return "list";
   return { string: "text", number: "number", boolean: "yes or no", object: "group" }[typeof value];
 }
 
-// The value as pieces of text, the secret ones marked. Text alone is shown as it is; everything
-// else is pretty JSON.
+// The value as pieces of text, with secrets marked. A string is shown as it is, everything else as
+// indented JSON.
 function pieces(value, name) {
-  const found = [];
-  if (typeof value === "string") found.push({ text: value, secret: secretName(name) });
-  else write(value, "", secretName(name), found);
-  return found.filter((piece) => piece.text !== "");
+  const result = [];
+  if (typeof value === "string") result.push({ text: value, secret: secretName(name) });
+  else write(value, "", secretName(name), result);
+  return result.filter((piece) => piece.text !== "");
 }
 
 function write(value, indent, secret, into) {
@@ -69,7 +69,7 @@ function cutAt(text, room) {
     room.lines -= 1;
     if (room.lines <= 0) end = at;
   }
-  // Never between the halves of one character.
+  // Never split a surrogate pair.
   if (end < text.length && /[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end -= 1;
   room.characters -= end;
   return end;
@@ -111,7 +111,7 @@ export function valueNode(value, name, reading) {
   if (value === "") return el("span", { class: "quiet" }, "(empty text)");
   const all = pieces(value, name);
   const place = el("pre", { class: `value ${typeof value === "string" ? "" : "json"}`, dir: "ltr" });
-  // A covered value shows nothing, so there is nothing to fold until it is uncovered.
+  // A covered value is not folded: it shows nothing yet.
   const [before, after] = all.length === 1 && all[0].secret ? [all, []] : halves(all);
   place.append(...written(before, reading));
   if (after.length) {

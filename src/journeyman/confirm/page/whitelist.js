@@ -1,4 +1,4 @@
-// What is let through without a person: the entries, taking one back, adding one. No whitelist
+// The whitelist: what is approved without asking, with forms to revoke and add entries. It never
 // covers a critical action, and the page says so.
 
 import { button, el, field, note } from "./dom.js";
@@ -8,25 +8,25 @@ import { many, time } from "./words.js";
 
 const SPANS = [
   ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"], ["2592000", "30 days"],
-  ["", "until taken back"],
+  ["", "until revoked"],
 ];
 const KINDS = { equals: "is", one_of: "is one of", at_least: "is at least", at_most: "is at most" };
 
 function constraintWords(name, constraint) {
-  const says = Object.entries(KINDS)
+  const conditions = Object.entries(KINDS)
     .filter(([kind]) => constraint[kind] !== undefined && constraint[kind] !== null)
     .map(([kind, words]) => `${words} ${JSON.stringify(constraint[kind])}`);
-  return el("li", {}, el("code", {}, shown(name)), " ", shown(says.join(" and ") || "is anything"));
+  return el("li", {}, el("code", {}, shown(name)), " ", shown(conditions.join(" and ") || "is anything"));
 }
 
 function otherWords(entry) {
-  if (!Object.keys(entry.constraints).length) return "whatever the parameters";
+  if (!Object.keys(entry.constraints).length) return "any parameters";
   return entry.other_parameters ? "other parameters may be anything" : "no other parameters";
 }
 
 function untilWords(entry) {
-  if (entry.revoked_at) return `taken back by ${entry.revoked_by}, ${time(entry.revoked_at)}`;
-  return entry.expires_at ? `until ${time(entry.expires_at)}` : "until taken back";
+  if (entry.revoked_at) return `revoked by ${entry.revoked_by}, ${time(entry.revoked_at)}`;
+  return entry.expires_at ? `until ${time(entry.expires_at)}` : "until revoked";
 }
 
 function entryNode(entry, again) {
@@ -39,16 +39,16 @@ function entryNode(entry, again) {
     ? `used ${many(entry.uses, "time")}, last ${time(entry.last_used_at)}`
     : "not used yet";
   const answer = el("div", {});
-  const take = button("Take back", async () => {
-    take.disabled = true;
+  const revoke = button("Revoke", async () => {
+    revoke.disabled = true;
     await service.revoke(entry.id).then(again, (refusal) => {
       answer.replaceChildren(note("problem", refusal.message));
-      take.disabled = false;
+      revoke.disabled = false;
     });
-  }, { class: "deny small", "aria-label": `Take back ${visible(entry.action)}` });
+  }, { class: "deny small", "aria-label": `Revoke ${visible(entry.action)}` });
   return el("li", { class: `entry ${over ? "settled" : ""}` },
     el("div", { class: "row-head" },
-      el("span", { class: "action" }, shown(entry.action)), over ? null : take),
+      el("span", { class: "action" }, shown(entry.action)), over ? null : revoke),
     el("ul", { class: "rules" }, rules.map(([name, constraint]) => constraintWords(name, constraint)),
       el("li", { class: "quiet" }, otherWords(entry))),
     el("p", { class: "row-foot" },
@@ -59,7 +59,7 @@ function entryNode(entry, again) {
     entry.reason ? el("p", { class: "quiet" }, "“", shown(entry.reason), "”") : null, answer);
 }
 
-// A number, true, false or JSON is taken as such; everything else as text.
+// Parses JSON; everything else is text.
 function readValue(text) {
   try {
     return JSON.parse(text);
@@ -76,17 +76,17 @@ function constraintRow() {
   const remove = button("×", () => node.remove(), { class: "small", "aria-label": "Remove this condition" });
   const node = el("div", { class: "constraint" }, name, kind, value, remove);
   const read = () => {
-    const found = readValue(value.value);
-    const named = name.value.trim();
-    // The service takes an `equals` of nothing for one that was not given.
-    if (kind.value === "equals" && found === null) return [named, "one_of", [null]];
-    if (kind.value !== "one_of" || Array.isArray(found)) return [named, kind.value, found];
-    return [named, "one_of", value.value.split(",").map((part) => readValue(part.trim()))];
+    const operand = readValue(value.value);
+    const parameter = name.value.trim();
+    // To the service, an `equals` of null is a missing condition.
+    if (kind.value === "equals" && operand === null) return [parameter, "one_of", [null]];
+    if (kind.value !== "one_of" || Array.isArray(operand)) return [parameter, kind.value, operand];
+    return [parameter, "one_of", value.value.split(",").map((part) => readValue(part.trim()))];
   };
   return { node, read };
 }
 
-function adding(again) {
+function entryForm(again) {
   const action = el("input", {
     type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
   });
@@ -107,12 +107,14 @@ function adding(again) {
   }, { class: "small" });
 
   function read() {
-    const found = {};
-    for (const row of rows.filter((one) => one.node.isConnected)) {
+    const constraintsByName = {};
+    for (const row of rows.filter((candidate) => candidate.node.isConnected)) {
       const [name, kind, value] = row.read();
-      if (name) found[name] = { ...found[name], [kind]: value };
+      if (name) constraintsByName[name] = { ...constraintsByName[name], [kind]: value };
     }
-    const entry = { action: action.value.trim(), constraints: found, other_parameters: others.checked };
+    const entry = {
+      action: action.value.trim(), constraints: constraintsByName, other_parameters: others.checked,
+    };
     if (requester.value.trim()) entry.requester = requester.value.trim();
     if (session.value.trim()) entry.session_key = session.value.trim();
     if (reason.value.trim()) entry.reason = reason.value.trim();
@@ -120,7 +122,7 @@ function adding(again) {
     return entry;
   }
 
-  const add = button("Let it through", async () => {
+  const add = button("Approve without asking", async () => {
     add.disabled = true;
     try {
       await service.addToWhitelist(read());
@@ -133,34 +135,34 @@ function adding(again) {
   }, { class: "primary" });
 
   return el("details", { class: "adding" }, el("summary", {}, "Add an entry"),
-    el("div", { class: "grid" }, field("Action", action, "Exactly as agents name it."),
+    el("div", { class: "grid" }, field("Action", action, "The exact name that agents use."),
       field("Only for the agent", requester, "Empty: every agent."),
-      field("Only in the session", session, "Empty: every session."), field("For how long", span)),
+      field("Only in the session", session, "Empty: every session."), field("Duration", span)),
     el("div", { class: "field" },
       el("span", { class: "label" }, "Conditions on parameters"), constraints, addRow,
-      el("span", { class: "hint" }, "Without a condition, every value is let through.")),
-    el("label", { class: "check" }, others, " parameters without a condition may be there too"),
+      el("span", { class: "hint" }, "Without a condition, every value is approved.")),
+    el("label", { class: "check" }, others, " allow other parameters without a condition"),
     field("Reason", reason), answer, add);
 }
 
 const nothing = () =>
-  el("li", { class: "empty" }, el("p", { class: "empty-head" }, "Nothing is let through."),
-    el("p", { class: "quiet" }, "Every action that no rule knows waits for a person."));
+  el("li", { class: "empty" }, el("p", { class: "empty-head" }, "Nothing is approved without asking."),
+    el("p", { class: "quiet" }, "Every action without a matching rule waits for a person."));
 
 export async function showWhitelist() {
   const list = el("ul", { class: "rows" });
   const form = el("div", {});
   async function again() {
     const entries = await service.whitelist();
-    const found = entries.map((entry) => entryNode(entry, again));
-    list.replaceChildren(...(found.length ? found : [nothing()]));
-    form.replaceChildren(adding(again));
+    const nodes = entries.map((entry) => entryNode(entry, again));
+    list.replaceChildren(...(nodes.length ? nodes : [nothing()]));
+    form.replaceChildren(entryForm(again));
   }
   await again();
   return {
     node: el("section", {}, el("h1", { tabindex: "-1" }, "Whitelist"),
       el("p", { class: "lead" },
-        "What is let through without asking. Critical actions always ask, whatever stands here."),
+        "What is approved without asking. Critical actions always ask, regardless of this list."),
       form, list),
     title: "Whitelist", keys: {},
   };

@@ -1,4 +1,4 @@
-// The words for states, times and spans, so that every view says the same thing the same way.
+// Labels for states, times and durations, shared by all views.
 
 export const STATUS = {
   pending: "waiting",
@@ -6,24 +6,27 @@ export const STATUS = {
   denied: "denied",
   expired: "expired",
   cancelled: "cancelled",
-  auto_approved: "let through",
+  auto_approved: "approved without asking",
   redeemed: "approved and used",
 };
 
 export const OUTCOME = {
   approved: "Approved",
   denied: "Denied",
-  expired: "Expired: nobody decided in time, and that means no",
+  expired: "Expired: no one decided in time, which means no",
   cancelled: "Cancelled",
-  auto_approved: "Let through without a person: a rule or a whitelist entry covers it",
+  auto_approved: "Approved without asking: covered by a rule or a whitelist entry",
   redeemed: "Approved, and used once",
 };
 
+// What the page says of each tier, the colour of its label, and whether approving it takes more care.
 export const TIER = {
-  routine: "Nobody's word is needed.",
-  ask: "",
-  critical: "A person always decides; no whitelist can skip this.",
-  forbidden: "Never done.",
+  routine: { words: "No decision is needed.", tone: "plain" },
+  ask: { words: "", tone: "ask" },
+  critical: {
+    words: "A person always decides; the whitelist cannot skip this.", tone: "no", strict: true,
+  },
+  forbidden: { words: "Never allowed.", tone: "no" },
 };
 
 export function many(count, one, more = `${one}s`) {

@@ -1,1 +1,1 @@
-"""The HTTP server over the confirmations' service: for agents, for people, and the page."""
+"""The HTTP server for confirmations: the API for agents and approvers, and the web page."""

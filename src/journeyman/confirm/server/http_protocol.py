@@ -1,5 +1,5 @@
-"""Sockets and the HTTP protocol on them: a port is taken or the reason is given, and the head of a
-request is limited in size and time, so that nobody holds a connection by sending slowly.
+"""Listening sockets, and an HTTP protocol that limits the size and duration of a request head, so
+that slow senders cannot hold connections.
 """
 
 import asyncio
@@ -14,33 +14,33 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from journeyman.records.errors import ServiceUnavailable
 
 BACKLOG = 2048
-HEAD_LIMIT = 32 * 1024
-VANISHED_AFTER_S = 60
-"""When a client that acknowledges nothing any more is given up."""
+MAX_HEAD_BYTES = 32 * 1024
+UNACKNOWLEDGED_S = 60
+"""A connection is dropped after this long without acknowledgement from the client."""
 
-_SETTINGS = {"agents": "CONFIRMATION_PORT", "page": "confirm.page_port"}
+_PORT_SETTINGS = {"agents": "CONFIRMATION_PORT", "page": "confirm.page_port"}
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
-    """How long clients may take, in seconds."""
+    """Time limits for clients, in seconds."""
 
     head_s: float = 10.0
-    """To send the head of a request."""
+    """For sending the head of a request."""
     body_s: float = 10.0
-    """To send its body."""
+    """For sending its body."""
     idle_s: int = 20
     """Between two requests on one connection."""
     heartbeat_s: float = 15.0
-    """After this time of silence a stream says that it is still there."""
+    """A stream without events sends a heartbeat after this long."""
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """HTTP with a limit on how large the head of a request may be, and how long it may take. From
-    one request to the next, uvicorn's own time limit holds.
+    """HTTP with limits on the size and the duration of a request head. Between requests, uvicorn's
+    own keep-alive timeout applies.
     """
 
-    def __init__(self, *args: Any, head_s: float, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, head_s: float, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._head_s = head_s
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_size = 0
@@ -48,7 +48,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(self._head_s, self._is_late)
+        self._head_timer = self.loop.call_later(self._head_s, self._on_head_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -56,19 +56,21 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
-            room = HEAD_LIMIT - self._head_size
-            head, data = data[:room], data[room:]
+            remaining = MAX_HEAD_BYTES - self._head_size
+            head, data = data[:remaining], data[remaining:]
             self._head_size += len(head)
             super().data_received(head)
-            if self._is_in_head and self._head_size >= HEAD_LIMIT:
-                self.send_400_response(f"The head is larger than {HEAD_LIMIT // 1024} KB.")
+            if self._is_in_head and self._head_size >= MAX_HEAD_BYTES:
+                self.send_400_response(
+                    f"The request head is larger than {MAX_HEAD_BYTES // 1024} KB."
+                )
         if data and not self.transport.is_closing():
             super().data_received(data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self._head_s, self._is_late)
+            self._head_timer = self.loop.call_later(self._head_s, self._on_head_timeout)
 
     def on_headers_complete(self) -> None:
         self._stop_timer()
@@ -85,36 +87,37 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _is_late(self) -> None:
+    def _on_head_timeout(self) -> None:
         if self._head_size:
-            self.send_400_response(f"The head took longer than {self._head_s:g} seconds.")
+            self.send_400_response(f"The request head took longer than {self._head_s:g} seconds.")
         else:
             self.transport.close()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine only."""
+    """Return whether a host is reachable from this machine only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def bound(host: str, port: int, name: str) -> socket.socket:
-    """A socket that listens. Raises ServiceUnavailable."""
+def bind_socket(host: str, port: int, name: str) -> socket.socket:
+    """Return a listening socket. Raise ServiceUnavailable if the port cannot be opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        taken = socket.create_server(
+        listener = socket.create_server(
             (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=host == "::"
         )
     except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        why = "another program has it, perhaps a second `journeyman confirm serve`"
+        is_in_use = error.errno == errno.EADDRINUSE
+        in_use = "another program uses it, perhaps a second `journeyman confirm serve`"
         raise ServiceUnavailable(
             f"The {name} port {port} on {host} could not be opened for confirmations: "
-            f"{why if is_taken else error.strerror or error}. See which ports are taken with `ss "
-            f"-ltnp`; take another with {_SETTINGS[name]}, or another address with confirm.host."
+            f"{in_use if is_in_use else error.strerror or error}. List the ports in use with `ss "
+            f"-ltnp`; choose another port with {_PORT_SETTINGS[name]}, or another address with "
+            "confirm.host."
         ) from error
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from here
-        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, VANISHED_AFTER_S * 1000)
-    return taken
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_S * 1000)
+    return listener

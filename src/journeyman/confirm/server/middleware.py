@@ -1,6 +1,6 @@
-"""What every request must be before anybody is asked who they are: for this host, from no foreign
-web page, with a body that is JSON, small and not slow. A web page in somebody's browser cannot
-reach the service through it, and nobody takes what belongs to all.
+"""Checks on every request before authentication: the host, the origin, and a JSON body of limited
+size and duration. Foreign web pages in a browser cannot reach the service, and no client can use up
+shared resources.
 """
 
 import asyncio
@@ -15,30 +15,30 @@ from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from journeyman.confirm.server.problems import Refused
+from journeyman.confirm.server.errors import ApiError
 from journeyman.records.errors import OutsideProblem
 
 log = logging.getLogger("journeyman.confirm")
 
-BODY_LIMIT = 256 * 1024
-DRAINED = 8 * 1024 * 1024
-"""How much more of a body that is too large is read away, so that its sender sees the answer."""
+MAX_BODY_BYTES = 256 * 1024
+MAX_DRAINED_BYTES = 8 * 1024 * 1024
+"""A body that is too large is read up to this size, so that its sender sees the response."""
 
-MOST_STRANGERS_A_MINUTE = 20
-MOST_OF_ONE = 64
-"""Streams of one credential: each is held open, and costs something with each change."""
-MOST_IN_ALL = 512
-STREAM_PLACES = "stream_places"
-"""What ends with a request, in its state: an `ExitStack`."""
+MAX_REFUSALS_PER_MINUTE = 20
+MAX_STREAMS_PER_CREDENTIAL = 64
+"""Each stream holds a connection open, and every change is sent to it."""
+MAX_STREAMS = 512
+STREAM_SLOTS = "stream_slots"
+"""Key in the request state: an `ExitStack` that releases stream slots when the request ends."""
 
-SAFE = frozenset(("GET", "HEAD"))
+SAFE_METHODS = frozenset(("GET", "HEAD"))
 
-DECISIVE = frozenset((
+UNIQUE_HEADERS = frozenset((
     b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"content-type",
     b"content-length", b"transfer-encoding", b"authorization", b"cookie", b"x-csrf-token",
     b"idempotency-key",
 ))  # fmt: skip
-"""Headers that decide something. Any of them twice is refused: two readers could pick two."""
+"""Security-relevant headers. Duplicates are refused: two parsers could pick different values."""
 
 Headers = dict[bytes, bytes]
 Result = TypeVar("Result")
@@ -57,58 +57,61 @@ SECURITY_HEADERS = [
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ]
-"""On every answer, also on what the HTTP server itself says to a broken request."""
+"""Sent with every response, including those of uvicorn to a malformed request."""
 
 
-def hosts_of(host: str, port: int, others: Iterable[str] = ()) -> frozenset[bytes]:
-    """The names under which a port may be called: of this machine, and those that are configured,
-    which are taken as they are written and with the port.
+def allowed_hosts(host: str, port: int, configured: Iterable[str] = ()) -> frozenset[bytes]:
+    """Return the accepted Host headers of a port: the names of this machine with the port, and the
+    configured names with and without it.
     """
-    named = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
-    given = {name.lower() for name in others}
-    found = {f"{name}:{port}" for name in named | given} | given
+    local = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+    names = {name.lower() for name in configured}
+    hosts = {f"{name}:{port}" for name in local | names} | names
     if port == 80:
-        found |= named
-    return frozenset(name.lower().encode() for name in found)
+        hosts |= local
+    return frozenset(name.lower().encode() for name in hosts)
 
 
-def origins_of(hosts: frozenset[bytes], page_url: str) -> frozenset[bytes]:
-    """The pages that are this server's own."""
+def allowed_origins(hosts: frozenset[bytes], page_url: str) -> frozenset[bytes]:
+    """Return the origins of this server's own pages."""
     return frozenset({b"http://" + host for host in hosts} | {page_url.lower().encode()})
 
 
 class RefusalLog:
-    """Audit entries about refusals of strangers, limited by the minute: nobody may fill the audit
-    by knocking. `write` takes who was refused, about what, and concerning which confirmation.
+    """Audit entries for unauthenticated requests that were refused, limited per minute so that they
+    cannot fill the audit log. `write` takes the actor, the details and the confirmation id.
     """
 
     def __init__(
         self,
         write: Callable[[str, dict[str, Any], str], Awaitable[None]],
-        now: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write = write
-        self._now = now
+        self._clock = clock
         self._minute = -1
-        self._came = 0
+        self._count = 0
 
-    async def stranger(self, about: dict[str, Any], confirmation: str = "") -> None:
-        """Somebody without a credential, or with one that is not known."""
-        minute = int(self._now() // 60)
+    async def record(self, details: dict[str, Any], confirmation: str = "") -> None:
+        """Record a refusal of a client without a credential, or with an unknown one."""
+        minute = int(self._clock() // 60)
         if minute != self._minute:
-            if (over := self._came - MOST_STRANGERS_A_MINUTE) > 0:
-                log.warning("%d refusals of strangers were not written to the audit log", over)
-            self._minute, self._came = minute, 0
-        self._came += 1
-        if self._came <= MOST_STRANGERS_A_MINUTE:
+            if (dropped := self._count - MAX_REFUSALS_PER_MINUTE) > 0:
+                log.warning(
+                    "%d refusals of unauthenticated requests were not written to the audit log",
+                    dropped,
+                )
+            self._minute, self._count = minute, 0
+        self._count += 1
+        if self._count <= MAX_REFUSALS_PER_MINUTE:
             try:
-                await self._write("stranger", about, confirmation)
-            except OutsideProblem as problem:  # the refusal stands without its entry
+                await self._write("stranger", details, confirmation)
+            except OutsideProblem as problem:  # the request is refused all the same
                 log.warning("a refusal was not written to the audit log: %s", problem)
 
 
 class OpenRequests:
-    """Counts what stays open, and limits how many streams do."""
+    """Counts open polls and streams, and limits the number of streams."""
 
     def __init__(self) -> None:
         self._polls = 0
@@ -117,41 +120,45 @@ class OpenRequests:
     def __len__(self) -> int:
         return self._polls + self._streams.total()
 
-    def take_place(self, scope: Scope, credential: str) -> None:
-        """Count a stream until its request has ended, however it ends. Raises Refused."""
-        if self._streams[credential] >= MOST_OF_ONE:
-            what = f"{MOST_OF_ONE} streams are open with this credential. Close one, or poll."
-            raise Refused("over_limit", what)
-        if self._streams.total() >= MOST_IN_ALL:
-            raise Refused("over_limit", f"{MOST_IN_ALL} streams are open. Poll instead.")
-        places: ExitStack = scope["state"][STREAM_PLACES]
-        places.callback(self._streams.subtract, (credential,))
+    def reserve_stream(self, scope: Scope, credential: str) -> None:
+        """Count a stream until its request ends, however it ends. Raise ApiError over the limit."""
+        if self._streams[credential] >= MAX_STREAMS_PER_CREDENTIAL:
+            raise ApiError(
+                "over_limit",
+                f"{MAX_STREAMS_PER_CREDENTIAL} streams are open with this credential. Close one, "
+                "or poll.",
+            )
+        if self._streams.total() >= MAX_STREAMS:
+            raise ApiError("over_limit", f"{MAX_STREAMS} streams are open. Poll instead.")
+        slots: ExitStack = scope["state"][STREAM_SLOTS]
+        slots.callback(self._streams.subtract, (credential,))
         self._streams[credential] += 1
 
     async def poll(
         self, work: Coroutine[Any, Any, Result | None], receive: Receive
     ) -> Result | None:
-        """What is waited for; None when the client went away meanwhile."""
-        waited = asyncio.create_task(work)
-        gone = asyncio.create_task(_disconnected(receive))
+        """Await the work and return its result, or None if the client disconnects first."""
+        result = asyncio.create_task(work)
+        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
         self._polls += 1
         try:
-            await asyncio.wait((waited, gone), return_when=asyncio.FIRST_COMPLETED)
-            return await waited if waited.done() else None
+            await asyncio.wait((result, disconnect), return_when=asyncio.FIRST_COMPLETED)
+            return await result if result.done() else None
         finally:
             self._polls -= 1
-            waited.cancel()
-            gone.cancel()
+            result.cancel()
+            disconnect.cancel()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-class RequestChecks(ASGIMiddleware):
-    """Lets through only what a port takes, with the body read whole: for one of its `hosts`, and
-    from one of its own pages (`origins`) or by a link on another site to one of its `landings`.
+class RequestValidationMiddleware(ASGIMiddleware):
+    """Passes on only valid requests, with the body read completely. A request must be addressed to
+    one of `hosts`, and come from one of `origins` (the server's own pages) or follow a link on
+    another site to one of `landing_paths`.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -162,103 +169,105 @@ class RequestChecks(ASGIMiddleware):
         *,
         hosts: frozenset[bytes],
         origins: frozenset[bytes] = frozenset(),
-        landings: Iterable[str] = (),
+        landing_paths: Iterable[str] = (),
         body_s: float,
     ) -> None:
         self._refusals = refusals
         self._hosts = hosts
         self._origins = origins
-        self._landings = frozenset(landings)
+        self._landing_paths = frozenset(landing_paths)
         self._body_s = body_s
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        headers = _decisive(scope["headers"])
+        headers = _unique_headers(scope["headers"])
         method = str(scope.get("method", ""))
-        if foreign := self._foreign(method, scope["path"], headers):
-            await self._refusals.stranger({"at": scope["path"][:200], "why": foreign})
-            raise Refused("not_allowed" if b"host" in headers else "bad_request", foreign)
-        if method == "OPTIONS":  # Litestar would answer it by itself
-            raise Refused("wrong_method", "OPTIONS is not used here.")
-        if method not in SAFE:
+        if reason := self._origin_problem(method, scope["path"], headers):
+            await self._refusals.record({"at": scope["path"][:200], "why": reason})
+            raise ApiError("not_allowed" if b"host" in headers else "bad_request", reason)
+        if method == "OPTIONS":  # Litestar would answer it automatically
+            raise ApiError("wrong_method", "OPTIONS is not supported.")
+        if method not in SAFE_METHODS:
             length = headers.get(b"content-length", b"0")
             has_body = b"transfer-encoding" in headers or length != b"0"
-            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-            # A browser asks before it sends a DELETE to another site, so that one needs no mark.
-            if kind != b"application/json" and (kind or has_body or method != "DELETE"):
-                wanted = "Send the body as JSON, with the header Content-Type: application/json."
-                raise Refused("not_json", wanted)
+            media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            # Browsers preflight a cross-site DELETE, so an empty one needs no content type.
+            if media_type != b"application/json" and (media_type or has_body or method != "DELETE"):
+                message = "Send the body as JSON, with the header Content-Type: application/json."
+                raise ApiError("not_json", message)
             body = await _read_body(receive, headers, self._body_s) if has_body else b""
             if body is None:
                 return
             scope["state"]["body"] = body
-        with ExitStack() as places:  # streams take theirs, and free it however they end
-            scope["state"][STREAM_PLACES] = places
+        with ExitStack() as slots:
+            scope["state"][STREAM_SLOTS] = slots
             await next_app(scope, receive, send)
 
-    def _foreign(self, method: str, path: str, headers: Headers) -> str:
-        """Why a request comes from where none may come from; empty when it does not."""
+    def _origin_problem(self, method: str, path: str, headers: Headers) -> str:
+        """Return why the host or the origin of a request is refused, or an empty string."""
         host, origin = headers.get(b"host"), headers.get(b"origin")
         if host is None:
-            return "The request does not say which host it is for."
+            return "The request has no Host header."
         if host.lower() not in self._hosts:
             return (
-                f"This service is not called {_text(host)}. Use the address it was started with, "
-                "or add the name to the hosts in its settings."
+                f"This service does not answer to the host {_text(host)}. Use the address it was "
+                "started with, or add the name to the hosts in its settings."
             )
         if origin is not None and origin.lower() not in self._origins:
-            return f"Pages of {_text(origin)} may not use this service."
-        # Somebody may follow a link to the page from another site: in a mail, it is on one.
+            return f"Pages of {_text(origin)} must not use this service."
+        # A person may follow a link to the page from another site, such as web mail.
         is_landing = (
-            method in SAFE
-            and path in self._landings
+            method in SAFE_METHODS
+            and path in self._landing_paths
             and headers.get(b"sec-fetch-mode") == b"navigate"
             and headers.get(b"sec-fetch-dest") == b"document"
         )
         site = headers.get(b"sec-fetch-site", b"none").lower()
         if site not in (b"none", b"same-origin") and not is_landing:
-            return "Pages of other sites may not use this service."
-        needs_origin = self._origins and method not in SAFE
+            return "Pages of other sites must not use this service."
+        needs_origin = self._origins and method not in SAFE_METHODS
         if origin is None and needs_origin and b"authorization" not in headers:
-            return "The request does not say which page it comes from."
+            return "The request has no Origin header, so its page is unknown."
         return ""
 
 
-def _decisive(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    found: Headers = {}
+def _unique_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    values: Headers = {}
     for name, value in headers:
-        if name in DECISIVE:
-            if name in found:
-                twice = f"The header {_text(name)} is there twice. Send it once."
-                raise Refused("bad_request", twice)
-            found[name] = value
-    return found
+        if name in UNIQUE_HEADERS:
+            if name in values:
+                message = f"The header {_text(name)} occurs twice. Send it once."
+                raise ApiError("bad_request", message)
+            values[name] = value
+    return values
 
 
 def _text(value: bytes) -> str:
     return repr(value.decode("latin-1")[:200])
 
 
-async def _read_body(receive: Receive, headers: Headers, within_s: float) -> bytes | None:
-    """The body, or None when its sender has gone. Raises Refused."""
-    too_large = f"The body is larger than {BODY_LIMIT // 1024} KB."
-    if int(headers.get(b"content-length", b"0")) > BODY_LIMIT:
-        raise Refused("too_large", too_large)
+async def _read_body(receive: Receive, headers: Headers, timeout_s: float) -> bytes | None:
+    """Return the body, or None if the client disconnected. Raise ApiError if it is too large or
+    too slow.
+    """
+    too_large = f"The body is larger than {MAX_BODY_BYTES // 1024} KB."
+    if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
+        raise ApiError("too_large", too_large)
     body, size, more = bytearray(), 0, True
     try:
-        async with asyncio.timeout(within_s):
+        async with asyncio.timeout(timeout_s):
             while more:
-                message: Any = await receive()
-                if message["type"] == "http.disconnect":
+                event: Any = await receive()
+                if event["type"] == "http.disconnect":
                     return None
-                size += len(message["body"])
-                more = message["more_body"]
-                if size <= BODY_LIMIT:
-                    body += message["body"]
-                elif size > DRAINED:
-                    raise Refused("too_large", too_large, close=True)
+                size += len(event["body"])
+                more = event["more_body"]
+                if size <= MAX_BODY_BYTES:
+                    body += event["body"]
+                elif size > MAX_DRAINED_BYTES:
+                    raise ApiError("too_large", too_large, close=True)
     except TimeoutError:
-        late = f"The body did not arrive within {within_s:g} seconds."
-        raise Refused("too_slow", late, close=True) from None
-    if size > BODY_LIMIT:
-        raise Refused("too_large", too_large)
+        message = f"The body did not arrive within {timeout_s:g} seconds."
+        raise ApiError("too_slow", message, close=True) from None
+    if size > MAX_BODY_BYTES:
+        raise ApiError("too_large", too_large)
     return bytes(body)

@@ -1,4 +1,4 @@
-"""Alembic runs this file; the connection comes from the store that is being opened."""
+"""The entry point of Alembic; the connection comes from the store that is being opened."""
 
 from alembic import context
 

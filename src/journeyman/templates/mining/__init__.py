@@ -1,27 +1,27 @@
-"""Mining: which calls of a session are worth repeating, what they were for, and the version of all
-rules that decide it.
+"""Mining: which calls of a session are worth repeating and what they were for, and the version of
+all rules that decide this.
 """
 
 import hashlib
 from collections.abc import Iterable
 from importlib.metadata import version
 
-from journeyman.embeddings import VECTORS_VERSION
 from journeyman.gate import RULES_VERSION as GATE_RULES
+from journeyman.models import VECTORS_VERSION
 from journeyman.outcomes import RULES_VERSION as VERDICT_RULES
 from journeyman.redaction import RULES_VERSION as REDACTION_RULES
 from journeyman.reliability.task_types import TYPES_VERSION
 
-RULES_VERSION = 4
-"""Raise it with every change after which other patterns may be found in a session, or the same ones
-with other content. What was learned under another version is learned again.
+RULES_VERSION = 5
+"""Raise this with every change that may find other patterns in a session, or the same ones with
+other content. What was learned under another version is learned again.
 """
 
 
 def learning_rules(trivial: Iterable[str]) -> str:
-    """The versions of the rule sets, of the vectors and their package, and a digest of the names of
-    the tools that count as trivial. None of the rules is loaded: asking whether anything is new
-    must cost nothing.
+    """Return the versions of the rule sets, of the vectors and their package, and a digest of the
+    names of the trivial tools. Loads none of the rules: checking whether anything is new must be
+    cheap.
     """
     names = hashlib.sha256(repr(sorted(trivial)).encode()).hexdigest()[:8]
     return (

@@ -1,6 +1,6 @@
-"""Mining a session: its episodes, and which of its calls are worth repeating as patterns: only
-calls that are verified to have worked, that the agent itself made, and only from episodes that
-ended well.
+"""Mines a session: its episodes, and the calls worth repeating as patterns. Only calls that
+verifiably worked and that the agent itself made become patterns, and only from episodes that ended
+well.
 """
 
 import re
@@ -21,42 +21,43 @@ from journeyman.records import (
     PatternKind,
     PatternType,
     Session,
+    Verdict,
     join_calls,
 )
 from journeyman.reliability.task_types import task_type as most_frequent_type
-from journeyman.templates.cleaning import SUMMARY_LIMIT, clean_pattern, masked, redacted_line
+from journeyman.templates.argument_fields import find_arguments
 from journeyman.templates.commands import skill_of
 from journeyman.templates.mining.episodes import (
-    Served,
+    ServedRequest,
     ServingCall,
     as_step,
-    decisive,
+    decisive_calls,
     ending_of,
     episode_of,
     hides_failure,
-    why_not,
+    why_not_learned,
 )
-from journeyman.templates.mining.requests import Request, are_cut, is_stub, requests
+from journeyman.templates.mining.requests import UserRequest, is_stub, is_truncated, requests
 from journeyman.templates.mining.safety import KeptOutList
-from journeyman.templates.shown.wording import after_opening, shows_opening
-from journeyman.templates.translation.argument_fields import find_object
+from journeyman.templates.opening_text import opening_length, shows_opening
+from journeyman.templates.sanitizer import SUMMARY_LIMIT, clean_pattern, masked_text, redacted_line
 
 _RESULT_IN_SEQUENCE = 200
 _LONGEST_ARGUMENTS = 2_000
-"""A call with more than that fits no opening, and a cut one must not be imitated."""
+"""A longer call fits no opening, and a truncated one must not be imitated."""
 
-_LOOKED_AT = 100_000
-"""How much of a result is looked through for openings of ours."""
+_SEARCHED = 100_000
+"""How many characters of a result are searched for openings."""
 
 _NEXT_CALLS = 4
-"""How many calls later the correction of a failed one may come."""
+"""The correction of a failed call must follow within this many calls."""
 
 _MOST_OF_A_SKILL = 5
-"""How many different calls of one kind for one request are taken: more teach nothing new."""
+"""How many different calls of one skill are taken for one request: more teach nothing new."""
 
-_LIKE = 0.6
+_ALIKE = 0.6
 _COMPARED = 400
-"""How alike a failed call and its correction are, by how much of their beginnings."""
+"""How similar a failed call and its correction must be, by this many characters of each."""
 
 _PATHS = re.compile(r"(?:[\w.~-]*/)+(?=[\w.-])")
 _OWN_SERVER = re.compile(r"(?:mcp_{1,2})?journeyman[_.:/]+\w+", re.IGNORECASE)
@@ -75,15 +76,16 @@ def mine(
     released: frozenset[str] = frozenset(),
     forgotten: frozenset[int] = frozenset(),
 ) -> MinedSession:
-    """The episodes of a session and its patterns, each once, with how often it was seen. Calls
-    that are `copied` from another session teach there. What the rules keep out is listed; what a
-    person has `released` teaches all the same. Requests that are `forgotten`, by number, teach
-    nothing.
+    """Return the episodes of a session and its patterns, each once, with how often it was seen.
+    Calls that are `copied` from another session teach there. What the rules exclude is listed; what
+    a person has `released` teaches nevertheless. Requests with `forgotten` numbers teach nothing.
     """
     kept_out = KeptOutList(session, released)
-    every = _served(session, messages, judged, kept_out, trivial=trivial, copied=copied)
-    served = [one for one in every if one.request.number not in forgotten]
-    reason = why_not(session, len(judged.calls), [one.ending for one in served])
+    all_served = _served_requests(
+        session, messages, judged, kept_out, trivial=trivial, copied=copied
+    )
+    served = [entry for entry in all_served if entry.request.number not in forgotten]
+    reason = why_not_learned(session, len(judged.calls), [entry.ending for entry in served])
     patterns: tuple[Pattern, ...] = ()
     if not reason and not _is_of_subagent(session):
         make = partial(_make, session=session, task_type=type_of([judged]), kept_out=kept_out)
@@ -94,59 +96,62 @@ def mine(
         outcome=session.outcome,
         end_reason=session.end_reason,
         reason=reason,
-        episodes=tuple(episode_of(session, one, kept_out) for one in served),
+        episodes=tuple(episode_of(session, entry, kept_out) for entry in served),
         patterns=patterns,
         kept_out=kept_out.entries,
-        released=released.intersection(one.key for one in kept_out.entries),
+        released=released.intersection(entry.key for entry in kept_out.entries),
     )
 
 
 def merged_by_id(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
-    """Each pattern once, with all its sightings."""
-    found: dict[str, Pattern] = {}
-    for one in patterns:
-        found[one.id] = merged(found[one.id], one) if one.id in found else one
-    return tuple(found.values())
+    """Return each pattern once, with all its sightings."""
+    by_id: dict[str, Pattern] = {}
+    for pattern in patterns:
+        earlier = by_id.get(pattern.id)
+        by_id[pattern.id] = merged_sightings(earlier, pattern) if earlier else pattern
+    return tuple(by_id.values())
 
 
-def merged(one: Pattern, other: Pattern) -> Pattern:
-    """Two sightings of one pattern as one; the earlier is shown. Associative."""
-    first, second = sorted((one, other), key=lambda pattern: pattern.age)
+def merged_sightings(pattern: Pattern, other: Pattern) -> Pattern:
+    """Merge two sightings of one pattern; the earlier one is shown. Associative."""
+    first, second = sorted((pattern, other), key=lambda sighting: sighting.age)
     sessions = tuple(dict.fromkeys((*first.sessions, *second.sessions)))
-    all_named = all(one.session_count == len(one.sessions) for one in (first, second))
+    all_named = all(
+        sighting.session_count == len(sighting.sessions) for sighting in (first, second)
+    )
     return msgspec.structs.replace(
         first,
         times=first.times + second.times,
         session_count=len(sessions) if all_named else first.session_count + second.session_count,
         sessions=sessions,
         models=tuple(sorted({*first.models, *second.models})),
-        first_seen=min(_known(first.first_seen, second.first_seen), default=None),
-        last_seen=max(_known(first.last_seen, second.last_seen), default=None),
+        first_seen=min(_without_none(first.first_seen, second.first_seen), default=None),
+        last_seen=max(_without_none(first.last_seen, second.last_seen), default=None),
         quarantined=first.quarantined or second.quarantined,
     )
 
 
-def _known(*times: float | None) -> list[float]:
+def _without_none(*times: float | None) -> list[float]:
     return [at for at in times if at is not None]
 
 
 def type_of(judged: Iterable[JudgedSession]) -> PatternType:
-    """The type of the task that these sessions are for."""
-    found = most_frequent_type(call for one in judged for call in one.calls)
-    return "mixed" if found == "none" else found
+    """Return the type of the task that these sessions are for."""
+    task_type = most_frequent_type(call for session in judged for call in session.calls)
+    return "mixed" if task_type == "none" else task_type
 
 
 def call_key(call: Call) -> CallKey:
-    """What tells a call from others, and a copy of it from nothing else."""
+    """Return what distinguishes a call from all others, but not from a copy of it."""
     return call.id, call.tool, call.arguments, call.result
 
 
 def _is_of_subagent(session: Session) -> bool:
-    """Whether another agent asked for the work."""
+    """Whether another agent requested the work."""
     return session.lineage is not None and session.lineage.kind == "subagent"
 
 
-def _served(
+def _served_requests(
     session: Session,
     messages: Sequence[Message],
     judged: JudgedSession,
@@ -154,121 +159,143 @@ def _served(
     *,
     trivial: frozenset[str],
     copied: frozenset[CallKey],
-) -> list[Served]:
-    """The requests after an opening, each with the agent's calls for it that may say something."""
+) -> list[ServedRequest]:
+    """Return the requests after an opening, each with the agent's calls for it that may teach."""
     ordered = sorted(messages, key=lambda message: message.position)
-    live = ordered[after_opening(messages) :]
-    found = requests(live)
-    under = {one.key: request for one, request in zip(live, found.under, strict=True)}
+    live = ordered[opening_length(messages) :]
+    parsed = requests(live)
+    under = {message.key: request for message, request in zip(live, parsed.under, strict=True)}
     verdicts = {call.index: call.verdict for call in judged.calls}
     calls: defaultdict[int, list[ServingCall]] = defaultdict(list)
-    last: dict[int, Request] = {}
+    last: dict[int, UserRequest] = {}
     for call in join_calls(ordered):
         verdict, request = verdicts.get(call.index), under.get(call.asked_key)
         if verdict is None or request is None:
             continue
-        if call.tool in trivial or _OWN_SERVER.fullmatch(call.tool) or call_key(call) in copied:
+        if call.tool in trivial or call_key(call) in copied or _is_artefact(call):
             continue
-        result = call.result or ""
-        if is_stub(result) or are_cut(call.arguments):
-            continue
-        if shows_opening(call.arguments) or shows_opening(result[:_LOOKED_AT]):
-            continue
-        is_ok = verdict.status == "ok" and not hides_failure(call)
-        teaches = kept_out.may_teach(call, request.number, is_ok=is_ok)
         last[request.number] = request
-        calls[request.number].append(
-            ServingCall(
-                call=call,
-                skill=skill_of(call.tool, call.arguments),
-                request=request,
-                verdict=verdict,
-                is_ok=is_ok,
-                is_error=verdict.is_error,
-                is_safe=bool(teaches),
-                is_released=teaches == "released",
-                is_example=is_ok
-                and bool(teaches)
-                and len(call.arguments) <= _LONGEST_ARGUMENTS
-                and find_object(call.arguments) is not None,
-            )
-        )
-    if _is_of_subagent(session):  # its words are not a person's
-        last = {at: msgspec.structs.replace(one, wanted="") for at, one in last.items()}
+        calls[request.number].append(_serving_call(call, request, verdict, kept_out))
+    if _is_of_subagent(session):  # its requests are not a person's words
+        last = {
+            number: msgspec.structs.replace(request, text="") for number, request in last.items()
+        }
     return [
-        Served(
+        ServedRequest(
             request=last[number],
-            calls=some,
+            calls=serving,
             ending=ending_of(
                 session,
-                [one.verdict for one in some],
-                rejected=number in found.rejected or last[number].ends,
-                interrupted=number in found.interrupted,
+                [entry.verdict for entry in serving],
+                rejected=number in parsed.rejected or last[number].is_withdrawal,
+                interrupted=number in parsed.interrupted,
             ),
         )
-        for number, some in calls.items()
+        for number, serving in calls.items()
     ]
 
 
-def _patterns(served: Sequence[Served], make: Callable[..., Pattern]) -> Iterator[Pattern]:
+def _is_artefact(call: Call) -> bool:
+    """Whether a call shows nothing of the agent's work: a call of our own server, one with a
+    replaced result or truncated arguments, or one that shows an opening.
+    """
+    result = call.result or ""
+    return (
+        _OWN_SERVER.fullmatch(call.tool) is not None
+        or is_stub(result)
+        or is_truncated(call.arguments)
+        or shows_opening(call.arguments)
+        or shows_opening(result[:_SEARCHED])
+    )
+
+
+def _serving_call(
+    call: Call, request: UserRequest, verdict: Verdict, kept_out: KeptOutList
+) -> ServingCall:
+    is_ok = verdict.status == "ok" and not hides_failure(call)
+    teaches = kept_out.may_teach(call, request.number, is_ok=is_ok)
+    return ServingCall(
+        call=call,
+        skill=skill_of(call.tool, call.arguments),
+        request=request,
+        verdict=verdict,
+        is_ok=is_ok,
+        is_error=verdict.is_error,
+        is_safe=bool(teaches),
+        is_released=teaches == "released",
+        is_example=is_ok
+        and bool(teaches)
+        and len(call.arguments) <= _LONGEST_ARGUMENTS
+        and find_arguments(call.arguments) is not None,
+    )
+
+
+def _patterns(served: Sequence[ServedRequest], make: Callable[..., Pattern]) -> Iterator[Pattern]:
     last = served[-1].calls if served else []
-    for one in served:
-        if one.ending == "well" and one.request.wanted and not one.request.ends:
-            yield from _single_calls(one.calls, make, is_last=one.calls is last)
-            together = decisive(one)
-            if len(together) > 1:
-                yield make("sequence", together[0].request, [call.call for call in together])
+    for entry in served:
+        request = entry.request
+        if entry.ending == "well" and request.text and not request.is_withdrawal:
+            yield from _single_calls(entry.calls, make, is_last=entry.calls is last)
+            sequence = decisive_calls(entry)
+            if len(sequence) > 1:
+                yield make("sequence", sequence[0].request, [serving.call for serving in sequence])
 
 
 def _single_calls(
     calls: Sequence[ServingCall], make: Callable[..., Pattern], *, is_last: bool
 ) -> Iterator[Pattern]:
-    good = [index for index, one in enumerate(calls) if one.is_example]
-    final = good[-1] if is_last and good else -1
+    examples = [index for index, serving in enumerate(calls) if serving.is_example]
+    final = examples[-1] if is_last and examples else -1
     taken: defaultdict[str, set[str]] = defaultdict(set)
-    for index in good:
-        one, failed = calls[index], _corrected(calls, index)
-        like, work = taken[one.skill], masked(one.call.arguments)
-        is_more = work not in like and len(like) >= _MOST_OF_A_SKILL
-        if is_more and failed is None and index != final:
+    for index in examples:
+        serving, failed = calls[index], _corrected(calls, index)
+        similar, work = taken[serving.skill], masked_text(serving.call.arguments)
+        is_surplus = work not in similar and len(similar) >= _MOST_OF_A_SKILL
+        if is_surplus and failed is None and index != final:
             continue
-        like.add(work)
+        similar.add(work)
         if failed is not None:
-            yield make("recovery", one.request, (failed.call, one.call), failed=1)
-        elif not (index and calls[index - 1].is_error and _same_call(calls[index - 1], one)):
-            # The same call again: chance, or something outside changed.
-            yield make("final" if index == final else "first_try", one.request, (one.call,))
+            yield make("recovery", serving.request, (failed.call, serving.call), failed=1)
+        elif not (index and calls[index - 1].is_error and _is_same(calls[index - 1], serving)):
+            # A repetition of an identical failed call is skipped: it worked by chance, or because
+            # something outside changed.
+            yield make("final" if index == final else "first_try", serving.request, (serving.call,))
 
 
 def _corrected(calls: Sequence[ServingCall], index: int) -> ServingCall | None:
-    """The failed call that one corrects: the last of the same tool, shortly before it."""
-    one, before = calls[index], calls[max(0, index - _NEXT_CALLS) : index]
-    failed = next((other for other in reversed(before) if other.call.tool == one.call.tool), None)
+    """Return the failed call that this one corrects: the last of the same tool, shortly before."""
+    serving, before = calls[index], calls[max(0, index - _NEXT_CALLS) : index]
+    same_tool = (other for other in reversed(before) if other.call.tool == serving.call.tool)
+    failed = next(same_tool, None)
     if failed is None or not (failed.is_error and failed.is_safe):
         return None
     is_short = len(failed.call.arguments) <= _LONGEST_ARGUMENTS
-    is_other = is_short and not _same_call(failed, one) and _alike(failed.call, one.call)
-    return failed if is_other else None
+    is_corrected = (
+        is_short and not _is_same(failed, serving) and _is_similar(failed.call, serving.call)
+    )
+    return failed if is_corrected else None
 
 
-def _same_call(one: ServingCall, other: ServingCall) -> bool:
-    """Whether one call is the other again; what it is called in words does not matter."""
-    return one.call.tool == other.call.tool and _work(one.call) == _work(other.call)
+def _is_same(serving: ServingCall, other: ServingCall) -> bool:
+    """Whether two calls do the same work; descriptions in words do not matter."""
+    return serving.call.tool == other.call.tool and _work(serving.call) == _work(other.call)
 
 
 def _work(call: Call) -> str:
     return command_of(call.arguments).strip() or call.arguments
 
 
-def _alike(one: Call, other: Call) -> bool:
-    """Whether most of what a call says is said again. All paths of a project are alike."""
-    before, after = _PATHS.sub("", _work(one))[:_COMPARED], _PATHS.sub("", _work(other))[:_COMPARED]
-    return SequenceMatcher(None, before, after, autojunk=False).ratio() >= _LIKE
+def _is_similar(call: Call, other: Call) -> bool:
+    """Whether most of one call recurs in the other. Folders in paths are ignored, because all paths
+    of a project are alike.
+    """
+    before, after = (_PATHS.sub("", _work(each))[:_COMPARED] for each in (call, other))
+    return SequenceMatcher(None, before, after, autojunk=False).ratio() >= _ALIKE
 
 
 def _make(
     kind: PatternKind,
-    request: Request,
+    request: UserRequest,
     calls: Sequence[Call],
     *,
     failed: int = 0,
@@ -276,12 +303,12 @@ def _make(
     task_type: PatternType,
     kept_out: KeptOutList,
 ) -> Pattern:
-    """The pattern of some calls for a request, of which the first few `failed`."""
+    """Return the pattern of some calls for a request, of which the first few `failed`."""
     limit = SUMMARY_LIMIT
-    if kind == "sequence":  # what was said in between belongs to its single calls
+    if kind == "sequence":  # an answer in between belongs to single calls
         request, limit = msgspec.structs.replace(request, answer=""), _RESULT_IN_SEQUENCE
     steps = [as_step(call, worked=number >= failed) for number, call in enumerate(calls)]
-    times = _known(*(call.asked_at for call in calls)) or _known(session.started_at)
+    times = _without_none(*(call.asked_at for call in calls)) or _without_none(session.started_at)
     models = {redacted_line(call.model or session.model) for call in calls}
     cleaned = clean_pattern(kind, request.intent(), steps, result_limit=limit)
     return msgspec.structs.replace(

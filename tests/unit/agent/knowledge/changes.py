@@ -1,15 +1,15 @@
-"""Changes of memory and skills, written as `Knowledge` writes them."""
+"""Helpers that apply changes to memory and skills the way `Knowledge` does."""
 
 from pathlib import Path
 
-from journeyman.agent.knowledge.files import locked, put
+from journeyman.agent.knowledge.files import apply_write, locked
 from journeyman.agent.knowledge.knowledge import Operation
 from journeyman.records import Write
 
 
-def commit(folder: Path, write: Write, patience_s: float = 10.0) -> None:
-    with locked(folder, write.path, patience_s=patience_s):
-        put(folder, write)
+def commit(folder: Path, write: Write, timeout_s: float = 10.0) -> None:
+    with locked(folder, write.path, timeout_s=timeout_s):
+        apply_write(folder, write)
 
 
 def add(content: str) -> Operation:

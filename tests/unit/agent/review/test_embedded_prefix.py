@@ -1,4 +1,4 @@
-"""The review begins where the turn ended, for the engine's cache too: on the real engine."""
+"""Prompt caching on the real engine: a review continues the prompt of its turn."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from journeyman.records.errors import MissingPart
 
 
 @pytest.mark.soak
-def test_the_cache_serves_the_review(tmp_path: Path) -> None:
+def test_review_reuses_the_cached_prompt_of_the_turn(tmp_path: Path) -> None:
     try:
         model = EmbeddedModel(max_tokens=24)
     except MissingPart as missing:

@@ -9,26 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents import agent, tool
+from tests.agents import agent as new_agent
+from tests.agents import tool
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import replace
 
-from journeyman.agent.dispatch import Question, request_confirmation_tool
+from journeyman.agent.dispatch import request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import Journal
-from journeyman.agent.review.reviewer import MOST_ITERATIONS, BackgroundReview, Reviewed, Reviewer
+from journeyman.agent.review.reviewer import MAX_REQUESTS, BackgroundReview, Reviewer, ReviewResult
+from journeyman.agent.review.rules import TextChecks
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
-from journeyman.agent.turn import Finished
-from journeyman.embeddings.embedder import Embedder
-from journeyman.gate.decision import ALLOW
+from journeyman.agent.turn import FinishedTurn
+from journeyman.gate.decision import ALLOW, ApprovalRequest
+from journeyman.models.embedder import Embedder
 from journeyman.models.model import Reply
 from journeyman.records import Tokens
 from journeyman.records.errors import ModelUnavailable
 from journeyman.store.store import Store
 from journeyman.testing import ScriptedModel, calls, says
 
-WISH = "Please always answer in German, and keep notes in notes/today.md."
+TASK = "Please always answer in German, and keep notes in notes/today.md."
 SKILL = """---
 name: {name}
 description: {description}
@@ -38,24 +40,24 @@ description: {description}
 """
 
 
-class Keeper:
-    """Takes finished turns and keeps them."""
+class FinishedTurns:
+    """Stands in for the background review and collects finished turns."""
 
     def __init__(self) -> None:
-        self.finished: list[Finished] = []
+        self.finished: list[FinishedTurn] = []
 
     def cancel(self) -> None:
         pass
 
-    def consider(self, finished: Finished) -> None:
+    def consider(self, finished: FinishedTurn) -> None:
         self.finished.append(finished)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         return timeout_s is None or True
 
 
-class Place:
-    """A store, a folder of knowledge and an agent's tools, some of which leave traces."""
+class Workbench:
+    """A store, a knowledge folder and agent tools that record their use in `traces`."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
@@ -74,7 +76,7 @@ class Place:
             self.traces.append("write_file")
             return worked(bytes_written=1)
 
-        def confirm(_question: Question) -> bool:
+        def confirm(_question: ApprovalRequest) -> bool:
             self.traces.append("request_confirmation")
             return True
 
@@ -85,13 +87,15 @@ class Place:
             request_confirmation_tool(confirm),
         )
 
-    def turn(self, *lines: Any, task: str = WISH) -> Finished:
-        keeper = Keeper()
-        one = agent(self.store, [*lines, says("Done.")], *self.tools, reviewing=keeper)
-        turn = one.run_conversation(task)
+    def turn(self, *lines: Any, task: str = TASK) -> FinishedTurn:
+        recorder = FinishedTurns()
+        agent = new_agent(
+            self.store, [*lines, says("Done.")], *self.tools, background_review=recorder
+        )
+        turn = agent.run_conversation(task)
         assert turn.completed
         self.traces.clear()
-        return keeper.finished[0]
+        return recorder.finished[0]
 
     def reviewer(self, model: ScriptedModel) -> Reviewer:
         return Reviewer(
@@ -100,14 +104,16 @@ class Place:
             knowledge=self.knowledge,
             tools=self.tools,
             decide=lambda _tool, _arguments: ALLOW,
-            similarity=Embedder().similarity,
-            find_risky=lambda text: "It pipes into a shell." if "| sh" in text else "",
+            text_checks=TextChecks(
+                similarity=Embedder().similarity,
+                find_risk=lambda text: "It pipes into a shell." if "| sh" in text else "",
+            ),
             prices=lambda _model, _tokens: 0.001,
             clock=lambda: 5.0,
             platform="test",
         )
 
-    def review(self, finished: Finished, *lines: Any) -> Reviewed:
+    def review(self, finished: FinishedTurn, *lines: Any) -> ReviewResult:
         return self.reviewer(ScriptedModel([*lines, says("Done.")])).review(finished)
 
     def files(self) -> dict[str, str]:
@@ -119,17 +125,17 @@ class Place:
 
 
 @contextmanager
-def new_place(tables: Path, folder: Path) -> Iterator[Place]:
+def new_workbench(tables: Path, folder: Path) -> Iterator[Workbench]:
     (folder / "knowledge").mkdir(parents=True)
     shutil.copyfile(tables, folder / "journeyman.db")
     with Store(f"sqlite:///{folder / 'journeyman.db'}") as store:
-        yield Place(store, folder / "knowledge")
+        yield Workbench(store, folder / "knowledge")
 
 
 @pytest.fixture
-def place(tables: Path, tmp_path: Path) -> Iterator[Place]:
-    with new_place(tables, tmp_path) as place:
-        yield place
+def workbench(tables: Path, tmp_path: Path) -> Iterator[Workbench]:
+    with new_workbench(tables, tmp_path) as workbench:
+        yield workbench
 
 
 def remember(content: str, evidence: str = "", target: str = "user", **more: Any) -> Reply:
@@ -139,17 +145,17 @@ def remember(content: str, evidence: str = "", target: str = "user", **more: Any
     return calls(("memory", arguments), first=100)
 
 
-def result_of(reviewed: Reviewed, number: int = 0) -> dict[str, Any]:
+def result_of(reviewed: ReviewResult, number: int = 0) -> dict[str, Any]:
     results = [step for step in reviewed.review.details["steps"] if "result" in step]
     found: dict[str, Any] = json.loads(results[number]["result"])
     return found
 
 
 class TestFork:
-    def test_it_begins_with_the_bytes_of_the_turn(self, place: Place) -> None:
-        finished = place.turn(calls(("terminal", {"text": "ls"})))
+    def test_review_starts_with_the_exact_messages_of_the_turn(self, workbench: Workbench) -> None:
+        finished = workbench.turn(calls(("terminal", {"text": "ls"})))
         model = ScriptedModel([says("Nothing to keep.")])
-        place.reviewer(model).review(finished)
+        workbench.reviewer(model).review(finished)
         asked = model.requests[0]
         assert asked.messages[:-1] == [
             *_chat(finished),
@@ -157,80 +163,81 @@ class TestFork:
         assert asked.tools == list(finished.tools)
         assert asked.messages[-1]["role"] == "system"
 
-    def test_nothing_to_keep_is_a_success(self, place: Place) -> None:
-        reviewed = place.review(place.turn(), says("Nothing to keep."))
+    def test_review_without_changes_succeeds(self, workbench: Workbench) -> None:
+        reviewed = workbench.review(workbench.turn(), says("Nothing to keep."))
         assert (reviewed.review.status, reviewed.entries) == ("unchanged", ())
-        assert place.files() == {}
+        assert workbench.files() == {}
 
     @table("name", ["terminal", "write_file", "request_confirmation"])
-    def test_other_tools_are_denied_and_nothing_happens(self, place: Place, name: str) -> None:
-        finished = place.turn()
+    def test_other_tools_are_denied_and_do_not_run(self, workbench: Workbench, name: str) -> None:
+        finished = workbench.turn()
         arguments = (
             {"action": "x", "description": "y"} if name == "request_confirmation" else {"text": "x"}
         )
-        reviewed = place.review(
+        reviewed = workbench.review(
             finished, *[calls((name, arguments), first=50 + n) for n in range(3)]
         )
-        assert place.traces == []
-        assert place.files() == {}
+        assert workbench.traces == []
+        assert workbench.files() == {}
         for number in range(3):
             assert name in result_of(reviewed, number)["error"]
             assert result_of(reviewed, number)["status"] == "blocked"
         assert reviewed.review.status == "unchanged"
 
-    def test_it_ends_after_so_many_iterations(self, place: Place) -> None:
-        finished = place.turn()
+    def test_review_stops_at_the_request_limit(self, workbench: Workbench) -> None:
+        finished = workbench.turn()
         count = iter(range(1000))
         model = ScriptedModel(
             [lambda _m, _t: calls(("skill_view", {"name": f"s{next(count)}"}), first=next(count))],
             repeats=True,
         )
-        reviewed = place.reviewer(model).review(finished)
-        assert len(model.requests) == reviewed.review.iterations == MOST_ITERATIONS
+        reviewed = workbench.reviewer(model).review(finished)
+        assert len(model.requests) == reviewed.review.iterations == MAX_REQUESTS
 
-    def test_usage_is_booked_to_the_session(self, place: Place) -> None:
-        finished = place.turn()
+    def test_usage_is_charged_to_the_session(self, workbench: Workbench) -> None:
+        finished = workbench.turn()
         used = Tokens(input_tokens=7, output_tokens=3, cache_read_tokens=90)
-        place.review(finished, says("Nothing.", used))
-        booked = [one for one in place.store.sessions.usage(finished.session.id) if one.task]
+        workbench.review(finished, says("Nothing.", used))
+        booked = [one for one in workbench.store.sessions.usage(finished.session.id) if one.task]
         assert [(one.task, one.input_tokens, one.cache_read_tokens) for one in booked] == [
             ("background_review", 7, 90)
         ]
         assert booked[0].cost_usd == 0.001
 
-    def test_its_messages_are_not_in_the_session(self, place: Place) -> None:
-        finished = place.turn()
-        before = list(place.store.sessions.messages(finished.session.id))
-        place.review(finished, remember("Answers are to be in German.", "answer in German"))
-        assert list(place.store.sessions.messages(finished.session.id)) == before
+    def test_review_messages_are_not_stored_in_the_session(self, workbench: Workbench) -> None:
+        finished = workbench.turn()
+        before = list(workbench.store.sessions.messages(finished.session.id))
+        workbench.review(finished, remember("Answers are to be in German.", "answer in German"))
+        assert list(workbench.store.sessions.messages(finished.session.id)) == before
 
-    def test_what_the_turn_wrote_itself_is_not_reported_again(self, place: Place) -> None:
-        finished = place.turn(remember("Notes go into notes/today.md.", target="memory"))
-        reviewed = place.review(finished, says("Nothing to keep."))
+    def test_writes_of_the_turn_are_not_reported_again(self, workbench: Workbench) -> None:
+        finished = workbench.turn(remember("Notes go into notes/today.md.", target="memory"))
+        reviewed = workbench.review(finished, says("Nothing to keep."))
         assert (reviewed.review.status, reviewed.entries) == ("unchanged", ())
 
-    def test_a_model_that_fails_is_a_failed_review(self, place: Place) -> None:
-        reviewed = place.review(place.turn(), ModelUnavailable("no answer"))
+    def test_model_failure_fails_the_review(self, workbench: Workbench) -> None:
+        reviewed = workbench.review(workbench.turn(), ModelUnavailable("no answer"))
         assert (reviewed.review.status, reviewed.review.error) == ("failed", "no answer")
 
-    def test_a_cancelled_review_says_so(self, place: Place) -> None:
-        reviewer = place.reviewer(ScriptedModel([says("x")]))
-        assert reviewer.review(place.turn(), lambda: True).review.status == "cancelled"
+    def test_cancelled_review_has_status_cancelled(self, workbench: Workbench) -> None:
+        reviewer = workbench.reviewer(ScriptedModel([says("x")]))
+        assert reviewer.review(workbench.turn(), lambda: True).review.status == "cancelled"
 
 
-def _chat(finished: Finished) -> list[Any]:
+def _chat(finished: FinishedTurn) -> list[Any]:
     from journeyman.records.message import openai_messages
 
     return openai_messages(finished.messages)
 
 
-class TestWriting:
-    def test_the_users_words_are_evidence(self, place: Place) -> None:
-        reviewed = place.review(
-            place.turn(), remember("The user wants answers in German.", "always answer in German")
+class TestMemoryWrites:
+    def test_quote_from_the_user_is_evidence(self, workbench: Workbench) -> None:
+        reviewed = workbench.review(
+            workbench.turn(),
+            remember("The user wants answers in German.", "always answer in German"),
         )
         assert reviewed.review.status == "changed"
-        assert place.knowledge.memory.entries("user") == ("The user wants answers in German.",)
+        assert workbench.knowledge.memory.entries("user") == ("The user wants answers in German.",)
         entry = reviewed.entries[0]
         assert entry.evidence == "always answer in German"
         origin = entry.provenance
@@ -240,9 +247,9 @@ class TestWriting:
         assert (origin.session, origin.tool_call) == (reviewed.review.session, "call_100")
         assert origin.context == f"review {reviewed.review.id}"
 
-    def test_a_call_that_worked_is_evidence(self, place: Place) -> None:
-        finished = place.turn(calls(("terminal", {"text": "make check"}), first=1))
-        reviewed = place.review(
+    def test_successful_call_is_evidence(self, workbench: Workbench) -> None:
+        finished = workbench.turn(calls(("terminal", {"text": "make check"}), first=1))
+        reviewed = workbench.review(
             finished, remember("`make check` runs the checks.", "call_1", target="memory")
         )
         assert reviewed.review.status == "changed"
@@ -260,32 +267,32 @@ class TestWriting:
             ("The command does not work here.", "call_1", "quote the user"),
         ],
         ids=[
-            *("no_evidence", "not_said", "failed_call", "too_short", "unrelated"),
+            *("no_evidence", "not_quoted", "failed_call", "too_short", "unrelated"),
             *("unseen_path", "unseen_number", "giving_up"),
         ],
     )
-    def test_what_the_session_does_not_show_is_refused(
-        self, place: Place, content: str, evidence: str, why: str
+    def test_claims_without_evidence_in_the_session_are_refused(
+        self, workbench: Workbench, content: str, evidence: str, why: str
     ) -> None:
-        finished = place.turn(
+        finished = workbench.turn(
             calls(("terminal", {"text": "run the command"}), first=1),
             calls(("terminal", {"text": "fail"}), first=2),
         )
-        reviewed = place.review(finished, remember(content, evidence))
+        reviewed = workbench.review(finished, remember(content, evidence))
         assert reviewed.review.status == "unchanged"
-        assert place.files() == {}
+        assert workbench.files() == {}
         assert why in json.dumps(result_of(reviewed), ensure_ascii=False)
 
-    def test_what_is_there_already_is_not_written_again(self, place: Place) -> None:
-        finished = place.turn(remember("The user wants answers in German always."))
-        reviewed = place.review(
+    def test_known_entry_is_not_written_again(self, workbench: Workbench) -> None:
+        finished = workbench.turn(remember("The user wants answers in German always."))
+        reviewed = workbench.review(
             finished, remember("The user wants answers always in German.", "answer in German")
         )
         assert reviewed.entries == ()
         assert "there already" in result_of(reviewed)["error"]
 
-    def test_only_a_few_writes_in_one_review(self, place: Place) -> None:
-        finished = place.turn()
+    def test_writes_per_review_are_limited(self, workbench: Workbench) -> None:
+        finished = workbench.turn()
         lines = [
             calls(
                 (
@@ -301,12 +308,12 @@ class TestWriting:
             )
             for number, letter in enumerate("abcdefg")
         ]
-        reviewed = place.reviewer(ScriptedModel([*lines, says("Done.")])).review(finished)
+        reviewed = workbench.reviewer(ScriptedModel([*lines, says("Done.")])).review(finished)
         assert len(reviewed.entries) == 5
 
-    def test_removing_is_for_people(self, place: Place) -> None:
-        finished = place.turn(remember("Notes go into notes/today.md."))
-        gone = calls(
+    def test_review_must_not_remove_entries(self, workbench: Workbench) -> None:
+        finished = workbench.turn(remember("Notes go into notes/today.md."))
+        removal = calls(
             (
                 "memory",
                 {
@@ -318,9 +325,9 @@ class TestWriting:
             ),
             first=100,
         )
-        reviewed = place.review(finished, gone)
-        assert "a person takes away" in result_of(reviewed)["error"]
-        assert place.knowledge.memory.entries("user") == ("Notes go into notes/today.md.",)
+        reviewed = workbench.review(finished, removal)
+        assert "only a person may remove" in result_of(reviewed)["error"]
+        assert workbench.knowledge.memory.entries("user") == ("Notes go into notes/today.md.",)
 
 
 def skill(name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -334,9 +341,9 @@ BODY = "\n".join(
 
 
 class TestSkills:
-    def made(self, place: Place) -> Finished:
+    def turn_with_skill(self, workbench: Workbench) -> FinishedTurn:
         content = SKILL.format(name="checks", description="How to run the checks.", body=BODY)
-        return place.turn(
+        return workbench.turn(
             calls(
                 ("skill_manage", {"action": "create", "name": "checks", "content": content}),
                 first=90,
@@ -344,64 +351,64 @@ class TestSkills:
             calls(("terminal", {"text": "make check --all"}), first=1),
         )
 
-    def test_a_way_that_worked_becomes_a_skill(self, place: Place) -> None:
-        finished = place.turn(calls(("terminal", {"text": "make check"}), first=1))
+    def test_successful_procedure_becomes_a_skill(self, workbench: Workbench) -> None:
+        finished = workbench.turn(calls(("terminal", {"text": "make check"}), first=1))
         content = SKILL.format(
             name="checks", description="How to check.", body="Run `make check` and look."
         )
-        reviewed = place.review(
+        reviewed = workbench.review(
             finished, calls(skill("checks", action="create", content=content), first=100)
         )
         assert reviewed.review.status == "changed", result_of(reviewed)
-        assert "skills/checks/SKILL.md" in place.files()
+        assert "skills/checks/SKILL.md" in workbench.files()
 
-    def test_work_that_ended_badly_is_no_way(self, place: Place) -> None:
-        finished = place.turn(
+    def test_failed_work_does_not_become_a_skill(self, workbench: Workbench) -> None:
+        finished = workbench.turn(
             calls(("terminal", {"text": "make check"}), first=1),
             calls(("terminal", {"text": "fail"}), first=2),
         )
         content = SKILL.format(
             name="checks", description="How to check.", body="Run `make check` and look."
         )
-        reviewed = place.review(
+        reviewed = workbench.review(
             finished, calls(skill("checks", action="create", content=content), first=100)
         )
         assert "did not end with calls that worked" in result_of(reviewed)["error"]
-        assert place.files() == {}
+        assert workbench.files() == {}
 
-    def test_reading_comes_before_writing(self, place: Place) -> None:
-        finished = self.made(place)
+    def test_skill_must_be_read_before_it_is_patched(self, workbench: Workbench) -> None:
+        finished = self.turn_with_skill(workbench)
         patch = skill(
             "checks",
             action="patch",
             old_string="1. Run the checks, step a.",
             new_string="1. Run the checks with `make check --all`.",
         )
-        before = place.files()
-        blind = place.review(finished, calls(patch, first=100))
+        before = workbench.files()
+        blind = workbench.review(finished, calls(patch, first=100))
         assert "skill_view" in result_of(blind)["error"]
-        assert place.files() == before
-        seen = place.review(
+        assert workbench.files() == before
+        seen = workbench.review(
             finished, calls(("skill_view", {"name": "checks"}), first=100), calls(patch, first=101)
         )
         assert seen.review.status == "changed", result_of(seen, 1)
 
-    def test_only_a_part_of_a_skill_may_change(self, place: Place) -> None:
-        finished = self.made(place)
+    def test_rewriting_most_of_a_skill_is_refused(self, workbench: Workbench) -> None:
+        finished = self.turn_with_skill(workbench)
         content = SKILL.format(
             name="checks", description="How to run the checks.", body="Run `make check --all`."
         )
-        before = place.files()
-        reviewed = place.review(
+        before = workbench.files()
+        reviewed = workbench.review(
             finished,
             calls(("skill_view", {"name": "checks"}), first=100),
             calls(skill("checks", action="edit", content=content), first=101),
         )
         assert "may change. Patch" in result_of(reviewed, 1)["error"]
-        assert place.files() == before
+        assert workbench.files() == before
 
-    def test_small_steps_do_not_add_up_to_a_large_one(self, place: Place) -> None:
-        finished = self.made(place)
+    def test_small_patches_must_not_add_up_to_a_rewrite(self, workbench: Workbench) -> None:
+        finished = self.turn_with_skill(workbench)
         patches = [
             calls(
                 skill(
@@ -414,41 +421,41 @@ class TestSkills:
             )
             for start in (0, 4, 8, 12)
         ]
-        reviewed = place.review(
+        reviewed = workbench.review(
             finished, calls(("skill_view", {"name": "checks"}), first=100), *patches
         )
         changed = len(reviewed.entries)
         assert 1 <= changed < 4
 
-    def test_a_skill_like_another_is_refused(self, place: Place) -> None:
-        finished = self.made(place)
+    def test_near_duplicate_skill_is_refused(self, workbench: Workbench) -> None:
+        finished = self.turn_with_skill(workbench)
         content = SKILL.format(
             name="checks-again",
             description="How to run the checks.",
             body="Run `make check --all`.",
         )
-        reviewed = place.review(
+        reviewed = workbench.review(
             finished, calls(skill("checks-again", action="create", content=content), first=100)
         )
         assert "there already" in result_of(reviewed)["error"]
 
-    def test_deleting_is_for_people(self, place: Place) -> None:
-        finished = self.made(place)
-        before = place.files()
-        reviewed = place.review(
+    def test_review_must_not_delete_skills(self, workbench: Workbench) -> None:
+        finished = self.turn_with_skill(workbench)
+        before = workbench.files()
+        reviewed = workbench.review(
             finished,
             calls(("skill_view", {"name": "checks"}), first=100),
             calls(skill("checks", action="delete"), first=101),
         )
-        assert "a person takes away" in result_of(reviewed, 1)["error"]
-        assert place.files() == before
+        assert "only a person may remove" in result_of(reviewed, 1)["error"]
+        assert workbench.files() == before
 
 
 class TestUndo:
-    def test_a_review_is_undone_as_a_whole(self, place: Place) -> None:
-        finished = place.turn()
-        before = place.files()
-        reviewed = place.review(
+    def test_undo_of_a_review_reverts_all_its_writes(self, workbench: Workbench) -> None:
+        finished = workbench.turn()
+        before = workbench.files()
+        reviewed = workbench.review(
             finished,
             remember("The user wants answers in German.", "always answer in German"),
             calls(
@@ -465,107 +472,114 @@ class TestUndo:
             ),
         )
         assert len(reviewed.entries) == 2
-        undone = place.journal.undo(reviewed.review.id)
+        undone = workbench.journal.undo(reviewed.review.id)
         assert (len(undone.entries), undone.kept) == (2, ())
-        assert {name: text for name, text in place.files().items() if text} == before
-        assert place.journal.undo(reviewed.review.id).entries == ()
+        assert {name: text for name, text in workbench.files().items() if text} == before
+        assert workbench.journal.undo(reviewed.review.id).entries == ()
 
-    def test_one_write_is_undone_alone(self, place: Place) -> None:
-        reviewed = place.review(
-            place.turn(), remember("The user wants answers in German.", "always answer in German")
+    def test_single_write_can_be_undone(self, workbench: Workbench) -> None:
+        reviewed = workbench.review(
+            workbench.turn(),
+            remember("The user wants answers in German.", "always answer in German"),
         )
-        undone = place.journal.undo(reviewed.entries[0].id[:6])
+        undone = workbench.journal.undo(reviewed.entries[0].id[:6])
         assert [one.id for one in undone.entries] == [reviewed.entries[0].id]
 
-    def test_what_changed_since_stays(self, place: Place) -> None:
-        reviewed = place.review(
-            place.turn(), remember("The user wants answers in German.", "always answer in German")
+    def test_entry_changed_since_is_kept(self, workbench: Workbench) -> None:
+        reviewed = workbench.review(
+            workbench.turn(),
+            remember("The user wants answers in German.", "always answer in German"),
         )
-        memory = place.knowledge.memory
-        place.knowledge.change(
+        memory = workbench.knowledge.memory
+        workbench.knowledge.change(
             "user", lambda: memory.plan("user", replace("German", "The user wants French now."))
         )
-        undone = place.journal.undo(reviewed.review.id)
+        undone = workbench.journal.undo(reviewed.review.id)
         assert undone.entries == ()
         assert "German" in undone.kept[0][0].write.summary
-        assert place.knowledge.memory.entries("user") == ("The user wants French now.",)
+        assert workbench.knowledge.memory.entries("user") == ("The user wants French now.",)
 
 
 class TestBackground:
     def background(
-        self, place: Place, model: Any, **parts: Any
+        self, workbench: Workbench, model: Any, **parts: Any
     ) -> tuple[BackgroundReview, list[str]]:
-        told: list[str] = []
-        given = {"every_turns": 1, "every_calls": 100, "tell": told.append} | parts
-        return BackgroundReview(place.reviewer(model), **given), told
+        notices: list[str] = []
+        options = {"every_turns": 1, "every_calls": 100, "notify": notices.append} | parts
+        return BackgroundReview(workbench.reviewer(model), **options), notices
 
-    def test_one_line_says_what_changed(self, place: Place) -> None:
+    def test_change_is_reported_in_one_line(self, workbench: Workbench) -> None:
         lines = [remember("The user wants answers in German.", "answer in German"), says("Done.")]
-        background, told = self.background(place, ScriptedModel(lines))
-        background.consider(place.turn())
+        background, notices = self.background(workbench, ScriptedModel(lines))
+        background.consider(workbench.turn())
         assert background.wait(20)
-        assert len(told) == 1
-        assert "German" in told[0]
-        assert "journeyman review undo" in told[0]
+        assert len(notices) == 1
+        assert "German" in notices[0]
+        assert "journeyman review undo" in notices[0]
 
-    def test_nothing_is_said_where_nothing_changed(self, place: Place) -> None:
-        background, told = self.background(place, ScriptedModel([says("Nothing.")]))
-        background.consider(place.turn())
+    def test_review_without_changes_reports_nothing(self, workbench: Workbench) -> None:
+        background, notices = self.background(workbench, ScriptedModel([says("Nothing.")]))
+        background.consider(workbench.turn())
         assert background.wait(20)
-        assert told == []
-        assert place.store.reviews.list()[0].status == "unchanged"
+        assert notices == []
+        assert workbench.store.reviews.list()[0].status == "unchanged"
 
     @table(("every_turns", "every_calls", "expected"), [(2, 100, 1), (100, 3, 1), (100, 100, 0)])
-    def test_it_comes_every_so_many_turns_or_calls(
-        self, place: Place, every_turns: int, every_calls: int, expected: int
+    def test_review_runs_after_enough_turns_or_calls(
+        self, workbench: Workbench, every_turns: int, every_calls: int, expected: int
     ) -> None:
         model = ScriptedModel([says("Nothing.")], repeats=True)
         background, _ = self.background(
-            place, model, every_turns=every_turns, every_calls=every_calls
+            workbench, model, every_turns=every_turns, every_calls=every_calls
         )
-        before = len(place.store.reviews.list())
+        before = len(workbench.store.reviews.list())
         for number in range(2):
             two = calls(("terminal", {"text": "a"}), ("terminal", {"text": "b"}), first=number * 9)
-            background.consider(place.turn(two))
+            background.consider(workbench.turn(two))
         assert background.wait(20)
-        assert len(place.store.reviews.list()) - before == expected
+        assert len(workbench.store.reviews.list()) - before == expected
 
-    def test_a_failure_is_told_once_and_breaks_nothing(
-        self, place: Place, caplog: pytest.LogCaptureFixture
+    def test_repeated_failure_is_reported_once(
+        self, workbench: Workbench, caplog: pytest.LogCaptureFixture
     ) -> None:
         model = ScriptedModel([ModelUnavailable("no answer")], repeats=True)
-        background, told = self.background(place, model)
+        background, notices = self.background(workbench, model)
         for _ in range(3):
-            background.consider(place.turn())
+            background.consider(workbench.turn())
             assert background.wait(20)
-        assert told == ["The review failed: no answer"]
+        assert notices == ["The review failed: no answer"]
         assert "no answer" in caplog.text
 
-    def test_a_review_that_breaks_down_is_told_too(self, place: Place) -> None:
+    def test_unexpected_error_is_reported(self, workbench: Workbench) -> None:
         def broken(_messages: Any, _tools: Any) -> Reply:
             raise RuntimeError("oops")
 
-        background, told = self.background(place, ScriptedModel([broken]))
-        background.consider(place.turn())
+        background, notices = self.background(workbench, ScriptedModel([broken]))
+        background.consider(workbench.turn())
         assert background.wait(20)
-        assert told == ["The review failed: oops"]
+        assert notices == ["The review failed: oops"]
 
-    def test_a_new_turn_cancels_a_running_review(self, place: Place) -> None:
-        began, go_on = threading.Event(), threading.Event()
+    def test_new_turn_cancels_a_running_review(self, workbench: Workbench) -> None:
+        started, release = threading.Event(), threading.Event()
 
         def slow(_messages: Any, _tools: Any) -> Reply:
-            began.set()
-            assert go_on.wait(20)
+            started.set()
+            assert release.wait(20)
             return remember("The user wants answers in German.", "answer in German")
 
-        background, told = self.background(place, ScriptedModel([slow, says("Done.")]))
-        one = agent(place.store, [says("One."), says("Two.")], *place.tools, reviewing=background)
-        one.run_conversation(WISH)
-        assert began.wait(20)
-        threading.Timer(0.2, go_on.set).start()
-        one.run_conversation("Next.")
+        background, notices = self.background(workbench, ScriptedModel([slow, says("Done.")]))
+        agent = new_agent(
+            workbench.store,
+            [says("One."), says("Two.")],
+            *workbench.tools,
+            background_review=background,
+        )
+        agent.run_conversation(TASK)
+        assert started.wait(20)
+        threading.Timer(0.2, release.set).start()
+        agent.run_conversation("Next.")
         background.cancel()
-        assert place.files() == {}
-        assert told == []
-        statuses = [one.status for one in place.store.reviews.list()]
+        assert workbench.files() == {}
+        assert notices == []
+        statuses = [one.status for one in workbench.store.reviews.list()]
         assert "cancelled" in statuses

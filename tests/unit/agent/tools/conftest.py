@@ -1,4 +1,4 @@
-"""A workspace in a folder of its own, and a way to call its tools."""
+"""A workspace in a temporary folder, and a function that calls its tools."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(root: Path) -> Iterator[Workspace]:
-    with Workspace(root) as made:
-        yield made
+    with Workspace(root) as opened:
+        yield opened
 
 
 @pytest.fixture
 def use(workspace: Workspace) -> Use:
-    """Calls a tool: `use("terminal", command="ls")`."""
+    """Return a function that calls a tool: `use("terminal", command="ls")`."""
 
     def call(
         name: str,

@@ -1,4 +1,4 @@
-"""Arguments as models write them, and the answers to those that do not fit."""
+"""Tool arguments as models write them: accepted when the meaning is clear, else explained."""
 
 import json
 
@@ -29,7 +29,7 @@ TOOL = Tool(
     run=lambda call: worked(),
 )
 
-MEANT = {
+ACCEPTED = {
     '{"name": "Ada"}': {"name": "Ada"},
     ' {"name": "Ada", "seats": 3, "outside": true}\n': {
         "name": "Ada",
@@ -49,9 +49,9 @@ MEANT = {
 }
 
 
-@table("text", MEANT)
-def test_what_is_meant_is_taken(text):
-    assert read_arguments(TOOL, text) == MEANT[text]
+@table("text", ACCEPTED)
+def test_arguments_with_a_clear_meaning_are_accepted(text):
+    assert read_arguments(TOOL, text) == ACCEPTED[text]
 
 
 MISFITS = {
@@ -74,7 +74,7 @@ MISFITS = {
 
 
 @table("text", MISFITS)
-def test_what_does_not_fit_is_named(text):
+def test_error_names_the_invalid_argument(text):
     answer = read_arguments(TOOL, text)
     assert isinstance(answer, Result)
     assert answer.recorded.is_error
@@ -83,19 +83,19 @@ def test_what_does_not_fit_is_named(text):
 
 
 MALFORMED = {
-    "cut": '{"name": "Ada',
-    "words": "name = Ada",
+    "truncated": '{"name": "Ada',
+    "plain text": "name = Ada",
     "two objects": "{} {}",
     "python": "{'name': 'Ada'}",
-    "half a character": r'{"name": "\ud800"}',
-    "half a character, raw": '{"name": "\ud800"}',
-    "deep": "[" * 100_000,
-    "too large a number": '{"price": 1e999}',
+    "lone surrogate": r'{"name": "\ud800"}',
+    "lone surrogate, unescaped": '{"name": "\ud800"}',
+    "deeply nested": "[" * 100_000,
+    "infinite number": '{"price": 1e999}',
 }
 
 
 @table("how", MALFORMED)
-def test_what_is_no_json_is_said_so(how):
+def test_malformed_json_is_reported(how):
     answer = read_arguments(TOOL, MALFORMED[how])
     assert isinstance(answer, Result)
     assert answer.content["error"].startswith("Invalid JSON in the arguments of book: ")

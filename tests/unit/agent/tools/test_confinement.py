@@ -1,4 +1,4 @@
-"""What commands may touch, tried by commands."""
+"""What confined commands can reach, checked by running real commands."""
 
 import os
 import platform
@@ -23,14 +23,14 @@ needs_landlock = pytest.mark.skipif(
 
 @pytest.fixture
 def elsewhere():
-    """A folder that is not below /tmp, of which commands have one of their own."""
+    """A folder outside /tmp, because commands see a private /tmp."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def outside(elsewhere):
-    """A folder with a file that nobody in the workspace should see or change."""
+    """A folder with a file that commands in the workspace must not read or change."""
     folder = elsewhere / "outside"
     folder.mkdir()
     (folder / "secret").write_text("canary\n")
@@ -39,12 +39,12 @@ def outside(elsewhere):
 
 @pytest.fixture(scope="session")
 def has_namespaces(tmp_path_factory):
-    with Workspace(tmp_path_factory.mktemp("tried")) as workspace:
+    with Workspace(tmp_path_factory.mktemp("probe")) as workspace:
         return run(workspace, "true").in_namespaces
 
 
-def held_workspace(root, *, namespaces=True):
-    """A workspace whose commands are held with or without namespaces."""
+def confined_workspace(root, *, namespaces=True):
+    """Return a workspace that confines commands with or without namespaces."""
     workspace = Workspace(root)
     workspace.policy = msgspec.structs.replace(workspace.policy, namespaces=namespaces)
     return workspace
@@ -71,19 +71,19 @@ ATTEMPTS = {
 }
 
 
-HELD = ("denied", "cross-device", "Read-only", "No such file", "not permitted")
+DENIED = ("denied", "cross-device", "Read-only", "No such file", "not permitted")
 
 
 @needs_landlock
 @table("namespaces", [True, False])
 @table("attempt", ATTEMPTS)
-def test_a_command_stays_inside(attempt, namespaces, root, outside):
+def test_commands_cannot_leave_the_workspace(attempt, namespaces, root, outside):
     home = pwd.getpwuid(os.getuid()).pw_dir  # HOME may be below /tmp
     command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=home)
-    with held_workspace(root, namespaces=namespaces) as workspace:
+    with confined_workspace(root, namespaces=namespaces) as workspace:
         ended = run(workspace, command)
     assert ended.exit_code != 0
-    assert any(word in ended.output for word in HELD)
+    assert any(word in ended.output for word in DENIED)
     assert "canary" not in ended.output
     assert (outside / "secret").read_text() == "canary\n"
     assert list(outside.iterdir()) == [outside / "secret"]
@@ -97,13 +97,13 @@ MOVES = (
 
 @needs_landlock
 @table("namespaces", [True, False])
-def test_files_and_folders_move_and_are_linked_inside(namespaces, root):
-    with held_workspace(root, namespaces=namespaces) as workspace:
+def test_files_can_be_moved_and_linked_inside_the_workspace(namespaces, root):
+    with confined_workspace(root, namespaces=namespaces) as workspace:
         ended = run(workspace, f'mkdir a b; echo x > a/f; python3 -c "{MOVES}"; rm -r a')
     assert ended.output == "['b', 'g']\n"
 
 
-ON_METADATA = {
+METADATA_CHANGES = {
     "mode": "chmod 777 {outside}/secret",
     "owner": "chown 12345 {outside}/secret",
     "times": "touch -d 2001-01-01 {outside}/secret",
@@ -112,13 +112,13 @@ ON_METADATA = {
 
 
 @needs_landlock
-@table("what", ON_METADATA)
-def test_modes_owners_and_times_outside_stay_as_they_are(what, root, outside, has_namespaces):
+@table("what", METADATA_CHANGES)
+def test_metadata_outside_the_workspace_cannot_be_changed(what, root, outside, has_namespaces):
     if not has_namespaces:
-        pytest.skip("no namespaces can be had here")
+        pytest.skip("namespaces are not available here")
     before = (outside / "secret").stat()
-    with held_workspace(root) as workspace:
-        ended = run(workspace, ON_METADATA[what].format(outside=outside))
+    with confined_workspace(root) as workspace:
+        ended = run(workspace, METADATA_CHANGES[what].format(outside=outside))
     assert "Read-only file system" in ended.output
     assert (outside / "secret").stat() == before
     assert os.listxattr(outside / "secret") == []
@@ -126,17 +126,17 @@ def test_modes_owners_and_times_outside_stay_as_they_are(what, root, outside, ha
 
 @needs_landlock
 @table("what", ["owner", "attributes", "setuid"])
-def test_what_the_filter_alone_refuses(what, root, outside):
-    command = {**ON_METADATA, "setuid": "chmod u+s {outside}/secret"}[what]
+def test_metadata_changes_refused_without_namespaces(what, root, outside):
+    command = {**METADATA_CHANGES, "setuid": "chmod u+s {outside}/secret"}[what]
     before = (outside / "secret").stat()
-    with held_workspace(root, namespaces=False) as workspace:
+    with confined_workspace(root, namespaces=False) as workspace:
         ended = run(workspace, command.format(outside=outside))
     assert ended.exit_code != 0
     assert (outside / "secret").stat() == before
 
 
-WAYS_OUT = {
-    # number of the call on x86_64, arguments
+ESCAPES = {
+    # system call number on x86_64, arguments
     "mount": (165, "b'none', b'/mnt', b'tmpfs', 0, 0"),
     "umount": (166, "b'/proc', 2"),
     "pivot_root": (155, "b'.', b'.'"),
@@ -155,16 +155,18 @@ WAYS_OUT = {
 
 
 @needs_landlock
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86_64")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the system call numbers are those of x86_64"
+)
 @table("namespaces", [True, False])
-@table("way", WAYS_OUT)
-def test_there_is_no_way_out(way, namespaces, root):
-    number, arguments = WAYS_OUT[way]
+@table("escape", ESCAPES)
+def test_escapes_by_system_call_fail(escape, namespaces, root):
+    number, arguments = ESCAPES[escape]
     code = (
         "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); "
         f"print(libc.syscall({number}, {arguments}), os.strerror(ctypes.get_errno()))"
     )
-    with held_workspace(root, namespaces=namespaces) as workspace:
+    with confined_workspace(root, namespaces=namespaces) as workspace:
         ended = workspace.run([sys.executable, "-c", code], timeout_s=20, characters=500)
     assert ended.output in (
         "-1 Operation not permitted\n",
@@ -174,7 +176,7 @@ def test_there_is_no_way_out(way, namespaces, root):
 
 @needs_landlock
 @table("file", ["shadow", "gshadow", "sudoers", "ssl/private", "ssh/ssh_host_rsa_key", "crontab"])
-def test_of_etc_secrets_are_out_of_reach(file, use, workspace):
+def test_secrets_in_etc_cannot_be_read(file, use, workspace):
     output = use("terminal", command=f"cat /etc/{file}").content["output"]
     assert "denied" in output or not Path("/etc", file).exists()
     assert not any(Path("/etc", file).is_relative_to(path) for path in workspace.policy.readable)
@@ -182,7 +184,7 @@ def test_of_etc_secrets_are_out_of_reach(file, use, workspace):
 
 @needs_landlock
 @table("device", ["/dev/tty", "/dev/ptmx", "pts"])
-def test_terminals_are_out_of_reach(device, use):
+def test_terminals_cannot_be_opened(device, use):
     ours, theirs = os.openpty()
     try:
         path = os.ttyname(theirs) if device == "pts" else device
@@ -194,7 +196,7 @@ def test_terminals_are_out_of_reach(device, use):
 
 
 @needs_landlock
-def test_code_stays_inside(use, outside):
+def test_code_cannot_leave_the_workspace(use, outside):
     result = use("execute_code", code=f"print(open({str(outside / 'secret')!r}).read())")
     assert result.content["status"] == "error"
     assert "PermissionError" in result.content["output"]
@@ -202,15 +204,17 @@ def test_code_stays_inside(use, outside):
 
 @needs_landlock
 @table("namespaces", [True, False])
-def test_other_programs_are_out_of_reach(namespaces, root, has_namespaces):
-    """Their environment may hold keys, and they are not to be ended."""
+def test_other_processes_cannot_be_inspected_or_killed(namespaces, root, has_namespaces):
+    """The environment of another process may hold keys."""
     other = subprocess.Popen(["/bin/sleep", "60"], env={"SOME_KEY": "canary"})
     try:
-        with held_workspace(root, namespaces=namespaces) as workspace:
-            told = run(workspace, f"cd /proc/{other.pid} && cat environ mem; ls -l fd; cat cmdline")
-            assert "canary" not in told.output
+        with confined_workspace(root, namespaces=namespaces) as workspace:
+            inspected = run(
+                workspace, f"cd /proc/{other.pid} && cat environ mem; ls -l fd; cat cmdline"
+            )
+            assert "canary" not in inspected.output
             if namespaces and has_namespaces:
-                assert "sleep" not in told.output
+                assert "sleep" not in inspected.output
             run(workspace, f"kill -9 {other.pid}; kill -9 $PPID; kill -9 -1")
         assert other.poll() is None
     finally:
@@ -219,20 +223,20 @@ def test_other_programs_are_out_of_reach(namespaces, root, has_namespaces):
 
 
 @needs_landlock
-def test_shared_memory_is_its_own(root, has_namespaces):
+def test_shared_memory_is_private(root, has_namespaces):
     if not has_namespaces:
-        pytest.skip("no namespaces can be had here")
-    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, held_workspace(root) as workspace:
+        pytest.skip("namespaces are not available here")
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, confined_workspace(root) as workspace:
         ended = run(workspace, f"ls /dev/shm; echo x > /dev/shm/own && cat {file.name}")
     assert "No such file" in ended.output
     assert not Path("/dev/shm/own").exists()
 
 
 @needs_landlock
-def test_the_temporary_folder_is_its_own(root, has_namespaces):
+def test_temporary_folder_is_private(root, has_namespaces):
     if not has_namespaces:
-        pytest.skip("no namespaces can be had here")
-    with tempfile.NamedTemporaryFile(dir="/tmp") as file, held_workspace(root) as workspace:
+        pytest.skip("namespaces are not available here")
+    with tempfile.NamedTemporaryFile(dir="/tmp") as file, confined_workspace(root) as workspace:
         written = run(workspace, "echo kept > /tmp/own && ls /tmp && echo x > here")
         read = run(workspace, f"cat /tmp/own $TMPDIR/own; cat {file.name}")
     assert Path(file.name).name not in written.output
@@ -243,12 +247,12 @@ def test_the_temporary_folder_is_its_own(root, has_namespaces):
 
 
 @needs_landlock
-def test_a_command_gains_no_privileges(use):
+def test_commands_cannot_gain_privileges(use):
     output = use("terminal", command="grep NoNewPrivs /proc/self/status").content["output"]
     assert output.split() == ["NoNewPrivs:", "1"]
 
 
-def test_what_commands_need_is_in_reach(use, workspace):
+def test_ordinary_commands_and_code_work(use, workspace):
     result = use(
         "terminal",
         command=(
@@ -263,7 +267,7 @@ def test_what_commands_need_is_in_reach(use, workspace):
     assert use("execute_code", code=code).content["status"] == "success"
 
 
-def test_without_confinement_commands_run_all_the_same(root, outside):
+def test_commands_run_without_confinement(root, outside):
     with Workspace(root, confine=False) as workspace:
         assert workspace.unconfined
         ended = workspace.run(["/bin/cat", f"{outside}/secret"], timeout_s=5, characters=100)
@@ -272,7 +276,7 @@ def test_without_confinement_commands_run_all_the_same(root, outside):
 
 HOME = Path("/home/ada")
 
-ON_THE_PATH = {
+READABLE_FOR_PATH_ENTRY = {
     "/home/ada/.pyenv/shims": "/home/ada/.pyenv/shims",
     "/home/ada/miniconda3/bin": "/home/ada/miniconda3/lib",
     "/home/ada/project/.venv/bin": "/home/ada/project/.venv/pyvenv.cfg",
@@ -285,33 +289,33 @@ ON_THE_PATH = {
 }
 
 
-@table("entry", ON_THE_PATH)
+@table("entry", READABLE_FOR_PATH_ENTRY)
 def test_programs_on_the_search_path_are_readable(entry):
     policy = policy_for((Path("/w"),), {"PATH": entry}, HOME)
-    assert ON_THE_PATH[entry] in policy.readable
+    assert READABLE_FOR_PATH_ENTRY[entry] in policy.readable
     opened = {*policy.readable}
     assert not {str(Path(entry).parent), "/", "/home", "/home/ada/.local/share"} & opened
     assert "/w" in policy.writable
     assert sys.prefix in policy.readable
 
 
-NO_PROGRAMS = ["", ".", "bin", "/", "/home", "/home/ada", "/home/ada/bin/..", "/usr/.."]
+UNSAFE_ENTRIES = ["", ".", "bin", "/", "/home", "/home/ada", "/home/ada/bin/..", "/usr/.."]
 
 
-@table("entry", NO_PROGRAMS)
-def test_a_search_path_opens_no_home(entry):
+@table("entry", UNSAFE_ENTRIES)
+def test_search_path_does_not_open_the_home_folder(entry):
     policy = policy_for((Path("/w"),), {"PATH": entry}, HOME)
-    assert not {*NO_PROGRAMS} & {*policy.readable}
+    assert not {*UNSAFE_ENTRIES} & {*policy.readable}
 
 
-def test_a_link_on_the_search_path_opens_no_home(tmp_path):
+def test_link_on_the_search_path_does_not_open_the_home_folder(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "ada")
     policy = policy_for((Path("/w"),), {"PATH": f"{tmp_path}/link"}, tmp_path / "ada")
     assert str(tmp_path / "link") not in policy.readable
 
 
 @needs_landlock
-def test_what_lies_beside_programs_is_not_readable(root, elsewhere):
+def test_other_files_next_to_programs_are_not_readable(root, elsewhere):
     tools = elsewhere / "tools"
     for name in ("bin/hello", "lib/part", "config.yml"):
         (tools / name).parent.mkdir(parents=True, exist_ok=True)
@@ -325,18 +329,18 @@ def test_what_lies_beside_programs_is_not_readable(root, elsewhere):
     assert ended.output.count("canary") == 2
 
 
-def test_of_a_toolchain_only_its_programs_are_readable(tmp_path):
+def test_only_the_programs_of_a_toolchain_are_readable(tmp_path):
     (tmp_path / ".pyenv").mkdir()
     readable = policy_for((Path("/w"),), {}, tmp_path).readable
     assert f"{tmp_path}/.pyenv/versions" in readable
     assert f"{tmp_path}/.pyenv" not in readable
 
 
-def test_toolchains_in_the_home_are_found(tmp_path):
+def test_toolchains_in_the_home_folder_are_found(tmp_path):
     (tmp_path / ".nvm").mkdir()
     (tmp_path / "rust").mkdir()
-    given = {"RUSTUP_HOME": str(tmp_path / "rust"), "PYENV_ROOT": str(tmp_path)}
-    assert toolchains(given, tmp_path) == [
+    environment = {"RUSTUP_HOME": str(tmp_path / "rust"), "PYENV_ROOT": str(tmp_path)}
+    assert toolchains(environment, tmp_path) == [
         ("NVM_DIR", tmp_path / ".nvm"),
         ("RUSTUP_HOME", tmp_path / "rust"),
     ]

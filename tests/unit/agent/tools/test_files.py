@@ -1,4 +1,4 @@
-"""read_file, write_file and patch: real files, whole or in part."""
+"""read_file, write_file and patch on real files."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ MISSING, CLOSEST = "old_string", "The closest line is 2: result = calc(x)"
 
 
 class TestReading:
-    def test_lines_have_their_numbers(self, use, root):
+    def test_lines_are_numbered(self, use, root):
         (root / "a.txt").write_text("one\n\nthree\n")
         assert use("read_file", path="a.txt").content == {
             "content": "1|one\n2|\n3|three",
@@ -24,7 +24,7 @@ class TestReading:
             "is_image": False,
         }
 
-    def test_a_part(self, use, root):
+    def test_offset_and_limit(self, use, root):
         (root / "a.txt").write_text("".join(f"l{n}\n" for n in range(1, 10)))
         content = use("read_file", path="a.txt", offset=3, limit=2).content
         assert content["content"] == "3|l3\n4|l4"
@@ -33,13 +33,13 @@ class TestReading:
         rest = use("read_file", path="a.txt", offset=8, limit=10**30).content
         assert (rest["content"], rest["truncated"]) == ("8|l8\n9|l9", False)
 
-    def test_no_more_characters_than_allowed(self, use, root):
+    def test_output_is_limited_in_characters(self, use, root):
         (root / "a.txt").write_text("abcdef\n" * 10)
         content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
         assert content["content"] == "1|abcdef\n2|abcdef"
         assert content["hint"] == "Read on with offset 3."
 
-    def test_a_line_that_is_longer_than_allowed_is_cut(self, use, root):
+    def test_overlong_line_is_truncated(self, use, root):
         (root / "a.txt").write_text("x" * 1000)
         content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
         assert content["content"] == "1|" + "x" * 18
@@ -52,13 +52,13 @@ class TestReading:
             ("a\u2028b\x0bc\r\nd".encode(), "1|a\u2028b\x0bc\n2|d"),
             (b"caf\xe9\n", "1|caf�"),
         ],
-        ids=["empty", "only ends of lines part lines", "no text is replaced"],
+        ids=["empty", "only newlines separate lines", "invalid UTF-8 is replaced"],
     )
-    def test_odd_texts(self, use, root, data, shown):
+    def test_unusual_texts(self, use, root, data, shown):
         (root / "a.txt").write_bytes(data)
         assert use("read_file", path="a.txt").content["content"] == shown
 
-    def test_a_missing_file_with_those_that_may_be_meant(self, use, root):
+    def test_missing_file_suggests_similar_files(self, use, root):
         (root / "src").mkdir()
         (root / "src/parser.py").touch()
         (root / "zebra").touch()
@@ -66,23 +66,23 @@ class TestReading:
         assert content["error"] == "File not found: parsers.py"
         assert content["similar_files"] == ["src/parser.py"]
 
-    def test_what_is_no_text(self, use, root):
+    def test_binary_files_and_images_are_flagged(self, use, root):
         (root / "a.bin").write_bytes(b"a\0b")
         (root / "a.gif").write_bytes(b"GIF89a\0")
         binary, image = (use("read_file", path=name).content for name in ("a.bin", "a.gif"))
         assert (binary["is_binary"], binary["is_image"]) == (True, False)
         assert (image["is_binary"], image["is_image"]) == (True, True)
 
-    def test_what_is_no_file_to_read_is_not_waited_for(self, use, root):
+    def test_large_files_pipes_and_folders_are_refused(self, use, root):
         with (root / "a.log").open("wb") as file:
             file.truncate(LARGEST_FILE + 1)
         os.mkfifo(root / "pipe")
-        for path, why in (("a.log", "too large"), ("pipe", "plain file"), (".", "is a folder")):
-            assert why in use("read_file", path=path).content["error"]
+        for path, reason in (("a.log", "too large"), ("pipe", "plain file"), (".", "is a folder")):
+            assert reason in use("read_file", path=path).content["error"]
 
 
 class TestWriting:
-    def test_a_new_file_in_a_new_folder(self, use, root):
+    def test_new_file_in_a_new_folder(self, use, root):
         assert use("write_file", path="a/b/c.txt", content="grüß\n").content == {
             "bytes_written": 7,
             "dirs_created": True,
@@ -92,26 +92,26 @@ class TestWriting:
         assert (root / "a/b/c.txt").read_bytes() == "grüß\n".encode()
         assert not use("write_file", path="a/b/d.txt", content="").content["dirs_created"]
 
-    def test_an_old_file_keeps_its_mode(self, use, root):
+    def test_existing_file_keeps_its_mode(self, use, root):
         (root / "run.sh").write_text("old")
         (root / "run.sh").chmod(0o750)
         use("write_file", path="run.sh", content="new")
         assert (root / "run.sh").read_text() == "new"
         assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
 
-    def test_a_new_file_has_the_usual_mode(self, use, root):
+    def test_new_file_has_the_default_mode(self, use, root):
         (root / "usual").touch()
         use("write_file", path="a.txt", content="")
         assert (root / "a.txt").stat().st_mode == (root / "usual").stat().st_mode
 
-    def test_a_link_inside_leads_to_its_file(self, use, root):
+    def test_link_inside_the_workspace_is_followed(self, use, root):
         (root / "real").write_text("old")
         (root / "link").symlink_to("real")
         use("write_file", path="link", content="new")
         assert (root / "link").is_symlink()
         assert (root / "real").read_text() == "new"
 
-    def test_what_cannot_be_written_changes_nothing(self, use, root, tmp_path):
+    def test_failed_write_changes_nothing(self, use, root, tmp_path):
         (root / "folder").mkdir()
         (root / "file").write_text("old")
         (tmp_path / "elsewhere").mkdir()
@@ -126,7 +126,7 @@ class TestWriting:
 
 
 class TestSwappedFolders:
-    """A command may put a link where a folder was, after a path was looked up and found inside."""
+    """A command may replace a folder by a link after a path in it was checked."""
 
     @pytest.fixture
     def place(self, workspace, root, tmp_path):
@@ -138,29 +138,29 @@ class TestSwappedFolders:
         (root / "a").symlink_to(tmp_path / "outside")
         return place
 
-    def test_nothing_is_read_through_it(self, place):
+    def test_swapped_link_is_not_read_through(self, place):
         with pytest.raises(FileNotFoundError):
             read_bytes(place, "a/b/file")
 
     @table("inner", ["file", "new", "c/d/new"])
-    def test_nothing_is_written_through_it(self, inner, place, tmp_path):
+    def test_swapped_link_is_not_written_through(self, inner, place, tmp_path):
         with pytest.raises(OSError, match="Not a directory"):
             replace_file(place.parent / inner, b"x")
         assert (tmp_path / "outside/b/file").read_text() == "canary"
         assert [path.name for path in (tmp_path / "outside/b").iterdir()] == ["file"]
 
-    def test_missing_folders_are_made(self, root):
+    def test_missing_folders_are_created(self, root):
         replace_file(root / "new/er/file", b"x")
         assert (root / "new/er/file").read_bytes() == b"x"
 
 
 class TestPatching:
-    def patched(self, use, root, before, old, new, **more):
+    def patch(self, use, root, before, old, new, **more):
         (root / "a.py").write_bytes(before if isinstance(before, bytes) else before.encode())
         return use("patch", path="a.py", old_string=old, new_string=new, **more).content
 
-    def test_a_replacement_with_its_diff(self, use, root):
-        content = self.patched(use, root, "a = 1\nb = 2\n", "b = 2", "b = 3")
+    def test_replacement_returns_a_diff(self, use, root):
+        content = self.patch(use, root, "a = 1\nb = 2\n", "b = 2", "b = 3")
         assert content == {
             "success": True,
             "diff": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3",
@@ -168,54 +168,54 @@ class TestPatching:
         }
         assert (root / "a.py").read_text() == "a = 1\nb = 3\n"
 
-    def test_the_same_text_changes_nothing(self, use, root):
-        content = self.patched(use, root, "a = 1\n", "a", "a")
+    def test_replacing_a_text_by_itself_changes_nothing(self, use, root):
+        content = self.patch(use, root, "a = 1\n", "a", "a")
         assert content["success"]
         assert content["no_change"]
 
     @table(
-        ("before", "old", "told"),
+        ("before", "old", "expected"),
         [
             ("import os\nresult = calc(x)\n", "result = calk(x)", (MISSING, CLOSEST)),
-            ("import os\n", "zzzzzzzzzz", (MISSING, "No line is like it.")),
+            ("import os\n", "zzzzzzzzzz", (MISSING, "No line is similar.")),
             ("a = 2\n", "a = 1", (MISSING, "new_string is already in the file.")),
             ("x\ny\nx\n", "x", ("Found 2 matches for old_string.", "They are in lines 1, 3.")),
         ],
-        ids=["closest line", "nothing alike", "replaced before", "there twice"],
+        ids=["closest line", "no similar line", "already replaced", "two matches"],
     )
-    def test_what_cannot_be_replaced_changes_nothing(self, use, root, before, old, told):
-        error, hint = told
-        content = self.patched(use, root, before, old, "a = 2")
+    def test_failed_replacement_changes_nothing(self, use, root, before, old, expected):
+        error, hint = expected
+        content = self.patch(use, root, before, old, "a = 2")
         assert not content["success"]
         assert error in content["error"]
         assert content["_hint"].startswith(hint)
         assert (root / "a.py").read_text() == before
 
-    def test_a_text_wherever_it_is(self, use, root):
-        content = self.patched(use, root, "x\ny\nx\n", "x", "z", replace_all=True, mode="replace")
+    def test_replace_all(self, use, root):
+        content = self.patch(use, root, "x\ny\nx\n", "x", "z", replace_all=True, mode="replace")
         assert content["success"]
         assert (root / "a.py").read_text() == "z\ny\nz\n"
 
-    def test_ends_of_lines_stay_what_they_are(self, use, root):
-        content = self.patched(use, root, b"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n")
+    def test_line_endings_are_kept(self, use, root):
+        content = self.patch(use, root, b"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n")
         assert content["success"]
         assert (root / "a.py").read_bytes() == b"x\r\ny\r\nc\r\n"
 
-    def test_bytes_that_are_no_text_stay_what_they_are(self, use, root):
-        content = self.patched(use, root, b"caf\xe9 = 1\n", "= 1", "= 2")
+    def test_invalid_utf8_is_kept(self, use, root):
+        content = self.patch(use, root, b"caf\xe9 = 1\n", "= 1", "= 2")
         assert (root / "a.py").read_bytes() == b"caf\xe9 = 2\n"
         assert "+caf� = 2" in content["diff"]
 
-    def test_a_long_line_does_not_take_for_ever_to_compare(self, use, root):
-        content = self.patched(use, root, "ab" * 500_000, "ba" * 40_000 + "c", "r")
+    def test_long_line_is_compared_quickly(self, use, root):
+        content = self.patch(use, root, "ab" * 500_000, "ba" * 40_000 + "c", "r")
         assert "closest line is 1" in content["_hint"]
 
-    def test_the_closest_line_is_found_among_many(self, use, root):
+    def test_closest_line_is_found_among_many(self, use, root):
         lines = [*["x" * n for n in range(40, 3_000)], "result = calc(x)", *["y"] * 3_000]
-        content = self.patched(use, root, "\n".join(lines), "result = calk(x)", "r")
+        content = self.patch(use, root, "\n".join(lines), "result = calk(x)", "r")
         assert content["_hint"] == "The closest line is 2961: result = calc(x)"
 
-    def test_many_long_lines_do_not_take_for_ever_to_compare(self, use, root):
+    def test_many_long_lines_are_compared_quickly(self, use, root):
         lines = [f"{number:04}" + "abcab" * 60 for number in range(5_000)]
-        content = self.patched(use, root, "\n".join(lines), "bacba" * 58 + "zz", "r")
+        content = self.patch(use, root, "\n".join(lines), "bacba" * 58 + "zz", "r")
         assert not content["success"]

@@ -1,4 +1,4 @@
-"""The tools of memory and skills: what they answer, what they keep, what they undo."""
+"""Memory and skill tools: their answers, the writes they record, and rollback on failure."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.tables import table
 
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import journal_entry
-from journeyman.agent.review.rules import Forbidden
+from journeyman.agent.review.rules import WriteForbidden
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.outcomes.judge import judge
@@ -21,7 +21,7 @@ SKILL = "---\nname: deploy\ndescription: How to deploy\n---\nRun it.\n"
 
 
 class Desk:
-    """The tools over a folder, with what they kept and showed."""
+    """The tools for one folder, with the writes they recorded and the files they showed."""
 
     def __init__(self, folder: Path) -> None:
         self.knowledge = Knowledge(folder, limits={"memory": 100, "user": 100})
@@ -43,10 +43,10 @@ class Desk:
 
     def _check(self, write: Write, invocation: Invocation) -> None:
         if self.forbidden:
-            raise Forbidden(f"{self.forbidden} ({write.action})")
+            raise WriteForbidden(f"{self.forbidden} ({write.action})")
 
     def __call__(self, tool_name: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool; the judge must read the answer as it says it is."""
+        """Call a tool and return its answer; the judge must agree with its status."""
         tool = self.tools[tool_name]
         jsonschema.validate(arguments, tool.parameters)
         result: Result = tool.run(Invocation(call_id="call-1", arguments=arguments))
@@ -66,7 +66,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_names_and_which_only_read(desk: Desk) -> None:
+def test_names_and_read_only_flags(desk: Desk) -> None:
     assert {name: tool.reads_only for name, tool in desk.tools.items()} == {
         "memory": False,
         "skills_list": True,
@@ -78,7 +78,7 @@ def test_names_and_which_only_read(desk: Desk) -> None:
 
 
 class TestMemory:
-    def test_an_entry_is_added_and_kept(self, desk: Desk) -> None:
+    def test_added_entry_is_stored_and_recorded(self, desk: Desk) -> None:
         assert desk("memory", action="add", target="user", content="Likes tea") == {
             "success": True,
             "done": True,
@@ -92,7 +92,7 @@ class TestMemory:
         assert write.summary == "user: added “Likes tea”"
         assert invocation.call_id == "call-1"
 
-    def test_replacing_and_removing(self, desk: Desk) -> None:
+    def test_entries_are_replaced_and_removed(self, desk: Desk) -> None:
         desk("memory", action="add", target="memory", content="Likes tea")
         answer = desk(
             "memory", action="replace", target="memory", old_text="tea", content="Likes milk"
@@ -103,7 +103,7 @@ class TestMemory:
         assert (answer["message"], answer["entry_count"]) == ("Entry removed.", 0)
         assert [write.action for write, _ in desk.kept] == ["add", "replace", "remove"]
 
-    def test_several_operations_are_one_write(self, desk: Desk) -> None:
+    def test_batch_of_operations_is_one_write(self, desk: Desk) -> None:
         operations = [{"action": "add", "content": name} for name in ("one", "two")]
         operations.append({"action": "remove", "old_text": "one"})
         answer = desk("memory", target="memory", operations=operations)
@@ -111,15 +111,15 @@ class TestMemory:
         assert desk.knowledge.memory.entries("memory") == ("two",)
         assert len(desk.kept) == 1
 
-    def test_one_operation_in_a_list_is_what_it_is(self, desk: Desk) -> None:
+    def test_single_operation_in_a_batch_keeps_its_action(self, desk: Desk) -> None:
         desk("memory", target="user", operations=[{"action": "add", "content": "tea"}])
         assert [write.action for write, _ in desk.kept] == ["add"]
 
-    def test_a_refusal_shows_what_is_there(self, desk: Desk) -> None:
+    def test_refusal_shows_the_current_entries(self, desk: Desk) -> None:
         desk("memory", action="add", target="user", content="x" * 90)
         answer = desk("memory", action="add", target="user", content="y" * 90)
         assert answer["success"] is False
-        assert "183 of at most 100" in answer["error"]
+        assert "183 characters; the limit is 100 " in answer["error"]
         assert answer["current_entries"] == ["x" * 90]
         assert answer["usage"] == "90% — 90/100 chars"
         assert len(desk.kept) == 1
@@ -134,7 +134,7 @@ class TestMemory:
         ],
         ids=["nothing", "add", "remove", "replace"],
     )
-    def test_what_is_missing_is_said(
+    def test_missing_arguments_are_named(
         self, desk: Desk, arguments: dict[str, str], reason: str
     ) -> None:
         assert reason in desk("memory", target="user", **arguments)["error"]
@@ -142,14 +142,14 @@ class TestMemory:
 
 
 class TestSkills:
-    def test_none(self, desk: Desk) -> None:
+    def test_no_skills(self, desk: Desk) -> None:
         assert desk("skills_list") == {
             "success": True, "skills": [], "categories": [], "count": 0,
         }  # fmt: skip
         assert "There is no skill 'x'" in desk("skill_view", name="x")["error"]
         assert desk.viewed == []
 
-    def test_from_making_to_deleting(self, desk: Desk, tmp_path: Path) -> None:
+    def test_lifecycle_of_a_skill(self, desk: Desk, tmp_path: Path) -> None:
         answer = desk("skill_manage", action="create", name="deploy", content=SKILL, category="web")
         assert answer["message"] == "Skill 'deploy' created."
         assert answer["path"] == "skills/web/deploy/SKILL.md"
@@ -201,10 +201,10 @@ class TestSkills:
             ("remove_file", "remove_file needs file_path"),
         ],
     )
-    def test_what_is_missing_is_said(self, desk: Desk, action: str, reason: str) -> None:
+    def test_missing_arguments_are_named(self, desk: Desk, action: str, reason: str) -> None:
         assert reason in desk("skill_manage", action=action, name="deploy")["error"]
 
-    def test_an_empty_string_is_something_to_put_in_place(self, desk: Desk) -> None:
+    def test_empty_replacement_removes_the_text(self, desk: Desk) -> None:
         desk("skill_manage", action="create", name="deploy", content=SKILL + "Extra.\n")
         answer = desk(
             "skill_manage", action="patch", name="deploy", old_string="Extra.\n", new_string=""
@@ -214,7 +214,7 @@ class TestSkills:
 
 
 class TestChecksAndJournal:
-    def test_a_rule_that_says_no_is_a_refusal(self, desk: Desk, tmp_path: Path) -> None:
+    def test_forbidden_write_is_refused(self, desk: Desk, tmp_path: Path) -> None:
         desk.forbidden = "Say what shows it"
         answer = desk("memory", action="add", target="user", content="tea")
         assert answer["error"] == "BLOCKED: Say what shows it (add)"
@@ -224,11 +224,11 @@ class TestChecksAndJournal:
         assert desk.kept == []
         assert desk.knowledge.system_text() == ""
 
-    def test_what_cannot_be_done_is_not_checked(self, desk: Desk) -> None:
+    def test_impossible_write_is_not_checked(self, desk: Desk) -> None:
         desk.forbidden = "no"
         assert "status" not in desk("memory", action="remove", target="user", old_text="x")
 
-    def test_what_the_journal_did_not_take_is_undone(self, desk: Desk) -> None:
+    def test_unrecorded_write_is_undone(self, desk: Desk) -> None:
         desk("memory", action="add", target="user", content="tea")
         desk("skill_manage", action="create", name="deploy", content=SKILL)
         before = desk.knowledge.system_text()
@@ -244,7 +244,7 @@ class TestChecksAndJournal:
         assert desk.knowledge.system_text() == before
         assert desk.knowledge.skills.view("deploy") == SKILL
 
-    def test_also_when_the_program_is_interrupted(self, tmp_path: Path) -> None:
+    def test_interrupted_write_is_undone(self, tmp_path: Path) -> None:
         knowledge = Knowledge(tmp_path)
 
         def interrupted(_write: Write, _invocation: Invocation) -> None:
@@ -256,7 +256,7 @@ class TestChecksAndJournal:
             memory.run(Invocation(call_id="1", arguments=arguments))
         assert knowledge.memory.entries("user") == ()
 
-    def test_where_a_write_comes_from(self, tmp_path: Path) -> None:
+    def test_journal_entry_has_the_provenance_of_the_write(self, tmp_path: Path) -> None:
         origin = Provenance(
             origin="background_review",
             context="review 1",

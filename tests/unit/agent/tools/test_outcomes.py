@@ -1,4 +1,4 @@
-"""Whatever a tool answers, the judge reads it right: each kind of ending, made for real."""
+"""The judge reads the results of real tool calls correctly, for each kind of outcome."""
 
 import json
 
@@ -27,11 +27,11 @@ def answer(question):
     return {"yes": True, "no": False}.get(question.tool)
 
 
-CATASTROPHE = r"(a+)+$"
-SLOW = ToolLimits(search_s=0.3)
-NOW = {"cancelled": True}
+SLOW_PATTERN = r"(a+)+$"
+SHORT_TIMEOUT = ToolLimits(search_s=0.3)
+CANCELLED = {"cancelled": True}
 
-ENDINGS = [
+OUTCOMES = [
     # tool, arguments, status, kind
     ("terminal", {"command": "echo hello"}, "ok", ""),
     ("terminal", {"command": "true"}, "ok", ""),
@@ -43,7 +43,7 @@ ENDINGS = [
     ("terminal", {"command": "grep -n zebra notes.txt"}, "ok", "no_match"),
     ("terminal", {"command": "false || echo FAILED"}, "failed", "masked"),
     ("terminal", {"command": "echo a; sleep 30", "timeout": 0.2}, "failed", "timeout"),
-    ("terminal", {"command": "echo a", **NOW}, "interrupted", "cancelled"),
+    ("terminal", {"command": "echo a", **CANCELLED}, "interrupted", "cancelled"),
     ("terminal", {"command": "ls", "workdir": "/"}, "refused", "policy"),
     ("terminal", {"command": "ls", "workdir": "nowhere"}, "failed", "not_found"),
     ("terminal", {"command": "  "}, "invalid", "invalid_arguments"),
@@ -57,7 +57,7 @@ ENDINGS = [
     ("execute_code", {"code": "def"}, "failed", "syntax"),
     ("execute_code", {"code": "import sys; sys.exit(4)"}, "failed", "exit_code"),
     ("execute_code", {"code": "while True: pass", "timeout": 0.3}, "failed", "timeout"),
-    ("execute_code", {"code": "print(1)", **NOW}, "interrupted", "cancelled"),
+    ("execute_code", {"code": "print(1)", **CANCELLED}, "interrupted", "cancelled"),
     ("read_file", {"path": "notes.txt"}, "ok", ""),
     ("read_file", {"path": "empty.txt"}, "ok", ""),
     ("read_file", {"path": "report.json"}, "ok", ""),
@@ -92,8 +92,8 @@ ENDINGS = [
     ("search_files", {"pattern": "(two"}, "invalid", "invalid_arguments"),
     ("search_files", {"pattern": "two", "path": "nowhere"}, "failed", "not_found"),
     ("search_files", {"pattern": "two", "path": ".."}, "refused", "policy"),
-    ("search_files", {"pattern": CATASTROPHE, "limits": SLOW}, "failed", "timeout"),
-    ("search_files", {"pattern": "two", **NOW}, "interrupted", "cancelled"),
+    ("search_files", {"pattern": SLOW_PATTERN, "limits": SHORT_TIMEOUT}, "failed", "timeout"),
+    ("search_files", {"pattern": "two", **CANCELLED}, "interrupted", "cancelled"),
     ("search_files", {"pattern": "x", "target": "web"}, "invalid", "invalid_arguments"),
     ("session_search", {"query": "error"}, "ok", ""),
     ("session_search", {"query": "nothing"}, "ok", ""),
@@ -106,23 +106,23 @@ ENDINGS = [
 ]
 
 
-def name_of(row):
+def row_id(row):
     tool, _, status, kind = row
-    return f"{tool}-{status}-{kind or 'plain'}-{ENDINGS.index(row)}"
+    return f"{tool}-{status}-{kind or 'plain'}-{OUTCOMES.index(row)}"
 
 
-@table("row", ENDINGS, ids=name_of)
-def test_the_judge_reads_each_ending(row, workspace, root):
-    name, given, status, kind = row
+@table("row", OUTCOMES, ids=row_id)
+def test_judge_reads_each_outcome(row, workspace, root):
+    name, options, status, kind = row
     (root / "notes.txt").write_text("one\ntwo\n")
     (root / "empty.txt").touch()
     (root / "a.log").write_text("a" * 40 + "b\n")
     (root / "report.json").write_text('{"success": false, "error": "not found"}')
     (root / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (root / "folder").mkdir(exist_ok=True)
-    arguments = {key: value for key, value in given.items() if key not in ("cancelled", "limits")}
-    limits = given.get("limits", ToolLimits())
-    box = Toolbox(
+    arguments = {key: value for key, value in options.items() if key not in ("cancelled", "limits")}
+    limits = options.get("limits", ToolLimits())
+    toolbox = Toolbox(
         (
             *workspace_tools(workspace, limits),
             session_search_tool(find),
@@ -130,18 +130,18 @@ def test_the_judge_reads_each_ending(row, workspace, root):
         )
     )
     text = json.dumps(arguments)
-    result = called(box, name, text, is_cancelled=given.get("cancelled", False))
+    result = call_tool(toolbox, name, text, is_cancelled=options.get("cancelled", False))
     verdict = judge(
         Call(id="c1", tool=name, arguments=text, result=result.text, recorded=result.recorded)
     )
     assert (verdict.status, verdict.kind) == (status, kind), result.text[:500]
 
 
-def called(box, name, text, *, is_cancelled):
-    """A call on its whole way, as the agent makes it."""
-    tool = box.find(name)
+def call_tool(toolbox, name, text, *, is_cancelled):
+    """Make a call as the agent does, from the name and text of the arguments to the result."""
+    tool = toolbox.find(name)
     if tool is None:
-        return box.unknown(name)
+        return toolbox.unknown(name)
     arguments = read_arguments(tool, text)
     if isinstance(arguments, Result):
         return arguments

@@ -1,4 +1,4 @@
-"""search_files: lines by a regular expression, files by a glob."""
+"""search_files: find lines by regular expression and files by glob."""
 
 import os
 
@@ -27,7 +27,7 @@ def files(root, tmp_path):
     (root / "around").symlink_to(".")
 
 
-def test_lines_come_in_order(use):
+def test_matches_are_ordered_by_path_and_line(use):
     assert use("search_files", pattern="zebra").content == {"total_count": 0}
     assert use("search_files", pattern=r"import \w+").content == {
         "total_count": 3,
@@ -40,7 +40,7 @@ def test_lines_come_in_order(use):
 
 
 @table(
-    ("asked", "paths"),
+    ("arguments", "paths"),
     [
         ({"path": "a"}, ["a/c.py", "a/notes.md"]),
         ({"path": "b.py"}, ["b.py"]),
@@ -49,10 +49,10 @@ def test_lines_come_in_order(use):
         ({"file_glob": "a/*.py"}, ["a/c.py"]),
         ({"path": ".git"}, [".git/config"]),
     ],
-    ids=["folder", "file", "glob", "any folder", "one folder", "skipped but asked for"],
+    ids=["folder", "file", "glob", "any folder", "one folder", "ignored but requested"],
 )
-def test_where_it_looks(use, asked, paths):
-    content = use("search_files", pattern=r"\bos\b", **asked).content
+def test_path_and_glob_narrow_the_search(use, arguments, paths):
+    content = use("search_files", pattern=r"\bos\b", **arguments).content
     assert [match["path"] for match in content["matches"]] == paths
 
 
@@ -62,38 +62,38 @@ def test_files_by_name(use):
     assert content == {"total_count": 2, "files": ["a/c.py", "b.py"]}
 
 
-def test_more_than_is_shown(use):
+def test_limit_truncates_the_matches(use):
     content = use("search_files", pattern="import", limit=1).content
     assert (content["total_count"], len(content["matches"])) == (4, 1)
     assert content["truncated"]
 
 
-def test_a_long_line_is_cut(use, root):
+def test_long_line_is_truncated(use, root):
     (root / "long.txt").write_text("needle" + "x" * 10_000)
     content = use("search_files", pattern="needle").content
     assert len(content["matches"][0]["content"]) == 400
 
 
-def test_a_pattern_that_takes_for_ever_is_ended(use, root):
+def test_slow_pattern_times_out(use, root):
     (root / "trap.txt").write_text("a" * 50 + "b\n")
     limits = ToolLimits(search_s=0.3)
     content = use("search_files", pattern="(a+)+$", path="trap.txt", limits=limits).content
     assert content["error"].startswith("Search timed out after 0.3s.")
 
 
-def test_a_search_that_is_no_longer_wanted_ends(use, root):
+def test_cancelled_search_ends(use, root):
     (root / "trap.txt").write_text("a" * 50 + "b\n")
-    asked = []
+    polls = []
 
     def cancelled():
-        asked.append(1)
-        return len(asked) > 2
+        polls.append(1)
+        return len(polls) > 2
 
     result = use("search_files", pattern="(a+)+$", path="trap.txt", cancelled=cancelled)
     assert result.recorded.interrupted
 
 
-def test_odd_names_are_no_trouble(use, root):
+def test_unusual_file_names(use, root):
     (root / "a b\n'c'.txt").write_text("needle\n")
     (root / os.fsdecode(b"caf\xe9.txt")).write_text("needle\n")
     result = use("search_files", pattern="needle")

@@ -1,4 +1,4 @@
-"""The filter of system calls: what it says to each, and what commands then can and cannot do."""
+"""The system call filter: its answer to each call, and what commands can do under it."""
 
 import errno
 import platform
@@ -10,12 +10,12 @@ import pytest
 from tests.tables import table
 
 from journeyman.agent.tools import confinement
-from journeyman.agent.tools.confinement import MACHINES, filter_program
+from journeyman.agent.tools.confinement import ARCHITECTURES, filter_program
 from journeyman.agent.tools.workspace import Workspace
 
 needs_filter = pytest.mark.skipif(
-    confinement.why_unconfined() != "" or platform.machine() not in MACHINES,
-    reason="the kernel has no Landlock, or there is no filter for the machine",
+    confinement.why_unconfined() != "" or platform.machine() not in ARCHITECTURES,
+    reason="the kernel has no Landlock, or there is no filter for the architecture",
 )
 
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
@@ -24,9 +24,9 @@ OPTIONS = 0o2004000  # SOCK_CLOEXEC and SOCK_NONBLOCK
 
 
 def answer(program: bytes, *call: int) -> int:
-    """What the kernel would do with a call: number, mark of the machine, six arguments."""
-    number, mark, *arguments = (*call, 0, 0, 0, 0, 0, 0)[:8]
-    data = struct.pack("=iIQ6Q", number, mark, 0, *arguments)
+    """Return what the kernel would do with a call: number, architecture id, six arguments."""
+    number, audit_id, *arguments = (*call, 0, 0, 0, 0, 0, 0)[:8]
+    data = struct.pack("=iIQ6Q", number, audit_id, 0, *arguments)
     steps = list(struct.iter_unpack("=HBBI", program))
     at = value = 0
     while True:
@@ -51,21 +51,23 @@ FORBIDDEN, UNSUPPORTED = 0x50000 | errno.EPERM, 0x50000 | errno.EOPNOTSUPP
 NOTIFIED = 0x7FC00000
 
 
-def answers(name, **given):
-    machine = MACHINES[name]
-    program = filter_program(machine, **given)
-    return machine.calls, lambda call, *arguments: answer(program, call, machine.mark, *arguments)
+def answers(name, **options):
+    architecture = ARCHITECTURES[name]
+    program = filter_program(architecture, **options)
+    return architecture.calls, lambda call, *arguments: answer(
+        program, call, architecture.audit_id, *arguments
+    )
 
 
 @table("network", [False, True])
-@table("name", MACHINES)
-def test_what_becomes_of_a_socket(name, network):
+@table("name", ARCHITECTURES)
+def test_answers_to_sockets(name, network):
     calls, answered = answers(name, network=network, namespaces=True)
     internet, other = (ALLOWED, ALLOWED) if network else (NOTIFIED, DENIED)
     sockets = {
         (socket.AF_INET, socket.SOCK_STREAM): internet,
         (socket.AF_INET6, socket.SOCK_DGRAM | OPTIONS): internet,
-        # The kernel looks only at the lower half.
+        # The kernel reads only the lower 32 bits.
         (1 << 32 | socket.AF_INET, socket.SOCK_STREAM): internet,
         (socket.AF_NETLINK, socket.SOCK_RAW): other,
         (socket.AF_UNIX, socket.SOCK_STREAM): DENIED,
@@ -76,22 +78,22 @@ def test_what_becomes_of_a_socket(name, network):
         (0, 0): DENIED,
         (99, 1): DENIED,
     }
-    assert {given: answered(calls["socket"], *given) for given in sockets} == sockets
+    assert {key: answered(calls["socket"], *key) for key in sockets} == sockets
     pairs = {
         (socket.AF_UNIX, socket.SOCK_STREAM | OPTIONS): ALLOWED,
         (socket.AF_UNIX, socket.SOCK_SEQPACKET): ALLOWED,
         (socket.AF_UNIX, socket.SOCK_DGRAM | OPTIONS): DENIED,
         (socket.AF_UNIX, socket.SOCK_RAW): DENIED,
     }
-    assert {given: answered(calls["socketpair"], *given) for given in pairs} == pairs
+    assert {key: answered(calls["socketpair"], *key) for key in pairs} == pairs
 
 
 @table("namespaces", [True, False])
-@table("name", MACHINES)
-def test_what_becomes_of_other_calls(name, namespaces):
-    machine = MACHINES[name]
+@table("name", ARCHITECTURES)
+def test_answers_to_other_system_calls(name, namespaces):
+    architecture = ARCHITECTURES[name]
     calls, answered = answers(name, network=False, namespaces=namespaces)
-    taken = ALLOWED if namespaces else FORBIDDEN
+    guarded = ALLOWED if namespaces else FORBIDDEN
     expected = {
         (425, 8): MISSING,
         (calls["clone3"],): MISSING,
@@ -102,21 +104,24 @@ def test_what_becomes_of_other_calls(name, namespaces):
         (calls["clone"], 0x00020011): FORBIDDEN,
         (calls["unshare"], 0): FORBIDDEN,
         (calls["mount"],): FORBIDDEN,
-        (calls["fchownat"],): taken,
+        (calls["fchownat"],): guarded,
         (calls["fchmodat"], 0, 0, 0o755): ALLOWED,
-        (calls["fchmodat"], 0, 0, 0o4755): taken,
-        (calls["fchmod"], 0, 0o2755): taken,
+        (calls["fchmodat"], 0, 0, 0o4755): guarded,
+        (calls["fchmod"], 0, 0o2755): guarded,
         (calls["fsetxattr"],): ALLOWED if namespaces else UNSUPPORTED,
         (0,): ALLOWED,
         (calls["socket"] | 0x40000000, socket.AF_UNIX): KILLED,
         (-1,): KILLED,
     }
     assert {call: answered(*call) for call in expected} == expected
-    program = filter_program(machine, network=False, namespaces=namespaces)
-    assert [answer(program, 0, mark) for mark in (0x40000003, 0x40000028)] == [KILLED, KILLED]
+    program = filter_program(architecture, network=False, namespaces=namespaces)
+    assert [answer(program, 0, audit_id) for audit_id in (0x40000003, 0x40000028)] == [
+        KILLED,
+        KILLED,
+    ]
 
 
-REACHING_OUT = {
+CONNECTIONS = {
     "stream": "socket.socket(socket.AF_UNIX).connect({path!r})",
     "datagram": "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).connect({path!r})",
     "turned pair": "socket.socketpair(type=socket.SOCK_DGRAM)[0].connect({path!r})",
@@ -125,59 +130,59 @@ REACHING_OUT = {
 
 @needs_filter
 @table("network", [False, True])
-@table("how", REACHING_OUT)
-def test_sockets_with_a_path_are_out_of_reach(how, network, workspace, tmp_path):
+@table("how", CONNECTIONS)
+def test_unix_sockets_cannot_be_reached(how, network, workspace, tmp_path):
     path = str(tmp_path / "s")
     kind = socket.SOCK_STREAM if how == "stream" else socket.SOCK_DGRAM
     with socket.socket(socket.AF_UNIX, kind) as server:
         server.bind(path)
         if how == "stream":
             server.listen()
-        code = f"import socket; {REACHING_OUT[how].format(path=path)}; print('reached')"
+        code = f"import socket; {CONNECTIONS[how].format(path=path)}; print('reached')"
         ended = run_code(workspace, code, network=network)
     (tmp_path / "s").unlink()
     assert "PermissionError" in ended.output
-    assert not ended.asked_network
+    assert not ended.denied_network
 
 
-def run_code(workspace, code, **given):
-    return workspace.run([sys.executable, "-c", code], timeout_s=20, characters=5_000, **given)
+def run_code(workspace, code, **options):
+    return workspace.run([sys.executable, "-c", code], timeout_s=20, characters=5_000, **options)
 
 
 INTERNET = {
     "loopback": "socket.create_connection(('127.0.0.1', {port})).sendall(b'x')",
-    "a name": "socket.create_connection(('localhost', {port})).sendall(b'x')",
+    "host name": "socket.create_connection(('localhost', {port})).sendall(b'x')",
     "datagram": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
-    "version 6": "socket.socket(socket.AF_INET6)",
-    "looking a name up": "socket.getaddrinfo('example.org', 80)",
-    "a shell": "subprocess.run(['bash', '-c', 'echo > /dev/tcp/127.0.0.1/{port}'], check=True)",
+    "IPv6": "socket.socket(socket.AF_INET6)",
+    "name lookup": "socket.getaddrinfo('example.org', 80)",
+    "shell": "subprocess.run(['bash', '-c', 'echo > /dev/tcp/127.0.0.1/{port}'], check=True)",
 }
 
 
 @needs_filter
 @table("how", INTERNET)
-def test_there_is_no_network(how, workspace):
+def test_network_is_blocked_by_default(how, workspace):
     with socket.create_server(("127.0.0.1", 0)) as server:
         code = INTERNET[how].format(port=server.getsockname()[1])
         ended = run_code(workspace, f"import socket, subprocess; {code}")
         server.settimeout(0.01)
         with pytest.raises(TimeoutError):
             server.accept()
-    assert (ended.exit_code, ended.asked_network) == (1, True)
+    assert (ended.exit_code, ended.denied_network) == (1, True)
 
 
 @needs_filter
-def test_who_is_given_the_network_has_it(workspace):
+def test_network_is_available_when_granted(workspace):
     with socket.create_server(("127.0.0.1", 0)) as server:
         code = INTERNET["loopback"].format(port=server.getsockname()[1])
         ended = run_code(workspace, f"import socket; {code}", network=True)
-        assert (ended.exit_code, ended.asked_network) == (0, False)
+        assert (ended.exit_code, ended.denied_network) == (0, False)
         with server.accept()[0] as connection:
             assert connection.recv(1) == b"x"
 
 
 @needs_filter
-def test_there_is_no_io_uring(use):
+def test_io_uring_is_unavailable(use):
     code = """
 import ctypes, errno
 libc = ctypes.CDLL(None, use_errno=True)
@@ -186,7 +191,7 @@ print(libc.syscall(425, 8, ctypes.create_string_buffer(120)), errno.errorcode[ct
     assert use("execute_code", code=code).content["output"] == "-1 ENOSYS\n"
 
 
-STILL_WORKING = {
+ORDINARY_COMMANDS = {
     "git": "git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m c"
     " && git log --format=%s",
     "pip": f"{sys.executable} -m pip --version",
@@ -196,14 +201,14 @@ STILL_WORKING = {
 
 
 @needs_filter
-@table("what", STILL_WORKING)
-def test_commands_that_still_work(what, use):
-    content = use("terminal", command=STILL_WORKING[what]).content
+@table("what", ORDINARY_COMMANDS)
+def test_ordinary_commands_work(what, use):
+    content = use("terminal", command=ORDINARY_COMMANDS[what]).content
     assert (content["exit_code"], content["output"] != "") == (0, True), content
 
 
 @needs_filter
-def test_code_that_still_works(use):
+def test_subprocesses_socket_pairs_and_pools_work(use):
     code = """
 import asyncio, multiprocessing, socket, subprocess
 
@@ -224,7 +229,7 @@ if __name__ == "__main__":
     assert content["output"].split() == ["child", "pair", "3", "3"]
 
 
-def test_without_confinement_there_is_no_filter(root):
+def test_no_filter_without_confinement(root):
     command = [sys.executable, "-c", "import socket; socket.socket(socket.AF_UNIX); print('made')"]
     with Workspace(root, confine=False) as workspace:
         assert workspace.run(command, timeout_s=10, characters=99).output == "made\n"

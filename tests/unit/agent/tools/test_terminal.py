@@ -1,4 +1,4 @@
-"""The terminal: what comes back, what ends a command, and that nothing of it stays."""
+"""The terminal tool: its results, its limits, and that no process outlives a call."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ from journeyman.agent.tools.workspace import Workspace
 
 
 def is_gone(mark: str) -> bool:
-    """Whether no process has this word among its arguments. Its number says nothing: commands may
-    have numbers of their own.
+    """Whether no process has this word among its arguments. Process ids do not help, because
+    commands may have their own process namespace.
     """
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -39,21 +39,21 @@ def is_gone(mark: str) -> bool:
         ("echo a > /dev/stdout; echo b | tee /dev/stderr > /dev/null", "a\nb\n", 0),
         (r"printf 'a\377b\342\202'", "a�b�", 0),
     ],
-    ids=["both outputs", "early closed pipe", "killed", "no input", "devices", "no text"],
+    ids=["stdout and stderr", "closed pipe", "killed", "no input", "devices", "invalid UTF-8"],
 )
-def test_what_comes_back(use, command, output, exit_code):
+def test_output_and_exit_code(use, command, output, exit_code):
     content = use("terminal", command=command).content
     assert content == {"output": output, "exit_code": exit_code, "error": None}
 
 
-def test_it_runs_in_the_workspace_or_a_folder_of_it(use, root):
+def test_command_runs_in_the_workspace_or_its_workdir(use, root):
     (root / "deep/er").mkdir(parents=True)
     assert use("terminal", command="pwd").content["output"] == f"{root}\n"
     inner = use("terminal", command="pwd", workdir="deep/er")
     assert inner.content["output"] == f"{root}/deep/er\n"
 
 
-def test_of_a_long_output_the_beginning_and_the_end_are_kept(use):
+def test_long_output_keeps_its_beginning_and_end(use):
     result = use("terminal", command="seq 1 100000", limits=ToolLimits(output_characters=100))
     output = result.content["output"]
     assert output.startswith("1\n2\n")
@@ -61,14 +61,14 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept(use):
     assert f"[… {588_895 - 100:,} characters left out …]" in output
 
 
-def test_an_endless_output_is_not_held(use):
+def test_endless_output_is_not_buffered(use):
     limits = ToolLimits(output_characters=1000)
     result = use("terminal", command="cat /dev/zero | tr '\\0' x", timeout=0.3, limits=limits)
     assert result.content["exit_code"] == 124
     assert len(result.content["output"]) < 1200
 
 
-def test_a_command_gets_no_more_time_than_there_is(use):
+def test_timeout_is_capped_by_the_limit(use):
     limits = ToolLimits(longest_s=5)
     result = use("terminal", command="echo begun; sleep 30", timeout=99, limits=limits)
     assert result.content == {
@@ -78,7 +78,7 @@ def test_a_command_gets_no_more_time_than_there_is(use):
     }
 
 
-def test_a_command_that_is_no_longer_wanted_ends(use, root):
+def test_cancelled_command_ends(use, root):
     result = use(
         "terminal",
         command="echo begun; touch begun; sleep 30",
@@ -89,12 +89,12 @@ def test_a_command_that_is_no_longer_wanted_ends(use, root):
     assert result.recorded.interrupted
 
 
-BEGUN = "while ! test -s begun; do :; done"
+WAIT_UNTIL_BEGUN = "while ! test -s begun; do :; done"
 LINGERING = {
     "background": "sleep {mark} & echo > begun",
     "ignoring signals": "(trap '' TERM HUP INT; sleep {mark}) & echo > begun",
-    "own session": f"setsid sh -c 'echo > begun; exec sleep {{mark}}' & {BEGUN}",
-    "orphan": f"(setsid sh -c 'sleep {{mark}} & echo > begun' &); {BEGUN}",
+    "own session": f"setsid sh -c 'echo > begun; exec sleep {{mark}}' & {WAIT_UNTIL_BEGUN}",
+    "orphan": f"(setsid sh -c 'sleep {{mark}} & echo > begun' &); {WAIT_UNTIL_BEGUN}",
 }
 
 
@@ -105,9 +105,9 @@ def test_no_process_outlives_the_call(how, is_cancelled, namespaces, workspace, 
     folder = workspace.root / f"{how} {is_cancelled} {namespaces}"
     folder.mkdir()
     mark = f"60.{os.getpid()}{len(list(workspace.root.iterdir()))}"
-    lasting = "; touch lasting; sleep 60" if is_cancelled else ""
+    foreground = "; touch lasting; sleep 60" if is_cancelled else ""
     cancelled = (folder / "lasting").exists
-    command = LINGERING[how].format(mark=mark) + lasting
+    command = LINGERING[how].format(mark=mark) + foreground
     result = use("terminal", command=command, workdir=folder.name, cancelled=cancelled)
     assert result.content["exit_code"] == (130 if is_cancelled else 0)
     assert is_gone(mark)
@@ -127,7 +127,7 @@ os.open("alive", os.O_WRONLY)
 end = time.monotonic() + 20
 for _ in range(int(sys.argv[1])):
     if not os.fork():
-        os.nice(19)  # or there would be no time left to start the others
+        os.nice(19)  # otherwise no time is left to start the others
         while time.monotonic() < end:
             os.setsid()
             if os.fork():
@@ -138,7 +138,7 @@ os._exit(0)
 
 
 @table(("confine", "chains"), [(True, 100), (False, 20)], ids=["confined", "not confined"])
-def test_chains_of_forks_do_not_outlive_the_call(confine, chains, tmp_path):
+def test_fork_chains_do_not_outlive_the_call(confine, chains, tmp_path):
     root = tmp_path / f"{chains} chains"
     root.mkdir()
     os.mkfifo(root / "alive")
@@ -149,13 +149,13 @@ def test_chains_of_forks_do_not_outlive_the_call(confine, chains, tmp_path):
             command = [sys.executable, "-I", "-S", "-c", CHAINS, str(chains)]
             ended = workspace.run(command, timeout_s=30, characters=100)
         assert (ended.ending, ended.exit_code) == ("exited", 0)
-        assert os.read(alive, 1) == b""  # it would block while the pipe is held open
+        assert os.read(alive, 1) == b""  # would block while any process holds the pipe open
     finally:
         os.close(alive)
 
 
 @table("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_the_command_ends_with_the_agent(how, tmp_path):
+def test_command_ends_with_the_agent(how, tmp_path):
     root = tmp_path / how.name
     root.mkdir()
     program = f"""
@@ -174,13 +174,13 @@ Workspace(Path({str(root)!r})).run(
         start_new_session=True,
     )
     (root / "ready").read_text()
-    with (root / "alive").open() as alive:  # it has an end when the command has
+    with (root / "alive").open() as alive:  # reaches end of file when the command ends
         agent.send_signal(how)
         agent.wait()
         assert alive.read() == ""
 
 
-def test_the_environment_has_no_secrets(use, workspace, monkeypatch):
+def test_environment_has_no_secrets(use, workspace, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     monkeypatch.setenv("SOME_HARMLESS_NAME", "canary")
     output = use("terminal", command="env").content["output"]
@@ -194,7 +194,7 @@ def test_the_environment_has_no_secrets(use, workspace, monkeypatch):
 
 SMALL = Resources(memory_mb=300, processes=100, file_mb=20, written_mb=100, cpu_s=1)
 
-USING_MUCH = {
+EXCESSIVE = {
     "processes": (
         "bomb() { sleep 20 & sleep 0.002; bomb; }; bomb",
         "[Command ended: it started more than 100 processes (agent.processes)]",
@@ -241,15 +241,15 @@ USING_MUCH = {
 @table(
     ("what", "namespaces"),
     [
-        *((what, True) for what in USING_MUCH),
+        *((what, True) for what in EXCESSIVE),
         *((what, False) for what in ("processes", "memory", "many files")),
     ],
 )
-def test_a_command_that_uses_too_much_is_ended(what, namespaces, tmp_path):
-    command, sentence = USING_MUCH[what]
+def test_command_that_exceeds_a_resource_limit_is_ended(what, namespaces, tmp_path):
+    command, sentence = EXCESSIVE[what]
     root = tmp_path / f"{what} {namespaces}"
     root.mkdir()
-    # The other limits are out of the way: the same command may pass several.
+    # Set only one limit, because a command may exceed several.
     own = {"processor": "cpu_s", "processes": "processes", "memory": "memory_mb"}
     own |= {"shared": "memory_mb", "a": "file_mb", "many": "written_mb", "deleted": "written_mb"}
     name = own[what.split()[0]]
@@ -263,7 +263,7 @@ def test_a_command_that_uses_too_much_is_ended(what, namespaces, tmp_path):
     assert result.content["exit_code"] in (137, 153)
 
 
-def test_a_script_that_uses_too_much_is_ended(root):
+def test_script_that_exceeds_a_resource_limit_is_ended(root):
     with Workspace(root, resources=SMALL) as workspace:
         tool = Toolbox(workspace_tools(workspace, ToolLimits())).find("execute_code")
         result = tool.run(Invocation(call_id="c", arguments={"code": "while True: pass"}))

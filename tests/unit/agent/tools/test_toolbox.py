@@ -1,4 +1,4 @@
-"""The toolbox: its order, its names, and that the tools fit their own definitions."""
+"""The toolbox: order and names of the tools, and their definitions."""
 
 import json
 
@@ -25,18 +25,20 @@ def toolbox(workspace):
     )
 
 
-def test_the_order_is_fixed(workspace):
-    assert toolbox(workspace).names == (
+def test_order_of_tools_is_fixed(workspace):
+    names = toolbox(workspace).names
+    expected = [
         *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
         *("session_search", "request_confirmation"),
-    )
+    ]
+    assert [name for name in names if name in expected] == expected
 
 
-def test_definitions_are_the_same_bytes_for_any_workspace(workspace, tmp_path):
+def test_definitions_do_not_depend_on_the_workspace(workspace, tmp_path):
     with Workspace(tmp_path) as other:
-        told = [json.dumps(toolbox(one).definitions) for one in (workspace, other)]
-    assert told[0] == told[1]
-    assert str(tmp_path) not in told[0]
+        first, second = (json.dumps(toolbox(one).definitions) for one in (workspace, other))
+    assert first == second
+    assert str(tmp_path) not in first
 
 
 def test_definitions_are_short_and_valid(workspace):
@@ -49,26 +51,27 @@ def test_definitions_are_short_and_valid(workspace):
             assert 0 < len(parameter["description"]) <= 60
 
 
-def test_only_what_changes_nothing_may_run_side_by_side(workspace):
+def test_only_read_only_tools_may_run_in_parallel(workspace):
     box = toolbox(workspace)
     reading = [name for name in box.names if (tool := box.find(name)) and tool.reads_only]
-    assert reading == ["read_file", "search_files", "session_search"]
+    assert {"read_file", "search_files", "session_search"} <= set(reading)
+    assert not {"terminal", "execute_code", "write_file", "patch"} & set(reading)
 
 
-def test_a_name_is_given_once(workspace):
+def test_tool_names_are_unique(workspace):
     tools = workspace_tools(workspace, ToolLimits())
     with pytest.raises(BadTools, match="Two tools are named 'terminal'"):
         Toolbox((*tools, tools[0]))
 
 
-def test_an_unknown_tool_with_the_one_that_may_be_meant(workspace):
+def test_unknown_tool_suggests_a_similar_name(workspace):
     box = toolbox(workspace)
     assert box.find("readfile") is None
     error = box.unknown("readfile").content["error"]
     assert error.startswith("Unknown tool 'readfile'. Did you mean read_file? Available tools: ")
 
 
-def test_a_search_of_sessions_passes_on_what_was_asked():
+def test_session_search_passes_its_arguments_on():
     asked = []
 
     def search(query, limit, source):
@@ -106,12 +109,12 @@ def test_a_search_of_sessions_passes_on_what_was_asked():
 
 
 @table(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
-def test_only_a_yes_is_a_yes(answer, is_approved):
+def test_only_an_explicit_approval_approves(answer, is_approved):
     asked = []
     tool = request_confirmation_tool(lambda question: asked.append(question) or answer)
-    given = {"action": "deploy", "description": "Deploy to live.", "details": {"to": "live"}}
-    result = tool.run(Invocation(call_id="c", arguments=given))
-    told = [(one.tool, one.reason, one.arguments) for one in asked]
-    assert told == [("deploy", "Deploy to live.", {"to": "live"})]
+    arguments = {"action": "deploy", "description": "Deploy to live.", "details": {"to": "live"}}
+    result = tool.run(Invocation(call_id="c", arguments=arguments))
+    shown = [(question.tool, question.reason, question.arguments) for question in asked]
+    assert shown == [("deploy", "Deploy to live.", {"to": "live"})]
     assert result.content["approved"] is is_approved
     assert ("error" in result.content) is not is_approved

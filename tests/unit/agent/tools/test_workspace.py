@@ -1,4 +1,4 @@
-"""The workspace: which paths are inside it, and what it leaves behind."""
+"""The workspace: paths inside and outside it, its temporary folder, and hidden folders."""
 
 import gc
 from pathlib import Path
@@ -26,10 +26,10 @@ OUTSIDE = [
 ]
 
 
-@table("given", OUTSIDE)
-def test_paths_that_lead_out(given, workspace, links):
+@table("path", OUTSIDE)
+def test_paths_outside_are_refused(path, workspace, links):
     with pytest.raises(OutOfReach, match="outside the workspace"):
-        workspace.find_path(given)
+        workspace.find_path(path)
 
 
 INSIDE = {
@@ -44,31 +44,31 @@ INSIDE = {
 }
 
 
-@table("given", INSIDE)
-def test_paths_that_stay_inside(given, workspace, links):
-    place = workspace.find_path(given)
-    assert workspace.shown(place) == INSIDE[given]
+@table("path", INSIDE)
+def test_paths_inside_are_resolved(path, workspace, links):
+    place = workspace.find_path(path)
+    assert workspace.shown(place) == INSIDE[path]
     assert workspace.find_path(str(place)) == place
 
 
-@table("given", ["a\0b", "x" * 300, "loop", "~nobody-has-this-name/x"])
-def test_paths_that_the_system_does_not_take(given, workspace, links):
+@table("path", ["a\0b", "x" * 300, "loop", "~nobody-has-this-name/x"])
+def test_invalid_paths_are_refused(path, workspace, links):
     with pytest.raises(BadPath, match="Invalid path"):
-        workspace.find_path(given)
+        workspace.find_path(path)
 
 
-def test_the_workspace_itself_may_be_given_by_a_link(root, tmp_path):
+def test_workspace_may_be_a_link(root, tmp_path):
     (tmp_path / "link").symlink_to(root)
     with Workspace(tmp_path / "link") as workspace:
         assert workspace.root == root.resolve()
 
 
-def test_a_workspace_has_to_be_a_folder(tmp_path):
+def test_workspace_must_be_a_folder(tmp_path):
     with pytest.raises(BadSetting, match="is not a folder"):
         Workspace(tmp_path / "missing")
 
 
-def test_the_temporary_folder_is_private_and_goes(root):
+def test_temporary_folder_is_private_and_removed_on_close(root):
     workspace = Workspace(root)
     private = workspace.private
     assert private.stat().st_mode & 0o077 == 0
@@ -76,14 +76,14 @@ def test_the_temporary_folder_is_private_and_goes(root):
     assert not private.exists()
 
 
-def test_the_temporary_folder_goes_with_a_forgotten_workspace(root):
+def test_temporary_folder_is_removed_with_an_unclosed_workspace(root):
     private: Path = Workspace(root).private
     gc.collect()
     assert not private.exists()
 
 
 @table("place", ["work/ours", "work", "tools/lib/ours"])
-def test_a_workspace_that_would_open_what_is_hidden_is_refused(place, root, tmp_path):
+def test_workspace_that_exposes_a_hidden_folder_is_refused(place, root, tmp_path):
     environment = {"PATH": f"{tmp_path}/tools/bin:/usr/bin"}
     with pytest.raises(BadSetting, match="would be able to read"):
         Workspace(
@@ -93,7 +93,7 @@ def test_a_workspace_that_would_open_what_is_hidden_is_refused(place, root, tmp_
         )
 
 
-def test_what_is_hidden_is_found_behind_a_link(root, tmp_path):
+def test_hidden_folder_is_found_behind_a_link(root, tmp_path):
     (root / "ours").mkdir()
     (tmp_path / "link").symlink_to(root / "ours")
     with pytest.raises(BadSetting, match="would be able to read"):
@@ -101,7 +101,7 @@ def test_what_is_hidden_is_found_behind_a_link(root, tmp_path):
 
 
 @table("place", ["ours", "work2", "tools/data", "/etc/ours", "/usr/lib/ours"])
-def test_what_is_hidden_elsewhere_is_no_hindrance(place, root, tmp_path):
+def test_hidden_folder_elsewhere_is_accepted(place, root, tmp_path):
     environment = {"PATH": f"{tmp_path}/tools/bin:/usr/bin"}
     with Workspace(root, environment=environment, hidden=[tmp_path / place]) as workspace:
         assert workspace.root == root

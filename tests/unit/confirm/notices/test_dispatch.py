@@ -1,4 +1,4 @@
-"""Telling people through real HTTP: order, failures that are seen, and never in anybody's way."""
+"""Notices sent over real HTTP: order, visible failures, and never blocking the caller."""
 
 import io
 import queue
@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
-from tests.unit.confirm.notices.outside import CARD, PostBox, card, everybodys_log
+from tests.unit.notify.fake_services import CARD, PostBox, card, root_log
 
-from journeyman.confirm.notices.dispatch import Telling, make_channels
-from journeyman.confirm.notices.text import NoticeChannel, NoticeText, notice_of
+from journeyman.confirm.notices.channels import NoticeChannel
+from journeyman.confirm.notices.dispatch import NoticeQueue, make_channels
+from journeyman.confirm.notices.text import NoticeText, confirmation_notice
 from journeyman.records.confirmation import Confirmation, ConfirmationId, Notice
 
 LINK = "http://127.0.0.1:6080/open#t"
-TEXT = notice_of(CARD, page_link=LINK, audit_head="1:ab")
+TEXT = confirmation_notice(CARD, page_link=LINK, audit_head="1:ab")
 
 
 @pytest.fixture(scope="module")
@@ -23,38 +24,38 @@ def box() -> Iterator[PostBox]:
         yield one
 
 
-class Telltale:
-    """Telling people, with what it reports."""
+class Sender:
+    """A queue of notices, with what it reports."""
 
     def __init__(self, channels: Sequence[NoticeChannel], **how: object) -> None:
         self.terminal = io.StringIO()
         self.reports: queue.Queue[tuple[ConfirmationId, Notice]] = queue.Queue()
-        self.telling = Telling(
+        self.queue = NoticeQueue(
             channels,
             lambda id_, notice: self.reports.put((id_, notice)),
             terminal=self.terminal,
             **how,  # type: ignore[arg-type]
         )
 
-    def told(self, confirmation: Confirmation = CARD) -> Notice:
-        self.telling.tell(confirmation, lambda: TEXT)
+    def sent(self, confirmation: Confirmation = CARD) -> Notice:
+        self.queue.send(confirmation, lambda: TEXT)
         id_, notice = self.reports.get(timeout=30)
         assert id_ == confirmation.id
         return notice
 
 
 @contextmanager
-def telling(channels: Sequence[NoticeChannel], **how: object) -> Iterator[Telltale]:
-    one = Telltale(channels, **how)
-    one.telling.start()
+def sending(channels: Sequence[NoticeChannel], **how: object) -> Iterator[Sender]:
+    one = Sender(channels, **how)
+    one.queue.start()
     try:
         yield one
     finally:
-        one.telling.stop()
+        one.queue.stop()
 
 
-class Breaks(NoticeChannel):
-    """A channel whose library breaks in an unforeseen way."""
+class BrokenChannel(NoticeChannel):
+    """A channel that raises an unexpected exception."""
 
     name = "breaks"
 
@@ -62,11 +63,11 @@ class Breaks(NoticeChannel):
         raise ZeroDivisionError("https://user:canary-secret@example.com")
 
 
-class Waits(NoticeChannel):
-    """A channel that takes its time, and keeps what it was asked in order."""
+class SlowChannel(NoticeChannel):
+    """A channel that blocks until released, and records the order of its calls."""
 
     name = "waits"
-    follows_up = True
+    shows_outcomes = True
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -78,45 +79,46 @@ class Waits(NoticeChannel):
         self.go.wait()
         self.order.append(f"send {confirmation.id}")
 
-    def settled(self, confirmation: Confirmation) -> None:
+    def show_outcome(self, confirmation: Confirmation) -> None:
         self.order.append(f"settled {confirmation.id}")
         self.asked.release()
 
 
-def test_the_first_channel_that_works_is_the_only_one_used(box: PostBox) -> None:
+def test_only_the_first_working_channel_is_used(box: PostBox) -> None:
     urls = [box.url("ok/first"), box.url("ok/second")]
-    with telling(make_channels(urls)) as one:
-        assert one.told() == Notice(status="sent", channel="JSON")
+    with sending(make_channels(urls)) as one:
+        assert one.sent() == Notice(status="sent", channel="JSON")
     assert len(box.bodies("ok/first")) == 1
     assert not box.bodies("ok/second")
     assert not one.terminal.getvalue()
 
 
-def test_story_17_a_channel_that_fails_is_followed_by_the_next(
+def test_story_17_failed_channel_falls_back_to_the_next(
     box: PostBox,
 ) -> None:
-    channels = [Breaks(), *make_channels([box.url("500/a"), box.url("ok/b")])]
-    with everybodys_log() as logged, telling(channels) as one:
-        assert one.told() == Notice(status="sent", channel="JSON")
+    channels = [BrokenChannel(), *make_channels([box.url("500/a"), box.url("ok/b")])]
+    with root_log() as logged, sending(channels) as one:
+        assert one.sent() == Notice(status="sent", channel="JSON")
     assert len(box.bodies("500/a")) == 1
     assert len(box.bodies("ok/b")) == 1
     assert logged == [
-        "the notice of 01234567 failed on breaks: it broke off (ZeroDivisionError)",
+        "the notice of 01234567 failed on breaks: it failed unexpectedly (ZeroDivisionError)",
         "the notice of 01234567 failed on JSON: the service answered 500",
     ]
 
 
-def test_story_17_when_all_fail_the_waiter_and_the_terminal_know(box: PostBox) -> None:
+def test_story_17_failure_of_all_channels_is_reported_on_the_terminal(box: PostBox) -> None:
     with PostBox() as gone:
         closed = gone.url("ok")
     urls = [box.url("403/canary-path?optional=yes"), closed, box.url("hangs")]
-    with telling([*make_channels(urls), Breaks()]) as one:
-        notice = one.told()
+    with sending([*make_channels(urls), BrokenChannel()]) as one:
+        notice = one.sent()
     assert notice == Notice(
         status="failed",
         channel="terminal",
         error="JSON: the service answered 403; JSON: the service could not be reached; "
-        "JSON: the service could not be reached; breaks: it broke off (ZeroDivisionError)",
+        "JSON: the service could not be reached; "
+        "breaks: it failed unexpectedly (ZeroDivisionError)",
     )
     assert one.terminal.getvalue() == (
         f"01234567: deploy_production waits for your decision. Open: {LINK}\n"
@@ -124,32 +126,32 @@ def test_story_17_when_all_fail_the_waiter_and_the_terminal_know(box: PostBox) -
 
 
 def test_without_a_terminal_it_has_failed() -> None:
-    with telling([Breaks()]) as one:
+    with sending([BrokenChannel()]) as one:
         one.terminal.close()
-        assert (one.told().status, one.told().channel) == ("failed", "")
+        assert (one.sent().status, one.sent().channel) == ("failed", "")
 
 
-def test_telling_never_waits_and_a_full_queue_is_reported() -> None:
-    slow = Waits()
-    with telling([slow], most_waiting=1) as one:
-        one.telling.tell(CARD, lambda: TEXT)
+def test_sending_never_blocks_and_a_full_queue_is_reported() -> None:
+    slow = SlowChannel()
+    with sending([slow], max_queued=1) as one:
+        one.queue.send(CARD, lambda: TEXT)
         slow.asked.acquire()
-        one.telling.tell(CARD, lambda: TEXT)  # waits in the queue
-        one.telling.tell(CARD, lambda: TEXT)  # has no place in it
+        one.queue.send(CARD, lambda: TEXT)  # waits in the queue
+        one.queue.send(CARD, lambda: TEXT)  # has no place in it
         notice = one.reports.get_nowait()[1]
-        assert notice == Notice(status="failed", error="too many notices wait to be sent")
+        assert notice == Notice(status="failed", error="too many notices are waiting to be sent")
         slow.go.set()
         sent = [one.reports.get(timeout=30)[1].status for _ in range(2)]
         assert sent == ["sent", "sent"]
 
 
-def test_a_matter_is_told_before_it_is_settled() -> None:
-    slow = Waits()
+def test_a_notice_is_sent_before_its_outcome() -> None:
+    slow = SlowChannel()
     cards = [card(id=ConfirmationId(f"{number:032x}")) for number in range(6)]
-    with telling([slow]) as one:
+    with sending([slow]) as one:
         for each in cards:
-            one.telling.tell(each, lambda: TEXT)
-            one.telling.settled(each)
+            one.queue.send(each, lambda: TEXT)
+            one.queue.show_outcome(each)
         slow.go.set()
         for _ in range(12):
             assert slow.asked.acquire(timeout=30)
@@ -157,25 +159,25 @@ def test_a_matter_is_told_before_it_is_settled() -> None:
             assert slow.order.index(f"send {each.id}") < slow.order.index(f"settled {each.id}")
 
 
-def test_a_report_that_fails_does_not_silence_the_next(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_report_does_not_stop_later_reports(caplog: pytest.LogCaptureFixture) -> None:
     reports: queue.Queue[Notice] = queue.Queue()
 
     def report(id_: ConfirmationId, notice: Notice) -> None:
         reports.put(notice)
         raise RuntimeError("the loop is closed")
 
-    one = Telling([Breaks()], report, terminal=io.StringIO())
+    one = NoticeQueue([BrokenChannel()], report, terminal=io.StringIO())
     one.start()
     try:
         for _ in range(2):
-            one.tell(CARD, lambda: TEXT)
+            one.send(CARD, lambda: TEXT)
             assert reports.get(timeout=30).status == "failed"
     finally:
         one.stop()
-    assert "could not be dealt with" in caplog.text
+    assert "could not be processed" in caplog.text
 
 
-def test_story_16_no_address_is_in_a_report_or_a_log(
+def test_story_16_urls_appear_in_no_report_or_log(
     box: PostBox, capfd: pytest.CaptureFixture[str]
 ) -> None:
     urls = [
@@ -183,8 +185,8 @@ def test_story_16_no_address_is_in_a_report_or_a_log(
         "json://canary-host.invalid/x",
         f"xml://127.0.0.1:{box.port}/404/canary-path",
     ]
-    with everybodys_log() as logged, telling(make_channels(urls)) as one:
-        notice = one.told()
+    with root_log() as logged, sending(make_channels(urls)) as one:
+        notice = one.sent()
     assert notice.status == "failed"
     assert len(logged) == len(urls)
     out = capfd.readouterr()

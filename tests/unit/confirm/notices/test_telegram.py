@@ -1,4 +1,4 @@
-"""The whole conversation on Telegram, with a real HTTP server that plays the Bot API."""
+"""The Telegram channel against an HTTP server that imitates the Bot API."""
 
 import threading
 from collections.abc import Iterator
@@ -11,24 +11,26 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from msgspec import structs
 from tests.tables import table
-from tests.unit.confirm.notices.outside import (
+from tests.unit.notify.fake_services import (
     CARD,
     TOKEN,
     BotServer,
     card,
-    everybodys_log,
+    root_log,
 )
 
+from journeyman.confirm.notices.channels import NoticeChannel
 from journeyman.confirm.notices.dispatch import make_channels
 from journeyman.confirm.notices.telegram import TelegramChannel, button_data
-from journeyman.confirm.notices.text import NoticeChannel, NotTold, notice_of
+from journeyman.confirm.notices.text import confirmation_notice
 from journeyman.confirm.schemas import Ballot
-from journeyman.records.confirmation import Choice, Confirmation, Credential, Refusal, Vote
+from journeyman.notify.services import DeliveryFailed
+from journeyman.records.confirmation import Confirmation, Credential, Refusal, Vote, VoteChoice
 from journeyman.records.errors import BadSetting
 
 KEY = b"k" * 32
 LINK = "https://confirm.example.com/open#t"
-TEXT = notice_of(CARD, page_link=LINK, audit_head="1:ab")
+TEXT = confirmation_notice(CARD, page_link=LINK, audit_head="1:ab")
 ANN, BOB, STRANGER = 1001, 1002, 6666
 
 
@@ -37,7 +39,7 @@ def person(name: str, number: int) -> Credential:
 
 
 class Desk:
-    """The service and its store: one card, decided as the service would."""
+    """Stands in for the service and its store, with a single confirmation."""
 
     def __init__(self, *people: Credential) -> None:
         self.people = people
@@ -101,7 +103,7 @@ def channel_of(server: BotServer, desk: Any, address: str = f"tgram://{TOKEN}/{A
 
 @contextmanager
 def listening(channel: TelegramChannel) -> Iterator[None]:
-    """The channel takes answers, for a service on an event loop of its own."""
+    """Run the channel's listener on an event loop in another thread."""
     with start_blocking_portal() as portal:
         portal.call(channel.start)
         yield
@@ -120,11 +122,11 @@ def buttons(message: dict[str, Any]) -> dict[str, str]:
     return {one["text"]: one.get("callback_data") or one["url"] for row in rows for one in row}
 
 
-def data(choice: Choice = "approve", confirmation: Confirmation = CARD) -> str:
+def data(choice: VoteChoice = "approve", confirmation: Confirmation = CARD) -> str:
     return button_data(KEY, confirmation, choice)
 
 
-def test_a_notice_comes_with_buttons(server: BotServer, bot: NoticeChannel) -> None:
+def test_notice_has_buttons(server: BotServer, bot: NoticeChannel) -> None:
     bot.send(TEXT, CARD)
     (message,) = server.named("sendMessage")
     assert message["chat_id"] == ANN
@@ -135,9 +137,9 @@ def test_a_notice_comes_with_buttons(server: BotServer, bot: NoticeChannel) -> N
     assert all(len(sent.encode()) <= 64 for sent in (data(), data("deny")))
 
 
-def test_a_long_notice_keeps_room_for_the_outcome(server: BotServer, bot: NoticeChannel) -> None:
+def test_long_notice_leaves_room_for_the_outcome(server: BotServer, bot: NoticeChannel) -> None:
     long = card(description="😀" * 5000)
-    bot.send(notice_of(long, page_link=LINK, audit_head="1:ab"), long)
+    bot.send(confirmation_notice(long, page_link=LINK, audit_head="1:ab"), long)
     text = server.named("sendMessage")[0]["text"]
     assert len(text.encode("utf-16-le")) // 2 <= 4096 - 400
     assert "more characters: open the page" in text
@@ -153,7 +155,7 @@ def test_approve_is_only_offered_where_the_rule_allows_it(
 
 @table(("choice", "outcome"), [("approve", "APPROVED by ann"), ("deny", "DENIED by ann")])
 def test_a_press_decides_and_the_message_says_so(
-    server: BotServer, bot: NoticeChannel, desk: Desk, choice: Choice, outcome: str
+    server: BotServer, bot: NoticeChannel, desk: Desk, choice: VoteChoice, outcome: str
 ) -> None:
     message = {"approve": 55, "deny": 56}[choice]
     desk.card = CARD
@@ -169,9 +171,9 @@ def test_a_press_decides_and_the_message_says_so(
 
 
 @pytest.mark.usefixtures("bot")
-def test_story_5_a_stranger_decides_nothing(server: BotServer, desk: Desk) -> None:
+def test_story_5_unknown_user_cannot_decide(server: BotServer, desk: Desk) -> None:
     answer = server.press(data(), user=STRANGER)
-    assert answer["text"] == "You are not known here. Nothing was decided."
+    assert answer["text"] == "You are not an approver. Nothing was decided."
     assert answer["show_alert"] is True
     assert not desk.decisions
     assert desk.refusals == [("telegram:6666", {"channel": "telegram", "why": "unknown"}, "")]
@@ -179,14 +181,16 @@ def test_story_5_a_stranger_decides_nothing(server: BotServer, desk: Desk) -> No
 
 @pytest.mark.usefixtures("bot")
 @table("chat", ["group", "supergroup", "channel"])
-def test_only_private_chats_decide(server: BotServer, desk: Desk, chat: str) -> None:
+def test_decisions_are_accepted_only_in_private_chats(
+    server: BotServer, desk: Desk, chat: str
+) -> None:
     answer = server.press(data(), user=ANN, chat=chat)
     assert answer["text"] == "Decide in your own chat with this bot."
     assert not desk.decisions
 
 
 @pytest.mark.usefixtures("bot")
-def test_story_14_a_button_pressed_again_tells_who_decided(server: BotServer, desk: Desk) -> None:
+def test_story_14_second_press_shows_who_decided(server: BotServer, desk: Desk) -> None:
     server.press(data("deny"), user=ANN, message_id=61)
     answer = server.press(data(), user=BOB, message_id=62, text="bob's notice")
     assert answer["text"] == "DENIED by ann"
@@ -207,7 +211,7 @@ def test_story_14_a_button_pressed_again_tells_who_decided(server: BotServer, de
     ],
     ids=["other choice", "other seal", "other key", "other digest", "not ascii"],
 )
-def test_a_button_decides_only_on_what_it_was_made_for(
+def test_forged_or_outdated_buttons_are_refused(
     server: BotServer, desk: Desk, pressed: str
 ) -> None:
     answer = server.press(pressed, user=ANN)
@@ -219,21 +223,21 @@ def test_a_button_decides_only_on_what_it_was_made_for(
 
 @pytest.mark.usefixtures("bot")
 @table("pressed", ["", "v1:a", "v2:a:x:y", "v1:x:y:z", "v1:a:nobody:seal"])
-def test_odd_data_is_answered(server: BotServer, desk: Desk, pressed: str) -> None:
+def test_malformed_button_data_is_answered(server: BotServer, desk: Desk, pressed: str) -> None:
     answer = server.press(pressed, user=ANN)
-    assert answer["text"] == "What this button was for is not known here."
+    assert answer["text"] == "The confirmation of this button is unknown."
     assert not desk.decisions
 
 
 @pytest.mark.usefixtures("bot")
-def test_a_card_that_was_edited_and_decided_says_so(server: BotServer, desk: Desk) -> None:
+def test_edited_and_decided_confirmation_shows_its_outcome(server: BotServer, desk: Desk) -> None:
     desk.card = card(digest="sha256:bb", status="approved", settled_by="bob")
     assert server.press(data(), user=ANN)["text"] == "APPROVED by bob"
     assert not desk.decisions
 
 
 @pytest.mark.usefixtures("bot")
-def test_a_refusal_is_shown_and_the_buttons_stay(server: BotServer, desk: Desk) -> None:
+def test_refusal_is_shown_and_the_buttons_remain(server: BotServer, desk: Desk) -> None:
     desk.refusal = Refusal(code="second_factor", message="Open the page for this: " + "x" * 300)
     answer = server.press(data(), user=ANN, message_id=71)
     assert answer["text"].startswith("Open the page for this")
@@ -243,19 +247,20 @@ def test_a_refusal_is_shown_and_the_buttons_stay(server: BotServer, desk: Desk) 
 
 
 @pytest.mark.usefixtures("bot")
-def test_under_a_quorum_the_first_yes_is_noted(server: BotServer, desk: Desk) -> None:
+def test_first_approval_of_a_quorum_shows_progress(server: BotServer, desk: Desk) -> None:
     desk.card = card(quorum=2)
-    assert server.press(data(), user=ANN)["text"] == "Waiting: 1 of 2 said yes"
+    assert server.press(data(), user=ANN)["text"] == "Waiting: 1 of 2 approvals"
     assert not server.named("editMessageText")
     assert server.press(data(), user=BOB)["text"] == "APPROVED by bob"
 
 
 @pytest.mark.usefixtures("bot")
-def test_a_press_that_breaks_is_answered_and_the_next_one_works(
-    server: BotServer, desk: Desk
-) -> None:
+def test_failed_press_is_answered_and_the_next_one_works(server: BotServer, desk: Desk) -> None:
     desk.breaks = True
-    assert server.press(data(), user=ANN)["text"] == "It could not be decided here. Open the page."
+    assert (
+        server.press(data(), user=ANN)["text"]
+        == "The decision could not be recorded here. Open the page."
+    )
     desk.breaks = False
     server.hand_out({"callback_query": {"id": 7, "from": "odd"}})
     server.hand_out({"message": {"text": "/start"}})
@@ -265,26 +270,24 @@ def test_a_press_that_breaks_is_answered_and_the_next_one_works(
     assert server.named("getUpdates")[0]["allowed_updates"] == ["callback_query"]
 
 
-def test_what_is_settled_elsewhere_loses_its_buttons_everywhere(
+def test_buttons_are_removed_in_all_chats_when_settled_elsewhere(
     server: BotServer, desk: Desk
 ) -> None:
     channel = channel_of(server, desk, f"tgram://{TOKEN}")
     channel.send(TEXT, CARD)
     assert [one["chat_id"] for one in server.named("sendMessage")] == [ANN, BOB]
-    channel.settled(card(status="expired"))
-    channel.settled(card(status="expired"))
+    channel.show_outcome(card(status="expired"))
+    channel.show_outcome(card(status="expired"))
     edits = server.named("editMessageText")
     assert [one["chat_id"] for one in edits] == [ANN, BOB]
     for edit in edits:
-        assert edit["text"].startswith("EXPIRED: nobody decided in time")
+        assert edit["text"].startswith("EXPIRED: no decision in time")
         assert TEXT.title in edit["text"]
         assert "reply_markup" not in edit
     channel.stop()
 
 
-def test_an_address_that_telegram_makes_no_button_of_stands_in_the_text(
-    server: BotServer, desk: Desk
-) -> None:
+def test_link_rejected_as_a_button_is_sent_in_the_text(server: BotServer, desk: Desk) -> None:
     server.failing["sendMessage"] = [(400, {"ok": False, "description": "BUTTON_URL_INVALID"})]
     channel = channel_of(server, desk)
     channel.send(TEXT, CARD)
@@ -301,59 +304,57 @@ def test_an_address_that_telegram_makes_no_button_of_stands_in_the_text(
     ],
     ids=["blocked", "no such chat", "broken"],
 )
-def test_story_17_a_failure_is_said_without_the_token(
+def test_story_17_failure_is_reported_without_the_token(
     server: BotServer, desk: Desk, failures: list[tuple[int, Any]], reason: str
 ) -> None:
     server.failing["sendMessage"] = list(failures)
     channel = channel_of(server, desk)
-    with everybodys_log() as logged, pytest.raises(NotTold) as failed:
+    with root_log() as logged, pytest.raises(DeliveryFailed) as failed:
         channel.send(TEXT, CARD)
     channel.stop()
     assert str(failed.value) == reason
     assert TOKEN not in "".join(logged)
 
 
-def test_telegram_that_cannot_be_reached_is_said(desk: Desk) -> None:
+def test_unreachable_telegram_is_reported(desk: Desk) -> None:
     with BotServer() as gone:
         pass
     channel = channel_of(gone, desk)
     with pytest.raises(
-        NotTold, match=r"^Telegram could not be reached \(ConnectionRefusedError\)$"
+        DeliveryFailed, match=r"^Telegram could not be reached \(ConnectionRefusedError\)$"
     ):
         channel.send(TEXT, CARD)
     channel.stop()
 
 
-def test_listening_goes_on_after_errors_and_stays_quiet_on_the_token(
+def test_listening_continues_after_errors_without_logging_the_token(
     server: BotServer, desk: Desk
 ) -> None:
     too_many = {"ok": False, "parameters": {"retry_after": 0.1}}
     server.failing["getUpdates"] = [(429, too_many)]
     channel = channel_of(server, desk)
-    with everybodys_log() as logged, listening(channel):
+    with root_log() as logged, listening(channel):
         assert server.press(data(), user=ANN)["text"] == "APPROVED by ann"
-    assert "answers on Telegram do not come in: Telegram answered 429" in logged
+    assert "answers from Telegram cannot be received: Telegram answered 429" in logged
     assert TOKEN not in "".join(logged)
 
 
 @table(
     ("address", "problem"),
     [
-        ("tgram://canary/12", "it is written tgram://BOT_TOKEN/CHAT"),
-        (f"tgram://{TOKEN}/@canary", "it is written tgram://BOT_TOKEN/CHAT"),
+        ("tgram://canary/12", "Write it as tgram://BOT_TOKEN/CHAT"),
+        (f"tgram://{TOKEN}/@canary", "Write it as tgram://BOT_TOKEN/CHAT"),
         (f"tgram://{TOKEN}", "an approver needs a Telegram number"),
     ],
     ids=["token", "name", "nobody"],
 )
-def test_an_address_that_cannot_be_used_is_refused(
-    server: BotServer, address: str, problem: str
-) -> None:
+def test_unusable_url_is_refused(server: BotServer, address: str, problem: str) -> None:
     with pytest.raises(BadSetting, match=problem) as refused:
         channel_of(server, Desk(), address)
     assert "canary" not in str(refused.value)
 
 
-def test_after_stopping_no_press_is_dealt_with(server: BotServer, desk: Desk) -> None:
+def test_presses_are_ignored_after_stop(server: BotServer, desk: Desk) -> None:
     channel = channel_of(server, desk)
     with listening(channel):
         server.wait_for("getUpdates")
@@ -365,7 +366,7 @@ def test_after_stopping_no_press_is_dealt_with(server: BotServer, desk: Desk) ->
     assert not server.named("answerCallbackQuery")
 
 
-def test_a_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
+def test_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
     channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
     channel.send(TEXT, CARD)
     assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}

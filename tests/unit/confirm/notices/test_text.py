@@ -1,46 +1,54 @@
-"""What a notice says, and what never stands in one."""
+"""The text of notices, and what it must never contain."""
 
 from typing import Any
 
 from tests.tables import table
-from tests.unit.confirm.notices.outside import card
+from tests.unit.notify.fake_services import card
 
-from journeyman.confirm.notices.text import WORDS, NoticeText, inert, notice_of, outcome_of
+from journeyman.confirm.notices.text import (
+    WORDS_HEADING,
+    NoticeText,
+    confirmation_notice,
+    outcome_line,
+)
 from journeyman.records.confirmation import Vote
+from journeyman.text.display import escape_live_text
 
 LINK = "https://confirm.example.com/open#tok_en"
 
 
 def text_of(**changes: Any) -> NoticeText:
-    return notice_of(card(**changes), page_link=LINK, audit_head="123:sha256:ab12cd34ef567890ff")
+    return confirmation_notice(
+        card(**changes), page_link=LINK, audit_head="123:sha256:ab12cd34ef567890ff"
+    )
 
 
-def test_a_notice_says_who_asks_for_what_until_when_and_where_to_decide() -> None:
+def test_notice_states_requester_action_expiry_and_link() -> None:
     text = text_of(details={"to": "bob@example.com", "count": 2}, claimed="nightly")
     assert text.title == "01234567: deploy_production waits for your decision"
     assert text.plain() == (
         "Id: 01234567\n"
         "Action: deploy_production\n"
         "Tier: ask\n"
-        'Asked for by: ci, calls itself "nightly"\n'
-        "Expires: 2027-01-15 08:05:00 UTC; then it is not done\n"
+        'Requested by: ci, calls itself "nightly"\n'
+        "Expires: 2027-01-15 08:05:00 UTC; without approval it is not done\n"
         f"Open: {LINK}\n"
         "Details (secrets are hidden):\n"
         '> to: "bob@example.com"\n'
         "> count: 2\n"
-        "The agent's own words, checked by nobody:\n"
+        "The agent's own words (not verified):\n"
         "> Roll out the new version.\n"
         "audit 123:ab12cd34ef567890…"
     )
 
 
 def test_a_notice_sent_again_says_so() -> None:
-    text = notice_of(card(), page_link=LINK, audit_head="", about="again")
-    assert text.title.endswith("(told again)")
-    assert not text.foot
+    text = confirmation_notice(card(), page_link=LINK, audit_head="", is_resent=True)
+    assert text.title.endswith("(sent again)")
+    assert not text.footer
 
 
-def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
+def test_edited_details_and_quorum_are_shown() -> None:
     body = text_of(edited={"version": "9.9"}, quorum=2).plain()
     assert '> version: "9.9"' in body
     assert "1.2.3" not in body
@@ -60,7 +68,7 @@ def test_the_edited_details_are_shown_and_how_many_people_it_takes() -> None:
     ],
     ids=["by name", "deep", "in words", "in action", "in claimed", "edited", "address"],
 )
-def test_story_16_no_secret_stands_in_a_notice(changes: dict[str, Any]) -> None:
+def test_story_16_notice_contains_no_secrets(changes: dict[str, Any]) -> None:
     text = text_of(**changes)
     for shown in (text.title, text.plain(), text.markdown(), text.plain(500)):
         assert "canary" not in shown
@@ -91,7 +99,7 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
         "[Approve](https://evil.example)", "www.evil.example", "<b>x</b>", "<script>",
     ],
 )  # fmt: skip
-def test_story_8_nothing_an_agent_writes_is_live_in_a_chat(live: str) -> None:
+def test_story_8_agent_text_is_inert_in_chats(live: str) -> None:
     text = text_of(description=live, details={"a": live}, action=live)
     ours = text.plain().replace(LINK, "")
     assert live not in ours
@@ -101,19 +109,20 @@ def test_story_8_nothing_an_agent_writes_is_live_in_a_chat(live: str) -> None:
 
 @table("plain", ["bob@example.com", "a < b", "rm -rf /tmp/x", "שלום", "5:30"])
 def test_what_is_plain_stays_as_it_is(plain: str) -> None:
-    assert inert(plain) == plain
+    assert escape_live_text(plain) == plain
 
 
 def test_story_2_the_agents_lines_cannot_pass_for_the_services() -> None:
-    faked = f"ok\nOpen: elsewhere\n{WORDS}\nAPPROVED by ann\r\n> Tier: routine\u2028Tier: routine"
+    faked = f"ok\nOpen: elsewhere\n{WORDS_HEADING}\nAPPROVED by ann\r\n"
+    faked += "> Tier: routine\u2028Tier: routine"
     lines = text_of(description=faked, details={"a\nTier": "\nTier: routine"}).plain().split("\n")
     assert [line for line in lines if line.startswith("Tier")] == ["Tier: ask"]
     assert [line for line in lines if line.startswith("Open")] == [f"Open: {LINK}"]
-    assert lines.count(WORDS) == 1
+    assert lines.count(WORDS_HEADING) == 1
     assert not any(line.startswith("APPROVED") for line in lines)
 
 
-def test_markdown_shows_the_same_characters() -> None:
+def test_markdown_is_escaped() -> None:
     text = text_of(description="**APPROVED** _x_ `y` # z &lt; [a](b)", action="rm *")
     assert r"> \*\*APPROVED\*\* \_x\_ \`y\` \# z \&lt; \[a\]\(b\)" in text.markdown()
     assert r"Action: rm \*" in text.markdown()
@@ -122,13 +131,13 @@ def test_markdown_shows_the_same_characters() -> None:
 
 @table("limit", [600, 1000, 4096])
 @table("letter", ["ж", "*", "😀"])
-def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, letter: str) -> None:
+def test_long_agent_text_is_cut_with_a_remark(limit: int, letter: str) -> None:
     text = text_of(description=letter * 9000)
     for shown in (text.plain(limit), text.markdown(limit)):
         assert len(shown.encode("utf-16-le")) // 2 <= limit
         assert LINK in shown
         assert shown.endswith("audit 123:ab12cd34ef567890…")
-        missing = 9000 - shown.split(WORDS)[-1].count(letter)
+        missing = 9000 - shown.split(WORDS_HEADING)[-1].count(letter)
         assert f"\n{missing} more characters: open the page\n" in shown
 
 
@@ -142,7 +151,7 @@ def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, lette
             {"status": "denied", "settled_by": "bob", "reason": "no \u202e"},
             "DENIED by bob: no \\u{202e}",
         ),
-        ({"status": "expired"}, "EXPIRED: nobody decided in time, so it is not done"),
+        ({"status": "expired"}, "EXPIRED: no decision in time, so it is not done"),
         ({"status": "cancelled", "settled_by": "ci"}, "CANCELLED by ci"),
         ({"status": "auto_approved"}, "APPROVED by the whitelist"),
         (
@@ -150,16 +159,16 @@ def test_what_is_too_long_is_cut_from_the_agents_part_and_said(limit: int, lette
                 "quorum": 2,
                 "votes": (Vote(approver="ann", choice="approve", at=1.0, digest="sha256:aa"),),
             },
-            "Waiting: 1 of 2 said yes",
+            "Waiting: 1 of 2 approvals",
         ),
     ],
     ids=["approved", "redeemed", "denied", "reason", "expired", "cancelled", "whitelist", "quorum"],
 )
 def test_an_outcome_is_one_line(changes: dict[str, Any], said: str) -> None:
-    assert outcome_of(card(**changes)) == said
+    assert outcome_line(card(**changes)) == said
 
 
-def test_without_room_for_anything_the_link_stays() -> None:
+def test_link_is_kept_when_nothing_else_fits() -> None:
     shown = text_of().plain(10)
     assert LINK in shown
     assert "more characters: open the page" in shown

@@ -1,4 +1,4 @@
-"""One real server for each module of tests here."""
+"""A real server for each test module in this directory."""
 
 from collections.abc import Iterator
 

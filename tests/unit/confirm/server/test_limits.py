@@ -1,4 +1,4 @@
-"""What one client may take from the others: large and slow heads, silence, and open streams."""
+"""Limits on what one client can use: large and slow headers, idle connections, open streams."""
 
 import asyncio
 import os
@@ -20,16 +20,16 @@ from litestar.types import Scope
 from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken, until
 from tests.tables import table
 
-from journeyman.confirm.options import Probed, probe
-from journeyman.confirm.server.http_protocol import HEAD_LIMIT, Timeouts
+from journeyman.confirm.server.errors import ApiError
+from journeyman.confirm.server.http_protocol import MAX_HEAD_BYTES, Timeouts
 from journeyman.confirm.server.middleware import (
-    MOST_IN_ALL,
-    MOST_OF_ONE,
-    MOST_STRANGERS_A_MINUTE,
+    MAX_REFUSALS_PER_MINUTE,
+    MAX_STREAMS,
+    MAX_STREAMS_PER_CREDENTIAL,
     OpenRequests,
     RefusalLog,
 )
-from journeyman.confirm.server.problems import Refused
+from journeyman.confirm.service_options import ProbeResult, probe
 
 QUICK = Timeouts(head_s=0.5, idle_s=1)
 
@@ -45,13 +45,13 @@ def opened(server: ConfirmServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.serving.options.port), timeout=20)
 
 
-def test_a_slow_head_is_cut_though_something_always_comes(server: ConfirmServer) -> None:
+def test_slow_header_is_cut_off_despite_constant_traffic(server: ConfirmServer) -> None:
     with opened(server) as line:
         line.sendall(b"GET /health HTTP/1.1\r\n")
         began, answer = time.monotonic(), b""
         line.settimeout(0.05)
         while not answer:
-            assert time.monotonic() - began < 10, "it goes on for ever"
+            assert time.monotonic() - began < 10, "the connection was not closed"
             try:
                 line.sendall(b"X-Slow: 1\r\n")
                 answer = line.recv(1_000)
@@ -63,7 +63,7 @@ def test_a_slow_head_is_cut_though_something_always_comes(server: ConfirmServer)
     assert server.get("/health").status_code == 200
 
 
-def test_many_that_send_their_heads_slowly_keep_nobody_out(server: ConfirmServer) -> None:
+def test_many_slow_headers_do_not_block_other_clients(server: ConfirmServer) -> None:
     with ExitStack() as lines:
         slow = [lines.enter_context(opened(server)) for _ in range(300)]
         for line in slow:
@@ -72,10 +72,10 @@ def test_many_that_send_their_heads_slowly_keep_nobody_out(server: ConfirmServer
         for line in slow:
             with suppress(ConnectionResetError):
                 while line.recv(4_096):
-                    pass  # what it was told; then the connection ends
+                    pass  # the response; then the connection ends
 
 
-def test_a_connection_on_which_nothing_is_said_ends(server: ConfirmServer) -> None:
+def test_idle_connection_is_closed(server: ConfirmServer) -> None:
     with opened(server) as line:
         assert line.recv(1_000) == b""
     with opened(server) as line:
@@ -85,7 +85,7 @@ def test_a_connection_on_which_nothing_is_said_ends(server: ConfirmServer) -> No
         assert line.recv(1_000) == b""
 
 
-def test_a_second_head_on_a_connection_is_limited_too(server: ConfirmServer) -> None:
+def test_second_header_on_a_connection_is_limited_too(server: ConfirmServer) -> None:
     host = f"127.0.0.1:{server.serving.options.port}"
     with opened(server) as line:
         line.sendall(f"GET /health HTTP/1.1\r\nHost: {host}\r\n\r\nGET /hea".encode())
@@ -96,9 +96,9 @@ def test_a_second_head_on_a_connection_is_limited_too(server: ConfirmServer) -> 
 
 
 @table("over", [-200, 0, 100_000, 1_000_000])
-def test_heads_up_to_a_size_are_taken(server: ConfirmServer, over: int) -> None:
+def test_header_size_limit(server: ConfirmServer, over: int) -> None:
     host = f"127.0.0.1:{server.serving.options.port}"
-    head = f"GET /health HTTP/1.1\r\nHost: {host}\r\nX-Pad: {'x' * (HEAD_LIMIT + over)}\r\n\r\n"
+    head = f"GET /health HTTP/1.1\r\nHost: {host}\r\nX-Pad: {'x' * (MAX_HEAD_BYTES + over)}\r\n\r\n"
     try:
         answer = spoken(server.serving.options.port, head.encode())
     except ConnectionError:  # closed while it was still being sent
@@ -107,13 +107,13 @@ def test_heads_up_to_a_size_are_taken(server: ConfirmServer, over: int) -> None:
     assert answer.status in ((200,) if over < 0 else (0, 400))
 
 
-def test_a_head_without_end_is_cut(server: ConfirmServer) -> None:
+def test_endless_header_is_cut_off(server: ConfirmServer) -> None:
     answer = spoken(server.serving.options.port, b"GET / HTTP/1.1\r\n", endless=b"X: " + b"x" * 997)
     assert answer.status in (0, 400)
 
 
 class Streams:
-    """Streams that are opened all at once, by real clients, and how each was answered."""
+    """Opens streams simultaneously with real clients, and returns the response of each."""
 
     def __init__(self, server: ConfirmServer, token: str, path: str) -> None:
         host = f"127.0.0.1:{server.serving.options.port}"
@@ -127,24 +127,27 @@ class Streams:
         return [(int(line.recv(12, socket.MSG_WAITALL)[9:]), line) for line in lines]
 
 
-def test_no_credential_has_more_streams_than_its_share_also_when_clients_vanish(
+def test_stream_limit_per_credential_survives_vanishing_clients(
     server: ConfirmServer,
 ) -> None:
     card = server.submit(details={"streams": 1})
     streams = Streams(server, server.agent(), f"/confirm/{card['id']}/events")
     for _ in range(3):
-        answers = streams.open(MOST_OF_ONE + 20)
-        assert sorted(status for status, _ in answers) == [200] * MOST_OF_ONE + [429] * 20
+        answers = streams.open(MAX_STREAMS_PER_CREDENTIAL + 20)
+        assert (
+            sorted(status for status, _ in answers)
+            == [200] * MAX_STREAMS_PER_CREDENTIAL + [429] * 20
+        )
         other = Streams(server, server.approver(), "/inbox/events").open(1)
         assert other[0][0] == 200
         for _, line in answers + other:
-            # Gone without a word, as when a machine is switched off.
+            # Vanishes without closing, like a machine that is switched off.
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             line.close()
         until(lambda: len(server.serving.open_requests) == 0)
 
 
-def test_clients_that_leave_before_they_are_answered_leave_no_place_taken(
+def test_clients_that_leave_early_free_their_slots(
     server: ConfirmServer,
 ) -> None:
     card = server.submit(details={"streams": 2})
@@ -153,7 +156,7 @@ def test_clients_that_leave_before_they_are_answered_leave_no_place_taken(
         f"Host: 127.0.0.1:{server.serving.options.port}\r\n"
         f"Authorization: Bearer {server.approver()}\r\n\r\n"
     )
-    for _ in range(2 * MOST_OF_ONE):
+    for _ in range(2 * MAX_STREAMS_PER_CREDENTIAL):
         with opened(server) as line:
             line.sendall(head.encode())
     with plain_client(base_url=server.url) as client:
@@ -163,29 +166,29 @@ def test_clients_that_leave_before_they_are_answered_leave_no_place_taken(
             with client.stream("GET", f"/confirm/{card['id']}/events", headers=headers) as answer:
                 return answer.status_code == 200
 
-        # Some of them may only now be taken up, so the first attempts may be refused.
+        # Some slots may not be released yet, so the first attempts may be refused.
         until(opens)
     until(lambda: len(server.serving.open_requests) == 0)
 
 
-def test_all_credentials_together_have_a_limit_too() -> None:
-    requests, places = OpenRequests(), ExitStack()
-    scope: Any = {"state": {"stream_places": places}}
+def test_total_stream_limit() -> None:
+    requests, slots = OpenRequests(), ExitStack()
+    scope: Any = {"state": {"stream_slots": slots}}
 
     def take(number: int, scope: Scope = scope) -> None:
-        requests.take_place(scope, f"agent{number // 8}")
+        requests.reserve_stream(scope, f"agent{number // 8}")
 
-    for number in range(MOST_IN_ALL):
+    for number in range(MAX_STREAMS):
         take(number)
-    with pytest.raises(Refused, match=str(MOST_IN_ALL)):
+    with pytest.raises(ApiError, match=str(MAX_STREAMS)):
         take(0)
-    places.close()
+    slots.close()
     assert len(requests) == 0
     take(0)
 
 
-def test_health_says_that_nothing_can_be_written(tmp_path: Path) -> None:
-    """A disk that is full, as the system tells a program that may write no further."""
+def test_health_reports_a_full_disk(tmp_path: Path) -> None:
+    """Simulates a full disk with a limit on file size."""
     arguments = ("--home", str(tmp_path), "confirm", "serve", "--port", "0", "--page-port", "0")
     process = subprocess.Popen(
         [sys.executable, "-m", "journeyman", *arguments],
@@ -210,7 +213,7 @@ def test_health_says_that_nothing_can_be_written(tmp_path: Path) -> None:
             assert error["code"] == "unavailable"
             assert error["message"]
             host, port = url.removeprefix("http://").split(":")
-            assert probe(host, int(port)) == Probed(answer="service", problem=error["message"])
+            assert probe(host, int(port)) == ProbeResult(answer="service", problem=error["message"])
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
             until(lambda: healthy(client))
             assert client.post("/whitelist", json=added).status_code == 201
@@ -225,7 +228,7 @@ def healthy(client: httpx2.Client) -> bool:
     return answer.status_code == 200
 
 
-def test_strangers_are_written_down_up_to_a_limit_by_the_minute(
+def test_audit_of_unauthenticated_requests_is_rate_limited(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     written: list[tuple[str, dict[str, Any], str]] = []
@@ -234,16 +237,16 @@ def test_strangers_are_written_down_up_to_a_limit_by_the_minute(
     async def write(*refusal: Any) -> None:
         written.append(refusal)
 
-    refusals = RefusalLog(write, now=lambda: time_s)
+    refusals = RefusalLog(write, clock=lambda: time_s)
 
     async def knock(count: int) -> None:
         for number in range(count):
-            await refusals.stranger({"number": number})
+            await refusals.record({"number": number})
 
-    asyncio.run(knock(MOST_STRANGERS_A_MINUTE + 30))
-    assert len(written) == MOST_STRANGERS_A_MINUTE
+    asyncio.run(knock(MAX_REFUSALS_PER_MINUTE + 30))
+    assert len(written) == MAX_REFUSALS_PER_MINUTE
     time_s = 61.0
     asyncio.run(knock(3))
-    assert len(written) == MOST_STRANGERS_A_MINUTE + 3
+    assert len(written) == MAX_REFUSALS_PER_MINUTE + 3
     assert written[-1] == ("stranger", {"number": 2}, "")
-    assert "30 refusals of strangers were not written" in caplog.text
+    assert "30 refusals of unauthenticated requests were not written" in caplog.text

@@ -1,4 +1,4 @@
-"""What every request must be: story 6, cross-site requests and names that lead to this machine."""
+"""Request validation: story 6, cross-site requests and host names that resolve to this machine."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.confirm_server import ConfirmServer, bearer, spoken
 from tests.tables import table
 
-from journeyman.confirm.server.middleware import BODY_LIMIT, CSP, hosts_of, origins_of
+from journeyman.confirm.server.middleware import CSP, MAX_BODY_BYTES, allowed_hosts, allowed_origins
 
 JSON = "application/json"
 ASKED = json.dumps({"action": "send_mail", "description": "Tell Bob."})
@@ -18,7 +18,7 @@ def heads(**given: str) -> str:
 
 
 def ask(server: ConfirmServer, head: str, *, page: bool = False, body: str = ASKED) -> int:
-    """The status of a submission whose headers are exactly these."""
+    """The status of a submission with exactly these headers."""
     options = server.serving.options
     text = f"POST /confirm HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}"
     return spoken(options.page_port if page else options.port, text.encode()).status
@@ -33,7 +33,7 @@ HOSTS = {
     "empty": ("", False),
     "rebound": ("evil.example:{port}", False),
     "rebound_bare": ("evil.example", False),
-    "begins_alike": ("127.0.0.1.evil.example:{port}", False),
+    "same_prefix": ("127.0.0.1.evil.example:{port}", False),
     "another_loopback": ("127.0.0.2:{port}", False),
     "without_port": ("127.0.0.1", False),
     "other_port": ("127.0.0.1:1", False),
@@ -47,7 +47,7 @@ ORIGINS = {
     "null": ("null", False),
     "empty": ("", False),
     "same_host_other_port": ("http://127.0.0.1:3000", False),
-    "begins_alike": ("http://127.0.0.1:{port}.evil.example", False),
+    "same_prefix": ("http://127.0.0.1:{port}.evil.example", False),
     "other_scheme": ("https://127.0.0.1:{port}", False),
 }
 KINDS = {
@@ -56,17 +56,17 @@ KINDS = {
     "text": ("text/plain", False),
     "form": ("application/x-www-form-urlencoded", False),
     "multipart": ("multipart/form-data; boundary=x", False),
-    "text_that_says_json": (f"text/plain; {JSON}", False),
+    "text_with_json_parameter": (f"text/plain; {JSON}", False),
     "json_like": ("application/json-seq", False),
     "none": (None, False),
 }
 
 
 @table("page", [False, True], ids=["agents", "page"])
-def test_story_6_only_the_right_host_origin_and_kind_of_body_come_in(
+def test_story_6_host_origin_and_content_type_must_all_be_right(
     server: ConfirmServer, page: bool
 ) -> None:
-    """Every combination, over a plain socket. The page's own origin is right at its port only."""
+    """Every combination, over a plain socket. The page's own origin is valid at its port only."""
     port = server.serving.options.page_port if page else server.serving.options.port
     origins = {**ORIGINS, "own": ("http://127.0.0.1:{port}", page)}
     wrong = []
@@ -90,9 +90,7 @@ def test_story_6_only_the_right_host_origin_and_kind_of_body_come_in(
     ("site", "status"),
     [("cross-site", 403), ("same-site", 403), ("same-origin", 202), ("none", 202)],
 )
-def test_what_the_browser_says_of_the_site_counts(
-    server: ConfirmServer, site: str, status: int
-) -> None:
+def test_sec_fetch_site_header(server: ConfirmServer, site: str, status: int) -> None:
     headers = {"Sec-Fetch-Site": site}
     body = {"action": "send_mail", "description": "Tell Bob."}
     assert server.post("/confirm", server.agent(), body, headers=headers).status_code == status
@@ -100,30 +98,30 @@ def test_what_the_browser_says_of_the_site_counts(
     assert other.status_code == status
 
 
-def test_the_page_without_a_bearer_needs_its_own_origin(server: ConfirmServer) -> None:
+def test_page_without_a_bearer_token_needs_its_own_origin(server: ConfirmServer) -> None:
     body = {"name": "ann", "key": server.approver()}
     assert server.post("/login", body=body, page=True).status_code == 403
     headers = {"Origin": server.page_url}
     assert server.post("/login", body=body, page=True, headers=headers).status_code == 200
 
 
-FOLLOWED = {
+FROM_LINK = {
     "Sec-Fetch-Site": "cross-site",
     "Sec-Fetch-Mode": "navigate",
     "Sec-Fetch-Dest": "document",
 }
 
 
-def test_a_link_in_a_mail_leads_to_the_page_and_nowhere_else(server: ConfirmServer) -> None:
+def test_link_in_a_mail_opens_only_the_page(server: ConfirmServer) -> None:
     for path in ("/", "/open"):
-        assert server.get(path, page=True, headers=FOLLOWED).status_code == 200
-        framed = {**FOLLOWED, "Sec-Fetch-Dest": "iframe"}
+        assert server.get(path, page=True, headers=FROM_LINK).status_code == 200
+        framed = {**FROM_LINK, "Sec-Fetch-Dest": "iframe"}
         assert server.get(path, page=True, headers=framed).status_code == 403
     for path in ("/confirmations", "/me", "/static/app.js"):
-        assert server.get(path, page=True, headers=FOLLOWED).status_code == 403
+        assert server.get(path, page=True, headers=FROM_LINK).status_code == 403
 
 
-def test_a_header_that_decides_may_not_be_there_twice(server: ConfirmServer) -> None:
+def test_duplicate_security_headers_are_refused(server: ConfirmServer) -> None:
     host = heads(Host=f"127.0.0.1:{server.serving.options.port}", Content_Type=JSON)
     good = host + heads(**bearer(server.agent()))
     assert ask(server, good) == 202
@@ -144,47 +142,47 @@ def test_a_header_that_decides_may_not_be_there_twice(server: ConfirmServer) -> 
         ("TRACE", "/confirm", 405),
     ],
 )
-def test_every_answer_protects_the_browser(
+def test_security_headers_on_every_response(
     server: ConfirmServer, method: str, path: str, status: int, page: bool
 ) -> None:
     headers = {"Content-Type": JSON, **bearer("x" if method != "GET" else "")}
     answer = server.send(method, path, headers=headers, page=page)
     assert answer.status_code == status
-    told = answer.headers
-    assert told["x-content-type-options"] == "nosniff"
-    assert told["cache-control"] == "no-store"
-    assert not {"server", "access-control-allow-origin"} & set(told)
-    if not page:  # where nothing is a page and every browser is turned away
+    headers_sent = answer.headers
+    assert headers_sent["x-content-type-options"] == "nosniff"
+    assert headers_sent["cache-control"] == "no-store"
+    assert not {"server", "access-control-allow-origin"} & set(headers_sent)
+    if not page:  # the agents port serves no page and refuses browsers
         return
-    assert told["content-security-policy"] == CSP
-    assert told["x-frame-options"] == "DENY"
-    assert told["referrer-policy"] == "no-referrer"
-    assert told["cross-origin-opener-policy"] == "same-origin"
-    assert told["cross-origin-resource-policy"] == "same-origin"
-    assert "camera=()" in told["permissions-policy"]
+    assert headers_sent["content-security-policy"] == CSP
+    assert headers_sent["x-frame-options"] == "DENY"
+    assert headers_sent["referrer-policy"] == "no-referrer"
+    assert headers_sent["cross-origin-opener-policy"] == "same-origin"
+    assert headers_sent["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in headers_sent["permissions-policy"]
 
 
-def test_a_broken_request_gets_the_same_headers(server: ConfirmServer) -> None:
+def test_security_headers_on_malformed_requests(server: ConfirmServer) -> None:
     answer = spoken(server.serving.options.page_port, b"GET / HTTP/9\r\nno header\r\n\r\n")
     assert answer.status == 400
     assert answer.headers["content-security-policy"] == CSP
     assert server.get("/health").status_code == 200
 
 
-def test_bodies_up_to_the_limit_are_taken(server: ConfirmServer) -> None:
-    pad = {"note": "x" * (BODY_LIMIT - 200)}
+def test_bodies_up_to_the_limit_are_accepted(server: ConfirmServer) -> None:
+    pad = {"note": "x" * (MAX_BODY_BYTES - 200)}
     body = {"action": "send_mail", "description": "Tell Bob.", "details": pad}
-    assert len(json.dumps(body)) < BODY_LIMIT
+    assert len(json.dumps(body)) < MAX_BODY_BYTES
     assert server.post("/confirm", server.agent(), body).status_code == 202
 
 
 @table(
     ("size", "chunked"),
     [
-        (BODY_LIMIT + 1, False),
+        (MAX_BODY_BYTES + 1, False),
         (2_000_000, False),
         (20_000_000, False),
-        (BODY_LIMIT + 1, True),
+        (MAX_BODY_BYTES + 1, True),
         (2_000_000, True),
     ],
 )
@@ -201,7 +199,7 @@ def test_larger_bodies_are_refused(server: ConfirmServer, size: int, chunked: bo
     assert answer.json()["error"]["code"] == "too_large"
 
 
-def test_a_body_without_end_is_cut(server: ConfirmServer) -> None:
+def test_endless_body_is_cut_off(server: ConfirmServer) -> None:
     head = heads(
         Host=f"127.0.0.1:{server.serving.options.port}",
         Content_Type=JSON,
@@ -211,11 +209,11 @@ def test_a_body_without_end_is_cut(server: ConfirmServer) -> None:
     begun = f"POST /confirm HTTP/1.1\r\n{head}\r\n".encode()
     piece = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     answer = spoken(server.serving.options.port, begun, endless=piece)
-    assert answer.status in (0, 413)  # closed while it was still sending, or told why
+    assert answer.status in (0, 413)  # closed while still sending, or refused
     assert server.get("/health").status_code == 200
 
 
-def test_a_slow_body_is_cut(server: ConfirmServer) -> None:
+def test_slow_body_is_cut_off(server: ConfirmServer) -> None:
     head = heads(
         Host=f"127.0.0.1:{server.serving.options.port}",
         Content_Type=JSON,
@@ -228,19 +226,19 @@ def test_a_slow_body_is_cut(server: ConfirmServer) -> None:
     assert json.loads(answer.body)["error"]["code"] == "too_slow"
 
 
-def test_names_of_a_port() -> None:
-    names = hosts_of("127.0.0.1", 6080, ["Confirm.Example", "other.example:8443"])
+def test_hosts_allowed_on_a_port() -> None:
+    names = allowed_hosts("127.0.0.1", 6080, ["Confirm.Example", "other.example:8443"])
     assert names == {
         *(b"127.0.0.1:6080", b"localhost:6080", b"[::1]:6080"),
         *(b"confirm.example", b"confirm.example:6080"),
         *(b"other.example:8443", b"other.example:8443:6080"),
     }
-    assert b"192.168.1.5:6080" in hosts_of("192.168.1.5", 6080)
-    assert b"[fd00::1]:6080" in hosts_of("fd00::1", 6080)
-    assert b"localhost" in hosts_of("127.0.0.1", 80)
-    assert b"localhost" not in hosts_of("127.0.0.1", 6080)
+    assert b"192.168.1.5:6080" in allowed_hosts("192.168.1.5", 6080)
+    assert b"[fd00::1]:6080" in allowed_hosts("fd00::1", 6080)
+    assert b"localhost" in allowed_hosts("127.0.0.1", 80)
+    assert b"localhost" not in allowed_hosts("127.0.0.1", 6080)
 
 
-def test_the_page_s_own_origins() -> None:
-    found = origins_of(frozenset((b"localhost:6080",)), "https://Confirm.example")
+def test_allowed_origins() -> None:
+    found = allowed_origins(frozenset((b"localhost:6080",)), "https://Confirm.example")
     assert found == {b"http://localhost:6080", b"https://confirm.example"}

@@ -1,4 +1,4 @@
-"""The page's files over HTTP."""
+"""The static files of the page over HTTP."""
 
 import re
 from importlib.resources import files
@@ -11,14 +11,14 @@ KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 
 @table("path", ["/", "/open"])
-def test_the_page_is_at_home_and_where_links_lead(server: ConfirmServer, path: str) -> None:
+def test_page_is_served_at_the_root_and_for_links(server: ConfirmServer, path: str) -> None:
     answer = server.get(path, page=True)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.content == PAGE.joinpath("index.html").read_bytes()
 
 
-def test_every_file_is_sent_as_it_is(server: ConfirmServer) -> None:
+def test_every_file_is_served_unchanged(server: ConfirmServer) -> None:
     named = re.findall(r'(?:src|href)="/static/([^"]+)"', server.get("/", page=True).text)
     assert {*named} <= {file.name for file in PAGE.iterdir()}
     for file in PAGE.iterdir():
@@ -29,7 +29,7 @@ def test_every_file_is_sent_as_it_is(server: ConfirmServer) -> None:
             assert answer.headers["content-type"].startswith(kind)
 
 
-def test_a_file_that_is_known_is_not_sent_again(server: ConfirmServer) -> None:
+def test_cached_file_is_not_sent_again(server: ConfirmServer) -> None:
     first = server.get("/static/app.js", page=True)
     tag = first.headers["etag"]
     again = server.get("/static/app.js", page=True, headers={"If-None-Match": tag})
@@ -38,7 +38,7 @@ def test_a_file_that_is_known_is_not_sent_again(server: ConfirmServer) -> None:
     assert changed.status_code == 200
 
 
-def test_only_the_head_is_sent_when_asked_so(server: ConfirmServer) -> None:
+def test_head_request(server: ConfirmServer) -> None:
     answer = server.send("HEAD", "/", page=True)
     assert (answer.status_code, answer.content) == (200, b"")
     assert int(answer.headers["content-length"]) > 0
@@ -56,5 +56,5 @@ def test_only_the_head_is_sent_when_asked_so(server: ConfirmServer) -> None:
         "/static/index.html",
     ],
 )
-def test_nothing_else_is_sent(server: ConfirmServer, path: str) -> None:
+def test_other_files_are_not_served(server: ConfirmServer, path: str) -> None:
     assert server.get(path, page=True).status_code == 404

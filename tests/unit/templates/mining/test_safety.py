@@ -1,4 +1,4 @@
-"""Which calls may not teach, whichever agent made them."""
+"""Calls that must not teach, whichever agent made them."""
 
 import json
 
@@ -52,7 +52,7 @@ def rule(tool, arguments, folder=FOLDER):
         ("echo x > ~/.bashrc", "write.steering"),
     ],
 )
-def test_commands_that_a_person_would_have_to_confirm(line, expected):
+def test_commands_that_need_approval_do_not_teach(line, expected):
     for tool, arguments in (
         ("Bash", {"command": line, "description": "Do it"}),
         ("shell", {"command": ["bash", "-lc", line]}),
@@ -79,7 +79,7 @@ def test_everyday_commands_teach(line):
     assert rule("Bash", {"command": line}, "") == ""
 
 
-def test_commands_are_seen_from_where_the_session_worked():
+def test_paths_are_judged_from_the_session_folder():
     line = {"command": "sed -i s/a/b/ /srv/app/src/a.py"}
     assert rule("Bash", line, "/srv/app") == ""
     assert rule("Bash", line, "/srv/other") == "write.outside"
@@ -88,7 +88,7 @@ def test_commands_are_seen_from_where_the_session_worked():
     assert rule("bash", {"command": "cd /etc && sed -i s/a/b/ hosts"}, "") == "write.outside"
 
 
-def test_placeholders_of_redaction_are_names():
+def test_redaction_placeholders_are_ordinary_names():
     line = "cd /Users/<user:1>/shop && make test > /Users/<user:1>/shop/out.txt"
     assert rule("Bash", {"command": line}, "") == ""
 
@@ -164,7 +164,7 @@ def test_other_tools(tool, arguments, expected):
     ],
     ids=range(12),
 )
-def test_any_text_is_read(text):
+def test_any_text_is_handled(text):
     for tool, arguments in (
         ("Bash", {"command": text}),
         ("execute_code", {"code": text}),
@@ -177,11 +177,11 @@ def test_any_text_is_read(text):
         rule(tool, arguments, text[:50])
 
 
-def test_an_argument_that_is_no_object_is_no_danger():
+def test_malformed_arguments_are_safe():
     assert why_unsafe("anything", "not json") is None
 
 
-def test_a_form_says_more_than_the_command_it_was_made_of():
+def test_safety_of_normalised_forms():
     assert is_safe_form("pytest -q … | tail -3")
     assert is_safe_form("git commit -m …")
     assert not is_safe_form("rm -r …")

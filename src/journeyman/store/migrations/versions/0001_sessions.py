@@ -1,10 +1,10 @@
-"""Sessions, messages, usage, the logs they came from, what was deleted, and search over text.
+"""Sessions, messages, usage, the logs they came from, deleted sessions, and full-text search.
 
-Search is SQLite's FTS5 or PostgreSQL's tsvector. Both split words at everything that is neither
+Search uses SQLite's FTS5 or PostgreSQL's tsvector. Both split words at everything that is neither
 letter nor digit, so that a part of a path is found. FTS5 reads its text through a view, so that no
 text is stored twice. New rows are indexed by one statement at the end of a transaction, because a
-trigger for each costs ten times as much; `messages_indexed` says up to which row that was done,
-and triggers keep those rows in step.
+trigger per row costs ten times as much; `messages_indexed` holds the last indexed row, and triggers
+keep the indexed rows up to date.
 """
 
 import sqlalchemy as sa
@@ -61,7 +61,7 @@ def _search_in_sqlite() -> None:
         f"CREATE VIEW messages_searched AS SELECT row_id, {_searched('')} AS text FROM messages",
         "CREATE VIRTUAL TABLE messages_search USING fts5(text, content='messages_searched', "
         "content_rowid='row_id', tokenize='unicode61 remove_diacritics 0')",
-        # Words are gathered in memory up to this size; larger batches make fewer merges.
+        # Words are collected in memory up to this size; larger batches need fewer merges.
         "INSERT INTO messages_search(messages_search, rank) VALUES ('hashsize', 8388608)",
         "CREATE TABLE messages_indexed (up_to INTEGER NOT NULL)",
         "INSERT INTO messages_indexed VALUES (0)",

@@ -1,4 +1,4 @@
-"""Verdicts on the calls of a session, so that it is judged once."""
+"""Verdicts on the calls of a session, so that each session is judged once."""
 
 from journeyman.store.migrations import create_tables
 

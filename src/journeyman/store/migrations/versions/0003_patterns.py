@@ -1,8 +1,8 @@
 """Patterns and templates: what was learned from sessions.
 
-A pattern is shown as one session had it, and goes when that session is deleted. How often it was
-seen is kept for each session, so that a session that changed can be counted anew. Templates are
-values of their own: they hold copies, and stay.
+A pattern is shown as in one session, and is deleted with that session. How often it was seen is
+stored per session, so that a changed session can be recounted. Templates are independent values:
+they hold copies, and stay.
 """
 
 import sqlalchemy as sa

@@ -1,7 +1,7 @@
-"""Reviews, and the journal of what was written to memory and skills.
+"""Reviews, and the journal of writes to memory and skills.
 
-The journal stays when a session is deleted: what was written is still in the files, and has to
-be undone from here. Each write is kept whole, as one value, because it is read and undone whole.
+The journal stays when a session is deleted: its writes are still in the files, and are undone from
+here. Each write is stored as one value, because it is read and undone as a whole.
 """
 
 from journeyman.store.migrations import create_tables

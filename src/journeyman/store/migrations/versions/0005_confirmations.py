@@ -1,7 +1,7 @@
-"""Confirmations, what was asked and when, the whitelist, credentials, and the audit's chain.
+"""Confirmations, their submissions, the whitelist, credentials, and the audit chain.
 
-A card is kept whole, as one value, beside the columns by which it is found. The audit keeps the
-very text that its digest covers, so that a reader in any language can compute it again.
+A card is stored as one value, with separate columns for searching. The audit stores the exact text
+that its digest covers, so that a program in any language can recompute it.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Jobs, their runs, and the lease of the one scheduler that is at work."""
+"""Jobs, their runs, and the lease of the active scheduler."""
 
 from journeyman.store.migrations import create_tables
 

@@ -1,4 +1,4 @@
-"""The project of a session. Sessions that are stored already get it by the path of their folder, so
+"""The project of a session. For stored sessions it is derived from the path of their folder, so
 that they need not be imported again.
 """
 

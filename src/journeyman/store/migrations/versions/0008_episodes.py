@@ -1,5 +1,5 @@
-"""Episodes: each request with the calls that served it, and what it is found by. Patterns are no
-longer searched; what was learned before is learned again under the new rules.
+"""Episodes: each request with the calls that served it, and its search index. Patterns are no
+longer searched; what was learned before is learned again with the new rules.
 """
 
 from alembic import op

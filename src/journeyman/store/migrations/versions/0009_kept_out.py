@@ -1,5 +1,5 @@
-"""What rules kept out of what is learned, what a person decided about it, and what a person wants
-forgotten.
+"""What rules excluded from learning, what a person decided about it, and what people asked to
+forget.
 """
 
 from journeyman.store.migrations import create_tables

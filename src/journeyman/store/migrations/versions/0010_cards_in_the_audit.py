@@ -1,8 +1,8 @@
-"""The audit covers every card as a whole. A card is numbered by the entry that submitted it; what
-the audit tells by itself (limits, deadlines, identical requests) has no columns any more.
+"""The audit covers every card as a whole. A card has the number of the entry that submitted it;
+what follows from the audit alone (limits, deadlines, identical requests) no longer has columns.
 
-Cards from before get one entry each, which takes them over as they are. Only from then on is a
-change to them seen.
+Each existing card gets one entry that adopts its current state. Changes to it are detected only
+from then on.
 """
 
 import hashlib

@@ -1,0 +1,114 @@
+"""What the `journeyman confirm` commands share: their decorator, the parameters of an action, and
+clients with the credentials of an agent or an approver.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from journeyman.cli import context, files
+from journeyman.facade.journeyman import Journeyman
+from journeyman.text.display import visible
+
+if TYPE_CHECKING:
+    from journeyman.confirm.client import ConfirmClient
+
+_MAX_DETAILS_BYTES = 256 * 1024
+
+id_argument = click.argument("id_", metavar="ID")
+name_argument = click.argument("name")
+detail_option = context.option(
+    "--detail NAME=VALUE",
+    "One parameter; repeatable. VALUE is JSON, or text if it is not valid JSON.",
+    dest="pairs",
+    multiple=True,
+)
+details_option = context.option(
+    "--details JSON|@FILE|-",
+    "All parameters as a JSON object: inline, in a file, or on standard input.",
+    dest="document",
+)
+
+
+def command(
+    group: click.Group | None, *examples: str, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command of `journeyman confirm`, or of a group in it. The examples become
+    the end of its help; the first word of the first one is its name.
+    """
+    name = examples[0].split()[0]
+    return context.command(group, name, epilog=examples_epilog(group, *examples), **settings)
+
+
+def examples_epilog(group: click.Group | None, *examples: str) -> str:
+    """Return the examples as the end of a help page, each with the program and group before it."""
+    prefix = f"  journeyman confirm {group.name if group else ''}".rstrip()
+    return "\n".join(["\b\nExamples:", *(f"{prefix} {line}" for line in examples)])
+
+
+def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the parameters of an action: those of the document, overridden by the single ones."""
+    details: dict[str, Any] = {}
+    if document is not None:
+        if document == files.STANDARD_INPUT or document.startswith("@"):
+            file = document.removeprefix("@")
+            document = files.read_text(
+                file, "object with the parameters", max_bytes=_MAX_DETAILS_BYTES
+            )
+        try:
+            details = json.loads(document, parse_constant=_reject_constant)
+        except (ValueError, RecursionError) as error:
+            raise click.UsageError(
+                f"--details is not valid JSON: {visible(str(error))}. "
+                'Write an object like {"amount": 100}.'
+            ) from error
+        if not isinstance(details, dict):
+            raise click.UsageError('--details must be a JSON object, like {"amount": 100}.')
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign or not name.strip():
+            raise click.UsageError(f"{visible(pair)!r} is not a parameter. Write it as name=value.")
+        try:
+            details[name.strip()] = json.loads(text, parse_constant=_reject_constant)
+        except (ValueError, RecursionError):
+            details[name.strip()] = text
+    return details
+
+
+def _reject_constant(name: str) -> None:
+    """Reject NaN and Infinity, which are not JSON."""
+    raise ValueError(name)
+
+
+def agent_client(journeyman: Journeyman) -> "ConfirmClient":
+    """Return a client with the agent's token from the settings."""
+    return click.get_current_context().with_resource(journeyman.confirm_client())
+
+
+def approver_client(journeyman: Journeyman) -> "ConfirmClient":
+    """Return a client with the approver's key, from the settings or a hidden prompt. Raise
+    UsageError if there is neither a key nor a terminal.
+    """
+    key = journeyman.settings.confirm.approver_key
+    if not key and not sys.stdin.isatty():
+        raise click.UsageError(
+            "This needs an approver's key, and none is set. Set JOURNEYMAN_CONFIRM_APPROVER_KEY, "
+            "or run the command on a terminal to enter the key."
+        )
+    key = key or click.prompt("Approver's key", hide_input=True, err=True).strip()
+    return click.get_current_context().with_resource(journeyman.approver_client(key))
+
+
+def reader_client(journeyman: Journeyman) -> "ConfirmClient":
+    """Return a client for reading: the agent's if only a token is set, else the approver's."""
+    settings = journeyman.settings.confirm
+    is_approver = settings.approver_key or not settings.token
+    return approver_client(journeyman) if is_approver else agent_client(journeyman)
+
+
+def operator_name() -> str:
+    """Return the name of the person at this terminal, for the audit log."""
+    return context.user_name() or "a person at the terminal"

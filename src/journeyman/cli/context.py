@@ -1,0 +1,338 @@
+"""What the commands share: decorators for commands and options, the Journeyman they work with, and
+JSON output.
+"""
+
+import getpass
+import inspect
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
+from datetime import UTC, datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from journeyman.facade.journeyman import Journeyman
+from journeyman.logs.repositories import find_project
+from journeyman.text import durations
+from journeyman.text.invisible import INVISIBLE_CHARACTERS
+
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
+    from rich.console import Console
+
+_LARGEST_NUMBER = 1_000_000_000
+_MAX_WORKERS = 64
+_PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+JSON_HELP = "Print JSON for programs."
+
+SessionFilters = dict[str, Any]
+"""Keyword arguments for `Journeyman.sessions.list`; holds only the filters that were requested."""
+
+# Recorded text may contain characters that move the cursor or reverse text. In JSON they occur only
+# inside strings, where an escape is equivalent.
+_UNSEEN = re.compile(f"[\x7f-\x9f\u2028\u2029{INVISIBLE_CHARACTERS}]")
+
+
+class DocumentedOption(click.Option):
+    """An option with shorter help: former names are accepted but not shown, in help or in errors,
+    and neither is a range that only excludes very large numbers.
+    """
+
+    def __init__(self, *args: Any, former_names: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._shown = copy(self)
+        self._shown.opts = [name for name in self.opts if name not in former_names]
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return click.Option.get_help_record(self._shown, ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        return click.Option.get_error_hint(self._shown, ctx)
+
+    def get_help_extra(self, ctx: click.Context) -> "OptionHelpExtra":
+        extra = super().get_help_extra(ctx)
+        if str(_LARGEST_NUMBER) in extra.get("range", ""):
+            del extra["range"]
+        return extra
+
+
+def option(
+    names: str,
+    help_text: str,
+    *,
+    dest: str = "",
+    former_names: Sequence[str] = (),
+    **settings: Any,
+) -> _Decorator:
+    """Declare an option the way help shows it: its names and the placeholder of its value, as in
+    `-o --output FILE`. The command receives it as `dest`. A default is shown unless it is empty.
+    """
+    flags = [name for name in names.split() if name.startswith("-")]
+    metavar = names.removeprefix(" ".join(flags)).strip() or settings.pop("metavar", None)
+    settings.setdefault("show_default", settings.get("default") not in (None, "", True, 0))
+    if metavar is None and isinstance(settings.get("type"), WholeNumber):
+        metavar = "N"
+    settings |= {"metavar": metavar, "help": help_text, "former_names": former_names}
+    declared = (*flags, *former_names, *filter(None, [dest]))
+    return click.option(*declared, cls=DocumentedOption, **settings)
+
+
+def flag(names: str, help_text: str, *, dest: str = "") -> _Decorator:
+    """Declare an option without a value."""
+    return click.option(*names.split(), *filter(None, [dest]), is_flag=True, help=help_text)
+
+
+class WholeNumber(click.IntRange):
+    """An integer range; errors call its values whole numbers."""
+
+    name = "whole number"
+
+
+NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0, _LARGEST_NUMBER), WholeNumber(1, _LARGEST_NUMBER)
+POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
+
+yes_option = flag("-y --yes", "Do not ask for confirmation.")
+source_option = option("--source", "Only sessions from this recorder.")
+workers_option = option(
+    "--workers N",
+    "Number of processes to use for larger amounts of work.",
+    type=WholeNumber(1, _MAX_WORKERS),
+    default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
+    show_default="all cores",
+)
+
+
+def open_journeyman() -> Journeyman:
+    """Return the Journeyman for this command; it is closed when the command ends."""
+    ctx = click.get_current_context()
+    selected = ctx.find_root().obj
+    return ctx.with_resource(Journeyman(home=selected["home"], database=selected["database"]))
+
+
+def command(
+    group: click.Group | None = None,
+    name: str | None = None,
+    *,
+    render: "Callable[[Console, Any], object] | None" = None,
+    message: Callable[[Any], str] | None = None,
+    to_json: Callable[[Any], Any] = lambda result: result,
+    is_failure: Callable[[Any], object] = lambda _result: False,
+    has_json: bool = True,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, on its own or in a group. It is called with a Journeyman and its
+    options. People see its result through `render` or `message`; --json prints `to_json` of it.
+    Without `render` and `message`, the function also receives `as_json` and prints its own output.
+    If `is_failure` of the result is true, the exit code is 1. The examples in the docstring become
+    the end of the help.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def run(**options: Any) -> None:
+            as_json = options.pop("as_json", False) if render or message else False
+            result = function(open_journeyman(), **options)
+            if as_json:
+                print_json(to_json(result))
+            elif message:
+                click.echo(message(result))
+            elif render:
+                print_result(result, render, as_json=False)
+            if is_failure(result):
+                click.get_current_context().exit(1)
+
+        help_text = inspect.cleandoc(settings.get("help") or function.__doc__ or "")
+        settings["help"], _, examples = help_text.partition("\n\nExamples:\n")
+        if examples:
+            settings["epilog"] = f"\b\nExamples:\n{examples}"
+        decorated = (group.command if group else click.command)(name, **settings)(run)
+        if has_json:
+            json_flag = click.Option(("--json", "as_json"), is_flag=True, help=JSON_HELP)
+            decorated.params.append(json_flag)
+        return decorated
+
+    return decorate
+
+
+class DefaultGroup(click.Group):
+    """A group that passes arguments which name none of its commands to its `default` command."""
+
+    def __init__(self, *args: Any, default: str, usage: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._default, self._usage = default, usage
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {*self.commands, *ctx.help_option_names}
+        is_own = args[0] in own if args else self.no_args_is_help
+        return super().parse_args(ctx, args if is_own else [self._default, *args])
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, self._usage)
+
+
+def require_terminal() -> None:
+    """Raise UsageError if standard input is not a terminal, where confirmation is impossible."""
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
+            "ahead, or --dry-run to see what would happen."
+        )
+
+
+def user_name() -> str:
+    """Return the name of the operating system user; empty if it has none, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """On SIGTERM, exit through Python, so that the worker processes are ended first."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def graceful_stop(
+    message: str,
+    signals: Iterable[int] = (signal.SIGINT,),
+    *,
+    notify: Callable[[str], object] = lambda line: click.echo(line, err=True),
+) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C (or other signal) sets, to request an orderly stop; the
+    second one stops at once.
+    """
+    stopping = threading.Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+        with suppress(OSError, ValueError):
+            notify(message)
+
+    # Ignored signals stay ignored: nohup and background shells set that on purpose.
+    handled = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in handled}
+    try:
+        yield stopping
+    except KeyboardInterrupt:
+        click.echo("Stopped immediately.", err=True)
+        click.get_current_context().exit(1)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def print_result(result: Any, render: "Callable[[Console, Any], object]", *, as_json: bool) -> None:
+    """Print a result, as JSON or rendered for people."""
+    if as_json:
+        print_json(result)
+    else:
+        # Imported here because loading it takes longer than some commands.
+        from journeyman.cli import formatting  # noqa: PLC0415
+
+        render(formatting.console(), result)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document, indented for readability."""
+    text = msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2)
+    click.echo(escape_json(text.decode()))
+
+
+def escape_json(json_text: str) -> str:
+    """Return JSON text with all characters escaped that could control a terminal."""
+    return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], json_text)
+
+
+def _parse_day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC).timestamp()
+    except (OverflowError, ValueError, OSError) as error:
+        raise click.BadParameter(f"{value!r} is not a date. Write it like 2026-11-15.") from error
+
+
+def parse_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds in a duration above 0: a number of seconds, or like 30s, 15m, 2h, 7d."""
+    if value is None:
+        return None
+    text = value.strip().lower()
+    duration_s = float(text) if _PLAIN_NUMBER.fullmatch(text) else durations.parse_duration(text)
+    if not duration_s:
+        raise click.BadParameter(
+            f"{value!r} is not a duration above 0. Write it like 90, 15m, 2h or 7d."
+        )
+    return duration_s
+
+
+def _resolve_project(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    return find_project(value) if value and os.path.isdir(value) else value  # noqa: PTH112
+
+
+project_option = option(
+    "--project NAME|DIR",
+    "Only sessions of this project: a name, or a folder (. for this one).",
+    callback=_resolve_project,
+)
+_SESSION_OPTIONS = (
+    project_option,
+    source_option,
+    option("--model", "Only sessions of this model."),
+    option("--tag", "Only sessions with this tag."),
+    option("--since DAY", "Only sessions started on this day or later.", callback=_parse_day),
+    option("--until DAY", "Only sessions started before this day.", callback=_parse_day),
+    option(
+        "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
+    ),
+    flag("--no-subagents", "Leave out sessions of subagents."),
+)
+
+
+def session_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select sessions; the command receives them as `filters`."""
+
+    @wraps(command)
+    def with_filters(*args: Any, no_subagents: bool, **options: Any) -> None:
+        names = ("project", "source", "model", "tag", "since", "until", "min_messages")
+        filters = {name: value for name in names if (value := options.pop(name)) is not None}
+        if no_subagents:
+            filters["subagents"] = False
+        command(*args, filters=filters, **options)
+
+    with_options: Callable[..., None] = with_filters
+    for add_option in reversed(_SESSION_OPTIONS):
+        with_options = add_option(with_options)
+    return with_options
+
+
+def no_match_message(journeyman: Journeyman, filters: SessionFilters) -> str:
+    """Return the message for filters that match no session; empty if there are no filters or no
+    sessions are stored.
+    """
+    if not filters or not journeyman.sessions.list(limit=1):
+        return ""
+    text = "No stored session matches these options. `journeyman sessions list` shows all sessions."
+    project = filters.get("project")
+    if project and not journeyman.sessions.list(project=project, limit=1):
+        nearest = journeyman.sessions.nearest_projects(project)
+        text += f" No session belongs to project {project!r}."
+        text += f" Known projects: {', '.join(nearest)}." if nearest else ""
+    return text

@@ -1,0 +1,264 @@
+"""Terminal output: the console, tables, numbers, times and progress."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from journeyman.records.report import Progress
+from journeyman.text import truncation
+from journeyman.text.display import readable
+
+UNKNOWN = "·"
+"""Shown for unknown values; an empty cell would read as none."""
+
+_MAX_PROBLEMS = 10
+# Ids that are distinguished by their beginning, and the part that is enough.
+_SHORT_IDS = (
+    re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
+    re.compile(r"(agent-[^-]{4,12})-.+"),
+    re.compile(r"([0-9a-f]{8}-.{1,14}).*"),
+)
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=False)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return recorded text on one line, safe to show and truncated."""
+    return truncation.one_line(readable(text), limit)
+
+
+def safe_text(text: str) -> Text:
+    """Return recorded text for printing, readable and never interpreted as markup."""
+    return Text(readable(text))
+
+
+def short_id(session_id: str) -> str:
+    """Return the part of a session id that is enough to identify the session in a command."""
+    for pattern in _SHORT_IDS:
+        if match := pattern.fullmatch(session_id):
+            return match[1]
+    return session_id
+
+
+def count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def pluralize(number: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun: 1 log, 2 logs. The plural adds an s unless it is supplied."""
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+
+
+def short_count(number: int | None) -> str:
+    """Return a large number in four or five characters: 950, 12.3k, 4.56M."""
+    if number is None:
+        return UNKNOWN
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= 0.9995 * size:
+            return f"{number / size:.3g}{unit}"
+    return str(number)
+
+
+def size(number: float) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}"
+    return f"{number:.0f} bytes"
+
+
+def local_time(at: float | None) -> str:
+    """Return a time in this machine's time zone, to the minute."""
+    if at is None:
+        return UNKNOWN
+    try:
+        return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+
+
+Cell = str | Text | int | None
+
+
+def _cell_text(value: Cell) -> Text:
+    if isinstance(value, Text):
+        return value
+    return safe_text(value) if isinstance(value, str) else Text(count(value))
+
+
+def table(*columns: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[Cell]] = ()) -> Table:
+    """Return a table without borders; the columns in `numbers` are right-aligned."""
+    table_ = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for name in columns:
+        right = name in numbers
+        table_.add_column(name, justify="right" if right else "left", no_wrap=right)
+    for row in rows:
+        table_.add_row(*map(_cell_text, row))
+    return table_
+
+
+TRUNCATED: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+"""The layout of a column that truncates its texts instead of wrapping them."""
+
+
+class Column:
+    """A table column that is shown only in a terminal of at least `min_terminal_width`, and, if
+    `optional`, only when some row has a value in it. `layout` sets attributes of the rich column.
+    """
+
+    def __init__(
+        self,
+        header: str,
+        cell: Callable[[Any], Cell],
+        *,
+        min_terminal_width: int = 0,
+        numeric: bool = False,
+        optional: bool = False,
+        **layout: Any,
+    ) -> None:
+        self.header, self.cell, self.min_terminal_width = header, cell, min_terminal_width
+        self.numeric, self.optional, self.layout = numeric, optional, layout
+
+    def is_shown(self, rows: Iterable[Any], width: int) -> bool:
+        if width < self.min_terminal_width:
+            return False
+        return not self.optional or any(self.cell(row) not in ("", UNKNOWN) for row in rows)
+
+
+def fit_table(
+    rows: Sequence[Any], columns: Iterable[Column], width: int, *, total: Any = None
+) -> Table:
+    """Return a table of the columns that fit the width, with a row of totals if there is one."""
+    shown = [column for column in columns if column.is_shown(rows, width)]
+    numbers = [column.header for column in shown if column.numeric]
+    cells = ([column.cell(row) for column in shown] for row in rows)
+    fitted = table(*(column.header for column in shown), numbers=numbers, rows=cells)
+    for column, rich_column in zip(shown, fitted.columns, strict=True):
+        for name, value in column.layout.items():
+            setattr(rich_column, name, value)
+        fitted.expand = fitted.expand or "ratio" in column.layout
+    if total is not None:
+        fitted.add_row(*(_cell_text(column.cell(total)) for column in shown), style="bold")
+    return fitted
+
+
+def print_table(
+    console: Console, rows: Sequence[Any], columns: Iterable[Column], if_empty: str
+) -> None:
+    """Print a table, or the message `if_empty` if there are no rows."""
+    console.print(fit_table(rows, columns, console.width) if rows else safe_text(if_empty))
+
+
+def print_fields(
+    console: Console, fields: Mapping[str, str | Text], *, width: int = 10, wrap: bool = False
+) -> None:
+    """Print names and values, one per line; empty values are left out, and further lines of a value
+    are aligned with its first.
+    """
+    for name, value in fields.items():
+        if value:
+            lines = _cell_text(value).split("\n", allow_blank=True)
+            line = Text.assemble((f"{name:{width}s}", "dim"), Text("\n" + " " * width).join(lines))
+            console.print(line, soft_wrap=not wrap)
+
+
+def print_labelled(
+    console: Console, label: Text, text: str, *, full: bool, style: str = "", indent: str = ""
+) -> None:
+    """Print recorded text after a label: in full, or truncated to one line."""
+    room = max(console.width - label.cell_len, 20)
+    line = readable(text).replace("\n", f"\n{indent}") if full else one_line(text, room)
+    # Assembled, because appended text would inherit the style of the label.
+    console.print(Text.assemble(label, (line, style)), soft_wrap=True)
+
+
+def print_heading(console: Console, title: str) -> None:
+    console.print(Text(f"\n{title}", style="bold cyan"))
+
+
+def print_problems(
+    console: Console, title: str, lines: Sequence[str], *, total: int | None = None
+) -> None:
+    """Print a title and up to ten lines below it."""
+    console.print(f"{title}:", style="yellow")
+    for line in lines[:_MAX_PROBLEMS]:
+        console.print(safe_text(f"  {line}"), soft_wrap=True)
+    total = len(lines) if total is None else total
+    print_remainder(console, total, _MAX_PROBLEMS, " (--json lists them)")
+
+
+def print_remainder(console: Console, total: int, shown: int, hint: str, *, noun: str = "") -> None:
+    """If fewer than `total` were shown, print how many more there are, and the hint."""
+    if total > shown:
+        rest = pluralize(total - shown, f"more {noun}") if noun else f"{total - shown:,} more"
+        console.print(f"and {rest}{hint}", style="dim")
+
+
+def join_names(names: Sequence[str], limit: int) -> str:
+    """Join up to `limit` names with commas, and count the others."""
+    rest = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+@contextmanager
+def progress_bar(label: str, unit: str) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that updates a progress bar with items done, speed and remaining time.
+    Nothing is shown unless standard error is a terminal.
+    """
+    began = time.monotonic()
+    with _bar(label) as update:
+
+        def move(progress: Progress) -> None:
+            speed = progress.done_bytes / 1e6 / max(time.monotonic() - began, 0.001)
+            status = f"{progress.done:,}/{progress.total:,} {unit}, {speed:.1f} MB/s"
+            update(progress.share, 1.0, status)
+
+        yield move
+
+
+@contextmanager
+def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that updates a progress bar with the items done and their total."""
+    with _bar(label) as update:
+        yield lambda done, total: update(done, total, f"{done:,}/{total:,}")
+
+
+@contextmanager
+def spinner(label: str) -> Iterator[None]:
+    """Show an animated line while the body runs, if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(label):
+        yield
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float, float, str], None]]:
+    if not sys.stderr.isatty():
+        yield lambda _done, _total, _status: None
+        return
+    from rich import progress  # noqa: PLC0415
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[status]}"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None, status="")
+
+        def update(done: float, total: float, status: str) -> None:
+            bar.update(task, completed=done, total=total, status=status)
+
+        yield update

@@ -1,0 +1,114 @@
+"""Builds the parts of confirmations from the settings: administration, client, approver."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from journeyman.gate.decision import ApprovalRequest, Approver, Notify
+from journeyman.records.errors import BadSetting, JourneymanError, MissingPart
+from journeyman.settings import Settings
+from journeyman.store.store import Store
+
+if TYPE_CHECKING:
+    from journeyman.confirm.administration import Administration
+    from journeyman.confirm.client import ConfirmClient
+    from journeyman.confirm.service_options import ServiceOptions
+
+_POLL_S = 1.0
+"""How often a waiting agent checks whether it was stopped."""
+_EXPIRY_GRACE_S = 5.0
+"""How long after its deadline a card is certainly expired."""
+
+
+def administration(
+    settings: Settings, store: Store, clock: Callable[[], float]
+) -> "Administration":
+    """Return the administration of confirmations on this machine."""
+    with _missing_part_error():
+        from journeyman.confirm.administration import Administration  # noqa: PLC0415
+    return Administration(store.confirmations, _options(settings), clock)
+
+
+def _options(settings: Settings) -> "ServiceOptions":
+    from journeyman.confirm.service_options import ServiceOptions  # noqa: PLC0415
+
+    values, home = asdict(settings.confirm), settings.home
+    policy = values.pop("policy")
+    return ServiceOptions(
+        files=home,
+        policy=Path(policy).expanduser() if policy else home / "confirm.toml",
+        policy_required=bool(policy),
+        **{
+            name: value
+            for name, value in values.items()
+            if name in ServiceOptions.__struct_fields__
+        },
+    )
+
+
+def client(settings: Settings, credential: str) -> "ConfirmClient":
+    """Return a client of the configured service, with an agent's token or an approver's key."""
+    with _missing_part_error():
+        from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
+    if not credential:
+        raise BadSetting(
+            "No token is set for the confirmation service. Create one with `journeyman confirm "
+            "token add NAME`, and set it: JOURNEYMAN_CONFIRM_TOKEN, or token below [confirm] in "
+            "config.toml."
+        )
+    return ConfirmClient(settings.confirm.url or _options(settings).agents_url, credential)
+
+
+def service_approver(settings: Settings, workspace: str, notify: Notify) -> Approver:
+    """Return an approver that asks the service. It approves only if an approval was redeemed for
+    exactly these arguments. Errors are reported through `notify` and count as no answer.
+    """
+
+    def ask(request: ApprovalRequest) -> bool | None:
+        try:
+            with client(settings, settings.confirm.token) as service:
+                return _ask_service(service, request, workspace, notify)
+        except JourneymanError as error:
+            notify(str(error))
+            return None
+
+    return ask
+
+
+def _ask_service(
+    service: "ConfirmClient", request: ApprovalRequest, workspace: str, notify: Notify
+) -> bool | None:
+    details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
+    card = service.request(request.tool, request.reason, details, session_key=request.session)
+    if card.status == "pending":
+        notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
+    until = time.monotonic() + card.expires_in_s + _EXPIRY_GRACE_S
+    while card.status == "pending" and time.monotonic() < until and not request.cancelled():
+        card = service.wait(card, timeout_s=_POLL_S)
+    if card.status == "pending":
+        service.cancel(card.id, reason="the agent was stopped")
+        return None
+    if not card.is_approved:
+        notify(card.outcome)
+        return False if card.status == "denied" else None
+    if card.edited is not None:
+        notify("It was approved with other arguments. The agent has to request these itself.")
+        return False
+    service.redeem(card, details)
+    return True
+
+
+@contextmanager
+def _missing_part_error() -> Iterator[None]:
+    """Turn an ImportError into MissingPart, which says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"Confirmations need packages that are not installed ({error}). Install them with: "
+            "pip install 'journeyman[confirm]'"
+        ) from error

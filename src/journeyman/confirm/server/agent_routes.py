@@ -1,0 +1,165 @@
+"""Routes for agents: request an action, wait for the decision, cancel and redeem. Approvers share
+those that read and cancel. The requester is always the owner of the credential; nothing in a body
+can change that.
+"""
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
+from litestar.response import Stream
+from msgspec.structs import asdict
+
+from journeyman.confirm import schemas as api
+from journeyman.confirm.schemas import to_schema
+from journeyman.confirm.server.errors import ApiError, raise_if_refused
+from journeyman.confirm.server.event_stream import EVENT_STREAM, event_stream
+from journeyman.confirm.server.guards import (
+    agent_guard,
+    agent_or_approver_guard,
+    any_credential_guard,
+)
+from journeyman.confirm.server.openapi import ok_response
+from journeyman.confirm.server.request_context import ApiRequest
+from journeyman.records.confirmation import SETTLED, ConfirmationStatus, Submission
+
+_MAX_WAIT_S = 60
+_NO_REASON = api.Cancellation()
+
+Wait = Annotated[float, QueryParameter(ge=0, le=_MAX_WAIT_S)]
+IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=200)]
+Limit = Annotated[int, QueryParameter(ge=1, le=500)]
+CardId = Annotated[str, QueryParameter(max_length=64, pattern="^[A-Za-z0-9_-]*$")]
+
+
+@post("/confirm", guards=[agent_guard], status_code=202, responses=ok_response(api.SubmittedCard))
+async def submit(
+    request: ApiRequest,
+    data: JSONBody[api.NewConfirmation],
+    idempotency_key: IdempotencyKey = "",
+) -> Response[api.SubmittedCard]:
+    """Request confirmation of an action. Returns 202 with a pending confirmation, or 200 when no
+    person is needed. The header Idempotency-Key is the same as idempotency_key in the body.
+    """
+    if not data.action.strip() or not data.description.strip():
+        raise ApiError("bad_request", "State what to do, in both action and description.")
+    if idempotency_key and data.idempotency_key not in ("", idempotency_key):
+        raise ApiError(
+            "bad_request",
+            "The header Idempotency-Key differs from idempotency_key in the body. Send one of "
+            "them, or the same value in both.",
+            {"field": "idempotency_key"},
+        )
+    fields = asdict(data) | {"requester": request.user.name, "claimed": data.requester}
+    fields["idempotency_key"] = data.idempotency_key or idempotency_key
+    submission = Submission(timeout_s=fields.pop("timeout_seconds"), **fields)
+    accepted = raise_if_refused(await request.service.submit(submission))
+    options, confirmation = request.context.options, accepted.confirmation
+    url = f"{options.agents_url}/confirm/{confirmation.id}"
+    action_urls = {action: f"{url}/{action}" for action in ("events", "cancel", "redeem")}
+    page_url = f"{options.shown_page_url}/#/card/{confirmation.id}"
+    card = request.to_card_type(
+        api.SubmittedCard,
+        confirmation,
+        shared=accepted.shared,
+        replayed=accepted.replayed,
+        limit=to_schema(accepted.limit, api.LimitLeft),
+        urls={"self": url, "wait": f"{url}?wait=25", **action_urls, "page": page_url},
+    )
+    return Response(card, status_code=202 if card.status == "pending" else 200)
+
+
+@get("/confirm/{confirmation_id:str}", guards=[any_credential_guard], operation_id="look")
+async def get_confirmation(
+    request: ApiRequest, confirmation_id: FromPath[str], wait: Wait = 0.0
+) -> api.Card:
+    """Get a confirmation, at once or when it is decided. Waits up to `wait` seconds. An agent sees
+    only its own.
+    """
+    confirmation = await request.get_visible_card(confirmation_id)
+    if request.user.kind != "agent":
+        await request.service.viewed(confirmation, request.user)
+    if wait > 0 and confirmation.status not in SETTLED:
+        decision = request.service.wait(confirmation.id, wait)
+        polled = await request.context.open_requests.poll(decision, request.receive)
+        confirmation = polled or confirmation
+    return request.to_card(confirmation)
+
+
+@get(
+    "/confirm/{confirmation_id:str}/events",
+    guards=[any_credential_guard],
+    operation_id="follow",
+    media_type=EVENT_STREAM,
+    responses=ok_response(str, EVENT_STREAM),
+)
+async def stream_confirmation(request: ApiRequest, confirmation_id: FromPath[str]) -> Stream:
+    """Stream the changes of a confirmation as server-sent events until it is settled. Each event
+    `confirmation` carries the whole confirmation.
+    """
+    confirmation = await request.get_visible_card(confirmation_id)
+    request.context.open_requests.reserve_stream(request.scope, request.user.id)
+    if request.user.kind != "agent":
+        await request.service.viewed(confirmation, request.user)
+    return event_stream(request, confirmation.id)
+
+
+@post("/confirm/{confirmation_id:str}/cancel", guards=[agent_or_approver_guard], status_code=200)
+async def cancel(
+    request: ApiRequest,
+    confirmation_id: FromPath[str],
+    data: JSONBody[api.Cancellation] = _NO_REASON,
+) -> api.Card:
+    """Cancel a confirmation. The agent that requested it and every approver can do this."""
+    card = await request.get_visible_card(confirmation_id)
+    cancelled = await request.service.cancel(card.id, request.user, data.reason)
+    return request.to_card(raise_if_refused(cancelled))
+
+
+@post("/confirm/{confirmation_id:str}/redeem", guards=[agent_guard], status_code=200)
+async def redeem(
+    request: ApiRequest, confirmation_id: FromPath[str], data: JSONBody[api.Redemption]
+) -> api.Grant:
+    """Redeem an approval, once. The grant permits exactly these details to be executed now."""
+    card = await request.get_visible_card(confirmation_id)
+    redeemed = await request.service.redeem(card.id, request.user, data.digest, data.details)
+    granted = raise_if_refused(redeemed)
+    confirmation = granted.confirmation
+    return to_schema(
+        {
+            **asdict(confirmation),
+            "details": confirmation.approved_details,
+            "grant": granted.grant,
+        },
+        api.Grant,
+    )
+
+
+@get("/confirmations", guards=[agent_or_approver_guard], operation_id="list")
+async def list_confirmations(
+    request: ApiRequest,
+    status: FromQuery[ConfirmationStatus | None] = None,
+    limit: Limit = 50,
+    before: CardId = "",
+) -> api.Cards:
+    """List confirmations, newest first. A person sees all, an agent its own. `before` is the last
+    id of the previous page.
+    """
+    requester = request.user.name if request.user.kind == "agent" else ""
+    confirmations = await request.service.list(
+        status=status, requester=requester, limit=limit, before=before
+    )
+    if not requester:
+        ids = [confirmation.id for confirmation in confirmations]
+        await request.service.note("viewed", request.user, cards=ids)
+    return api.Cards(confirmations=[request.to_card(item) for item in confirmations])
+
+
+AGENT_ROUTES = (
+    submit,
+    get_confirmation,
+    stream_confirmation,
+    cancel,
+    redeem,
+    list_confirmations,
+)

@@ -1,0 +1,120 @@
+"""API errors and their one shape: `{"error": {"code", "message", …}}`. Refusals by the service,
+Litestar's own errors and unexpected exceptions all end here.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+
+from journeyman.records.confirmation import Refusal, RefusalCode
+from journeyman.records.errors import OutsideProblem, WrongInput
+
+log = logging.getLogger("journeyman.confirm")
+
+ServerErrorCode = Literal[
+    "wrong_method", "too_slow", "too_large", "not_json", "internal", "unavailable"
+]
+"""Errors raised by the HTTP server itself, before or after the service runs."""
+Result = TypeVar("Result")
+
+_CODES: dict[int, tuple[RefusalCode | ServerErrorCode, ...]] = {
+    400: ("bad_request",), 401: ("unauthenticated",), 404: ("unknown",), 405: ("wrong_method",),
+    403: ("not_allowed", "own_request", "second_factor", "channel_not_allowed", "forbidden_action",
+          "edit_not_allowed"),
+    408: ("too_slow",), 410: ("expired", "lapsed"), 412: ("digest_differs",), 413: ("too_large",),
+    409: ("already_settled", "not_approved", "already_redeemed", "changed", "key_reused",
+          "already_voted"),
+    415: ("not_json",), 429: ("over_limit",), 500: ("internal",), 503: ("unavailable",),
+}  # fmt: skip
+STATUS_CODES = {code: status for status, codes in _CODES.items() for code in codes}
+
+
+class ApiError(Exception):
+    """An error response. `details` are further fields of the error document; with `close`, the
+    connection is closed after the response.
+    """
+
+    def __init__(
+        self,
+        code: RefusalCode | ServerErrorCode,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        *,
+        close: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = dict(details or {})
+        self.headers = {"connection": "close"} if close else {}
+
+
+def raise_if_refused(result: Result | Refusal) -> Result:
+    """Return the result of the service. Raise ApiError if it is a refusal."""
+    if isinstance(result, Refusal):
+        raise ApiError(result.code, result.message, result.about)
+    return result
+
+
+def handle_exception(
+    request: Request[Any, Any, Any], exception: Exception
+) -> Response[dict[str, Any]]:
+    """Return the error response for any exception."""
+    error = exception if isinstance(exception, ApiError) else _to_api_error(request, exception)
+    details = error.details
+    if error.code == "unauthenticated":
+        error.headers["www-authenticate"] = "Bearer"
+    if error.code == "over_limit" and "reset_at" in details:
+        error.headers["retry-after"] = str(max(1, math.ceil(details["reset_at"] - time.time())))
+    for name, value in details.items():
+        if name.endswith("_at") and isinstance(value, int | float):
+            details[name] = datetime.fromtimestamp(value, UTC)
+    return Response(
+        {"error": {**details, "code": error.code, "message": str(error)}},
+        status_code=STATUS_CODES[error.code],
+        headers={"cache-control": "no-store", **error.headers},
+        media_type="application/json",
+    )
+
+
+def _to_api_error(request: Request[Any, Any, Any], exception: Exception) -> ApiError:
+    """Translate a Litestar error or an unexpected one. Details of faults go only to the log."""
+    operation = f"{request.method} {request.url.path}"
+    match exception:
+        case ValidationException():
+            return _invalid_parameter(exception)
+        case HTTPException(status_code=404):
+            message = f"There is nothing at {request.url.path}. See /openapi.json."
+            return ApiError("unknown", message)
+        case HTTPException(status_code=405):
+            methods = {*(exception.headers or {}).get("allow", "").split(", ")} - {"OPTIONS", ""}
+            allow = ", ".join(sorted(methods))
+            error = ApiError("wrong_method", f"{operation} is not supported: use {allow}.")
+            error.headers["allow"] = allow
+            return error
+        case HTTPException() if exception.status_code < 500:
+            return ApiError("bad_request", f"{operation} is not valid: {exception.detail}")
+        case WrongInput():
+            return ApiError("bad_request", str(exception))
+        case OutsideProblem():
+            log.error("%s: %s", operation, exception)
+            return ApiError("unavailable", str(exception))
+    log.error("%s failed", operation, exc_info=exception)
+    return ApiError("internal", "The service failed on this request. See its log for the reason.")
+
+
+def _invalid_parameter(exception: ValidationException) -> ApiError:
+    problems = exception.extra if isinstance(exception.extra, list) else []
+    first = next((problem for problem in problems if isinstance(problem, dict)), {})
+    field = str(first.get("key", "")).rstrip("_")
+    if field == "data":
+        return ApiError("bad_request", "The request has no body. Send a JSON object.")
+    if not field:
+        return ApiError("bad_request", str(exception.detail))
+    message = f"The parameter {field!r} is not valid: {first.get('message', 'not valid')}."
+    return ApiError("bad_request", message, {"field": field})

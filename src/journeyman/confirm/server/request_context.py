@@ -1,0 +1,202 @@
+"""The request class and the context that the routes of one port share. A request body is decoded
+strictly by type, and errors name the invalid field.
+"""
+
+import logging
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+from msgspec import Struct
+from msgspec.structs import replace
+
+from journeyman.confirm.decisions import with_current_rule
+from journeyman.confirm.schemas import Card, to_schema
+from journeyman.confirm.server.errors import ApiError
+from journeyman.confirm.server.middleware import OpenRequests, RefusalLog
+from journeyman.confirm.service import Service
+from journeyman.confirm.service_options import ServiceOptions
+from journeyman.records.confirmation import Confirmation, Credential
+from journeyman.records.errors import OutsideProblem
+from journeyman.redaction.masking import mask_parameters, mask_text
+
+log = logging.getLogger("journeyman.confirm")
+
+_WRITE_CHECK_INTERVAL_S = 1.0
+MAX_BODY_DEPTH = 32
+"""Maximum nesting of lists and objects in a body; no person reads deeper ones."""
+LARGEST_INTEGER = 2**53 - 1
+"""JSON parsers disagree about larger integers."""
+
+SESSION_COOKIE = "journeyman_session"
+ANONYMOUS = Credential(id="anonymous", kind="agent", name="anonymous", created_at=0.0)
+ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Matches an id or the beginning of one."""
+
+Body = TypeVar("Body")
+CardType = TypeVar("CardType", bound=Card)
+
+
+class WriteCheck:
+    """Checks whether the database is writable, at most once per second."""
+
+    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
+        self._check = check
+        self._checked_at = -math.inf
+        self._problem = ""
+
+    async def ensure_writable(self) -> None:
+        """Raise ApiError, with the reason, if the database is not writable."""
+        if time.monotonic() - self._checked_at > _WRITE_CHECK_INTERVAL_S:
+            self._checked_at = time.monotonic()
+            try:
+                await self._check()
+                self._problem = ""
+            except OutsideProblem as problem:
+                log.warning("the database is not writable: %s", problem)
+                self._problem = str(problem)
+        if self._problem:
+            raise ApiError("unavailable", self._problem)
+
+
+class AppContext(Struct, frozen=True, kw_only=True):
+    """What the routes of one port share."""
+
+    service: Service
+    options: ServiceOptions
+    open_requests: OpenRequests
+    refusals: RefusalLog
+    write_check: WriteCheck
+    port: Literal["agents", "page"]
+    heartbeat_s: float
+    """A stream without events sends a heartbeat after this long."""
+    anonymous: bool = False
+    """Whether agents without a token are accepted, under the name `anonymous`."""
+
+
+class ApiRequest(Request[Credential, Any, State]):
+    """A request. On routes with a guard, `user` is the credential of the client."""
+
+    @property
+    def context(self) -> AppContext:
+        return cast("AppContext", self.app.state["context"])
+
+    @property
+    def service(self) -> Service:
+        return self.context.service
+
+    async def body(self) -> bytes:
+        """Return the body, which the middleware has read."""
+        return cast("bytes", self.scope["state"]["body"])
+
+    async def json(self) -> Any:
+        """Return the body as the exact type that the route takes. Litestar's own decoding would
+        accept "300" for 300. Raise ApiError if it is invalid.
+        """
+        field = self.route_handler.parsed_data_field
+        assert field is not None
+        return decode_body(await self.body(), field.annotation)
+
+    async def get_visible_card(self, id_: str) -> Confirmation:
+        """Return a confirmation. Raise ApiError if it does not exist or the client must not see it;
+        the two are not distinguished.
+        """
+        user = self.user
+        card = await self.service.get(id_) if ID_PATTERN.fullmatch(id_) else None
+        if card is not None:
+            is_own = card.requester == user.name
+            if is_own if user.kind == "agent" else user.view_only in ("", card.id):
+                return card
+        raise ApiError("unknown", "There is no such confirmation, or it is not yours to see.")
+
+    def audit_details(self, reason: str) -> tuple[dict[str, Any], str]:
+        """Return the audit details of a refusal, and the id of its confirmation. Clients control
+        that text, so it is left out if it cannot be an id.
+        """
+        id_ = str(self.path_params.get("confirmation_id", ""))
+        details = {"at": f"{self.method} {self.scope['path'][:200]}", "why": reason}
+        return details, id_ if ID_PATTERN.fullmatch(id_) else ""
+
+    async def is_still_authenticated(self) -> bool:
+        """Return whether the credential is still valid. For streams, which stay open for long."""
+        secret = str(self.scope["state"].get("secret", ""))
+        return self.user is ANONYMOUS or await self.service.authenticate(secret) is not None
+
+    def to_card(self, confirmation: Confirmation) -> Card:
+        """Return a confirmation as the client may see it. Secrets are masked for a client that has
+        only a link, because every reader of the notice could have it.
+        """
+        if self.user.view_only:
+            edited = confirmation.edited
+            confirmation = replace(
+                confirmation,
+                details=mask_parameters(confirmation.details),
+                edited=None if edited is None else mask_parameters(edited),
+                description=mask_text(confirmation.description, confirmation.details),
+            )
+        return self.to_card_type(Card, confirmation)
+
+    def to_card_type(
+        self, type_: type[CardType], confirmation: Confirmation, **fields: Any
+    ) -> CardType:
+        """Return a confirmation with what the policy currently allows for it."""
+        policy, expires_in_s = self.service.policy, 0.0
+        rule = policy.rule_for(confirmation.action)
+        if confirmation.status == "pending":
+            confirmation = with_current_rule(policy, confirmation)
+            expires_in_s = round(max(0.0, confirmation.expires_at - self.service.clock()), 3)
+        return replace(
+            to_schema(confirmation, type_),
+            expires_in_s=expires_in_s,
+            editable=rule.edits,
+            second_factor=bool(rule.second_factor),
+            page_url=f"{self.context.options.shown_page_url}/#/card/{confirmation.id}",
+            **fields,
+        )
+
+
+def decode_body(body: bytes, type_: type[Body]) -> Body:
+    """Return a body as the given type. Raise ApiError that names the invalid field."""
+    try:
+        value = msgspec.json.decode(body, type=type_)
+    except msgspec.ValidationError as error:
+        problem, _, location = str(error).partition(" - at ")
+        field = location.strip("`").removeprefix("$").removeprefix(".")
+        place = f" in {field!r}" if field else ""
+        raise _invalid_body(f"The body is not valid{place}: {problem}.", field) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _invalid_body(f"The body is not JSON: {error}.") from error
+    except RecursionError as error:
+        raise _nested_too_deeply("") from error
+    _check_value(value)
+    return value
+
+
+def _check_value(value: Any, field: str = "", depth: int = 0) -> None:
+    """Raise ApiError if a value is nested too deeply, or has a number that parsers disagree on."""
+    if isinstance(value, int | float):
+        if abs(value) > LARGEST_INTEGER if isinstance(value, int) else not math.isfinite(value):
+            raise _invalid_body(f"A number in {field!r} is too large; send it as text.", field)
+        return
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, str) or value is None:
+        return
+    if depth > MAX_BODY_DEPTH:
+        raise _nested_too_deeply(field)
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+        _check_value(item, field or str(name), depth + 1)
+
+
+def _nested_too_deeply(field: str) -> ApiError:
+    message = f"The body is nested more than {MAX_BODY_DEPTH} levels deep. Send a flatter one."
+    return _invalid_body(message, field)
+
+
+def _invalid_body(message: str, field: str = "") -> ApiError:
+    return ApiError("bad_request", message, {"field": field} if field else {})

@@ -1,0 +1,98 @@
+"""Options of the confirmation service on this machine, and a probe whether it answers. It needs no
+optional package, because these may be missing where it is used.
+"""
+
+import http.client
+import json
+import socket
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+ProbeAnswer = Literal["service", "free", "other"]
+
+_PROBE_LIMIT_S = 1.0
+
+BLOCKED_PORTS = frozenset(
+    (
+        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95),
+        *(101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161),
+        *(179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563),
+        *(587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061),
+        *(6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+    )
+)
+"""Ports that browsers refuse to connect to, by the Fetch standard."""
+
+
+class ServiceOptions(Struct, frozen=True, kw_only=True):
+    """The configuration of a service on this machine. `files` is the folder for its key and for the
+    audit's anchor.
+    """
+
+    files: Path
+    policy: Path
+    policy_required: bool = False
+    """Whether the file must exist; otherwise the built-in rules apply without it."""
+    rate_limit: int = 10
+    host: str = "127.0.0.1"
+    port: int = 6000
+    page_port: int = 6080
+    hosts: tuple[str, ...] = ()
+    page_hosts: tuple[str, ...] = ()
+    page_url: str = ""
+    notify: tuple[str, ...] = ()
+
+    @property
+    def agents_url(self) -> str:
+        """The address for agents on this machine."""
+        return f"http://{url_host(self.host)}:{self.port}"
+
+    @property
+    def shown_page_url(self) -> str:
+        """The address of the page for people."""
+        if self.page_url:
+            return self.page_url.rstrip("/")
+        return f"http://{url_host(self.host)}:{self.page_port}"
+
+    def __repr__(self) -> str:
+        """Omit the notification addresses, which contain secrets."""
+        return f"Options(host={self.host!r}, port={self.port!r}, page_port={self.page_port!r})"
+
+
+def url_host(host: str) -> str:
+    """Return the host to use in a URL on this machine for a listening address. An address that
+    means all interfaces becomes the loopback address.
+    """
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"[{loopback}]" if ":" in loopback else loopback
+
+
+class ProbeResult(Struct, frozen=True, kw_only=True):
+    """What answers on a port: the service, nothing (`free`), or another program."""
+
+    answer: ProbeAnswer
+    pending: int = 0
+    problem: str = ""
+    """Why the service cannot write to its database, if it reports that."""
+
+
+def probe(host: str, port: int) -> ProbeResult:
+    """Query the health endpoint on a port."""
+    connection = http.client.HTTPConnection(host, port, timeout=_PROBE_LIMIT_S)
+    try:
+        connection.request("GET", "/health")
+        health = json.loads(connection.getresponse().read(4_096))
+        if "error" in health and health["error"]["code"] == "unavailable":
+            return ProbeResult(answer="service", problem=str(health["error"]["message"]))
+        is_service = health["status"] == "ok"
+        return ProbeResult(
+            answer="service" if is_service else "other", pending=int(health["pending"])
+        )
+    except (ConnectionRefusedError, socket.gaierror):
+        return ProbeResult(answer="free")
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        return ProbeResult(answer="other")
+    finally:
+        connection.close()

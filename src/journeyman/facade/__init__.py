@@ -1,0 +1,1 @@
+"""The public facade: `Journeyman`, the rooms it wires together, and the installation check."""

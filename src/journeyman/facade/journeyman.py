@@ -1,0 +1,173 @@
+"""`Journeyman`, the one public entry point: the everyday verbs. Everything else is an attribute
+named by a noun (`jm.sessions`, `jm.templates`, `jm.jobs`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from journeyman.facade.experience import ExperienceFacade
+from journeyman.records.errors import MissingPart
+from journeyman.version import __version__
+
+if TYPE_CHECKING:
+    from journeyman.agent.agent import Agent
+    from journeyman.agent.factory import AgentFactory
+    from journeyman.agent.review.journal import Journal
+    from journeyman.agent.review.reviewer import ReviewResult
+    from journeyman.agent.turn import Limits, Turn
+    from journeyman.agent.undo import Undo
+    from journeyman.facade.diagnosis import Finding
+    from journeyman.gate.decision import Approver
+    from journeyman.jobs.guard import ModelRoute
+    from journeyman.jobs.jobs import Jobs
+    from journeyman.models.model import Model
+
+
+class Journeyman(ExperienceFacade):
+    """Experience for agents, kept in one home.
+
+    `Journeyman()` uses the home and database of the settings; `home` and `database` override
+    them. The database is opened on first use. Use it as a context manager, or `close` it.
+    """
+
+    @cached_property
+    def _agents(self) -> "AgentFactory":
+        with _extra("agent", "An agent needs"):
+            from journeyman.agent.factory import AgentFactory
+        from journeyman.confirm.factory import service_approver
+
+        return AgentFactory(
+            settings=self.settings,
+            store=self._store,
+            experience=self,
+            approver=partial(service_approver, self.settings),
+            clock=self._clock,
+            timer=self._timer,
+        )
+
+    @cached_property
+    def reviews(self) -> "Journal":
+        """Changes that reviews and agents made to memory and skills: list, get, writes, undo."""
+        from journeyman.agent.review.journal import Journal
+
+        return Journal(self._store.reviews, self._agents.knowledge, self._clock)
+
+    @cached_property
+    def jobs(self) -> "Jobs":
+        """Agents on a schedule: add, list, show, pause, resume, remove, run, scheduler."""
+        return self.jobs_with(None)
+
+    def jobs_with(self, models: "Callable[[ModelRoute], Model] | None") -> "Jobs":
+        """Return the same jobs, run with models that the caller supplies."""
+        agents = self._agents
+        with _extra("jobs", "Jobs need"):
+            from journeyman.jobs.jobs import Jobs
+            from journeyman.jobs.runner import JobRunner
+        runner = JobRunner(
+            settings=self.settings,
+            agents=agents,
+            experience=self,
+            environment=self._environ,
+            models=models,
+            clock=self._clock,
+            timer=self._timer,
+        )
+        return Jobs(self._store, runner)
+
+    def agent(
+        self,
+        *,
+        model: "Model | str" = "",
+        workspace: Path | str = ".",
+        warm: str = "auto",
+        ask: "Approver | None" = None,
+        limits: "Limits | None" = None,
+        review: bool | None = None,
+        network: bool = False,
+        tell: Callable[[str], None] = lambda _line: None,
+        platform: str = "library",
+        tags: Iterable[str] = (),
+    ) -> "Agent":
+        """Return an agent that works in a folder.
+
+        `model` is a model, or the name of one: `embedded`, a .gguf file, or a model at the
+        configured endpoint. `warm` is `auto`, `off` or the name of a template. `ask` decides on
+        risky calls; without it, and without a confirmation service, they are refused. `network`
+        gives commands network access. Close the agent, or use it as a context manager.
+        """
+        if warm not in ("auto", "off"):
+            self.templates.get(warm)  # report an unknown name before spending anything
+        from journeyman.agent.factory import AgentOptions
+
+        options = AgentOptions(
+            model=model,
+            workspace=Path(workspace),
+            warm=warm,
+            ask=ask,
+            limits=limits,
+            review=review,
+            network=network,
+            tell=tell,
+            platform=platform,
+            tags=(tags,) if isinstance(tags, str) else tuple(tags),
+        )
+        return self._agents.agent(options)
+
+    def run(self, task: str, **options: Any) -> "Turn":
+        """Have an agent do a task in one turn; the options are those of `agent`."""
+        with self.agent(**options) as agent:
+            turn = agent.run_conversation(task)
+            agent.wait_for_review()
+            return turn
+
+    def review(
+        self,
+        session_id: str,
+        *,
+        model: "Model | str" = "",
+        cancelled: Callable[[], bool] = lambda: False,
+        platform: str = "library",
+    ) -> "ReviewResult":
+        """Review a session now, and save to memory and skills what it teaches, if anything."""
+        return self._agents.review(session_id, model, cancelled=cancelled, platform=platform)
+
+    def undo(
+        self, session_id: str, *, turn: int | None = None, redo: bool = False, dry_run: bool = False
+    ) -> "Undo":
+        """Undo what a session of `run` changed in its workspace: all of it, or everything from a
+        `turn` on. `redo` reverts the last undo; `dry_run` only reports what would change.
+        """
+        from journeyman.agent.undo import undo
+
+        session = self.sessions.get(session_id).session
+        snapshots = self._agents.snapshots(Path(session.cwd))
+        return undo(snapshots, session, turn=turn, redo=redo, dry_run=dry_run)
+
+    def diagnose(self) -> "list[Finding]":
+        """Check this installation: what is there, what works and what to fix."""
+        from journeyman.facade.diagnosis import diagnose
+
+        return diagnose(
+            self.settings, self._readers, self.places(), version=__version__, now=self._clock()
+        )
+
+    def __enter__(self) -> "Journeyman":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _extra(name: str, who_needs: str) -> Iterator[None]:
+    """Wrap imports of optional dependencies; raise MissingPart if one is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"{who_needs} packages that are not installed ({error}). Install them with: "
+            f"pip install 'journeyman[{name}]'"
+        ) from error

@@ -1,0 +1,169 @@
+"""Wires the rooms of one installation from its settings. Each room is loaded on first use, because
+most calls need only a few of them.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from journeyman.settings import load
+
+if TYPE_CHECKING:
+    from journeyman.confirm.administration import Administration
+    from journeyman.confirm.client import ConfirmClient
+    from journeyman.logs.registry import Readers
+    from journeyman.store.accounting import Accounting
+    from journeyman.store.patterns import Patterns
+    from journeyman.store.quarantine import Quarantine
+    from journeyman.store.sessions import Sessions
+    from journeyman.store.store import Store
+    from journeyman.templates.learner import Learner
+    from journeyman.templates.library import Library
+    from journeyman.templates.opening_builder import OpeningBuilder
+    from journeyman.templates.playbook_files import PlaybookFiles
+    from journeyman.templates.removal import Removal
+    from journeyman.templates.session_judge import SessionJudge
+
+
+class Rooms:
+    """The settings, and the rooms that they configure."""
+
+    def __init__(
+        self,
+        home: Path | str | None = None,
+        database: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._user_home = Path(self._environ.get("HOME") or Path.home())
+        self._clock = clock
+        # Durations are measured with a monotonic clock, unless the caller supplies one.
+        self._timer = time.monotonic if clock is time.time else clock
+        self.settings = load(self._environ, self._user_home, home=home, database=database)
+
+    @cached_property
+    def _store(self) -> "Store":
+        from journeyman.store.store import Store
+
+        return Store(
+            self.settings.database,
+            busy_timeout_s=self.settings.busy_timeout_s,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def _readers(self) -> "Readers":
+        from journeyman.logs.registry import Readers
+
+        return Readers()
+
+    @cached_property
+    def _judging(self) -> "SessionJudge":
+        from journeyman.outcomes import RULES_VERSION
+        from journeyman.outcomes.judge import judge
+        from journeyman.templates.session_judge import SessionJudge
+
+        return SessionJudge(self._store, judge, str(RULES_VERSION))
+
+    @cached_property
+    def _learning(self) -> "Learner":
+        from journeyman.templates.learner import Learner, WorkerSettings
+
+        settings = WorkerSettings(
+            database=self.settings.database,
+            busy_timeout_s=self.settings.busy_timeout_s,
+            trivial=frozenset(self.settings.trivial_tools),
+        )
+        return Learner(self._store, settings, self._learning_rules)
+
+    @property
+    def _learning_rules(self) -> str:
+        from journeyman.templates.mining import learning_rules
+
+        return learning_rules(self.settings.trivial_tools)
+
+    @cached_property
+    def _openings(self) -> "OpeningBuilder":
+        from journeyman.models.embedder import Embedder
+        from journeyman.templates.opening_builder import OpeningBuilder
+
+        return OpeningBuilder(self._store, Embedder())
+
+    @cached_property
+    def templates(self) -> "Library":
+        """Templates: build, create, list, get, pick, stats, export, import_file, delete."""
+        from journeyman.models.embedder import Embedder
+        from journeyman.templates.library import Library
+
+        judged, count_tokens = self._judging.judged, Embedder().count_tokens
+        return Library(self._store, self._learning, judged, count_tokens, self._clock)
+
+    @property
+    def patterns(self) -> "Patterns":
+        """Learned patterns: list (including quarantined ones), get, counts."""
+        return self._store.patterns
+
+    @property
+    def kept_out(self) -> "Quarantine":
+        """Patterns that a rule excluded from learning: list, get, release, delete, restore."""
+        return self._store.quarantine
+
+    @cached_property
+    def forgotten(self) -> "Removal":
+        """What was forgotten and must not be learned again: list. `forget` and `unforget` change
+        it.
+        """
+        from journeyman.templates.removal import Removal
+
+        return Removal(self._store, self._clock)
+
+    @cached_property
+    def accounting(self) -> "Accounting":
+        """Tokens and cost of sessions: report, add, set_total."""
+        from journeyman.models.prices import estimated_cost
+        from journeyman.store.accounting import Accounting
+
+        return Accounting(self._store, estimated_cost)
+
+    @cached_property
+    def confirmations(self) -> "Administration":
+        """Confirmations on this machine: credentials, list, policy, audit, serve."""
+        from journeyman.confirm.factory import administration
+
+        return administration(self.settings, self._store, self._clock)
+
+    def confirm_client(self) -> "ConfirmClient":
+        """Return a client of the configured confirmation service, with the agent's token."""
+        return self.approver_client(self.settings.confirm.token)
+
+    def approver_client(self, key: str) -> "ConfirmClient":
+        """Return a client with an approver's key, which may decide."""
+        from journeyman.confirm.factory import client
+
+        return client(self.settings, key)
+
+    @property
+    def sessions(self) -> "Sessions":
+        """Stored sessions: list, get, messages, calls, usage, projects, search, export, …"""
+        return self._store.sessions
+
+    @cached_property
+    def playbook_files(self) -> "PlaybookFiles":
+        """Playbook blocks in files that agents read: preview, write, preview_undo, undo."""
+        from journeyman.templates.playbook_files import PlaybookFiles
+
+        return PlaybookFiles(self.settings.home)
+
+    def close(self) -> None:
+        """Close the database, and drop the rooms that use it."""
+        if "_store" in self.__dict__:
+            self._store.close()
+            for owner in type(self).__mro__:
+                for name, value in vars(owner).items():
+                    if isinstance(value, cached_property):
+                        self.__dict__.pop(name, None)

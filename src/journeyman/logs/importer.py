@@ -1,0 +1,291 @@
+"""Imports logs into the store. Each log is written in transactions that end at a mark, so that a
+kill at any moment leaves either all of a session's new part or none of it.
+"""
+
+import logging
+import os
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from journeyman.logs.discovery import find_log_files
+from journeyman.logs.log_file import LogFile, printable
+from journeyman.logs.repositories import Projects
+from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionId, Skip
+from journeyman.records.errors import (
+    JourneymanError,
+    LogUnreadable,
+    NotALog,
+    Unstorable,
+    follows_interrupt,
+)
+from journeyman.records.fragment import SessionChange
+from journeyman.records.report import (
+    ImportReport,
+    LogLocation,
+    Problem,
+    Progress,
+    SkippedLine,
+    SourceReport,
+)
+
+if TYPE_CHECKING:
+    from journeyman.logs.registry import Readers
+
+logger = logging.getLogger(__name__)
+
+_MAX_REPORTED_LINES = 1000
+
+_WORTH_WORKERS_BYTES = 30_000_000
+"""From this size on, starting worker processes takes less time than they save."""
+
+_MAX_AHEAD_BYTES = 8_000_000
+_MAX_LOGS_AHEAD = 8
+"""Limits on reading ahead: those logs stay in memory until they are written."""
+
+_Parsed = Future[list[LogEvent] | None] | None
+
+
+class SessionWriter(Protocol):
+    """An open transaction of the store."""
+
+    def add(self, fragment: Fragment) -> None: ...
+    def remember(self, log: str, state: LogState) -> None: ...
+    def repository_folders(self) -> dict[str, str]: ...
+    def finish(self) -> dict[SessionId, SessionChange]: ...
+
+
+class ImportStore(Protocol):
+    """The part of the store that importing needs."""
+
+    def log_stamps(self) -> dict[str, tuple[str, int, int]]: ...
+    def log_state(self, log: str) -> LogState | None: ...
+    def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]: ...
+    def writing(self, *, restores: bool = False) -> AbstractContextManager[SessionWriter]: ...
+
+
+class _Candidate(NamedTuple):
+    """A file that may be a log; `named` if the user named this file, not its folder."""
+
+    path: Path
+    named: bool
+    size: int
+
+
+@dataclass
+class Importer:
+    """One import of some logs; call `run` once, which returns the report. `readers` loads the
+    readers, and is called only if there is something to read. `place` is prepended to the logs'
+    names; `reread` also restores deleted sessions. `home` is the user's home folder. Many new logs
+    are read by `workers` processes; only this process writes.
+    """
+
+    readers: "Callable[[], Readers]"
+    keeper: ImportStore
+    source: str
+    reread: bool
+    place: str
+    home: Path | None
+    progress: Callable[[Progress], None]
+    workers: int
+
+    def __post_init__(self) -> None:
+        self._reader = None if self.source == "auto" else self.readers().named(self.source)
+        self._projects = Projects(home=self.home)
+        self._stamps: dict[str, tuple[str, int, int]] = {}
+        self._changes = defaultdict[str, Counter[str]](Counter)
+        self._skipped: list[SkippedLine] = []
+        self._skipped_lines = 0
+        self._ignored: list[Problem] = []
+        self._problems: list[Problem] = []
+        self._logs = Counter[str]()
+        self._read_bytes = 0
+
+    def run(self, paths: Iterable[Path], *, named: bool = True) -> ImportReport:
+        """Import files and folders. A file that is not a log is reported as a problem if it was
+        `named`, otherwise as ignored.
+        """
+        started = time.monotonic()
+        candidates = list(self._candidates(paths, named=named))
+        total, before = sum(candidate.size for candidate in candidates), 0
+        self._stamps = {} if self.reread else self.keeper.log_stamps()
+        with closing(self._read_ahead(candidates)) as pairs:
+            for number, (candidate, parsed) in enumerate(pairs):
+
+                def report(read_bytes: int, done: int = number, before: int = before) -> None:
+                    read = min(before + read_bytes, total)
+                    share = read / total if total else 1.0
+                    count = len(candidates)
+                    self.progress(Progress(done=done, total=count, done_bytes=read, share=share))
+
+                self._import_log(candidate, parsed, report)
+                before += candidate.size
+                report(0, number + 1, before)
+        return self._report(time.monotonic() - started)
+
+    def discovered(self, places: Iterable[LogLocation]) -> ImportReport:
+        """Import the logs in the default locations."""
+        logs = []
+        for place in places:
+            self._problems += place.problems
+            logs += [Path(log) for log in place.logs]
+        return self.run(logs, named=False)
+
+    def _candidates(self, paths: Iterable[Path], *, named: bool) -> Iterator[_Candidate]:
+        names = set()
+        for path in paths:
+            is_folder = os.path.isdir(path)  # noqa: PTH112 - returns False where pathlib raises
+            for file in find_log_files(path, self._problems) if is_folder else [path]:
+                name = str(file)
+                with suppress(ValueError):  # not a valid path; reading it reports that
+                    name = os.path.realpath(file)
+                if name not in names:
+                    names.add(name)
+                    size = 0
+                    with suppress(OSError, ValueError):  # reading it reports the error
+                        size = file.stat().st_size
+                    yield _Candidate(Path(name), named and not is_folder, size)
+
+    def _read_ahead(
+        self, candidates: Sequence[_Candidate]
+    ) -> Generator[tuple[_Candidate, _Parsed], None, None]:
+        """Yield the candidates in order. If the new logs are large enough in total, worker
+        processes read those ahead that are small enough to be held in memory.
+        """
+        new = [c for c in candidates if self.place + printable(c.path) not in self._stamps]
+        if self.workers == 1 or sum(candidate.size for candidate in new) < _WORTH_WORKERS_BYTES:
+            yield from ((candidate, None) for candidate in candidates)
+            return
+        # Imported here, because usually nothing is new.
+        from journeyman.logs.registry import parse  # noqa: PLC0415
+        from journeyman.logs.worker_pool import WorkerPool  # noqa: PLC0415
+
+        ahead = {candidate.path for candidate in new if candidate.size <= _MAX_AHEAD_BYTES}
+        queue: deque[tuple[_Candidate, _Parsed]] = deque()
+        pool = WorkerPool(self.workers)
+        try:
+            for candidate in candidates:
+                parsed = None
+                if candidate.path in ahead:
+                    parsed = pool.submit(parse, str(candidate.path), self.place, self.source)
+                queue.append((candidate, parsed))
+                if len(queue) > _MAX_LOGS_AHEAD:
+                    yield queue.popleft()
+            yield from queue
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _import_log(
+        self, candidate: _Candidate, parsed: _Parsed, report: Callable[[int], None]
+    ) -> None:
+        path = printable(candidate.path)
+        try:
+            log = LogFile(candidate.path, self.place)
+            # Unchanged since it was last read, by the requested reader.
+            last_reader, *stamp = self._stamps.get(log.name, ("",))
+            if stamp == [log.size, log.mtime_ns] and self.source in ("auto", last_reader):
+                self._logs["unchanged"] += 1
+                self._count("unchanged", self.keeper.sessions_of_log(log.name).values())
+                return
+            events: list[LogEvent] | None = None
+            with suppress(BrokenExecutor):  # the worker was killed: read the log here
+                events = parsed.result() if parsed else None
+            if events is not None:
+                since = None
+                self._read_log(iter(events), log, report)
+            else:
+                reader = self.readers().reader_for(log, self._problems, requested=self._reader)
+                since = None if self.reread else self.keeper.log_state(log.name)
+                if since and since.reader != reader.name:
+                    since = None
+                self._read_log(reader.read(log, since), log, report)
+            self._logs["read"] += 1
+            self._read_bytes += max(0, log.size - (since.offset if since else 0))
+        except (NotALog, LogUnreadable, Unstorable) as error:
+            is_ignored = isinstance(error, NotALog) and not candidate.named
+            reported = self._ignored if is_ignored else self._problems
+            reported.append(Problem(path=path, reason=str(error)))
+        except JourneymanError:
+            raise
+        except Exception as error:
+            if follows_interrupt(error):
+                raise KeyboardInterrupt from error
+            reason = f"{path} could not be imported: {type(error).__name__}: {error}."
+            if isinstance(error, OSError):
+                reason = f"{path} cannot be read: {error.strerror or error}."
+            else:
+                # A bug in a reader loses one log, which was rolled back, not the whole import.
+                logger.exception("importing %s", path)
+            self._problems.append(Problem(path=path, reason=reason))
+
+    def _read_log(
+        self, events: Iterator[LogEvent], log: LogFile, report: Callable[[int], None]
+    ) -> None:
+        unchanged = self.keeper.sessions_of_log(log.name)
+        event = next(events, None)
+        while event is not None:
+            facts: dict[SessionId, tuple[str, bool]] = {}
+            with self.keeper.writing(restores=self.reread) as writer:
+                while event is not None and not isinstance(event, Mark):
+                    self._write(event, writer, facts, printable(log.path), report)
+                    event = next(events, None)
+                if isinstance(event, Mark):
+                    state, event = event.state, next(events, None)
+                    if event is not None:
+                        # Not the end: with this size, an interrupted import reads the log again.
+                        state = msgspec.structs.replace(state, size=-1)
+                    writer.remember(log.name, state)
+                changes = writer.finish()
+            for session_id, change in changes.items():
+                self._count(change, [facts[session_id]])
+                unchanged.pop(session_id, None)
+        self._count("unchanged", unchanged.values())
+
+    def _write(
+        self,
+        event: LogEvent,
+        writer: SessionWriter,
+        facts: dict[SessionId, tuple[str, bool]],
+        path: str,
+        report: Callable[[int], None],
+    ) -> None:
+        if isinstance(event, Fragment):
+            session = event.session
+            subagent = session.lineage is not None and session.lineage.kind == "subagent"
+            facts[session.id] = (session.source, subagent)
+            project = self._projects.project_of(session, writer.repository_folders)
+            session = msgspec.structs.replace(session, project=project)
+            writer.add(msgspec.structs.replace(event, session=session))
+            report(event.read_bytes)
+        elif isinstance(event, Skip):
+            self._skipped_lines += 1
+            if len(self._skipped) < _MAX_REPORTED_LINES:
+                self._skipped.append(SkippedLine(log=path, line=event.line, reason=event.reason))
+
+    def _count(self, change: str, sessions: Iterable[tuple[str, bool]]) -> None:
+        for source, is_subagent in sessions:
+            self._changes[source].update({change: 1, "subagents": int(is_subagent)})
+
+    def _report(self, seconds: float) -> ImportReport:
+        sources = {name: SourceReport(**counts) for name, counts in sorted(self._changes.items())}
+        return ImportReport(
+            new=sum(source.new for source in sources.values()),
+            updated=sum(source.updated for source in sources.values()),
+            unchanged=sum(source.unchanged for source in sources.values()),
+            sources=sources,
+            logs_read=self._logs["read"],
+            logs_unchanged=self._logs["unchanged"],
+            read_bytes=self._read_bytes,
+            seconds=round(seconds, 3),
+            skipped_lines=self._skipped_lines,
+            skipped=self._skipped,
+            ignored=self._ignored,
+            problems=self._problems + (self.readers().problems if self._logs["read"] else []),
+        )

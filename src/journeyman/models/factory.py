@@ -1,0 +1,64 @@
+"""Builds the model that the settings or a caller name."""
+
+from pathlib import Path
+
+from journeyman.models.model import Model
+from journeyman.records.errors import BadSetting, MissingPart
+from journeyman.settings import EMBEDDED, ModelSettings, Settings
+
+OPENAI = "https://api.openai.com/v1"
+
+
+def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
+    """Return the settings of a provider, or the default ones. Raise BadSetting."""
+    default = settings.model
+    if not provider or (provider == EMBEDDED and not default.base_url and not default.name):
+        return default
+    if provider == EMBEDDED:
+        return ModelSettings(name=EMBEDDED)
+    if provider not in settings.providers:
+        known = ", ".join((EMBEDDED, *settings.providers))
+        raise BadSetting(
+            f"Unknown provider {provider!r}. Known providers: {known}. Add [providers.{provider}] "
+            "with base_url and api_key to config.toml, or use another."
+        )
+    return settings.providers[provider]
+
+
+def make_model(settings: ModelSettings, name: str = "") -> Model:
+    """Return the model with this name, else the one in the settings, else the embedded one."""
+    name = name or settings.name
+    if not name and settings.base_url:
+        raise BadSetting(
+            f"model.base_url is {settings.base_url}, but no model is named. Set model.name, or "
+            "pass --model."
+        )
+    is_file = name.endswith(".gguf") and not settings.base_url
+    if name in ("", EMBEDDED) or is_file:
+        from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
+
+        path = Path(name).expanduser() if is_file else None
+        window = {"context_tokens": settings.context_length} if settings.context_length else {}
+        longest = {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
+        return EmbeddedModel(path=path, **window, **longest)
+    if not settings.base_url and not settings.api_key:
+        raise BadSetting(
+            f"The model {name} is a model of OpenAI, because model.base_url is not set, and there "
+            "is no API key. Set model.api_key, OPENAI_API_KEY or model.base_url; `--model "
+            "embedded` needs none of them."
+        )
+    try:
+        from journeyman.models.remote import RemoteModel  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingPart(
+            f"A model at an endpoint needs a package that is not installed ({error}). Install it "
+            "with: pip install 'journeyman[agent]'"
+        ) from error
+    return RemoteModel(
+        name=name,
+        base_url=settings.base_url or OPENAI,
+        api_key=settings.api_key,
+        context_tokens=settings.context_length,
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+    )

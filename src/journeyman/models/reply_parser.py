@@ -1,0 +1,281 @@
+"""Parses the reply of an OpenAI-compatible server event by event: assembles tool calls from their
+fragments, and reads token usage in whichever way the server reports it.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from journeyman.models.model import JsonObject, Reply
+from journeyman.records import Tokens, ToolCall
+
+_TOOL_CALL_REASONS = frozenset({"stop", "function_call", "tool_use"})
+"""Finish reasons that servers use for tool calls, apart from `tool_calls`."""
+
+
+class NotAReply(Exception):
+    """The response is not a reply of a chat model. The message says why."""
+
+
+class ReplyParser:
+    """One reply as it arrives. It is complete once the server has sent a finish reason."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls = CallAssembler()
+        self._finish_reason = ""
+        self._model = ""
+        self._usage: object = None
+        self._timings: object = None
+        self._has_choice = False
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._finish_reason)
+
+    def feed(self, event: object) -> str:
+        """Add an event, and return the text in it."""
+        if not isinstance(event, Mapping):
+            return ""
+        if isinstance(model := event.get("model"), str):
+            self._model = self._model or model
+        # One choice is requested, but a server may send more.
+        choices = event.get("choices")
+        choice = next(
+            (
+                item
+                for item in (choices if isinstance(choices, list) else ())
+                if isinstance(item, Mapping) and item.get("index") in (0, None)
+            ),
+            None,
+        )
+        # The last count wins: some servers report running totals.
+        for holder in (choice, event.get("x_groq"), event):  # Moonshot, Groq, everyone else
+            if isinstance(holder, Mapping) and isinstance(holder.get("usage"), Mapping):
+                self._usage = holder["usage"]
+        if isinstance(timings := event.get("timings"), Mapping):
+            self._timings = timings
+        if choice is None:
+            return ""
+        self._has_choice = True
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            self._finish_reason = reason
+        message = choice.get("delta")
+        if not isinstance(message, Mapping):
+            message = choice.get("message")
+        return self._feed_message(message) if isinstance(message, Mapping) else ""
+
+    def _feed_message(self, message: Mapping[str, Any]) -> str:
+        text, thoughts = _content(message.get("content"))
+        if isinstance(refusal := message.get("refusal"), str):
+            text += refusal
+        for key in ("reasoning_content", "reasoning"):
+            if isinstance(reasoning := message.get(key), str) and reasoning:
+                thoughts += reasoning
+                break  # servers that use both names send the same text under each
+        self._calls.feed(message.get("tool_calls"))
+        self._text.append(text)
+        self._reasoning.append(thoughts)
+        return text
+
+    def reply(self, used_ids: Collection[str]) -> Reply:
+        """Return the whole reply. Raise NotAReply if it is incomplete or not a reply."""
+        if not self._has_choice:
+            raise NotAReply("the response has no choices")
+        if not self.is_complete:
+            raise NotAReply("the response ended early")
+        calls = self._calls.calls(used_ids)
+        if any(not call.name for call in calls):
+            raise NotAReply("the response has a tool call without a name")
+        reason = self._finish_reason
+        return Reply(
+            text="".join(self._text),
+            tool_calls=calls,
+            reasoning="".join(self._reasoning),
+            finish_reason="tool_calls" if calls and reason in _TOOL_CALL_REASONS else reason,
+            model=self._model,
+            tokens=read_tokens(self._usage, self._timings),
+        )
+
+
+def used_call_ids(messages: Collection[JsonObject]) -> frozenset[str]:
+    """Return the ids of all tool calls in a conversation."""
+    calls = (call for message in messages for call in message.get("tool_calls") or ())
+    ids = {message.get("tool_call_id") for message in messages} | {call.get("id") for call in calls}
+    return frozenset(id_ for id_ in ids if isinstance(id_, str) and id_)
+
+
+def _content(content: object) -> tuple[str, str]:
+    """Return the text and the reasoning in the content of a message, plain or in typed parts."""
+    if isinstance(content, str):
+        return content, ""
+    text, thoughts = "", ""
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, Mapping):
+            continue
+        if isinstance(part_text := part.get("text"), str):
+            text += part_text
+        if isinstance(thought := part.get("thinking"), str | list):
+            thoughts += "".join(_content(thought))
+    return text, thoughts
+
+
+class _PartialCall(Struct):
+    """A tool call that is still arriving."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def is_whole(self) -> bool:
+        """Return whether the arguments are a complete object, so that nothing can be added."""
+        with suppress(ValueError, RecursionError):
+            return isinstance(json.loads(self.arguments), dict)
+        return False
+
+
+class CallAssembler:
+    """Assembles the tool calls of one reply from their fragments."""
+
+    def __init__(self) -> None:
+        self._calls: list[_PartialCall] = []
+
+    def feed(self, fragments: object) -> None:
+        """Add the fragments of one event: a list, or what a server sends instead of one."""
+        for fragment in fragments if isinstance(fragments, list) else [fragments]:
+            if isinstance(fragment, Mapping):
+                self._feed_fragment(fragment)
+
+    def _feed_fragment(self, fragment: Mapping[str, object]) -> None:
+        function = fragment.get("function")
+        if not isinstance(function, Mapping):
+            function = {}
+        index = fragment.get("index")
+        index = index if isinstance(index, int) and not isinstance(index, bool) else None
+        call_id, name = _text(fragment.get("id")), _text(function.get("name"))
+        arguments = function.get("arguments") or ""
+        if not isinstance(arguments, str):  # some servers send the object itself
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        # The fragment may continue the last call, or the last one with its index.
+        candidates = (
+            partial for partial in reversed(self._calls) if index is None or partial.index == index
+        )
+        call = next(candidates, None)
+        if call is None or _starts_new_call(call, index, call_id, name, arguments):
+            call = _PartialCall(index)
+            self._calls.append(call)
+        call.id = call.id or call_id
+        if not call.arguments and name != call.name:
+            # Some servers send the name in fragments, others repeat it from the start each time.
+            call.name = name if name.startswith(call.name) else call.name + name
+        call.arguments += arguments
+
+    def calls(self, used: Collection[str]) -> tuple[ToolCall, ...]:
+        """Return the calls, each with an unused id. Generated ids are deterministic."""
+        taken = set(used)
+        calls = []
+        for position, call in enumerate(self._calls):
+            call_id = call.id
+            if not call_id or call_id in taken:
+                # Nine letters or digits: some servers accept no other ids.
+                seed = f"{len(used)}/{position}/{call.name}/{call.arguments}"
+                call_id = hashlib.sha256(seed.encode("utf-8", "replace")).hexdigest()[:9]
+            taken.add(call_id)
+            arguments = call.arguments if call.arguments.strip() else "{}"
+            calls.append(ToolCall(id=call_id, name=call.name, arguments=arguments))
+        return tuple(calls)
+
+
+def _starts_new_call(
+    call: _PartialCall, index: int | None, call_id: str, name: str, arguments: str
+) -> bool:
+    """Return whether a fragment starts a new call, judged by its content alone."""
+    if call_id and call.id and call_id != call.id:
+        return True
+    if call_id and call_id == call.id and index is not None:
+        return False
+    return bool(name and arguments) and call.is_whole()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+LARGEST = 10**12
+"""No request has more tokens; a larger number is not a count."""
+
+# Where servers report each count, the most common field first. llama.cpp also sends timings, which
+# contain the cache even if its usage does not.
+_Path = tuple[str, ...]
+_PROMPT: tuple[_Path, ...] = (("prompt_tokens",), ("input_tokens",))
+_UNCACHED: tuple[_Path, ...] = (("input_tokens",), ("prompt_n",))
+_OUTPUT: tuple[_Path, ...] = (("completion_tokens",), ("output_tokens",), ("predicted_n",))
+_CACHE_READ: tuple[_Path, ...] = (
+    ("prompt_tokens_details", "cached_tokens"),  # OpenAI, vLLM, OpenRouter, llama.cpp
+    ("input_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),  # DeepSeek
+    ("cache_read_input_tokens",),  # Anthropic
+    ("cached_tokens",),  # Moonshot
+    ("cache_n",),  # llama.cpp
+)
+_CACHE_WRITE: tuple[_Path, ...] = (
+    ("prompt_tokens_details", "cache_write_tokens"),  # OpenRouter
+    ("prompt_tokens_details", "cache_creation_tokens"),
+    ("cache_creation_input_tokens",),  # Anthropic
+)
+_REASONING: tuple[_Path, ...] = (
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "reasoning_tokens"),
+    ("reasoning_tokens",),
+)
+
+
+def read_tokens(usage: object, timings: object = None) -> Tokens:
+    """Return the tokens of one request. The input excludes what the cache served or stored."""
+    counts: dict[str, Any] = {}
+    for source in (timings, usage):
+        counts |= source if isinstance(source, Mapping) else {}
+    prompt, output = _first(counts, _PROMPT), _first(counts, _OUTPUT)
+    cached, stored = _first(counts, _CACHE_READ), _first(counts, _CACHE_WRITE)
+    reasoning = _first(counts, _REASONING)
+    # Anthropic counts the cache separately from the input.
+    is_separate = "prompt_tokens" not in counts and "input_tokens_details" not in counts
+    if prompt is None or is_separate:
+        uncached = _first(counts, _UNCACHED)
+    else:
+        cached = None if (cached or 0) > prompt else cached
+        uncached = prompt - (cached or 0)
+        stored = None if (stored or 0) > uncached else stored
+        uncached -= stored or 0
+    if output is not None and reasoning:
+        # Some servers exclude the reasoning from the output; the total reveals that.
+        if _first(counts, (("total_tokens",),)) == (prompt or 0) + output + reasoning:
+            output += reasoning
+        reasoning = reasoning if reasoning <= output else None
+    cost: Any = counts.get("cost")
+    is_cost = isinstance(cost, int | float) and type(cost) is not bool and 0 <= cost <= LARGEST
+    return Tokens(
+        input_tokens=uncached,
+        output_tokens=output,
+        cache_read_tokens=cached,
+        cache_write_tokens=stored,
+        reasoning_tokens=reasoning,
+        cost_usd=float(cost) if is_cost else None,
+    )
+
+
+def _first(counts: Mapping[str, object], paths: Iterable[_Path]) -> int | None:
+    """Return the first plausible count at one of these paths."""
+    for path in paths:
+        value: object = counts
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST:
+            return value
+    return None

@@ -1,0 +1,1 @@
+"""Messages sent out of this machine: services, text limits, and mentions made harmless."""

@@ -1,0 +1,159 @@
+"""Finds the phrases of harnesses and programs in the text of a result: at its head, near its end or
+in a one-line message; exit codes that harnesses state; error messages of programs without a
+recorded exit code; and the kind of failure that a message describes.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from journeyman.outcomes.commands import only_shows
+from journeyman.outcomes.rules import RULES, Rule, RuleMatch, finder
+from journeyman.records import VerdictKind
+
+_LONGEST_END = 300
+_LONGEST_MESSAGE = 300
+_KIND_PART = 200
+_PREFIXES = ("Error: ", "ERROR: ", "error: ")
+_find_head = finder(RULES["head"], at_start=True)
+# A specific phrase can follow a general "Error: ", which on its own is the last resort.
+_SPECIFIC = ("refused", "interrupted", "invalid")
+_find_specific = finder(
+    [row for row in RULES["head"] if row.status in _SPECIFIC or row.kind == "timeout"],
+    at_start=True,
+)
+_find_message = finder([row for row in RULES["message"] if row.patterns], at_start=True)
+_PHRASES = tuple((phrase, row) for row in RULES["message"] for phrase in row.phrases)
+_KINDS = tuple((phrase, row.kind) for row in RULES["kind"] for phrase in row.phrases)
+_find_end = finder(RULES["end"])
+# Every rule for the end contains one of these, and hardly any text does: checking for them first
+# saves a third of the judge's time.
+_END_WORDS = (
+    *("try again.", "mistakes.", "to repeat", "rejected by the user]", "nterrupted", "aborted"),
+    *("[Error occurred", "NOT executed.", "END error", "timed out", "exceeding timeout"),
+    *("no new output", "still running"),
+)
+
+
+def at_head(text: str) -> RuleMatch | None:
+    """Return the rule whose phrase a result begins with."""
+    if text.startswith(_PREFIXES):
+        return _find_specific(text[7:].lstrip()) or _find_head(text)
+    return _find_head(text)
+
+
+def in_message(text: str) -> RuleMatch | None:
+    """Return the rule whose phrase is in a result of one or two short lines."""
+    if len(text) > _LONGEST_MESSAGE or text.count("\n") > 1:
+        return None
+    lowered = text.lower()
+    matches = (RuleMatch(row) for phrase, row in _PHRASES if phrase in lowered)
+    return next(matches, None) or _find_message(text)
+
+
+def near_end(text: str) -> RuleMatch | None:
+    """Return the rule whose phrase is near the end of a result."""
+    end = text[-_LONGEST_END:]
+    return _find_end(end) if any(word in end for word in _END_WORDS) else None
+
+
+def kind_of(message: str, default: VerdictKind = "error") -> VerdictKind:
+    """Return the kind of failure that the message of a failed call describes."""
+    if len(message) > 2 * _KIND_PART:
+        # The cause is stated first or last, rarely in the middle.
+        message = message[:_KIND_PART] + "\n" + message[-_KIND_PART:]
+    lowered = message.lower()
+    return next((kind for phrase, kind in _KINDS if phrase in lowered), default)
+
+
+EXIT_MEANINGS = {code: row for row in RULES["exit_meaning"] for code in row.codes}
+
+_head_codes, _end_codes = (
+    "|".join(row.patterns[0].replace("{code}", r"(-?\d{1,10})") for row in rows)
+    for rows in (RULES["exit_at_head"], RULES["exit_at_end"])
+)
+_exit_at_head, _exit_at_end = re.compile(_head_codes), re.compile(rf"(?:{_end_codes})\s*\Z")
+# Every rule for the end contains one of these, and most texts do not: checking for them first saves
+# a quarter of the judge's time.
+_CODE_WORDS = ("xit", "eturn code", "eturn Code", "eturn_code")
+
+
+class StatedExit(NamedTuple):
+    """An exit code that a harness stated, the id of the rule, and the output without it."""
+
+    id: str
+    code: int
+    output: str
+
+
+def exit_at_head(text: str) -> StatedExit | None:
+    """Return the exit code that a result begins with."""
+    match = _exit_at_head.match(text)
+    return match and _stated_exit(RULES["exit_at_head"], match, text[match.end() :])
+
+
+def exit_at_end(text: str) -> StatedExit | None:
+    """Return the exit code that a result ends with."""
+    if not any(phrase in text[-_LONGEST_END:] for phrase in _CODE_WORDS):
+        return None
+    match = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
+    return match and _stated_exit(RULES["exit_at_end"], match, text[: match.start()])
+
+
+def _stated_exit(rows: Sequence[Rule], match: re.Match[str], output: str) -> StatedExit:
+    group = match.lastindex or 1
+    return StatedExit(rows[group - 1].id, int(match[group]), output)
+
+
+_find_shell_error = finder(RULES["shell"], on_lines=True)
+_find_error = finder((*RULES["shell"], *RULES["summary"]), on_lines=True)
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_END_LENGTH = 500
+_SHORT_OUTPUT = 600
+_HEAD_LENGTH = 4000
+_SHORTEST_REASON = 12
+"""A last line shorter than this, such as FAIL, says less than the lines before it."""
+
+_RAISED = re.compile(
+    r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b[^\n]{0,300}", re.MULTILINE
+)
+
+
+def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
+    """Return the rule and the line of an error message in the output of a command whose exit code
+    was not recorded.
+    """
+    end = _end(output)
+    match = _find_error(end)
+    if match is not None and only_shows(arguments):
+        # Next to content, a program's own error message is the first or the last line.
+        end = end.rstrip().rpartition("\n")[2]
+        match = _find_shell_error(end)
+        if match is None and len(output) < _SHORT_OUTPUT:
+            end = output.partition("\n")[0]
+            match = _find_shell_error(end)
+    return match and (match.rule, end[match.start :].partition("\n")[0])
+
+
+def failure_line(output: str) -> tuple[VerdictKind, str]:
+    """Return the kind of a command's failure, and the line of its output that best explains it:
+    one that a rule knows, else the last.
+    """
+    end = _end(output)
+    last = end.rpartition("\n")[2]
+    if len(last) > _SHORTEST_REASON and (match := _find_error(last)):
+        return match.rule.kind, last  # most programs state it last
+    if match := _find_error(end):
+        return match.rule.kind, end[match.start :].partition("\n")[0]
+    # The error stream can precede the rest of the output.
+    head = output[:_HEAD_LENGTH]
+    raised = _RAISED.search(head) if "Traceback" in head else None
+    return "", raised[0] if raised else last
+
+
+def _end(output: str) -> str:
+    # Some harnesses put tags around an output.
+    end = output[-_END_LENGTH:].rstrip()
+    end = end.removesuffix("</output>").removesuffix("</output_tail>").rstrip()
+    return _COLOURS.sub("", end) if "\x1b" in end else end

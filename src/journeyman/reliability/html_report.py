@@ -1,0 +1,328 @@
+"""Renders a profile as a single HTML file to share: no scripts, no external resources, charts
+embedded. The layout is in `html_report.html`. Importing this module loads the charts.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from string import Template
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from journeyman.reliability import charts
+from journeyman.reliability.learning_curve import LearningEffect
+from journeyman.reliability.lengths import BANDS
+from journeyman.reliability.profile import FailureGroup, Group, Profile, ToolProfile
+from journeyman.reliability.rates import (
+    Difference,
+    Rate,
+    count_text,
+    interval_text,
+    percent,
+    shortage_text,
+)
+from journeyman.text.display import printable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MAX_TOOLS = 5
+"""Tools named for one group of failures."""
+
+MAX_ROWS = 25
+"""A longer table is cut, and a note states how many rows are missing."""
+
+MAX_FAILURE_CHARACTERS = 90
+"""Characters shown of a tool's most common failure."""
+
+_COLUMNS = {
+    "Error rate": "rate",
+    "95 % interval": "rate",
+    "Errors": "number",
+    "Calls": "number",
+    "Sessions": "number",
+    "Not counted": "rate",
+}
+"""Column headings and the CSS class of their cells."""
+
+
+class Markup(str):
+    """Text that is already HTML."""
+
+    __slots__ = ()
+
+
+def markup(form: str, *parts: str) -> Markup:
+    """Fill the placeholders of an HTML form. Parts that are not markup are cleaned and escaped, so
+    that recorded text can never become part of the page's HTML.
+    """
+    return Markup(form.format(*map(_safe, parts)))
+
+
+def join_markup(parts: Iterable[str], between: str = "") -> Markup:
+    """Join parts, each of them text or markup."""
+    return Markup(between.join(map(_safe, parts)))
+
+
+def _safe(part: str) -> str:
+    return part if isinstance(part, Markup) else escape(printable(part))
+
+
+def render_page(
+    profile: Profile,
+    *,
+    title: str,
+    made_at: float,
+    groups: Sequence[tuple[str, tuple[Group, ...]]] = (),
+) -> str:
+    """Return the page. `groups` are further tables, each with its grouping, such as "model"."""
+    sections = [_header(profile, title, made_at)]
+    if profile.calls:
+        no_chart = f"No tool has {charts.MIN_CALLS} counted calls, so there is no chart."
+        chart = _figure(charts.reliability_by_tool(profile), no_chart)
+        names = [_tool_name(tool) for tool in profile.tools[:MAX_ROWS]]
+        tools = _groups("Tool", profile.tools, names, "more tool")
+        sections += [_key_figures(profile), _failures(profile), _section("By tool", chart, tools)]
+        sections += [_along_session(profile), _lengths(profile)]
+        sections += [
+            _section(f"By {name}", _group_table(shown, name.capitalize())) for name, shown in groups
+        ]
+    frame = Template((files(__package__) / "html_report.html").read_text("utf-8"))
+    html = frame.substitute(title=_safe(title), body="\n".join(sections))
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", html)  # no line starts with the sign
+
+
+def _header(profile: Profile, title: str, made_at: float) -> Markup:
+    rate = profile.rate
+    lead = profile.note
+    if rate.estimate is not None:
+        lead = (
+            f"In {count_text(profile.sessions, 'session')} with "
+            f"{count_text(profile.calls, 'tool call')}, {percent(rate)} of the counted calls "
+            f"failed ({rate.errors:,} of {rate.total:,}; 95 % interval: {_interval(rate)})."
+        )
+    day = datetime.fromtimestamp(made_at, UTC)
+    date = _quiet(f"Created on {day.day} {day:%B %Y}.")
+    return markup('<header><h1>{}</h1><p class="lead">{}</p>{}</header>', title, lead, date)
+
+
+def _key_figures(profile: Profile) -> Markup:
+    failed = profile.rate.errors - profile.invalid
+    apart = profile.refused + profile.interrupted
+    types = ", ".join(f"{name} {count:,}" for name, count in profile.task_types.items())
+    without = f"{profile.sessions_without_calls:,} without tool calls"
+    reasons = f"{profile.refused:,} refused, {profile.interrupted:,} interrupted"
+    cards = [
+        ("Sessions", f"{profile.sessions:,}", without),
+        ("Tool calls", f"{profile.calls:,}", f"with {count_text(len(profile.tools), 'tool')}"),
+        ("Error rate", percent(profile.rate), _interval(profile.rate)),
+        ("Errors", f"{profile.rate.errors:,}", f"{failed:,} failed, {profile.invalid:,} invalid"),
+        ("No match", f"{profile.no_match:,}", "not an error"),
+        ("Counted separately", f"{apart:,}", reasons),
+        ("Unknown", f"{profile.unknown:,}", "not counted"),
+        ("Type of work", profile.task_type, f"sessions: {types}"),
+    ]
+    form = '<div><dt>{}</dt><dd class="value">{}</dd><dd class="quiet">{}</dd></div>'
+    return markup('<dl class="figures">{}</dl>', join_markup(markup(form, *card) for card in cards))
+
+
+def _failures(profile: Profile) -> Markup:
+    if not profile.failures:
+        return _section("What fails", markup("<p>No counted call failed.</p>"))
+    items = join_markup(_failure(group, profile.rate) for group in profile.failures)
+    parts = [markup('<ol class="failures">{}</ol>', items)]
+    if profile.further_failures:
+        groups = f"{count_text(profile.further_failures, 'further group')} of failures"
+        errors = count_text(profile.further_errors, "error")
+        parts.append(_quiet(f"And {groups} with {errors} in total."))
+    return _section("What fails", *parts)
+
+
+def _failure(group: FailureGroup, rate: Rate) -> Markup:
+    example = group.example
+    share = 100 * group.count / rate.errors
+    more = len(group.tools) - MAX_TOOLS
+    kind = group.kind.replace("_", " ") or "error"
+    return markup(
+        '<li><p class="words">{}</p><p><strong>{}</strong>{}{}{}</p>{}'
+        '<p class="quiet">Session <code>{}</code>, call {}, <code>{}</code>, judged by the rule '
+        "<code>{}</code></p></li>",
+        group.fingerprint,
+        count_text(group.count, "error"),
+        f" ({share:.1f} % of all) in {count_text(group.sessions, 'session')} · ",
+        join_markup((markup("<code>{}</code>", tool) for tool in group.tools[:MAX_TOOLS]), ", "),
+        (f" and {count_text(more, 'more tool')}" if more > 0 else "")
+        + f" · {kind}{', invalid call' if group.status == 'invalid' else ''}",
+        markup("<pre>{}</pre>", example.evidence) if example.evidence else "",
+        *(example.session, f"{example.call_index + 1:,}", example.tool, example.rule),
+    )
+
+
+def _along_session(profile: Profile) -> Markup:
+    learning = profile.learning
+    share = f"{100 * learning.share:.0f} %"
+    basis = (
+        f"Early means the first {share} of a session's calls, late the last {share}, "
+        f"in {count_text(learning.sessions, 'session')} with enough calls."
+    )
+    if learning.used is not None and learning.strata:
+        verb = "has" if learning.strata == 1 else "have"
+        basis += (
+            f" {count_text(learning.strata, 'tool')} {verb} calls in both parts: "
+            f"{100 * learning.used:.0f} % of the calls there."
+        )
+    return _section(
+        "Along the session",
+        _figure(charts.rate_along_session(profile), profile.curve.note),
+        markup("<h3>Does the agent improve within a session?</h3><p>{}</p>", learning.reading),
+        _learning_table(learning),
+        _quiet(basis),
+        _quiet(
+            "Agents mostly read early in a session and write late, and writes fail more often. "
+            "Rely on the comparison with the same tools; the pooled figure is shown only because "
+            "people expect it."
+        ),
+    )
+
+
+def _lengths(profile: Profile) -> Markup:
+    words: dict[str, str] = {band.name: f"{band.name}: {band.words}" for band in BANDS}
+    return _section(
+        "By length of the session",
+        _figure(charts.rate_by_length(profile), profile.note),
+        markup("<p>{}</p>", profile.marathons.reading),
+        _group_table(profile.lengths, "Length", words),
+    )
+
+
+def _figure(chart: "alt.LayerChart | None", no_chart: str) -> Markup:
+    if chart is None:
+        return _quiet(no_chart)
+    title, notes, svg = charts.svg_with_caption(chart)
+    # A screen reader reads the title and the caption of a chart, not each of its marks.
+    image = Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1))
+    form = (
+        "<figure><figcaption><strong>{}</strong>{}</figcaption>"
+        '<div class="scroll">{}</div></figure>'
+    )
+    return markup(form, title, notes, image)
+
+
+def _section(heading: str, *parts: Markup) -> Markup:
+    return markup("<section><h2>{}</h2>{}</section>", heading, join_markup(parts))
+
+
+def _quiet(text: str) -> Markup:
+    return markup('<p class="quiet">{}</p>', text)
+
+
+def _tool_name(tool: ToolProfile) -> Markup:
+    """Return a tool's name, which a narrow column may break, and its most common failure."""
+    failure = shorten(tool.commonest_failure, MAX_FAILURE_CHARACTERS, placeholder=" …")
+    mostly = markup('<span class="mostly">mostly: {}</span>', failure) if failure else ""
+    return markup("<code>{}</code>{}", join_markup(tool.tool.split("_"), "_<wbr>"), mostly)
+
+
+def _group_table(
+    groups: Sequence[Group], heading: str, words: Mapping[str, str] | None = None
+) -> Markup:
+    """Return a table of groups, each labelled with its name or the words for it."""
+    names = [(words or {}).get(group.name, group.name) for group in groups[:MAX_ROWS]]
+    return _groups(heading, groups, names, "more group")
+
+
+def _groups(
+    heading: str, groups: Sequence[Group | ToolProfile], names: Sequence[str], more: str
+) -> Markup:
+    shown, rest = groups[:MAX_ROWS], groups[MAX_ROWS:]
+    top = max((group.rate.estimate or 0 for group in shown), default=0)
+    rows = [(name, *_cells(group, top)) for name, group in zip(names, shown, strict=True)]
+    table = _table({heading: "name", **_COLUMNS}, rows)
+    if not rest:
+        return table
+    calls = count_text(sum(group.calls for group in rest), "call")
+    errors = count_text(sum(group.rate.errors for group in rest), "error")
+    note = f"And {count_text(len(rest), more)} with {calls} and {errors} in total."
+    return join_markup((table, _quiet(note)))
+
+
+def _cells(group: Group | ToolProfile, top: float) -> tuple[str, ...]:
+    not_counted = ((group.apart, "excluded"), (group.unknown, "unknown"))
+    return (
+        _bar(group.rate, top),
+        _interval(group.rate),
+        *(f"{number:,}" for number in (group.rate.errors, group.calls, group.sessions)),
+        ", ".join(f"{number:,} {word}" for number, word in not_counted if number),
+    )
+
+
+def _bar(rate: Rate, top: float) -> str:
+    if rate.estimate is None:
+        return "unknown"
+    width = f"{100 * rate.estimate / top if top else 0:.1f}"
+    form = '<span class="bar"><span style="width:{}%"></span></span>{}'
+    return markup(form, width, percent(rate))
+
+
+def _learning_table(learning: LearningEffect) -> Markup:
+    """Return the three comparisons: early and late with the same tools, early and late with all
+    tools pooled, and first and later uses of a tool.
+    """
+    parts = _with_interval(learning.early), _with_interval(learning.late)
+    uses = _with_interval(learning.first), _with_interval(learning.later)
+    stratified = (
+        markup("<strong>Early and late calls, same tools compared</strong>"),
+        markup("<strong>{}</strong>", _difference(learning.stratified)),
+        *("tool by tool", "tool by tool"),
+    )
+    crude = "Early and late calls, all tools pooled", _difference(learning.crude), *parts
+    heading = "First and later uses of a tool, same tools compared"
+    first_later = heading, _difference(learning.first_later), *uses
+    columns = {"Comparison": "name", "Difference": "name"}
+    return _table(
+        columns | {"Early or first": "rate", "Late or later": "rate"},
+        (stratified, crude, first_later),
+    )
+
+
+def _interval(rate: Rate) -> str:
+    if rate.low is None or rate.high is None:
+        return ""
+    return f"{100 * rate.low:.1f} to {100 * rate.high:.1f} %"
+
+
+def _with_interval(rate: Rate) -> str:
+    return "unknown" if rate.estimate is None else f"{percent(rate)} ({_interval(rate)})"
+
+
+def _difference(difference: Difference) -> str:
+    shortage = shortage_text(difference.note)
+    if difference.estimate is None:
+        return f"Unknown: {shortage}."
+    points = f"{100 * abs(difference.estimate):.1f}"
+    direction = "lower" if difference.estimate < 0 else "higher"
+    text = "no difference" if points == "0.0" else f"{points} points {direction}"
+    interval = interval_text(difference)
+    if not interval:
+        return f"{text}, interval unknown: {shortage}"
+    return f"{text} (95 % interval: {interval})"
+
+
+def _table(columns: Mapping[str, str], rows: Iterable[Sequence[str]]) -> Markup:
+    """Return a table; the first cell of each row is its heading."""
+    heading, first, cell = (
+        *('<th scope="col" class="{}">{}</th>', '<th scope="row" class="{}">{}</th>'),
+        '<td class="{}">{}</td>',
+    )
+    head = join_markup(markup(heading, css_class, name) for name, css_class in columns.items())
+    body = join_markup(
+        markup(
+            "<tr>{}</tr>",
+            join_markup(map(markup, (first, *[cell] * len(row)), columns.values(), row)),
+        )
+        for row in rows
+    )
+    form = "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
+    return markup('<div class="scroll">{}</div>', markup(form, head, body))

@@ -1,0 +1,308 @@
+"""Forgetting: what was learned from sessions is removed in one transaction, and what must not be
+learned again is recorded. The recorded sessions stay.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records import MinedSession, Pattern, SessionId, Template
+from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.store.engine import Repository
+from journeyman.store.episodes import decode_facts
+from journeyman.store.patterns import remove_learned, wait_for_learners
+from journeyman.store.quarantine import RELEASED
+from journeyman.store.rows import batches, decode_steps, delete_in, json_text, select_in
+from journeyman.store.tables import (
+    effects,
+    episodes,
+    forgotten,
+    kept_out,
+    mined,
+    patterns,
+    sessions,
+    sightings,
+    templates,
+)
+
+_decode_template = msgspec.json.Decoder(Template).decode
+
+_STREAMED: Any = {"execution_options": {"yield_per": 500}}
+"""There may be more rows than should be held in memory."""
+
+FORGOTTEN_REASON = "forgotten"
+"""The `reason` of a session that teaches nothing because it was forgotten on request."""
+
+RequestNumbers = Mapping[SessionId, Collection[int]]
+"""The numbers of requests by session; `EVERY_REQUEST` stands for all."""
+
+
+class TextMatch:
+    """A text to search for as a person would: ignoring case, and also inside JSON. It is not a
+    pattern: every character stands for itself.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text.casefold()
+
+    def holds(self, *values: Any) -> bool:
+        """Return whether any text in these records, lists and texts contains it."""
+        texts = _texts(msgspec.to_builtins(values))
+        return any(self._text in text.casefold() for text in texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        if value[:1] in ("{", "["):  # arguments of calls, in which quotes and newlines are escaped
+            with suppress(ValueError, RecursionError):
+                yield from _texts(json.loads(value))
+    elif isinstance(value, dict | list | tuple):
+        inside = [*value, *value.values()] if isinstance(value, dict) else value
+        yield from chain.from_iterable(map(_texts, inside))
+
+
+class TextOccurrences(NamedTuple):
+    """Where a text was learned: in these requests, and in patterns that are `shown` as in some
+    sessions and were `seen` in others too.
+    """
+
+    requests: RequestNumbers
+    shown: frozenset[SessionId]
+    seen: frozenset[SessionId]
+
+
+class ForgottenRequests(Repository):
+    """What was forgotten on request, and the operations of forgetting."""
+
+    def of(self, session_ids: Sequence[str]) -> Mapping[SessionId, frozenset[int]]:
+        """Return what must not be learned from these sessions."""
+        with self._reading("reading what is forgotten") as connection:
+            return _forgotten(connection, session_ids)
+
+    def list(self) -> Sequence[ForgottenSession]:
+        """Return the sessions that are forgotten, completely or in part, the latest first."""
+        query = forgotten.select().order_by(forgotten.c.at.desc(), forgotten.c.session_id)
+        times: defaultdict[SessionId, dict[int, float]] = defaultdict(dict)
+        for row in self._read("reading what is forgotten", query):
+            times[row.session_id][row.number] = row.at
+        return [
+            ForgottenSession(
+                session=id_,
+                requests=() if EVERY_REQUEST in numbers else tuple(sorted(numbers)),
+                at=max(numbers.values()),
+            )
+            for id_, numbers in times.items()
+        ]
+
+    def matching(self, text: str) -> TextOccurrences:
+        """Find a text in what was learned: in episodes, in exclusions and in patterns."""
+        match, requests = TextMatch(text), defaultdict[SessionId, set[int]](set)
+        episode_texts = sa.select(
+            sessions.c.id, *episodes.c["number", "request", "facts", "steps"]
+        ).join(sessions)
+        excluded_texts = sa.select(sessions.c.id, kept_out.c.number, kept_out.c.text).join(sessions)
+        seen = sa.select(sightings.c.pattern_row, sessions.c.row_id, sessions.c.id).join(sessions)
+        with self._reading("reading what is forgotten") as connection:
+            for row in connection.execute(episode_texts, **_STREAMED):
+                if match.holds(row.request, decode_facts(row.facts), decode_steps(row.steps)):
+                    requests[row.id].add(row.number)
+            for row in connection.execute(excluded_texts, **_STREAMED):
+                if match.holds(row.text):
+                    requests[row.id].add(row.number)
+            origins = _patterns_holding(connection, match)
+            seen_in = list(select_in(connection, seen, sightings.c.pattern_row, origins))
+        return TextOccurrences(
+            dict(requests),
+            frozenset(row.id for row in seen_in if origins[row.pattern_row] == row.row_id),
+            frozenset(row.id for row in seen_in),
+        )
+
+    def forget(
+        self, requests: RequestNumbers, *, at: float, matching: str = "", dry_run: bool = False
+    ) -> Forgotten:
+        """Remove what was learned from these requests, and with `matching` also every pattern and
+        every part of a template that contains the text; completely or not at all. A `dry_run`
+        removes nothing, and returns what would be removed.
+        """
+        with self._writing("forgetting", erases=True) as connection:
+            wait_for_learners(connection)
+            match = TextMatch(matching) if matching else None
+            removed = _remove(connection, requests, match, at)
+            if dry_run:
+                connection.rollback()
+        if not dry_run:
+            self._erase_log()
+        return removed
+
+    def undo(self, session_ids: Sequence[str]) -> Sequence[SessionId]:
+        """Allow these sessions to be learned from again, completely; return those of them that were
+        forgotten.
+        """
+        with self._writing("undoing") as connection:
+            wait_for_learners(connection)
+            undone = list(_forgotten(connection, session_ids))
+            delete_in(connection, forgotten.c.session_id, undone)
+            query = sa.select(sessions.c.row_id)
+            rows = [row[0] for row in select_in(connection, query, sessions.c.id, undone)]
+            delete_in(connection, mined.c.session_row, rows)
+        return undone
+
+
+def without_forgotten(
+    connection: sa.Connection, results: Mapping[SessionId, MinedSession]
+) -> dict[SessionId, MinedSession]:
+    """Return the results without what was forgotten on request. A session that was mined before a
+    part of it was forgotten is left out: it is mined again.
+    """
+    remembered = dict(results)
+    for id_, numbers in _forgotten(connection, results).items():
+        session = results[id_]
+        if EVERY_REQUEST in numbers:
+            remembered[id_] = msgspec.structs.replace(
+                session, reason=FORGOTTEN_REASON, episodes=(), patterns=(), kept_out=()
+            )
+        elif any(episode.number in numbers for episode in session.episodes):
+            del remembered[id_]
+        else:
+            excluded = tuple(entry for entry in session.kept_out if entry.number not in numbers)
+            remembered[id_] = msgspec.structs.replace(session, kept_out=excluded)
+    return remembered
+
+
+def _remove(
+    connection: sa.Connection, requests: RequestNumbers, match: TextMatch | None, at: float
+) -> Forgotten:
+    query = sa.select(sessions.c.id, sessions.c.row_id, sessions.c.project)
+    rows = list(select_in(connection, query, sessions.c.id, requests))
+    whole = [row.row_id for row in rows if EVERY_REQUEST in requests[row.id]]
+    before = _learned_items(connection)
+    changed, deleted, dropped = _clean_templates(connection, requests, match)
+    # Sessions that are forgotten completely are not mined again; those forgotten in part are.
+    for batch in batches(whole):
+        this = mined.c.session_row.in_(batch)
+        connection.execute(mined.update().where(this).values(reason=FORGOTTEN_REASON))
+    remove_learned(connection, whole, () if match is None else _patterns_holding(connection, match))
+    for row in rows:
+        if EVERY_REQUEST in requests[row.id]:
+            continue
+        for table in (episodes, kept_out):
+            these = table.c.number.in_(requests[row.id])
+            connection.execute(table.delete().where(table.c.session_row == row.row_id, these))
+        connection.execute(mined.delete().where(mined.c.session_row == row.row_id))
+    known = _forgotten(connection, requests)
+    new = [
+        {"session_id": id_, "number": number, "at": at}
+        for id_, numbers in requests.items()
+        for number in sorted(set(numbers) - known.get(id_, frozenset()))
+    ]
+    if new:
+        connection.execute(forgotten.insert(), new)
+    gone: dict[str, Any] = Counter(kind for kind, *_ in before - _learned_items(connection))
+    return Forgotten(
+        sessions=tuple(sorted(row.id for row in rows)),
+        projects=tuple(sorted({row.project for row in rows} - {""})),
+        vectors=2 * gone.get("episodes", 0),
+        templates_changed=changed,
+        templates_deleted=deleted,
+        template_patterns=dropped,
+        **gone,
+    )
+
+
+def _learned_items(connection: sa.Connection) -> set[tuple[str, ...]]:
+    """Return everything that is learned. The first item of each is the field of `Forgotten` that
+    counts it if it is missing later.
+    """
+    learned: set[tuple[Any, ...]] = set()
+    query = sa.select(episodes.c.row_id, sessions.c.project, episodes.c.facts).join(sessions)
+    for row_id, project, encoded in connection.execute(query):
+        facts = decode_facts(encoded)
+        learned.add(("episodes", row_id))
+        learned.update(("commands", project, command.name) for command in facts.commands)
+        learned.update(("files", project, file.path) for file in facts.files)
+        learned.update(
+            ("mistakes", project, mistake.tool, mistake.target, mistake.error)
+            for mistake in facts.mistakes
+        )
+    excluded = sa.select(kept_out.c.session_row, kept_out.c.key)
+    for kind, query_of_kind in (
+        ("patterns", sa.select(patterns.c.row_id)),
+        ("learned_again", sa.select(mined.c.session_row)),
+        ("kept_out", excluded.where(kept_out.c.key.not_in(RELEASED))),
+    ):
+        learned.update((kind, *row) for row in connection.execute(query_of_kind))
+    return learned
+
+
+def _clean_templates(
+    connection: sa.Connection, requests: RequestNumbers, match: TextMatch | None
+) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """Remove patterns from templates. Return the versions that changed, those that were deleted
+    because nothing was left, and the number of removed patterns.
+    """
+    changed: list[str] = []
+    deleted: list[str] = []
+    dropped = 0
+    query = templates.select().order_by(templates.c.name, templates.c.version)
+    for row in connection.execute(query).all():
+        before = _decode_template(row.body)
+        after = _without(before, requests, match)
+        if after == before:
+            continue
+        version, this = f"{row.name}@{row.version}", templates.c.row_id == row.row_id
+        dropped += len(before.patterns) - (len(after.patterns) if after else 0)
+        if after is None:
+            deleted.append(version)
+            connection.execute(effects.delete().where(effects.c.id == f"template:{version}"))
+            connection.execute(templates.delete().where(this))
+        else:
+            changed.append(version)
+            connection.execute(templates.update().where(this).values(body=json_text(after)))
+    return tuple(changed), tuple(deleted), dropped
+
+
+def _without(
+    template: Template, requests: RequestNumbers, match: TextMatch | None
+) -> Template | None:
+    """Return a template without what is forgotten, or None if nothing is left."""
+
+    def stays(pattern: Pattern) -> bool:
+        if any(EVERY_REQUEST in requests.get(id_, ()) for id_ in pattern.sessions[:1]):
+            return False  # the pattern is shown as in that session
+        return match is None or not match.holds(pattern.intent, pattern.steps)
+
+    kept = tuple(filter(stays, template.patterns))
+    if not kept or (match is not None and match.holds(template.name)):
+        return None
+    texts: dict[str, Any] = {}
+    if match is not None:
+        texts = {
+            name: "" for name in ("description", "addendum") if match.holds(getattr(template, name))
+        }
+        texts["tags"] = tuple(tag for tag in template.tags if not match.holds(tag))
+    return msgspec.structs.replace(template, patterns=kept, **texts)
+
+
+def _patterns_holding(connection: sa.Connection, match: TextMatch) -> dict[int, int]:
+    """Return the row ids of the patterns that contain a text, with their origin sessions' rows."""
+    return {
+        row.row_id: row.origin_row
+        for row in connection.execute(patterns.select(), **_STREAMED)
+        if match.holds(row.intent, decode_steps(row.steps))
+    }
+
+
+def _forgotten(
+    connection: sa.Connection, session_ids: Iterable[str]
+) -> dict[SessionId, frozenset[int]]:
+    by_session: defaultdict[SessionId, set[int]] = defaultdict(set)
+    for row in select_in(connection, forgotten.select(), forgotten.c.session_id, session_ids):
+        by_session[row.session_id].add(row.number)
+    return {id_: frozenset(numbers) for id_, numbers in by_session.items()}

@@ -1,0 +1,423 @@
+"""Builds the opening for a task from the experience of a project, from the whole library, or from
+one template. Experience is cached in memory and read again only when it has changed.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from journeyman.models.chat_template import distinct_sentences
+from journeyman.models.embedder import Embedder
+from journeyman.records import Effect, Pattern, PatternId, Template
+from journeyman.records.errors import WrongInput
+from journeyman.records.playbook import Playbook
+from journeyman.records.project import is_in_project
+from journeyman.store.episodes import EpisodeRow
+from journeyman.store.store import Store
+from journeyman.templates.argument_fields import SHELLS
+from journeyman.templates.briefing import ELSEWHERE, Briefing, briefing_text, episode_line
+from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
+from journeyman.templates.experience import Experience, build_briefing, transferable_rows
+from journeyman.templates.opening import Choice, LeftOut, Opening
+from journeyman.templates.opening_text import note
+from journeyman.templates.playbook import build_playbook
+from journeyman.templates.ranking import (
+    Bm25,
+    Index,
+    Ranked,
+    is_small_talk,
+    pattern_words,
+    task_words,
+    words,
+)
+from journeyman.templates.selection import (
+    Candidate,
+    OpeningLimits,
+    Selection,
+    limit_reached,
+    no_room,
+    select,
+    select_in_order,
+    too_far_message,
+    why_not_selected,
+)
+from journeyman.templates.tool_schemas import LiveTools
+from journeyman.templates.tool_translation import find_dialect, operation_of, translate_pattern
+
+Style = Literal["auto", "text", "messages"]
+"""How experience is presented. `text`: a briefing in words and at most one episode as messages,
+which suits strong models. `messages`: examples as messages, which suits small models and unfamiliar
+tools. `auto` decides by the model and the tools."""
+
+_NEAREST = 96
+"""How many of the nearest examples are considered."""
+
+_SHARED_WORDS_WEIGHT = 0.25
+"""Weight, added to closeness in meaning, for the tool that shares the most words with the task."""
+
+_SPLIT_EPISODES = 24
+"""How many of the nearest episodes are also offered as single calls."""
+
+_MAX_EPISODES = 3
+_JUDGED_BY = 5
+"""How many of the nearest episodes decide whether anything fits, and whether the tools are known.
+"""
+
+_LONGEST_EXAMPLE = 450
+"""In tokens: a longer episode is summarised in one line."""
+
+_LINE_OVERHEAD = 8
+"""Tokens that an episode's line costs in addition to its text, its share of the heading included.
+"""
+
+_BRIEFING_FLOOR = 0.6
+"""The floor for a briefing, as a share of the floor for examples: a briefing states what holds in
+the project, which also helps where no request was quite like this one. Questions about something
+else altogether scored 0.08 to 0.16 against the nearest of a project's requests, its own later
+requests 0.20 and more."""
+
+_FLOOR_WITHOUT_WORDS = 0.83
+"""The same where the task has no word in common with the nearest requests: random letters scored up
+to 0.23."""
+
+
+class OpeningBuilder:
+    """Builds openings from what a store has learned."""
+
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._revision = -1
+        self._rows: list[EpisodeRow] = []
+        self._experiences: dict[str, Experience] = {}
+
+    def make(
+        self,
+        task: str,
+        limits: OpeningLimits,
+        *,
+        live: LiveTools | None = None,
+        template: Template | None = None,
+        project: str = "",
+        style: Style = "auto",
+    ) -> Opening:
+        """Return the opening for a task, or for a template without a task. The note of an empty
+        opening says why it is empty. Raises WrongInput without task and template.
+        """
+        if not task.strip() and template is None:
+            raise WrongInput("An opening needs a task. Describe what the session should do.")
+        if task.strip() and is_small_talk(task):
+            problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
+            return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
+        if template is not None:
+            request = _OpeningRequest(self._store, self._embedder, task, limits, live)
+            return request.from_template(template)
+        experience = self.experience(project)
+        opening = self.from_experience(task, limits, experience, live=live, style=style)
+        if opening.is_empty and experience.project == project != "":
+            elsewhere = self._elsewhere(project)
+            transferred = self.from_experience(task, limits, elsewhere, live=live, style=style)
+            return opening if transferred.is_empty else transferred
+        return opening
+
+    def experience(self, project: str = "") -> Experience:
+        """Return what was learned in a project; without a name, in the whole library. If nothing
+        was learned in the named project, return what other projects taught.
+        """
+        revision = self._store.patterns.revision()
+        if revision != self._revision:
+            self._rows = self._store.episodes.rows()
+            self._experiences = {}
+            self._revision = revision
+        if project not in self._experiences:
+            rows = [row for row in self._rows if not project or is_in_project(row.project, project)]
+            has_experience = bool(rows) or not project
+            self._experiences[project] = (
+                Experience(project, rows, self._embedder)
+                if has_experience
+                else self._elsewhere(project)
+            )
+        return self._experiences[project]
+
+    def _elsewhere(self, project: str) -> Experience:
+        """Return the part of other projects' experience that transfers to any project."""
+        key = f"{project}\0"
+        if key not in self._experiences:
+            rows = [row for row in self._rows if not is_in_project(row.project, project)]
+            self._experiences[key] = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
+        return self._experiences[key]
+
+    def playbook(self, project: str) -> Playbook:
+        """Return a project's playbook, with requests for which its commands and files were used."""
+        experience = self.experience(project)
+        if experience.project != project or not project:
+            return Playbook(project=project)
+        requests = self._store.episodes.requests([episode.row for episode in experience.rows])
+        return build_playbook(project, experience.rows, requests)
+
+    def from_experience(
+        self,
+        task: str,
+        limits: OpeningLimits,
+        experience: Experience,
+        *,
+        live: LiveTools | None = None,
+        style: Style = "auto",
+    ) -> Opening:
+        """Return the opening for a task from this experience."""
+        request = _OpeningRequest(self._store, self._embedder, task, limits, live)
+        return request.from_experience(experience, style)
+
+
+class _OpeningRequest:
+    """Builds one opening: a task, its limits, and the tools that the session will have."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        task: str,
+        limits: OpeningLimits,
+        live: LiveTools | None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._count = embedder.count_tokens
+        self._task = task
+        self._limits = limits
+        self._live = live
+        self._tools = None if live is None else live.names
+
+    def from_experience(self, experience: Experience, style: Style) -> Opening:
+        """Return the opening from what was learned."""
+        limits = self._limits
+        if limits.tokens <= 0:
+            return self._no_room()
+        # A small model copies the call for the nearest request, so only requests are compared.
+        ranked = experience.nearest(self._task, widened=not limits.alike)
+        command_similarity = experience.command_similarity(self._task)
+        if reason := self._why_nothing_fits(ranked, command_similarity):
+            return Opening(task=self._task, note=reason)
+        likely = experience.likely_commands(self._task, ranked)
+        candidates = self._candidates(experience, ranked[:_NEAREST])
+        if (self._style(candidates) if style == "auto" else style) == "messages":
+            return self._as_messages(experience, candidates)
+        briefing = build_briefing(
+            experience, ranked, likely, limits.tokens, self._count, tools=self._tools
+        )
+        remaining = self._limits_after(f"{briefing_text(briefing)}\n\n{note(1)}")
+        selection, others = self._examples(candidates, remaining)
+        opening = self._assembled(replace(briefing, episodes=tuple(others)), selection)
+        return self._no_room() if opening.is_empty else opening
+
+    def _as_messages(self, experience: Experience, candidates: Sequence[Candidate]) -> Opening:
+        """Return examples as messages and, unless the model is small, the recurring mistakes."""
+        limits, briefing = self._limits, Briefing()
+        if not limits.alike:
+            candidates = self._with_single_calls(candidates)
+            half = limits.tokens // 2
+            briefing = build_briefing(experience, (), (), half, self._count, tools=self._tools)
+        system = f"{briefing_text(briefing)}\n\n{note(min(limits.most, 2), short=limits.alike)}"
+        remaining = self._limits_after(system)
+        if remaining.tokens <= 0 or limits.most <= 0:
+            return self._no_room()
+        selection = select(candidates, remaining, self._live, self._tool_affinity())
+        if not selection.choices:
+            return self._assembled(Briefing(), selection, note=selection.why_empty(remaining))
+        return self._assembled(briefing, selection, for_small_model=limits.alike)
+
+    def from_template(self, template: Template) -> Opening:
+        """Return the opening from one template; without a task, its patterns in order."""
+        addendum, patterns = template.addendum.strip(), template.patterns
+        remaining = self._limits_after(f"{note(min(self._limits.most, 2))}\n\n{addendum}")
+        if remaining.tokens <= 0:
+            return self._no_room()
+        effects = self._store.templates.effects([pattern.id for pattern in patterns])
+        candidates = [
+            Candidate(
+                pattern=pattern,
+                similarity=None,
+                score=1.0,
+                effect=effects.get(pattern.id, Effect()),
+            )
+            for pattern in patterns
+        ]
+        if self._task.strip():
+            nearest = self._nearest_patterns(patterns, candidates)
+            selection = select(nearest, remaining, self._live, self._tool_affinity())
+        else:
+            selection = select_in_order(candidates, remaining, self._live)
+        empty = f"The template {template.name} has no patterns."
+        reason = "" if selection.choices else selection.why_empty(remaining) or empty
+        opening = self._assembled(Briefing(), selection, note=reason, addendum=addendum)
+        return replace(opening, template=f"{template.name}@{template.version}")
+
+    def _nearest_patterns(
+        self, patterns: Sequence[Pattern], candidates: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Return the candidates, one for each pattern, ranked by how near they are to the task."""
+        vectors = self._embedder.embed([pattern.intent for pattern in patterns])
+        index = Index(range(len(patterns)), vectors, [*map(pattern_words, patterns)])
+        vector = self._embedder.embed([self._task])[0]
+        ranked = index.nearest(vector, task_words(self._task), most=_NEAREST)
+        return [
+            replace(candidates[hit.row], similarity=hit.similarity, score=hit.score)
+            for hit in ranked
+        ]
+
+    def _assembled(self, briefing: Briefing, selection: Selection, **fields: Any) -> Opening:
+        """Return the opening with its cost in tokens."""
+        if not selection.choices:
+            fields.pop("addendum", None)
+        opening = Opening(
+            task=self._task,
+            briefing=briefing,
+            choices=selection.choices,
+            left_out=selection.left_out,
+            **fields,
+        )
+        if opening.is_empty:
+            return opening
+        tokens = sum(choice.tokens for choice in selection.choices)
+        return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
+
+    def _no_room(self) -> Opening:
+        reason = (
+            f"The limits leave no room for an example: at most {self._limits.tokens} tokens and "
+            f"{self._limits.most} examples."
+        )
+        return Opening(task=self._task, note=reason)
+
+    def _limits_after(self, system: str) -> OpeningLimits:
+        """Return the limits that remain for examples after this system text."""
+        tokens = self._limits.tokens - note_tokens(system, self._count)
+        return replace(self._limits, tokens=tokens)
+
+    def _tool_affinity(self) -> dict[str, float]:
+        """Return how near the task is to the description of each tool."""
+        if not self._live or not self._tools or not self._task.strip():
+            return {}
+        descriptions = distinct_sentences([self._live.description(name) for name in self._tools])
+        texts = [
+            f"{name.replace('_', ' ')}: {description}"
+            for name, description in zip(self._tools, descriptions, strict=True)
+        ]
+        vectors = self._embedder.embed([self._task, *texts])
+        matches = Bm25([words(text) for text in texts]).scores(words(self._task))
+        affinity = vectors[1:] @ vectors[0] + _SHARED_WORDS_WEIGHT * matches / (
+            matches.max() or 1.0
+        )
+        return dict(zip(self._tools, affinity.tolist(), strict=True))
+
+    def _candidates(self, experience: Experience, ranked: Sequence[Ranked]) -> list[Candidate]:
+        """Return the nearest episodes that may be examples, as calls of the live tools."""
+        rows = [hit.row for hit in ranked if experience.at(hit.row).ending == "well"]
+        episodes = self._store.episodes.by_row(rows)
+        hits = [hit for hit in ranked if hit.row in episodes and episodes[hit.row].teaches]
+        translated = [self._translated(episode_pattern(episodes[hit.row])) for hit in hits]
+        # Not cached: trials add effects while the episodes stay the same.
+        effects = self._store.templates.effects([pattern.id for pattern, _ in translated])
+        return [
+            Candidate(
+                pattern=pattern,
+                similarity=hit.similarity,
+                score=hit.score,
+                effect=effects.get(pattern.id, Effect()),
+                untranslatable=reason,
+            )
+            for hit, (pattern, reason) in zip(hits, translated, strict=True)
+        ]
+
+    def _with_single_calls(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates, and the single calls of the nearest ones: where whole episodes are
+        too long to show all tools that are needed, single calls may still fit.
+        """
+        extended = list(candidates)
+        nearest = candidates[:_SPLIT_EPISODES]
+        ids = [
+            f"{candidate.pattern.id}/{number}"
+            for candidate in nearest
+            for number in range(len(candidate.pattern.steps))
+        ]
+        effects = self._store.templates.effects(ids)
+        for candidate in nearest:
+            pattern = candidate.pattern
+            for number, step in enumerate(pattern.steps if len(pattern.steps) > 1 else ()):
+                id_ = PatternId(f"{pattern.id}/{number}")
+                single = replace(pattern, id=id_, kind="first_try", steps=(step,))
+                single = replace(single, tokens=example_tokens(single, self._count))
+                effect = effects.get(id_, candidate.effect)
+                extended.append(replace(candidate, pattern=single, effect=effect))
+        return extended
+
+    def _translated(self, pattern: Pattern) -> tuple[Pattern, str]:
+        """Return a pattern as calls of the live tools; if that is impossible, unchanged and why."""
+        dialect = find_dialect(self._tools or ())
+        if dialect is None or self._live is None or not self._live.misfit_of(pattern):
+            return pattern, ""
+        translation = translate_pattern(pattern, dialect, self._live)
+        if isinstance(translation, str):
+            return pattern, translation
+        return replace(translation, tokens=example_tokens(translation, self._count)), ""
+
+    def _style(self, candidates: Sequence[Candidate]) -> Style:
+        if self._limits.alike:
+            return "messages"
+        if self._tools:
+            is_known = find_dialect(self._tools) or not SHELLS.isdisjoint(self._tools)
+            return "text" if is_known else "messages"
+        nearest = candidates[:_JUDGED_BY]
+        steps = [step for candidate in nearest for step in candidate.pattern.steps]
+        known_count = sum(operation_of(step.tool, step.arguments) is not None for step in steps)
+        return "messages" if 2 * known_count < len(steps) else "text"
+
+    def _examples(
+        self, candidates: Sequence[Candidate], limits: OpeningLimits
+    ) -> tuple[Selection, list[Pattern]]:
+        """Return the nearest examples, each for a different request: the first in full if it is
+        short enough and fits the live tools, the others as patterns to summarise in a line each.
+        """
+        choices: list[Choice] = []
+        lines: list[Pattern] = []
+        left_out: list[LeftOut] = []
+        room, requests = limits.tokens, set[str]()
+        unlimited = replace(limits, tokens=sys.maxsize)
+        for candidate in candidates:
+            pattern, reason = candidate.pattern, why_not_selected(candidate, unlimited, None)
+            if not reason and len(requests) >= min(_MAX_EPISODES, limits.most):
+                reason = limit_reached(len(requests))
+            elif not reason and pattern.intent in requests:
+                reason = "its request is already shown"
+            if not reason:
+                in_full = not requests and pattern.tokens <= min(_LONGEST_EXAMPLE, room)
+                in_full = in_full and not (self._live and self._live.misfit_of(pattern))
+                cost = pattern.tokens
+                if not in_full:
+                    cost = self._count(episode_line(pattern)) + _LINE_OVERHEAD
+                if cost > room:
+                    reason = no_room(cost, room)
+            if reason:
+                left_out.append(candidate.left_out(reason))
+                continue
+            room -= cost
+            requests.add(pattern.intent)
+            if in_full:
+                similarity = candidate.similarity or 0.0
+                choices.append(candidate.chosen(f"the nearest request ({similarity:.2f})"))
+            else:
+                lines.append(pattern)
+        return Selection.of(choices, left_out), lines
+
+    def _why_nothing_fits(self, ranked: Sequence[Ranked], command_similarity: float) -> str:
+        """Return why nothing that was learned fits, or an empty text if something does."""
+        if not ranked:
+            return "Nothing has been learned yet. Run `journeyman learn` after importing sessions."
+        nearest, floor = ranked[:_JUDGED_BY], self._limits.floor
+        best = max([command_similarity, *(hit.similarity for hit in nearest)])
+        if best < floor * _BRIEFING_FLOOR:
+            return too_far_message(best, floor)
+        if best < floor * _FLOOR_WITHOUT_WORDS and not any(hit.matched for hit in nearest):
+            return "Nothing that was learned has a word in common with this task."
+        return ""

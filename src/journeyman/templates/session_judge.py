@@ -1,0 +1,199 @@
+"""Verdicts on the calls of sessions, as profiles count them and mining uses them. Each stored
+session is judged once: existing verdicts are read, missing ones are computed and stored.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from journeyman.records import (
+    Call,
+    JudgedCall,
+    JudgedSession,
+    Message,
+    Session,
+    SessionId,
+    SessionOverview,
+    Verdict,
+    join_calls,
+)
+from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
+from journeyman.redaction.redactor import redacted_evidence
+from journeyman.store.sessions import LONGEST_LINEAGE
+from journeyman.store.store import Store
+from journeyman.templates.opening_text import is_own_call_id, opening_length
+
+if TYPE_CHECKING:
+    from journeyman.reliability.compression import CallSegment
+
+Judge = Callable[[Call], Verdict]
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+
+_CONTINUES = ("compression", "unknown")
+"""Kinds of lineage in which the child continues where the parent stopped. A recorder that names a
+parent without a reason is believed."""
+
+
+def judged_calls(messages: Sequence[Message], judge: Judge) -> tuple[JudgedCall, ...]:
+    """Return the verdicts on an agent's own calls, without a simulated user's and an opening's."""
+    opening_keys = {message.key for message in messages[: opening_length(messages)]}
+    return tuple(
+        JudgedCall(
+            call_id=call.id,
+            tool=call.tool,
+            verdict=_redacted_verdict(judge(call), call.result or ""),
+            index=call.index,
+            generation=call.generation,
+            model=call.model,
+        )
+        for call in join_calls(messages)
+        if call.asked_by == "assistant"
+        and call.asked_key not in opening_keys
+        and not is_own_call_id(call.id)
+    )
+
+
+def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> JudgedSession:
+    """Return a session with the verdicts on its calls."""
+    session = overview.session
+    return JudgedSession(
+        id=session.id,
+        source=session.source,
+        model=session.model,
+        messages=overview.messages,
+        tags=session.tags,
+        project=session.project,
+        calls=calls,
+    )
+
+
+def _redacted_verdict(verdict: Verdict, result: str) -> Verdict:
+    """Return the verdict, its evidence without secrets and lone surrogates: reports show it."""
+    if not verdict.evidence:
+        return verdict
+    evidence = redacted_evidence(verdict.evidence, result if verdict.is_error else "")
+    evidence = evidence.encode("utf-8", "replace").decode()
+    return msgspec.structs.replace(verdict, evidence=evidence)
+
+
+class SessionJudge:
+    """Judges the sessions of a store. `rules` identifies the judge: verdicts made under another
+    identifier do not count. Verdicts are stored in batches of sessions, so an interruption loses at
+    most one batch.
+    """
+
+    def __init__(self, store: Store, judge: Judge, rules: str, *, batch: int = 200) -> None:
+        self._store = store
+        self._judge = judge
+        self._rules = rules
+        self._batch = batch
+
+    def judged(
+        self, overviews: Sequence[SessionOverview], progress: Progress = lambda _done, _total: None
+    ) -> list[JudgedSession]:
+        """Return the sessions with the verdicts on their agents' calls, in the given order. A
+        session that has been deleted since it was listed is left out. `progress` is called with the
+        number of sessions judged so far and the number that had to be judged.
+        """
+        with_calls = {overview.session.id: overview for overview in overviews if overview.calls}
+        verdicts = self._store.verdicts.known(self._rules, [*with_calls])
+        missing = [overview for id_, overview in with_calls.items() if id_ not in verdicts]
+        verdicts |= self._judge_and_store(missing, progress)
+        return [
+            judged_session(overview, verdicts.get(overview.session.id, ()))
+            for overview in overviews
+            if overview.session.id in verdicts or not overview.calls
+        ]
+
+    def segments(self, session_id: str) -> "tuple[list[CallSegment], str]":
+        """Return a session's lineage, cut at each compression, and a note on what is unknown."""
+        from journeyman.reliability.compression import CallSegment  # noqa: PLC0415 - statistics load slowly
+
+        chain, note = self._chain(self._store.sessions.get(session_id).session)
+        overviews = [self._store.sessions.get(session.id) for session in chain]
+        parts: list[CallSegment] = []
+        for judged in self.judged(overviews):
+            calls = _without_copies(parts[-1].calls if parts else (), judged.calls)
+            generations = sorted({call.generation for call in calls}) or [0]
+            for number, generation in enumerate(generations, start=1):
+                part = f", part {number} of {len(generations)}" if len(generations) > 1 else ""
+                own = tuple(call for call in calls if call.generation == generation)
+                parts.append(CallSegment(label=f"{judged.id}{part}", calls=own))
+        return parts, note
+
+    def _chain(self, session: Session) -> tuple[list[Session], str]:
+        """Return the sessions that continue each other, oldest first, and where a link breaks."""
+        sessions = self._store.sessions
+        chain, note = [session], ""
+        stored = {
+            ancestor.id: ancestor
+            for ancestor in sessions.ancestors(session.id)
+            if ancestor.id != session.id
+        }
+        while (link := chain[0].lineage) is not None and link.kind in _CONTINUES:
+            if link.parent not in stored:
+                note = (
+                    f"Its parent {link.parent} is not stored, or the recorded links form a "
+                    "cycle, so nothing is known before it."
+                )
+                break
+            chain.insert(0, stored.pop(link.parent))
+        seen = {member.id for member in chain}
+        while len(chain) < LONGEST_LINEAGE:
+            later = [
+                child
+                for child in sessions.children(chain[-1].id)
+                if child.lineage and child.lineage.kind in _CONTINUES and child.id not in seen
+            ]
+            if not later:
+                break
+            seen.add(later[0].id)
+            chain.append(later[0])
+        return chain, note
+
+    def _judge_and_store(
+        self, missing: Sequence[SessionOverview], progress: Progress
+    ) -> dict[SessionId, tuple[JudgedCall, ...]]:
+        """Judge these sessions. If the verdicts of one batch cannot be stored, none are stored
+        from then on.
+        """
+        verdicts: dict[SessionId, tuple[JudgedCall, ...]] = {}
+        can_store = True
+        for start in range(0, len(missing), self._batch):
+            judged = []
+            for done, overview in enumerate(missing[start : start + self._batch], start=start + 1):
+                session_id = overview.session.id
+                # If it is gone, other ids may begin with its id.
+                with suppress(UnknownSession, AmbiguousSession):
+                    messages = list(self._store.sessions.messages(session_id))
+                    verdicts[session_id] = judged_calls(messages, self._judge)
+                    judged.append((session_id, overview.digest, verdicts[session_id]))
+                progress(done, len(missing))
+            try:
+                if can_store:
+                    self._store.verdicts.save(self._rules, judged)
+            except OutsideProblem as problem:
+                logger.info("Verdicts are not stored: %s", problem)
+                can_store = False
+        return verdicts
+
+
+def _without_copies(
+    previous: tuple[JudgedCall, ...], calls: tuple[JudgedCall, ...]
+) -> tuple[JudgedCall, ...]:
+    """Return the calls without leading copies of the calls at the end of the previous part: a
+    compression keeps the last messages unchanged, and some recorders record them again.
+    """
+    if len({call.call_id for call in calls}) < len(calls):
+        return calls  # ids that are reused identify nothing
+    earlier, later = (
+        [(call.call_id, call.tool, call.verdict) for call in part] for part in (previous, calls)
+    )
+    sizes = range(min(len(earlier), len(later)), 0, -1)
+    return calls[next((size for size in sizes if earlier[-size:] == later[:size]), 0) :]

@@ -1,1 +1,0 @@
-"""Openings: patterns as the messages that a session starts with."""

@@ -1,0 +1,317 @@
+"""The tool `warm_session`, for any agent that can call functions: build, list, load and delete
+templates, and report how reliable sessions were.
+"""
+
+import math
+import reprlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+
+from journeyman.records import Template
+from journeyman.records.defaults import MAX_SESSIONS, MIN_MESSAGES
+from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.templates import warm_session_answers
+from journeyman.templates.warm_session_answers import Answer
+
+if TYPE_CHECKING:
+    from journeyman.reliability.comparison import Comparison
+    from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.profile import Profile
+    from journeyman.templates.library import Library
+    from journeyman.templates.opening import Opening
+
+Schema = Mapping[str, Any]
+Arguments = dict[str, Any]
+
+_NAME = "warm_session"
+_NO_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+class WarmSessionBackend(Protocol):
+    """Templates, openings and reports, as `Journeyman` offers them."""
+
+    @property
+    def templates(self) -> "Library": ...
+    @property
+    def build_template(self) -> Callable[..., Template]: ...
+    @property
+    def opening(self) -> "Callable[..., Opening]": ...
+    @property
+    def profile(self) -> "Callable[..., Profile]": ...
+    @property
+    def compression(self) -> "Callable[..., CompressionReport]": ...
+    @property
+    def compare(self) -> "Callable[..., Comparison]": ...
+
+
+class Action(NamedTuple):
+    """What the tool can do: its function, the parameters it accepts and requires, and its
+    description for models.
+    """
+
+    run: Callable[[WarmSessionBackend, Arguments], Answer]
+    accepts: tuple[str, ...]
+    requires: tuple[str, ...]
+    description: str
+
+
+def warm_session(journeyman: WarmSessionBackend, arguments: Mapping[str, Any] | str) -> str:
+    """Run the action that the arguments name; return JSON with `success` and perhaps `error`."""
+    try:
+        answer = {"success": True, **_run_action(journeyman, arguments)}
+    except JourneymanError as error:
+        answer = {"success": False, "error": str(error)}
+    return msgspec.json.encode(answer).decode()
+
+
+def _run_action(journeyman: WarmSessionBackend, arguments: object) -> Answer:
+    values = validated_arguments(_NAME, arguments, SCHEMA["parameters"])
+    name = values.pop("action")
+    action = ACTIONS[name]
+    for required in action.requires:
+        if required not in values:
+            about = _PARAMETERS[required]["description"]
+            raise WrongInput(f"The action {name} needs {required}, which was not passed. {about}")
+    ignored = [parameter for parameter in values if parameter not in action.accepts]
+    answer = action.run(journeyman, values)
+    # Models pass more than is needed; they should know that it changed nothing.
+    return {**answer, "ignored": ignored} if ignored else answer
+
+
+def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
+    template = journeyman.build_template(
+        arguments["name"],
+        min_messages=arguments.get("min_messages", MIN_MESSAGES),
+        max_sessions=arguments.get("max_sessions", MAX_SESSIONS),
+        source=arguments.get("source_filter"),
+        tags=arguments.get("tags"),
+        description=arguments.get("description"),
+    )
+    return warm_session_answers.built_answer(template)
+
+
+def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
+    filters = {"source": arguments["source_filter"]} if "source_filter" in arguments else {}
+    return warm_session_answers.profile_answer(
+        journeyman.profile(arguments.get("session_id"), **filters)
+    )
+
+
+ACTIONS = {
+    "build": Action(
+        run=_build,
+        accepts=("name", "description", "min_messages", "max_sessions", "source_filter", "tags"),
+        requires=("name",),
+        description="make a template from long recorded sessions that went well; building the same "
+        "name again makes a new version",
+    ),
+    "list": Action(
+        run=lambda journeyman, arguments: warm_session_answers.templates_answer(
+            journeyman.templates.list(tags=arguments.get("tags", ()))
+        ),
+        accepts=("tags",),
+        requires=(),
+        description="see which templates there are, before you load, build or delete one",
+    ),
+    "load": Action(
+        run=lambda journeyman, arguments: warm_session_answers.opening_answer(
+            journeyman.opening(template=arguments["name"])
+        ),
+        accepts=("name",),
+        requires=("name",),
+        description="get the messages of a template, to start a session warm",
+    ),
+    "delete": Action(
+        run=lambda journeyman, arguments: {
+            "template": arguments["name"],
+            "deleted": journeyman.templates.delete(arguments["name"]),
+        },
+        accepts=("name",),
+        requires=("name",),
+        description="remove a template with all its versions, or one version as name@version; this "
+        "cannot be undone",
+    ),
+    "profile": Action(
+        run=_profile,
+        accepts=("session_id", "source_filter"),
+        requires=(),
+        description="error rates of tool calls by tool and by length of session, in one session or "
+        "in all, and whether the agent gets better within a session",
+    ),
+    "compress-check": Action(
+        run=lambda journeyman, arguments: warm_session_answers.compression_answer(
+            journeyman.compression(arguments["session_id"])
+        ),
+        accepts=("session_id",),
+        requires=("session_id",),
+        description="whether a session kept its proficiency when its context was compressed",
+    ),
+    "compare": Action(
+        run=lambda journeyman, arguments: warm_session_answers.comparison_answer(
+            journeyman.compare(arguments["session_id"], arguments["compare_with"])
+        ),
+        accepts=("session_id", "compare_with"),
+        requires=("session_id", "compare_with"),
+        description="whether a warm session (session_id) made fewer errors than a cold one "
+        "(compare_with)",
+    ),
+}
+
+
+def _text_parameter(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."},
+    "name": _text_parameter(
+        "The template's name, such as web-research; name@2 for one version of it. For build, load "
+        "and delete."
+    ),
+    "description": _text_parameter("What the template is for, in a sentence. For build."),
+    "min_messages": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 1_000_000,
+        "default": MIN_MESSAGES,
+        "description": "Learn only from sessions with at least this many messages. For build.",
+    },
+    "max_sessions": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 10_000,
+        "default": MAX_SESSIONS,
+        "description": "Learn from up to this many sessions, the newest first. For build.",
+    },
+    "source_filter": _text_parameter(
+        "Only sessions of this recorder, such as claude_code, codex or hermes. For build and "
+        "profile."
+    ),
+    "tags": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Tags to give to a template (build), or that a template must have (list).",
+    },
+    "session_id": _text_parameter(
+        "A recorded session, by its id or the beginning of it. For profile, compress-check and "
+        "compare."
+    ),
+    "compare_with": _text_parameter(
+        "The cold session that session_id is compared with. For compare."
+    ),
+}
+
+SCHEMA: dict[str, Any] = {
+    "name": _NAME,
+    "description": "Start sessions warm, with examples of tool calls that worked before, and "
+    "measure how reliable sessions were. Actions:\n"
+    + "\n".join(f"- {name}: {action.description}." for name, action in ACTIONS.items())
+    + "\nThe answer is JSON with `success`; if that is false, `error` says what to do instead.",
+    "parameters": {
+        "type": "object",
+        "properties": _PARAMETERS,
+        "required": ["action"],
+        "additionalProperties": False,
+    },
+}
+"""The function's definition, as OpenAI's and similar interfaces take it."""
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "string": (str, "a text"),
+    "integer": (int, "a whole number"),
+    "array of string": (list[str], "a list of texts"),
+    "object": (dict[str, Any], "a JSON object"),
+    "array of object": (list[dict[str, Any]], "a list of objects"),
+}
+
+
+def validated_arguments(tool: str, arguments: object, schema: Schema) -> Arguments:
+    """Return the arguments as the schema defines them, without empty ones. Raises WrongInput."""
+    values = arguments
+    if isinstance(values, str):
+        try:
+            values = msgspec.json.decode(values)
+        except _NO_JSON:
+            raise WrongInput(
+                f"The arguments of {tool} are text that is not JSON. Pass a JSON object."
+            ) from None
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise WrongInput(
+            f"The arguments of {tool} are {_shown(values)}. Pass a JSON object instead."
+        )
+    parameters: Mapping[str, Schema] = schema["properties"]
+    if unknown := [name for name in values if name not in parameters]:
+        raise WrongInput(
+            f"{tool} has no parameter {_shown(unknown[0])}. It takes: {', '.join(parameters)}."
+        )
+    read = {
+        name: _value(name, values[name], parameter)
+        for name, parameter in parameters.items()
+        if not _is_left_out(values.get(name))
+    }
+    for name in schema.get("required", ()):
+        if name not in read:
+            raise WrongInput(
+                f"{tool} needs {name}, which was not passed. {_hint(parameters[name])}"
+            )
+    return read
+
+
+def _is_left_out(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _value(name: str, value: object, parameter: Schema) -> object:
+    if parameter.get("enum") and value not in parameter["enum"]:
+        raise WrongInput(f"There is no {name} {_shown(value)}. {_hint(parameter)}")
+    kind = parameter["type"]
+    if kind == "array":
+        kind = f"array of {parameter['items']['type']}"
+    if kind == "object" or kind.startswith("array"):
+        value = _decoded(value, kind) if isinstance(value, str) else value
+    type_, type_name = _KINDS[kind]
+    low, high = parameter.get("minimum", -math.inf), parameter.get("maximum", math.inf)
+    try:
+        # Models sometimes write numbers as text.
+        read = msgspec.convert(value, type_, strict=kind != "integer")
+    except msgspec.ValidationError:
+        read = None
+    if read is None or (kind == "integer" and not low <= read <= high):
+        between = f" from {low} to {high}" if kind == "integer" else ""
+        raise WrongInput(f"{name} is {_shown(value)}, and must be {type_name}{between}.")
+    if isinstance(read, list):
+        return [_sendable(item) for item in read if not _is_left_out(item)]
+    return _sendable(read)
+
+
+def _decoded(text: str, kind: str) -> object:
+    """Return a list or an object that was written as text: as JSON, or as comma-separated texts."""
+    decoded: object = None
+    with suppress(*_NO_JSON):
+        decoded = msgspec.json.decode(text)
+    if isinstance(decoded, list) or kind != "array of string":
+        return text if decoded is None else decoded
+    return [part.strip() for part in text.split(",")]
+
+
+def _sendable(value: Any) -> Any:
+    """Replace lone surrogates in a text, which no database and no file accepts; return others as
+    is.
+    """
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def _hint(parameter: Schema) -> str:
+    choices = parameter.get("enum")
+    return f"Choose one of: {', '.join(choices)}." if choices else parameter["description"]
+
+
+def _shown(value: object) -> str:
+    try:
+        return reprlib.repr(value)
+    except (ValueError, RecursionError):  # a number with thousands of digits cannot be written
+        return f"a {type(value).__name__} that cannot be shown"

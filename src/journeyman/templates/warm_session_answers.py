@@ -1,0 +1,174 @@
+"""The answers that models read: reports reduced to what a model can use, in a fixed order."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from journeyman.records import Gain, SearchHit, Template
+from journeyman.reliability.comparison import Comparison, Side
+from journeyman.reliability.compression import CompressionReport
+from journeyman.reliability.profile import By, Group, Profile, ToolProfile
+from journeyman.reliability.rates import Difference, Rate
+from journeyman.templates.opening import MessageForm, Opening
+from journeyman.text.truncation import truncate
+
+MOST_TOOLS = 15
+MOST_STEPS = 10
+MOST_TEMPLATES = 50
+_LONGEST_NAME = 80
+_LONGEST_TEXT = 200
+
+Answer = dict[str, object]
+
+
+def profile_answer(profile: Profile) -> Answer:
+    """Return a profile without its failures, curve and examples."""
+    tools = profile.tools
+    lengths = [group for group in profile.lengths if group.sessions]
+    return {
+        **_fields(profile, "sessions", "calls"),
+        "apart": profile.refused + profile.interrupted,
+        **_fields(profile, "unknown", "task_type"),
+        "error_rate": _rate(profile.rate),
+        "tools": [_row("tool", tool.tool, tool) for tool in tools[:MOST_TOOLS]],
+        "more_tools": max(0, len(tools) - MOST_TOOLS),
+        "lengths": [_row("length", group.name, group) for group in lengths],
+        "learning": {
+            "late_minus_early": _interval(profile.learning.stratified),
+            "reading": profile.learning.reading,
+        },
+        **_note(profile.note),
+    }
+
+
+def groups_answer(by: By, groups: Sequence[Group]) -> Answer:
+    """Return error rates in groups, the largest first."""
+    return {
+        "by": by,
+        "groups": [_row(by, group.name, group) for group in groups[:MOST_TOOLS]],
+        "more_groups": max(0, len(groups) - MOST_TOOLS),
+    }
+
+
+def compression_answer(report: CompressionReport) -> Answer:
+    """Return the verdict on a lineage, and on each of its last compressions."""
+    steps = report.steps[-MOST_STEPS:]
+    return {
+        "verdict": report.state or "never compressed",
+        "reading": report.reading,
+        "compressions": len(report.steps),
+        "steps": [
+            {
+                "after": truncate(step.after_label, _LONGEST_NAME),
+                "verdict": step.state,
+                "change": _interval(step.difference),
+                "reading": step.reading,
+            }
+            for step in steps
+        ],
+        **_note(report.note),
+    }
+
+
+def comparison_answer(comparison: Comparison) -> Answer:
+    """Return the comparison of warm with cold sessions."""
+    return {
+        "verdict": comparison.verdict,
+        "warm_minus_cold": _interval(comparison.difference),
+        "reading": comparison.reading,
+        "warm": _group(comparison.warm),
+        "cold": _group(comparison.cold),
+        **_note(comparison.note),
+    }
+
+
+def built_answer(template: Template) -> Answer:
+    """Return a template that was just built."""
+    gain = template.gain or Gain()
+    return {
+        "template": template.name,
+        **_fields(template, "version", "task_type", "scanned", "qualified"),
+        "patterns": len(template.patterns),
+        "average_gain": {**_interval(gain), "calls": gain.calls},
+    }
+
+
+def templates_answer(templates: Sequence[Template]) -> Answer:
+    """Return the templates, by name."""
+    return {
+        "templates": [
+            {
+                **_fields(template, "name", "version", "task_type", "tags"),
+                "description": truncate(template.description, _LONGEST_TEXT),
+                "patterns": len(template.patterns),
+                "used": template.used,
+                "effect": {
+                    "tried": template.effect.tried,
+                    "mean": _number(template.effect.mean),
+                },
+            }
+            for template in templates[:MOST_TEMPLATES]
+        ],
+        "more_templates": max(0, len(templates) - MOST_TEMPLATES),
+    }
+
+
+def opening_answer(opening: Opening, form: MessageForm = "openai") -> Answer:
+    """Return an opening as messages, with the note on the examples in `system` too."""
+    return {
+        "messages": opening.messages(form),
+        "system": opening.system,
+        "template": opening.template,
+        "patterns": len(opening.patterns),
+        **_fields(opening, "tokens", "reasons"),
+        **_note(opening.note),
+    }
+
+
+def hits_answer(hits: Iterable[SearchHit]) -> Answer:
+    """Return the hits of a search, the newest first."""
+    return {
+        "hits": [
+            {
+                **_fields(hit, "session", "source", "role"),
+                "at": _time(hit.at),
+                "text": hit.snippet,
+            }
+            for hit in hits
+        ]
+    }
+
+
+def _row(key: By, name: str, group: Group | ToolProfile) -> Answer:
+    return {key: truncate(name, _LONGEST_NAME), **_group(group)}
+
+
+def _group(group: Group | ToolProfile | Side) -> Answer:
+    return {**_fields(group, "sessions", "calls"), "error_rate": _rate(group.rate)}
+
+
+def _fields(record: object, *names: str) -> Answer:
+    return {name: getattr(record, name) for name in names}
+
+
+def _rate(rate: Rate) -> Answer:
+    return {"errors": rate.errors, "of": rate.total, **_interval(rate)}
+
+
+def _interval(estimate: Rate | Difference | Gain) -> Answer:
+    numbers = {name: _number(getattr(estimate, name)) for name in ("estimate", "low", "high")}
+    return {**numbers, "method": estimate.method}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _time(at: float | None) -> str | None:
+    try:
+        return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (OverflowError, ValueError, OSError):  # a clock that was far off
+        return None
+
+
+def _note(note: str) -> Answer:
+    return {"note": note} if note else {}

@@ -1,0 +1,1 @@
+"""Experiments: does what was learned help the sessions that follow?"""

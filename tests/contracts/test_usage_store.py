@@ -1,0 +1,327 @@
+"""The contract of usage accounting, on SQLite and on a real PostgreSQL."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import UTC
+
+import pytest
+from tests.tables import table
+
+from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
+from journeyman.records.errors import StoreUnavailable, UnknownSession
+from journeyman.records.usage import UsageBy, UsageReport
+from journeyman.store.accounting import Accounting
+from journeyman.store.session_filters import SessionFilters
+from journeyman.store.store import Store
+
+DAY_S = 86_400
+DAY = 1000 * DAY_S
+
+
+def write(store: Store, *names: str, usage: tuple[Usage, ...] = (), **facts: object) -> None:
+    with store.writing() as writing:
+        for name in names:
+            session = Session(**{"id": SessionId(name), "source": "test", "log": "/l", **facts})
+            message = Message(key="u", position=1, role="user", text="hello")
+            writing.add(Fragment(session=session, messages=(message,), usage=usage))
+        writing.finish()
+
+
+def tokens(store: Store, name: str = "s") -> Tokens:
+    return store.sessions.get(name).tokens
+
+
+def report(store: Store, by: UsageBy, **chosen: object) -> UsageReport:
+    without_prices = Accounting(store, lambda *_, **__: None, zone=UTC)
+    return without_prices.report(by, **SessionFilters(**chosen))
+
+
+def calls_by(store: Store, by: UsageBy, **chosen: object) -> dict[str, int]:
+    return {line.key: line.api_calls for line in report(store, by, **chosen).rows}
+
+
+class TestIncrements:
+    def test_increments_add_up(self, store: Store) -> None:
+        write(store, "s", "other")
+        store.usage.add("s", Usage(key="a", model="m", input_tokens=3, output_tokens=1))
+        store.usage.add("s", Usage(key="b", model="m", input_tokens=4, cost_usd=0.5))
+        assert tokens(store) == Tokens(input_tokens=7, output_tokens=1, cost_usd=0.5)
+        assert tokens(store, "other") == Tokens()
+
+    def test_repeating_changes_nothing(self, store: Store) -> None:
+        write(store, "s")
+        one = Usage(key="a", model="m", at=5.0, input_tokens=3, cost_usd=0.1, cost_origin="model")
+        store.usage.add("s", one)
+        store.usage.add("s", one)
+        assert store.sessions.usage("s") == [one]
+
+    def test_a_repeated_key_replaces_all_numbers(self, store: Store) -> None:
+        write(store, "s")
+        store.usage.add("s", Usage(key="a", model="m", input_tokens=3, cost_usd=0.1))
+        store.usage.add("s", Usage(key="a", model="n", input_tokens=9))
+        assert store.sessions.usage("s") == [Usage(key="a", model="n", input_tokens=9)]
+
+    def test_a_key_belongs_to_one_session(self, store: Store) -> None:
+        write(store, "s", "other")
+        for name in ("s", "other"):
+            store.usage.add(name, Usage(key="a", input_tokens=3))
+        assert tokens(store).input_tokens == tokens(store, "other").input_tokens == 3
+
+
+class TestTotals:
+    def test_a_total_replaces_what_was_counted_before(self, store: Store) -> None:
+        write(store, "s")
+        for key in "abc":
+            store.usage.add("s", Usage(key=key, model="m", input_tokens=10, output_tokens=1))
+        store.usage.set_total(
+            "s", Usage(key="", model="m", api_calls=4, input_tokens=50, output_tokens=5)
+        )
+        assert tokens(store) == Tokens(input_tokens=50, output_tokens=5)
+        assert calls_by(store, "model") == {"m": 4}
+
+    def test_a_second_total_replaces_and_never_adds(self, store: Store) -> None:
+        write(store, "s")
+        for key, count in (("t1", 50), ("t2", 70), ("t2", 70), ("t3", 60)):
+            store.usage.set_total("s", Usage(key=key, model="m", input_tokens=count))
+        assert tokens(store).input_tokens == 60
+
+    def test_later_increments_are_added(self, store: Store) -> None:
+        write(store, "s")
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=50))
+        store.usage.add("s", Usage(key="a", model="m", input_tokens=7))
+        assert tokens(store).input_tokens == 57
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=57))
+        assert tokens(store).input_tokens == 57
+
+    def test_other_models_tasks_and_sessions_are_unaffected(self, store: Store) -> None:
+        write(store, "s", "other")
+        store.usage.add("s", Usage(key="a", model="n", input_tokens=1))
+        store.usage.add("s", Usage(key="b", model="m", task="compression", input_tokens=2))
+        store.usage.add("other", Usage(key="a", model="m", input_tokens=4))
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=100))
+        assert tokens(store).input_tokens == 103
+        assert tokens(store, "other").input_tokens == 4
+
+    def test_similar_names_are_distinguished(self, store: Store) -> None:
+        write(store, "s")
+        for model, task in (("a", "b/c"), ("a/b", "c"), ('a","b', "c"), ("a", 'b","c')):
+            store.usage.set_total("s", Usage(key="t", model=model, task=task, input_tokens=1))
+        assert tokens(store).input_tokens == 4
+
+    def test_fields_missing_from_a_total_become_unknown(self, store: Store) -> None:
+        """Numbers of two reports must not be mixed: the cost of the increments does not belong to
+        the tokens of the total.
+        """
+        write(store, "s")
+        store.usage.add("s", Usage(key="a", model="m", reasoning_tokens=5, cost_usd=0.5))
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=50))
+        assert tokens(store) == Tokens(input_tokens=50)
+        store.usage.add("s", Usage(key="b", model="m", reasoning_tokens=2))
+        assert tokens(store) == Tokens(input_tokens=50, reasoning_tokens=2)
+
+    def test_an_increment_in_the_total_is_not_counted_again(self, store: Store) -> None:
+        write(store, "s")
+        one = Usage(key="a", model="m", input_tokens=10)
+        store.usage.add("s", one)
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=10))
+        store.usage.add("s", one)
+        store.usage.add("s", Usage(key="a", model="m", input_tokens=11))
+        assert tokens(store).input_tokens == 10
+        assert calls_by(store, "model") == {"m": 1}
+        store.usage.add("s", Usage(key="a", model="n", input_tokens=3))
+        assert tokens(store).input_tokens == 13
+
+    def test_an_export_keeps_which_increments_are_in_the_total(self, store: Store) -> None:
+        write(store, "s")
+        store.usage.add("s", Usage(key="a", model="m", input_tokens=10))
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=30))
+        exported = store.sessions.export("s")
+        write(store, "copy", usage=tuple(exported.usage))
+        store.usage.add("copy", Usage(key="a", model="m", input_tokens=10))
+        assert tokens(store, "copy").input_tokens == 30
+
+
+WRONG: dict[str, object] = {
+    "negative": -1,
+    "nan": float("nan"),
+    "infinite": float("inf"),
+    "too_large": 2**70,
+    "text": "12",
+    "flag": True,
+    "half": 0.5,
+    "list": [1],
+}
+
+
+class TestNumbers:
+    @table("way", ["add", "set_total"])
+    def test_an_invalid_count_is_unknown_and_logged(
+        self, store: Store, way: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(store, *(f"{way} {kind}" for kind in WRONG))
+        for kind, value in WRONG.items():
+            name = f"{way} {kind}"
+            wrong = {
+                field: value
+                for field in (*Tokens.__struct_fields__, "api_calls", "at")
+                if kind != "half" or field not in ("cost_usd", "at")
+            }
+            caplog.clear()
+            with caplog.at_level(logging.INFO, logger="journeyman.store.usage_store"):
+                getattr(store.usage, way)(name, Usage(**{"key": "a", "model": "m", **wrong}))
+            (found,) = store.sessions.usage(name)
+            assert found == Usage(key=found.key, model="m"), name
+            (line,) = caplog.messages
+            assert all(field in line for field in wrong), name
+
+    def test_a_valid_count_is_stored_without_logging(
+        self, store: Store, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(store, "s")
+        given = Usage(key="a", api_calls=2**31 - 1, input_tokens=2**53 - 1, output_tokens=0, at=1.5)
+        with caplog.at_level(logging.INFO):
+            store.usage.add("s", given)
+        assert store.sessions.usage("s") == [given]
+        assert caplog.messages == []
+
+    def test_names_with_invalid_characters(self, store: Store) -> None:
+        write(store, "s")
+        odd = {"key": "k\x00\ud800", "model": "m\x00", "task": "t\ud800", "cost_origin": "c\x00"}
+        for _ in range(2):
+            store.usage.add("s", Usage(**odd, input_tokens=1))
+        assert tokens(store).input_tokens == 1
+        store.usage.set_total("s", Usage(**odd, input_tokens=5))
+        assert tokens(store).input_tokens == 5
+
+    def test_missing_names(self, store: Store) -> None:
+        write(store, "s")
+        fields: dict[str, object] = {"key": 7, "model": None, "task": None, "cost_origin": None}
+        store.usage.add("s", Usage(**fields, input_tokens=1))
+        assert store.sessions.usage("s") == [Usage(key="7", input_tokens=1)]
+
+
+class TestErrors:
+    def test_a_missing_session(self, store: Store) -> None:
+        """A prefix of an id is not enough to count by."""
+        write(store, "s1")
+        for count in (store.usage.add, store.usage.set_total):
+            for name in ("absent", "", "s", "\x00"):
+                with pytest.raises(UnknownSession, match="Record the session first"):
+                    count(name, Usage(key="a", input_tokens=1))
+
+    def test_a_broken_database(self, store: Store) -> None:
+        write(store, "s")
+        with store._engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE usage")
+        for count in (store.usage.add, store.usage.set_total):
+            with pytest.raises(StoreUnavailable):
+                count("s", Usage(key="a", input_tokens=1))
+
+
+class TestConcurrency:
+    def run(self, url: str, *works: Callable[[Store], None]) -> None:
+        failures: list[Exception] = []
+
+        def run_one(work: Callable[[Store], None]) -> None:
+            try:
+                with Store(url, busy_timeout_s=60) as own:
+                    work(own)
+            except Exception as error:  # noqa: BLE001 - reported to the test below
+                failures.append(error)
+
+        threads = [threading.Thread(target=run_one, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+
+    def test_no_increment_is_lost_and_none_is_counted_twice(
+        self, store: Store, database_url: str
+    ) -> None:
+        write(store, "s")
+
+        def work(own: Store) -> None:
+            for number in range(20):
+                own.usage.add("s", Usage(key=f"{number}", model="m", input_tokens=1))
+
+        self.run(database_url, work, work, work)
+        assert tokens(store).input_tokens == 20
+
+    def test_concurrent_totals_and_increments_end_with_the_last_total(
+        self, store: Store, database_url: str
+    ) -> None:
+        write(store, "s")
+
+        def increments(own: Store) -> None:
+            for number in range(15):
+                own.usage.add("s", Usage(key=f"a{number}", model="m", input_tokens=1))
+                write(own, "s")  # like an agent: a message, then its usage
+
+        def totals(own: Store) -> None:
+            for number in range(15):
+                own.usage.set_total("s", Usage(key="t", model="m", input_tokens=1000 + number))
+
+        self.run(database_url, increments, totals, totals)
+        found = tokens(store).input_tokens
+        assert found is not None
+        assert 1000 <= found <= 1014 + 15
+        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=15))
+        assert tokens(store).input_tokens == 15
+
+
+CHOICES: list[SessionFilters] = [
+    {"source": "x"},
+    {"model": "big"},
+    {"tag": "warm"},
+    {"since": DAY},
+    {"until": DAY},
+    {"subagents": False},
+    {"min_messages": 1},
+    {"min_messages": 2},
+]
+
+
+class TestSums:
+    def test_a_session_is_counted_once_whatever_its_usage(self, store: Store) -> None:
+        write(store, "a", "b", "silent")
+        for name in "ab":
+            for number, model in enumerate(["m", "m", "n"]):
+                usage = Usage(key=f"{number}", model=model, at=DAY + number * DAY_S, api_calls=0)
+                store.usage.add(name, usage)
+        found = report(store, "model")
+        assert {line.key: line.sessions for line in found.rows} == {"m": 2, "n": 2}
+        assert (found.total.sessions, found.sessions) == (2, 3)
+        assert calls_by(store, "model") == {"m": 4, "n": 2}
+        days = {line.key: line.sessions for line in report(store, "day").rows}
+        assert days == {"1972-09-27": 2, "1972-09-28": 2, "1972-09-29": 2}
+
+    def test_usage_without_any_time_has_no_day(self, store: Store) -> None:
+        for number, at in enumerate([None, 0.0, -5.0, 1e300]):
+            write(store, f"s{number}", usage=(Usage(key="a", at=at, input_tokens=1),))
+        assert calls_by(store, "day") == {"": 4}
+
+    def test_usage_without_a_time_counts_on_the_day_of_its_session(self, store: Store) -> None:
+        write(store, "s", started_at=DAY + 5.0)
+        store.usage.add("s", Usage(key="a", input_tokens=1))
+        assert calls_by(store, "day") == {"1972-09-27": 1}
+
+    def test_nothing_stored(self, store: Store) -> None:
+        assert (report(store, "day").rows, report(store, "day").sessions) == ((), 0)
+
+    def test_filters_select_like_the_list(self, store: Store) -> None:
+        sub = Lineage(parent=SessionId("a"), kind="subagent")
+        write(store, "a", source="x", model="big", started_at=DAY + 1, tags=("warm", "x"))
+        write(store, "b", source="y", model="small", started_at=DAY - 1, tags=("warmer",))
+        write(store, "c", source="x", model="small", lineage=sub)
+        names = ["a", "b", "c"]
+        for name in names:
+            store.usage.add(name, Usage(key="k", model=name))
+        sizes = []
+        for chosen in CHOICES:
+            listed = {one.session.id for one in store.sessions.list(**chosen)}
+            assert calls_by(store, "model", **chosen) == dict.fromkeys(listed, 1), chosen
+            assert report(store, "task", **chosen).sessions == len(listed)
+            sizes.append(len(listed))
+        assert sizes == [2, 1, 1, 1, 1, 2, 3, 0]

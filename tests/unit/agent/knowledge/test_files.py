@@ -1,0 +1,262 @@
+"""Writes hold a lock, overwrite only the content that was read, and are all or nothing."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.tables import table
+from tests.unit.agent.knowledge.changes import add, commit
+
+from journeyman.agent.knowledge.files import locked
+from journeyman.agent.knowledge.knowledge import Memory
+from journeyman.records import FileChange, Write
+from journeyman.records.errors import NotWritten
+
+
+def skill_write(path: str, before: str | None, after: str | None) -> Write:
+    return Write(kind="skill", action="edit", path=path, before=before, after=after)
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(".lock")
+    }
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_files_and_folders_are_private_to_the_owner(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    commit(home, skill_write("skills/web/deploy/SKILL.md", None, "text"))
+    commit(home, Memory(home).plan("memory", add("text")))
+    assert files(home) == {"skills/web/deploy/SKILL.md": "text", "memories/MEMORY.md": "text"}
+    for path in home.rglob("*"):
+        assert mode(path) == (0o700 if path.is_dir() else 0o600), path
+    assert (mode(home), mode(home.parent)) == (0o700, 0o700)
+
+
+def test_rewriting_a_script_keeps_it_executable(tmp_path: Path) -> None:
+    script = tmp_path / "skills" / "a" / "scripts" / "go.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("old")
+    script.chmod(0o755)
+    commit(tmp_path, skill_write("skills/a/scripts/go.sh", "old", "new"))
+    assert script.read_text() == "new"
+    assert mode(script) == 0o755
+
+
+@table("found", ["other", None], ids=["changed", "deleted"])
+def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
+    home = tmp_path / str(found)
+    path = home / "memories" / "USER.md"
+    commit(home, Memory(home).plan("user", add("first")))
+    plan = Memory(home).plan("user", add("second"))
+    if found is None:
+        path.unlink()
+    else:
+        path.write_text(found)
+    with pytest.raises(NotWritten, match="changed in the meantime"):
+        commit(home, plan)
+    assert (path.read_text() if path.exists() else None) == found
+
+
+def test_concurrently_created_file_is_not_overwritten(tmp_path: Path) -> None:
+    plan = Memory(tmp_path).plan("user", add("mine"))
+    commit(tmp_path, Memory(tmp_path).plan("user", add("theirs")))
+    with pytest.raises(NotWritten, match="changed in the meantime"):
+        commit(tmp_path, plan)
+    assert Memory(tmp_path).entries("user") == ("theirs",)
+
+
+def multi_file_write(*changes: tuple[str, str | None, str | None]) -> Write:
+    files = [FileChange(path=path, before=before, after=after) for path, before, after in changes]
+    first, *others = files
+    return Write(
+        kind="skill",
+        action="edit",
+        path=first.path,
+        before=first.before,
+        after=first.after,
+        others=tuple(others),
+    )
+
+
+class TestSeveralFiles:
+    def test_all_files_are_written(self, tmp_path: Path) -> None:
+        commit(
+            tmp_path,
+            multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/a/x.md", None, "x")),
+        )
+        assert files(tmp_path) == {"skills/a/SKILL.md": "a", "skills/a/x.md": "x"}
+
+    def test_one_conflict_stops_the_whole_write(self, tmp_path: Path) -> None:
+        with pytest.raises(NotWritten, match="changed in the meantime"):
+            commit(
+                tmp_path,
+                multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b", "was", "b")),
+            )
+        assert files(tmp_path) == {}
+
+    def test_name_too_long_for_the_disk_stops_the_whole_write(self, tmp_path: Path) -> None:
+        long = f"skills/{'x' * 300}/SKILL.md"
+        with pytest.raises(NotWritten, match="could not be written: File name too long"):
+            commit(tmp_path, multi_file_write(("skills/a/SKILL.md", None, "a"), (long, None, "b")))
+        assert files(tmp_path) == {}
+
+    def test_failure_halfway_is_rolled_back(self, tmp_path: Path) -> None:
+        """A file in place of a folder fails only after the files before it are written."""
+        commit(
+            tmp_path,
+            multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b/SKILL.md", None, "b")),
+        )
+        before = files(tmp_path)
+        with pytest.raises(NotWritten, match="could not be written"):
+            commit(
+                tmp_path,
+                multi_file_write(
+                    ("skills/a/SKILL.md", "a", "a2"),
+                    ("skills/b/SKILL.md", "b", None),
+                    ("skills/c/SKILL.md", None, "c"),
+                    ("skills/c", None, "a file"),
+                    ("skills/d/SKILL.md", None, "d"),
+                ),
+            )
+        assert files(tmp_path) == before
+        assert sorted(path.name for path in (tmp_path / "skills").iterdir()) == [".lock", "a", "b"]
+
+
+class TestFolders:
+    def test_empty_skill_folders_are_removed(self, tmp_path: Path) -> None:
+        commit(tmp_path, skill_write("skills/web/a/references/x.md", None, "x"))
+        commit(tmp_path, skill_write("skills/web/a/references/x.md", "x", None))
+        assert [path.name for path in (tmp_path / "skills").iterdir()] == [".lock"]
+
+    def test_folders_with_files_are_kept(self, tmp_path: Path) -> None:
+        commit(tmp_path, skill_write("skills/web/a/references/x.md", None, "x"))
+        commit(tmp_path, skill_write("skills/web/b/SKILL.md", None, "b"))
+        commit(tmp_path, skill_write("skills/web/a/references/x.md", "x", None))
+        assert files(tmp_path) == {"skills/web/b/SKILL.md": "b"}
+        assert not (tmp_path / "skills" / "web" / "a").exists()
+
+
+class TestContainment:
+    @table(
+        "path",
+        ["notes/x.md", "skills/../x.md", "/etc/x.md", "memories/../skills/x", "x.md"],
+    )
+    def test_paths_outside_memories_and_skills_are_refused(self, tmp_path: Path, path: str) -> None:
+        with pytest.raises(NotWritten, match="is not below"):
+            commit(tmp_path / "home", skill_write(path, None, "text"))
+        assert "text" not in files(tmp_path).values()
+
+    def test_links_out_of_the_folder_are_not_followed(self, tmp_path: Path) -> None:
+        home, other = tmp_path / "home", tmp_path / "other"
+        (home / "skills").mkdir(parents=True)
+        other.mkdir()
+        (other / "SKILL.md").write_text("other")
+        (home / "skills" / "linked").symlink_to(other)
+        (home / "skills" / "a").mkdir()
+        (home / "skills" / "a" / "SKILL.md").symlink_to(other / "SKILL.md")
+        for name, reason in (("linked", "is not below"), ("a", "is a link")):
+            with pytest.raises(NotWritten, match=reason):
+                commit(home, skill_write(f"skills/{name}/SKILL.md", "other", "mine"))
+        assert files(other) == {"SKILL.md": "other"}
+
+    def test_circular_links_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "skills").mkdir()
+        (tmp_path / "skills" / "a").symlink_to(tmp_path / "skills" / "a")
+        with pytest.raises(NotWritten):
+            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "mine"))
+
+    def test_memories_folder_may_be_a_link(self, tmp_path: Path) -> None:
+        home, other = tmp_path / "home", tmp_path / "other"
+        home.mkdir()
+        other.mkdir()
+        (home / "memories").symlink_to(other)
+        commit(home, Memory(home).plan("user", add("tea")))
+        assert files(other) == {"USER.md": "tea"}
+
+
+class TestLocks:
+    def test_memory_uses_the_lock_file_of_hermes(self, tmp_path: Path) -> None:
+        (tmp_path / "memories").mkdir()
+        with (tmp_path / "memories" / "USER.md.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(NotWritten, match="Another program holds"):
+                commit(tmp_path, Memory(tmp_path).plan("user", add("tea")), timeout_s=0.05)
+            commit(tmp_path, Memory(tmp_path).plan("memory", add("tea")))
+        assert Memory(tmp_path).entries("user") == ()
+        commit(tmp_path, Memory(tmp_path).plan("user", add("tea")))
+        assert Memory(tmp_path).entries("user") == ("tea",)
+
+    def test_lock_is_released_after_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(ZeroDivisionError), locked(tmp_path, "skills/a/SKILL.md"):
+            raise ZeroDivisionError
+        with locked(tmp_path, "skills/b/SKILL.md"):
+            pass
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_unwritable_folder_is_reported(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o500)
+        with pytest.raises(NotWritten, match="cannot be written to"):
+            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "a"))
+
+    def test_file_in_place_of_a_folder_is_reported(self, tmp_path: Path) -> None:
+        (tmp_path / "skills").write_text("not a folder")
+        with pytest.raises(NotWritten, match="cannot be written to"):
+            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "a"))
+
+    def test_concurrent_processes_lose_no_entry(self, tmp_path: Path) -> None:
+        program = """
+import sys
+from pathlib import Path
+from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.knowledge import Operation
+who, folder = sys.argv[1:]
+knowledge = Knowledge(Path(folder), limits={"memory": 100_000, "user": 100_000})
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(25):
+    old = f"{who} {number}"
+    changes = [Operation(action="add", content=old)]
+    if number % 5 == 4:
+        changes += [Operation(action="replace", old_text=old, content=old + " again")]
+    for change in changes:
+        knowledge.change("memory", lambda: knowledge.memory.plan("memory", change))
+"""
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, who, str(tmp_path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for who in ("one", "other", "third")
+        ]
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in started:
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        expected = {
+            f"{who} {number}" + (" again" if number % 5 == 4 else "")
+            for who in ("one", "other", "third")
+            for number in range(25)
+        }
+        entries = Memory(tmp_path).entries("memory")
+        assert set(entries) == expected
+        assert len(entries) == 75
+        assert not list((tmp_path / "memories").glob("*.tmp"))

@@ -1,0 +1,207 @@
+"""Undoing changes, and the invariants of any sequence of changes."""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.agent.knowledge.changes import add, commit, remove, replace
+
+from journeyman.agent.knowledge.knowledge import FILES, Knowledge, Operation, parse_entries
+from journeyman.records import Write
+from journeyman.records.errors import NotWritten
+
+SKILL = "---\nname: deploy\ndescription: How to deploy\n---\nRun it.\n"
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path) -> Knowledge:
+    return Knowledge(tmp_path, limits={"memory": 60, "user": 60})
+
+
+def committed(knowledge: Knowledge, write: Write) -> Write:
+    commit(knowledge.folder, write)
+    return write
+
+
+def fill(knowledge: Knowledge, *entries: str) -> None:
+    for entry in entries:
+        committed(knowledge, knowledge.memory.plan("memory", add(entry)))
+
+
+class TestMemory:
+    def test_unchanged_file_is_restored_byte_for_byte(self, knowledge: Knowledge) -> None:
+        path = knowledge.folder / FILES["memory"]
+        path.parent.mkdir()
+        path.write_text("\n by hand \n§\nother\n\n")
+        write = committed(knowledge, knowledge.memory.plan("memory", add("new")))
+        back = knowledge.undo(write)
+        assert path.read_text() == "\n by hand \n§\nother\n\n"
+        assert back.summary == "memory: undid: added “new”"
+        assert back.action == "undo"
+        knowledge.undo(back)
+        assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
+
+    def test_undoing_the_first_entry_removes_the_file(self, knowledge: Knowledge) -> None:
+        knowledge.undo(committed(knowledge, knowledge.memory.plan("user", add("tea"))))
+        assert not (knowledge.folder / FILES["user"]).exists()
+
+    def test_added_entry_is_removed_and_later_ones_stay(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a")
+        write = committed(knowledge, knowledge.memory.plan("memory", add("b")))
+        fill(knowledge, "c")
+        committed(knowledge, knowledge.memory.plan("memory", remove("a")))
+        knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("c",)
+
+    def test_removed_entry_returns_to_its_place(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = committed(knowledge, knowledge.memory.plan("memory", remove("b")))
+        fill(knowledge, "d")
+        knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
+
+    def test_removed_entry_goes_last_if_its_place_is_gone(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = committed(knowledge, knowledge.memory.plan("memory", remove("c")))
+        committed(knowledge, knowledge.memory.plan("memory", remove("a")))
+        committed(knowledge, knowledge.memory.plan("memory", remove("b")))
+        knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("c",)
+
+    def test_replaced_entry_returns_where_its_replacement_is(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b", "c")
+        write = committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
+        committed(knowledge, knowledge.memory.plan("memory", remove("a")))
+        knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("b", "c")
+
+    def test_entry_changed_since_cannot_be_undone(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a")
+        write = committed(knowledge, knowledge.memory.plan("memory", add("b")))
+        committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
+        with pytest.raises(NotWritten, match="“b” is no longer in memory"):
+            knowledge.undo(write)
+
+    def test_entry_added_again_cannot_be_undone(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b")
+        write = committed(knowledge, knowledge.memory.plan("memory", remove("a")))
+        fill(knowledge, "a")
+        with pytest.raises(NotWritten, match="“a” again"):
+            knowledge.undo(write)
+
+    def test_entry_that_no_longer_fits_cannot_be_undone(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "x" * 40)
+        write = committed(knowledge, knowledge.memory.plan("memory", remove("x")))
+        fill(knowledge, "y" * 40)
+        with pytest.raises(NotWritten, match="83 characters; the limit is 60 "):
+            knowledge.undo(write)
+
+    def test_batch_is_undone_in_reverse(self, knowledge: Knowledge) -> None:
+        fill(knowledge, "a", "b")
+        write = committed(
+            knowledge,
+            knowledge.memory.plan(
+                "memory",
+                *[
+                    Operation(action="replace", old_text="a", content="A"),
+                    Operation(action="remove", old_text="b"),
+                    Operation(action="add", content="c"),
+                    Operation(action="replace", old_text="c", content="C"),
+                ],
+            ),
+        )
+        fill(knowledge, "d")
+        assert knowledge.memory.entries("memory") == ("A", "C", "d")
+        knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("a", "b", "d")
+
+
+class TestSkills:
+    def test_every_change_can_be_undone_and_redone(self, knowledge: Knowledge) -> None:
+        skills = knowledge.skills
+
+        def state() -> dict[str, str]:
+            return {
+                str(path): path.read_text()
+                for path in knowledge.folder.rglob("*")
+                if path.is_file() and path.name != ".lock"
+            }
+
+        for plan in (
+            lambda: skills.create("deploy", SKILL, "web"),
+            lambda: skills.patch("deploy", "Run it.", "Run it twice."),
+            lambda: skills.write_file("deploy", "references/a.md", "more"),
+            lambda: skills.write_file("deploy", "scripts/b/c.py", "print()"),
+            lambda: skills.edit("deploy", SKILL + "Then look.\n"),
+            lambda: skills.remove_file("deploy", "references/a.md"),
+            lambda: skills.delete("deploy"),
+        ):
+            before = state()
+            write = committed(knowledge, plan())
+            after = state()
+            assert after != before
+            back = knowledge.undo(write)
+            assert state() == before
+            knowledge.undo(back)
+            assert state() == after
+        assert state() == {}
+
+    def test_file_changed_since_cannot_be_undone(self, knowledge: Knowledge) -> None:
+        write = committed(knowledge, knowledge.skills.create("deploy", SKILL))
+        committed(knowledge, knowledge.skills.patch("deploy", "Run", "Walk"))
+        with pytest.raises(NotWritten, match=r"SKILL.md changed after “skill: created deploy”"):
+            knowledge.undo(write)
+
+    def test_deleted_skill_cannot_return_if_its_name_is_taken(self, knowledge: Knowledge) -> None:
+        committed(knowledge, knowledge.skills.create("deploy", SKILL))
+        write = committed(knowledge, knowledge.skills.delete("deploy"))
+        committed(knowledge, knowledge.skills.create("deploy", SKILL + "Other.\n"))
+        with pytest.raises(NotWritten, match="cannot be undone"):
+            knowledge.undo(write)
+
+
+WORDS = st.text(alphabet="ab §\n\u00e9", min_size=1, max_size=8)
+OPERATIONS = st.builds(
+    Operation,
+    action=st.sampled_from(["add", "replace", "remove"]),
+    content=WORDS,
+    old_text=WORDS,
+)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["memory", "user"]), st.lists(OPERATIONS, min_size=1, max_size=3)),
+    max_size=12,
+)
+FIRST = st.none() | st.lists(WORDS, max_size=3).map("\n§\n".join)
+
+
+@given(first=FIRST, changes=CHANGES)
+def test_any_sequence_of_changes_keeps_the_format_and_can_be_undone(
+    first: str | None, changes: list[tuple[str, list[Operation]]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        knowledge = Knowledge(Path(folder), limits={"memory": 40, "user": 30})
+        limits = {"memory": 40, "user": 30}
+        path = Path(folder) / FILES["memory"]
+        if first is not None:
+            path.parent.mkdir()
+            path.write_bytes(first.encode())
+        done = []
+        for target, operations in changes:
+            assert target in ("memory", "user")
+            before = knowledge.memory.entries(target)  # type: ignore[arg-type]
+            with suppress(NotWritten):
+                write = knowledge.memory.plan(target, *operations)  # type: ignore[arg-type]
+                commit(knowledge.folder, write)
+                done.append(write)
+                entries = knowledge.memory.entries(target)  # type: ignore[arg-type]
+                text = (Path(folder) / FILES[target]).read_bytes().decode()
+                assert text == "\n§\n".join(entries) == write.after
+                assert parse_entries(text) == entries
+                assert len(text) <= max(limits[target], len("\n§\n".join(before)))
+        for write in reversed(done):
+            knowledge.undo(write)
+        assert (path.read_bytes().decode() if path.exists() else None) == first
+        assert not (Path(folder) / FILES["user"]).exists()

@@ -1,0 +1,244 @@
+"""Messages and tools as text: its format, that it only ever grows, and that nothing inside a
+message can forge a turn.
+"""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tables import table
+
+from journeyman.models.chat_template import (
+    chat_text,
+    content_text,
+    distinct_sentences,
+    prompt_text,
+    tool_lines,
+)
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "read_file",
+            "description": "Read a text file. Lines are numbered.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "limit": {"type": "integer"},
+                    "mode": {"type": "string", "enum": ["text", "raw"]},
+                    "lines": {"type": "array", "items": {"type": "integer"}},
+                    "at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                    "also": {"type": ["string", "integer"]},
+                    "more": {},
+                },
+                "required": ["path"],
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "skills_list"}},
+]
+
+
+def calls(*pairs: tuple[str, str], text: str | None = None) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": text,
+        "tool_calls": [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for n, (name, arguments) in enumerate(pairs)
+        ],
+    }
+
+
+def test_a_conversation_with_tools() -> None:
+    messages = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Read a.txt and b.txt."},
+        calls(("read_file", '{"path":"a.txt","limit":2}'), ("read_file", "{}"), text="I look."),
+        {"role": "tool", "tool_call_id": "c0", "content": "one"},
+        {"role": "tool", "tool_call_id": "c1", "content": "two"},
+        {"role": "system", "content": "Be short."},
+        {"role": "assistant", "content": "Done."},
+    ]
+    assert prompt_text(messages, TOOLS) == (
+        "<|im_start|>system\n"
+        "You help.\n"
+        "\n"
+        "Tools:\n"
+        'read_file(path: string, limit?: integer, mode?: "text"|"raw", lines?: integer[], '
+        "at?: string|null, also?: string|integer, more?: any): Read a text file.\n"
+        "skills_list()\n"
+        "\n"
+        'To use a tool, reply with <tool_call>{"name": ..., "arguments": {...}}</tool_call>. '
+        "When the task is done, reply in words.<|im_end|>\n"
+        "<|im_start|>user\n"
+        "Read a.txt and b.txt.<|im_end|>\n"
+        "<|im_start|>assistant\n"
+        "I look.\n"
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a.txt", "limit": 2}}</tool_call>'
+        '<tool_call>{"name": "read_file", "arguments": {}}</tool_call><|im_end|>\n'
+        "<|im_start|>user\n"
+        "<tool_response>one</tool_response><|im_end|>\n"
+        "<|im_start|>user\n"
+        "<tool_response>two</tool_response><|im_end|>\n"
+        "<|im_start|>system\n"
+        "Be short.<|im_end|>\n"
+        "<|im_start|>assistant\n"
+        "Done.<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+
+
+def test_a_missing_system_turn_is_added() -> None:
+    text = chat_text([{"role": "user", "content": "Hi"}], TOOLS)
+    assert text.startswith("<|im_start|>system\n")
+    assert text.count("\nTools:\n") == 1
+    assert text.endswith("<|im_start|>user\nHi<|im_end|>\n")
+
+
+def test_many_tools_are_listed_until_there_are_example_calls() -> None:
+    many = [{"name": f"tool_{number}"} for number in range(17)]
+    request = {"role": "user", "content": "Hi"}
+    example = [request, calls(("tool_3", "{}")), {"role": "assistant", "content": "Done."}]
+    assert "\nTools:\ntool_0()\n" in chat_text([request], many)
+    assert "\nTools:\ntool_0()\n" in chat_text([*example, request], many[:16])
+    assert "\nTools:\n" not in chat_text([*example, request], many)
+    assert "To use a tool, reply with" in chat_text([*example, request], many)
+    # Within a turn the prefix does not change.
+    asked = [request, calls(("tool_3", "{}"))]
+    assert chat_text(asked, many).startswith(chat_text([request], many))
+
+
+def test_without_tools_none_are_mentioned() -> None:
+    assert "tool" not in chat_text([{"role": "system", "content": "You help."}])
+
+
+def test_a_long_description_is_truncated() -> None:
+    tool = {"name": "t", "description": "long " * 200, "parameters": None}
+    line = chat_text([{"role": "user", "content": "Hi"}], [tool]).split("\n")[4]
+    assert line.startswith("t(): long long")
+    assert len(line) < 200
+    assert line.endswith("…")
+
+
+@table(
+    ("content", "text"),
+    [
+        pytest.param(None, "", id="none"),
+        pytest.param("words", "words", id="text"),
+        pytest.param([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+        pytest.param([{"type": "image_url", "image_url": {"url": "x"}}], "[image_url]", id="image"),
+        pytest.param(["a"], "a", id="list"),
+        pytest.param(7, "", id="number"),
+    ],
+)
+def test_content_in_any_shape(content: object, text: str) -> None:
+    assert content_text(content) == text
+
+
+@table(
+    ("arguments", "written"),
+    [
+        pytest.param('{"a":[1,2],"b":"é"}', '{"a": [1, 2], "b": "é"}', id="spaces"),
+        pytest.param(" ", "{}", id="empty"),
+        pytest.param('{"a": ', '{"a": ', id="broken"),
+        pytest.param('{"a": <|im_end|>', '{"a": < |im_end|>', id="broken with control token"),
+        pytest.param("[" * 100_000, "[" * 100_000, id="deeply nested"),
+        pytest.param('{"a": "\\ud800"}', '{"a": "?"}', id="half a character"),
+    ],
+)
+def test_arguments_are_written_in_the_format_of_the_grammar(arguments: str, written: str) -> None:
+    text = chat_text([calls(("t", arguments))])
+    assert f'"arguments": {written}}}</tool_call>' in text
+
+
+STEERING = (
+    *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|anything|>", "<repo_name>", "<reponame>"),
+    *("<file_sep>", "<filename>", "<gh_stars>", "<issue_start>", "<issue_comment>"),
+    *("<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>", "<jupyter_output>"),
+    *("<jupyter_script>", "<empty_output>"),
+    *("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"),
+)
+
+
+@table("token", STEERING)
+@table("role", ["system", "user", "assistant", "tool", "stranger"])
+def test_text_cannot_contain_control_tokens(role: str, token: str) -> None:
+    text = chat_text([{"role": "user", "content": ""}, {"role": role, "content": f"a{token}b"}])
+    assert f"a{token}b" not in text
+    assert f"a< {token[1:]}b" in text
+
+
+@table("token", STEERING)
+def test_calls_and_tools_cannot_contain_control_tokens(token: str) -> None:
+    tool = {"name": f"t{token}", "description": f"a{token}b", "parameters": {"properties": {}}}
+    arguments = json.dumps({"text": f"a{token}b"})
+    text = chat_text([calls((f"t{token}", arguments))], [tool])
+    assert f"a{token}b" not in text
+    assert f"t{token}" not in text
+    (written,) = re.findall(r'"arguments": (\{"text.*?\})\}</tool_call>', text)
+    assert json.loads(written) == {"text": f"a{token}b"}
+
+
+pieces = st.sampled_from(["hello", "<", "|im_start|>", "<|im_end|>\n", *STEERING, "é", "\ud800"])
+texts = st.lists(pieces, max_size=5).map("".join)
+messages = st.one_of(
+    st.builds(
+        lambda role, text: {"role": role, "content": text},
+        st.sampled_from(["system", "user", "assistant", "tool", "developer"]),
+        texts,
+    ),
+    st.builds(
+        lambda name, arguments, text: calls((name, arguments), text=text), texts, texts, texts
+    ),
+)
+
+
+@given(st.lists(messages, min_size=1, max_size=6), st.data())
+def test_rendered_text_only_grows(conversation: list[dict[str, Any]], data: st.DataObject) -> None:
+    tools = data.draw(st.sampled_from([[], TOOLS]))
+    shorter = data.draw(st.integers(1, len(conversation)))
+    whole = chat_text(conversation, tools)
+    assert whole.startswith(chat_text(conversation[:shorter], tools))
+    assert whole.encode().decode() == whole
+
+
+@given(st.lists(messages, min_size=1, max_size=6))
+def test_there_are_as_many_turns_as_messages(conversation: list[dict[str, Any]]) -> None:
+    text = chat_text(conversation)
+    made = conversation[0]["role"] not in ("system", "developer")
+    assert text.count("<|") == 2 * (len(conversation) + made)
+    asked = sum(len(message.get("tool_calls", ())) for message in conversation)
+    assert len(re.findall("<tool_call", text)) == len(re.findall("</tool_call", text)) == asked
+    answered = sum(message["role"] == "tool" for message in conversation)
+    assert len(re.findall("<tool_resp", text)) == len(re.findall("</tool_resp", text)) == answered
+
+
+def test_shared_sentences_are_removed() -> None:
+    said = "This tool is a part of the shop. It needs no key. Orders a thing."
+    other = "This tool is a part of the shop.\nCancels an order."
+    assert distinct_sentences([said, other]) == [
+        "It needs no key. Orders a thing.",
+        "Cancels an order.",
+    ]
+    assert distinct_sentences([said]) == [said]
+    assert distinct_sentences(["Same.", "Same."]) == ["", ""]
+    assert distinct_sentences([]) == []
+
+
+def test_a_tool_line_has_its_first_distinct_sentence() -> None:
+    tools = [
+        {"name": "order", "description": "Part of the shop. Orders a thing. Takes long."},
+        {"name": "cancel", "description": "Part of the shop. Cancels an order."},
+        {"name": "stop"},
+    ]
+    assert tool_lines(tools) == [
+        "order(): Orders a thing.",
+        "cancel(): Cancels an order.",
+        "stop()",
+    ]

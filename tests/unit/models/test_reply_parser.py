@@ -1,0 +1,373 @@
+"""Replies of OpenAI-compatible servers: their text, tool calls in pieces, and counted tokens."""
+
+from typing import Any
+
+import pytest
+from tests.tables import table
+
+from journeyman.models.reply_parser import (
+    CallAssembler,
+    NotAReply,
+    ReplyParser,
+    read_tokens,
+    used_call_ids,
+)
+from journeyman.records import Tokens, ToolCall
+
+
+def read(*events: object) -> ReplyParser:
+    reader = ReplyParser()
+    for event in events:
+        reader.feed(event)
+    return reader
+
+
+def choice(delta: object, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, **more}]}
+
+
+END = choice({}, finish_reason="stop")
+
+
+@table(
+    ("delta", "text", "reasoning"),
+    [
+        pytest.param({"content": "Hi"}, "Hi", "", id="text"),
+        pytest.param({"content": None}, "", "", id="none"),
+        pytest.param({"content": 7}, "", "", id="number"),
+        pytest.param({"content": [{"type": "text", "text": "Hi"}, 3]}, "Hi", "", id="parts"),
+        pytest.param(
+            {"content": [{"thinking": [{"text": "Hm"}]}, {"text": "Hi"}]}, "Hi", "Hm", id="thoughts"
+        ),
+        pytest.param({"reasoning_content": "Hm"}, "", "Hm", id="reasoning_content"),
+        pytest.param({"reasoning": "Hm"}, "", "Hm", id="reasoning"),
+        pytest.param({"reasoning_content": "Hm", "reasoning": "Hm"}, "", "Hm", id="both_names"),
+        pytest.param({"content": None, "refusal": "No."}, "No.", "", id="refusal"),
+        pytest.param("Hi", "", "", id="not_an_object"),
+    ],
+)
+def test_text_and_reasoning(delta: object, text: str, reasoning: str) -> None:
+    reply = read(choice(delta), END).reply(())
+    assert (reply.text, reply.reasoning) == (text, reasoning)
+
+
+def test_text_is_passed_on_as_it_arrives() -> None:
+    reader = ReplyParser()
+    assert [reader.feed(one) for one in (choice({"content": "a"}), END, None)] == ["a", "", ""]
+
+
+def test_only_the_first_choice_counts() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}]}
+    assert read(choice({"content": "one"}), other, END).reply(()).text == "one"
+
+
+@table(
+    ("said", "reason"),
+    [("stop", "tool_calls"), ("function_call", "tool_calls"), ("length", "length")],
+)
+def test_finish_reason_of_a_reply_with_calls(said: str, reason: str) -> None:
+    call = {"index": 0, "id": "p", "function": {"name": "a", "arguments": "{}"}}
+    reader = read(choice({"tool_calls": [call]}), choice({}, finish_reason=said))
+    assert reader.reply(()).finish_reason == reason
+
+
+@table(
+    "event",
+    [
+        pytest.param({"choices": [], "usage": {"prompt_tokens": 5}}, id="usual"),
+        pytest.param({"choices": [], "x_groq": {"usage": {"prompt_tokens": 5}}}, id="groq"),
+        pytest.param(choice({}, usage={"prompt_tokens": 5}), id="moonshot"),
+        pytest.param({"choices": [], "timings": {"prompt_n": 5}}, id="llama_cpp"),
+    ],
+)
+def test_where_usage_is_found(event: object) -> None:
+    assert read(END, event).reply(()).tokens == Tokens(input_tokens=5)
+
+
+def test_the_last_usage_wins() -> None:
+    counts = [{"usage": {"completion_tokens": 1}}, {"usage": {"completion_tokens": 9}}]
+    reader = read(END, *counts, {"usage": None})
+    assert reader.reply(()).tokens == Tokens(output_tokens=9)
+
+
+@table(
+    ("events", "why"),
+    [
+        pytest.param([], "no choices", id="nothing"),
+        pytest.param([{"choices": []}], "no choices", id="empty_choices"),
+        pytest.param([choice({"content": "Hi"})], "ended early", id="no_reason"),
+        pytest.param([choice({}, finish_reason="")], "ended early", id="empty_reason"),
+        pytest.param([choice({"tool_calls": [{"id": "p"}]}), END], "without a name", id="nameless"),
+    ],
+)
+def test_invalid_replies(events: list[object], why: str) -> None:
+    with pytest.raises(NotAReply, match=why):
+        read(*events).reply(())
+
+
+def test_used_ids() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "tool_calls": [{"id": "p"}, {"id": None}, {}]},
+        {"role": "assistant", "tool_calls": None},
+        {"role": "tool", "tool_call_id": "q"},
+    ]
+    assert used_call_ids(messages) == {"p", "q"}
+
+
+def piece(
+    index: object = None, call_id: object = None, name: object = None, arguments: object = None
+) -> dict[str, Any]:
+    given = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def put_together(*events: object, used: frozenset[str] = frozenset()) -> tuple[ToolCall, ...]:
+    pieces = CallAssembler()
+    for event in events:
+        pieces.feed(event)
+    return pieces.calls(used)
+
+
+A1 = ("a", '{"x": 1}')
+B2 = ("b", '{"y": 2}')
+
+
+@table(
+    ("events", "expected"),
+    [
+        pytest.param(
+            [
+                [piece(0, "p", "a", "")],
+                [piece(0, None, None, '{"x"')],
+                [piece(0, None, None, ": 1}")],
+            ],
+            [("p", *A1)],
+            id="as_openai_does",
+        ),
+        pytest.param(
+            [
+                [piece(0, "p", "a", '{"x"'), piece(1, "q", "b", '{"y": ')],
+                [piece(1, None, None, "2}"), piece(0, None, None, ": 1}")],
+            ],
+            [("p", *A1), ("q", *B2)],
+            id="two_at_once",
+        ),
+        pytest.param(
+            [[piece(0, "p", *A1)], [piece(1, "q", *B2)]],
+            [("p", *A1), ("q", *B2)],
+            id="whole_calls",
+        ),
+        pytest.param(
+            [[piece(0, "p", *A1), piece(0, "q", *B2)]],
+            [("p", *A1), ("q", *B2)],
+            id="whole_calls_under_one_index",
+        ),
+        pytest.param(
+            [[piece(None, "p", *A1)], [piece(None, "q", *B2)]],
+            [("p", *A1), ("q", *B2)],
+            id="without_index",
+        ),
+        pytest.param(
+            [[piece(None, "p", "a", '{"x"')], [piece(None, None, None, ": 1}")]],
+            [("p", *A1)],
+            id="without_index_in_pieces",
+        ),
+        pytest.param(
+            [[piece(0, "p", "a", '{"x"')], [piece(0, "p", "a", ": 1}")], [piece(0, "p", "a", "")]],
+            [("p", *A1)],
+            id="id_and_name_in_every_piece",
+        ),
+        pytest.param(
+            [
+                [piece(0, "p", "get_", "")],
+                [piece(0, None, "weather", "")],
+                [piece(0, None, None, "{}")],
+            ],
+            [("p", "get_weather", "{}")],
+            id="name_in_pieces",
+        ),
+        pytest.param(
+            [[piece(0, "p", "get_", "")], [piece(0, "p", "get_weather", "{}")]],
+            [("p", "get_weather", "{}")],
+            id="name_repeated_and_growing",
+        ),
+        pytest.param([[piece(0, "p", "a", {"x": 1})]], [("p", *A1)], id="arguments_as_an_object"),
+        pytest.param(
+            [[piece(0, "p", *A1)], [piece(0, "p", "a", " ")]],
+            [("p", "a", '{"x": 1} ')],
+            id="more_of_a_whole_call",
+        ),
+        pytest.param(
+            [[piece(None, "p", "a", ""), piece(None, "q", *B2)]],
+            [("p", "a", "{}"), ("q", *B2)],
+            id="no_arguments_and_another_id",
+        ),
+        pytest.param([[piece(0, "p", "a")]], [("p", "a", "{}")], id="no_arguments"),
+        pytest.param([piece(0, "p", *A1)], [("p", *A1)], id="piece_without_a_list"),
+        pytest.param([[piece("0", "p", *A1)]], [("p", *A1)], id="index_as_text"),
+        pytest.param(
+            [[piece(0, "p", "a", '{"x": ')]], [("p", "a", '{"x": ')], id="malformed_arguments"
+        ),
+        pytest.param([None, 3, ["x", None]], [], id="invalid_pieces"),
+    ],
+)
+def test_shapes_of_calls(events: list[object], expected: list[tuple[str, str, str]]) -> None:
+    assert [(call.id, call.name, call.arguments) for call in put_together(*events)] == expected
+
+
+@table(
+    "events",
+    [
+        pytest.param([[piece(0, None, *A1)], [piece(0, None, *B2)]], id="one_index_no_ids"),
+        pytest.param([[piece(None, None, *A1), piece(None, None, *B2)]], id="no_index_no_ids"),
+        pytest.param([[piece(0, "p", *A1)], [piece(1, "p", *B2)]], id="one_id_two_indices"),
+        pytest.param([[piece(None, "p", *A1)], [piece(None, "p", *B2)]], id="one_id_no_index"),
+        pytest.param([[piece(0, "", *A1), piece(1, "", *B2)]], id="empty_ids"),
+        pytest.param([[piece(0, 7, *A1), piece(1, 7, *B2)]], id="numeric_ids"),
+    ],
+)
+def test_missing_or_duplicate_ids_are_replaced(events: list[object]) -> None:
+    made = put_together(*events)
+    assert [(call.name, call.arguments) for call in made] == [A1, B2]
+    assert len({call.id for call in made} - {""}) == 2
+    assert put_together(*events) == made
+
+
+def test_a_generated_id_is_unique_and_has_nine_letters_or_digits() -> None:
+    (first,) = put_together([piece(0, "p", *A1)], used=frozenset({"p"}))
+    assert len(first.id) == 9
+    assert first.id.isalnum()
+    (second,) = put_together([piece(0, "p", *A1)], used=frozenset({"p", first.id}))
+    assert second.id not in ("p", first.id)
+
+
+@table(
+    ("usage", "expected"),
+    [
+        pytest.param(
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 20,
+                "total_tokens": 120,
+                "prompt_tokens_details": {"cached_tokens": 64, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 12},
+            },
+            Tokens(input_tokens=36, output_tokens=20, cache_read_tokens=64, reasoning_tokens=12),
+            id="openai",
+        ),
+        pytest.param(
+            {"prompt_tokens": 100, "completion_tokens": 20, "prompt_cache_hit_tokens": 64},
+            Tokens(input_tokens=36, output_tokens=20, cache_read_tokens=64),
+            id="deepseek",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 20,
+                "cost": 0.0125,
+                "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30},
+            },
+            Tokens(
+                input_tokens=10,
+                output_tokens=20,
+                cache_read_tokens=60,
+                cache_write_tokens=30,
+                cost_usd=0.0125,
+            ),
+            id="openrouter",
+        ),
+        pytest.param(
+            {
+                "input_tokens": 10,
+                "output_tokens": 20,
+                "cache_read_input_tokens": 900,
+                "cache_creation_input_tokens": 50,
+            },
+            Tokens(input_tokens=10, output_tokens=20, cache_read_tokens=900, cache_write_tokens=50),
+            id="anthropic",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 960,
+                "completion_tokens": 20,
+                "cache_read_input_tokens": 900,
+                "cache_creation_input_tokens": 50,
+            },
+            Tokens(input_tokens=10, output_tokens=20, cache_read_tokens=900, cache_write_tokens=50),
+            id="anthropic_behind_a_gateway",
+        ),
+        pytest.param(
+            {
+                "input_tokens": 100,
+                "output_tokens": 20,
+                "input_tokens_details": {"cached_tokens": 64},
+            },
+            Tokens(input_tokens=36, output_tokens=20, cache_read_tokens=64),
+            id="responses",
+        ),
+        pytest.param(
+            {"prompt_tokens": 100, "completion_tokens": 20, "cached_tokens": 64},
+            Tokens(input_tokens=36, output_tokens=20, cache_read_tokens=64),
+            id="moonshot",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 30,
+                "completion_tokens": 9,
+                "total_tokens": 339,
+                "completion_tokens_details": {"reasoning_tokens": 300},
+            },
+            Tokens(input_tokens=30, output_tokens=309, reasoning_tokens=300),
+            id="reasoning_separate_from_output",
+        ),
+        pytest.param(
+            {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0},
+            Tokens(input_tokens=0, output_tokens=0, cost_usd=0.0),
+            id="zero_is_known",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 11, "cache_write_tokens": 4},
+                "completion_tokens_details": {"reasoning_tokens": 6},
+            },
+            Tokens(input_tokens=6, output_tokens=5, cache_write_tokens=4),
+            id="parts_exceed_the_total",
+        ),
+        *(
+            pytest.param({"cost": cost}, Tokens(), id=f"cost_{cost!r}")
+            for cost in (-0.1, float("nan"), float("inf"), "0.1", True, None)
+        ),
+    ],
+)
+def test_shapes_of_usage(usage: dict[str, Any], expected: Tokens) -> None:
+    assert read_tokens(usage) == expected
+
+
+def test_llama_cpp_reports_the_cache_in_its_timings() -> None:
+    timings = {"cache_n": 236, "prompt_n": 1, "predicted_n": 35}
+    counted = Tokens(input_tokens=1, output_tokens=35, cache_read_tokens=236)
+    assert read_tokens({"prompt_tokens": 237, "completion_tokens": 35}, timings) == counted
+    assert read_tokens(None, timings) == counted
+
+
+@table(
+    "usage",
+    [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens_details": 3}],
+    ids=repr,
+)
+def test_missing_usage_is_unknown(usage: object) -> None:
+    assert read_tokens(usage, usage) == Tokens()
+
+
+@table("nonsense", [-1, 1.5, "12", True, 10**30, [1], {"a": 1}], ids=repr)
+def test_implausible_counts_are_unknown(nonsense: object) -> None:
+    usage = {
+        "prompt_tokens": nonsense,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": nonsense},
+        "completion_tokens_details": {"reasoning_tokens": nonsense},
+    }
+    assert read_tokens(usage) == Tokens(output_tokens=3)

@@ -1,0 +1,147 @@
+"""Error messages of servers, and when a request is retried."""
+
+import pytest
+from tests.tables import table
+
+from journeyman.models.retries import (
+    ADJUSTMENTS,
+    CONTEXT_FULL,
+    NO_CREDIT,
+    Failure,
+    delay_s,
+    excerpt,
+    find_adjustment,
+    find_retry_after,
+    is_transient,
+)
+
+
+@table(
+    "text",
+    [
+        '{"error": {"code": "context_length_exceeded", "message": "…"}}',
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+        "the request exceeds the available context size, try increasing it",
+        "prompt is too long: 213462 tokens > 200000 maximum",
+        "too many tokens: size limit exceeded by 1200 tokens",
+        "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+        "Please reduce the length of the messages or completion.",
+        "This endpoint's maximum context length is 32768 tokens.",
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+        "input length and `max_tokens` exceed context limit: 199211 + 8192 > 200000",
+        "request (9000 tokens) exceeds the available context size (4096 tokens)",
+        "Your input exceeds the context window of this model.",
+        "Input is too long for requested model.",
+        "Requested token count exceeds the model's maximum context length of 4096 tokens.",
+    ],
+)
+def test_messages_about_a_full_window(text: str) -> None:
+    assert CONTEXT_FULL.search(text)
+
+
+@table(
+    "text",
+    [
+        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
+        "Invalid value for 'tools[0].function.name'",
+        "Too many tokens per minute, slow down.",
+        "Internal server error",
+        "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+        "The context of this call is unknown.",
+    ],
+)
+def test_messages_that_do_not_mean_a_full_window(text: str) -> None:
+    assert not CONTEXT_FULL.search(text)
+
+
+def test_a_rate_limit_is_not_a_lack_of_credit() -> None:
+    assert NO_CREDIT.search('{"error": {"code": "insufficient_quota", "message": "…"}}')
+    assert not NO_CREDIT.search("You exceeded your current quota, please retry in 12s.")
+
+
+@table(
+    ("text", "parameter"),
+    [
+        ("Unrecognized request argument supplied: stream_options", "stream_options"),
+        ("Unsupported value: 'stream' does not support true with this model.", "stream"),
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "max_tokens",
+        ),
+        ("Unsupported value: 'temperature' does not support 0.2 with this model.", "temperature"),
+    ],
+)
+def test_adjustments(text: str, parameter: str) -> None:
+    sent = [one.parameter for one in ADJUSTMENTS]
+    row = find_adjustment(text, sent)
+    assert row is not None
+    assert row.parameter == parameter
+    assert find_adjustment(text, [one for one in sent if one != parameter]) is None
+
+
+def test_an_error_that_names_no_parameter() -> None:
+    assert find_adjustment("no such model", ["stream", "max_tokens"]) is None
+
+
+@table("status", [401, 403, 404, 429])
+def test_other_statuses_take_precedence_over_a_full_window(status: int) -> None:
+    full = "maximum context length"
+    assert not Failure(reason="", next_step="", status=status, body=full).is_context_full
+    assert Failure(reason="", next_step="", status=400, body=full).is_context_full
+
+
+@table(
+    ("text", "shown"),
+    [
+        pytest.param("one\n\n two\tthree", "one two three", id="one_line"),
+        pytest.param("a\x1b[31mb\x00c\u202ed\u200be", "a [31mb c d e", id="controls"),
+        pytest.param("half \udce4 character", "half character", id="lone_surrogates"),
+        pytest.param("the key is secret!", "the key is [api key]!", id="secret"),
+        pytest.param("x" * 301, "x" * 299 + "…", id="long"),
+        pytest.param("x" * 298 + "secret", "x" * 298 + "[…", id="secret_at_the_limit"),
+    ],
+)
+def test_excerpt(text: str, shown: str) -> None:
+    assert excerpt(text, "secret") == shown
+
+
+NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
+
+
+@table("status", [400, 401, 404, 408, 409, 422, 429, 500, 529])
+def test_transient_statuses(status: int) -> None:
+    assert is_transient(status) == (status in (408, 409, 429, 500, 529))
+
+
+@table(
+    ("headers", "seconds"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"retry-after": "3"}, 3, id="seconds"),
+        pytest.param({"retry-after": "0.25"}, 0.25, id="fraction_of_a_second"),
+        pytest.param({"retry-after-ms": "250", "retry-after": "3"}, 0.25, id="milliseconds"),
+        pytest.param({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}, 30, id="date"),
+        pytest.param({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0, id="past_date"),
+        pytest.param({"retry-after": "-1"}, None, id="negative"),
+        pytest.param({"retry-after": "nan"}, None, id="not_a_number"),
+        pytest.param({"retry-after": "tomorrow"}, None, id="words"),
+        pytest.param({"retry-after": ""}, None, id="empty"),
+        pytest.param({"retry-after-ms": "x", "retry-after": "3"}, 3, id="fallback_to_seconds"),
+        pytest.param({"retry-after": "Tue, 99 Nov 9999999 22:13:50 GMT"}, None, id="invalid_date"),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert find_retry_after(headers, NOW) == seconds
+
+
+@table(
+    ("failures", "asked_s", "chance", "waited"),
+    [
+        *((failures, None, 0.0, s) for failures, s in ((1, 0.5), (2, 1), (3, 2), (50, 30))),
+        *((3, None, chance, s) for chance, s in ((1.0, 1), (0.5, 1.5))),
+        *((1, asked, 1.0, s) for asked, s in ((9, 9), (1e9, 120))),
+    ],
+)
+def test_delays(failures: int, asked_s: float | None, chance: float, waited: float) -> None:
+    assert delay_s(failures, asked_s, lambda: chance) == waited

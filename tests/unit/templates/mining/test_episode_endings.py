@@ -1,0 +1,78 @@
+"""How episodes end, and which sessions may teach."""
+
+from tests.tables import table
+
+from journeyman.records import Session, SessionId, Verdict
+from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS, ending_of, why_not_learned
+
+OK = Verdict(status="ok", rule="r")
+FAILED = Verdict(status="failed", rule="r")
+INVALID = Verdict(status="invalid", rule="r")
+UNKNOWN = Verdict(status="unknown", rule="r")
+NO_MATCH = Verdict(status="failed", rule="r", kind="no_match")
+
+
+def session(outcome=None, end_reason=""):
+    return Session(id=SessionId("s"), source="test", outcome=outcome, end_reason=end_reason)
+
+
+def ending(*verdicts, outcome=None, rejected=False, interrupted=False):
+    of = session(outcome)
+    return ending_of(of, verdicts, rejected=rejected, interrupted=interrupted)
+
+
+@table(
+    ("verdicts", "expected"),
+    [
+        ((OK,), "well"),
+        ((FAILED, OK), "well"),  # up to half of the calls may fail
+        ((FAILED, FAILED, OK), "failed"),  # more than half failed
+        ((OK, OK, FAILED), "failed"),  # the last call must have worked
+        ((OK, INVALID), "failed"),
+        ((OK, UNKNOWN), "well"),  # unknown verdicts are ignored
+        ((OK, FAILED, UNKNOWN), "failed"),
+        ((OK, NO_MATCH), "well"),  # a search without matches is not an error
+        ((UNKNOWN,), "unknown"),
+        ((), "unknown"),
+    ],
+)
+def test_calls_decide_without_a_known_outcome(verdicts, expected):
+    assert ending(*verdicts) == expected
+
+
+@table(("outcome", "expected"), [(1, "well"), (0.99, "well"), (0.98, "failed"), (0, "failed")])
+def test_known_outcome_decides(outcome, expected):
+    for verdicts in ((OK,), (OK, FAILED), (UNKNOWN,), ()):
+        assert ending(*verdicts, outcome=outcome) == expected
+        assert ending(*verdicts, outcome=outcome, interrupted=True) == expected
+
+
+def test_rejections_and_interruptions_take_precedence():
+    # An interruption overrides the calls, a rejection overrides everything.
+    assert ending(OK, interrupted=True) == "interrupted"
+    assert ending(OK, rejected=True) == "rejected"
+    assert ending(OK, outcome=1.0, rejected=True) == "rejected"
+    assert ending(OK, rejected=True, interrupted=True) == "rejected"
+
+
+@table(
+    ("outcome", "calls", "endings", "reason"),
+    [
+        (None, 2, ["failed", "well"], ""),
+        (None, 0, [], "no calls"),
+        (1.0, 0, [], "no calls"),
+        (None, 1, ["failed", "rejected", "interrupted", "unknown"], "nothing ended well"),
+        (None, 1, [], "nothing ended well"),
+        (0.5, 3, ["failed"], "failed"),
+        (1.0, 3, ["well"], ""),
+        (1.0, 3, ["rejected"], "nothing ended well"),
+    ],
+)
+def test_sessions_that_teach(outcome, calls, endings, reason):
+    assert why_not_learned(session(outcome), calls, endings) == reason
+    # How the session ended does not matter.
+    assert why_not_learned(session(outcome, "agent_error"), calls, endings) == reason
+
+
+def test_each_reason_has_a_text():
+    assert set(NOT_LEARNED_REASONS) == {"no calls", "failed", "nothing ended well", "forgotten"}

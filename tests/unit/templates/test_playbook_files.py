@@ -1,0 +1,144 @@
+"""Writing playbooks into a block of a file, and undoing it."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from journeyman.records.errors import WrongInput
+from journeyman.records.playbook import Playbook, PlaybookCommand
+from journeyman.templates.playbook_files import PlaybookFiles
+
+
+def playbook(name="make test"):
+    command = PlaybookCommand(name=name, form=name, sessions=3, worked=3)
+    return Playbook(project="app", sessions=3, commands=(command,))
+
+
+@pytest.fixture
+def files(tmp_path):
+    return PlaybookFiles(tmp_path / "home")
+
+
+def test_undo_deletes_a_file_that_was_created(files, tmp_path):
+    path = tmp_path / "CLAUDE.md"
+    assert files.preview(playbook(), path).startswith("<!-- journeyman playbook: begin")
+    assert not path.exists()
+    files.write(playbook(), path)
+    assert "make test" in path.read_text()
+    assert files.preview_undo(path) == ""
+    files.undo(path)
+    assert not path.exists()
+
+
+def test_undo_keeps_a_created_file_that_was_edited(files, tmp_path):
+    path = tmp_path / "CLAUDE.md"
+    files.write(playbook(), path)
+    path.write_text(path.read_text() + "Mine.\n")
+    files.undo(path)
+    assert path.read_text() == "Mine.\n"
+
+
+def test_undo_reverts_one_write_at_a_time(files, tmp_path):
+    path = tmp_path / "CLAUDE.md"
+    path.write_text("# Title")
+    files.write(playbook("make test"), path)
+    first = path.read_bytes()
+    files.write(playbook("npm test"), path)
+    assert b"make test" not in path.read_bytes()
+    files.undo(path)
+    assert path.read_bytes() == first
+    files.undo(path)
+    assert path.read_bytes() == b"# Title"
+    with pytest.raises(WrongInput, match="nothing to undo"):
+        files.undo(path)
+
+
+def test_forgotten_blocks_are_not_restored(files, tmp_path):
+    path, journal = tmp_path / "CLAUDE.md", tmp_path / "home" / "playbooks.json"
+    path.write_text("# Title")
+    files.forget_blocks()
+    files.write(playbook("make secret"), path)
+    files.write(playbook("make secret again"), path)
+    files.forget_blocks()
+    assert b"secret" not in journal.read_bytes()
+    files.write(playbook("make test"), path)
+    assert b"secret" not in journal.read_bytes()
+    files.write(playbook("npm test"), path)
+    files.undo(path)
+    assert "make test" in path.read_text()
+    files.undo(path)
+    assert path.read_text() == "# Title"
+    with pytest.raises(WrongInput, match="nothing to undo"):
+        files.undo(path)
+
+
+def test_repeated_write_changes_nothing(files, tmp_path):
+    path = tmp_path / "CLAUDE.md"
+    path.write_text("# Title\n")
+    files.write(playbook(), path)
+    files.write(playbook(), path)
+    files.undo(path)
+    assert path.read_text() == "# Title\n"
+
+
+def test_undo_does_not_restore_a_removed_block(files, tmp_path):
+    path = tmp_path / "CLAUDE.md"
+    files.write(playbook("make test"), path)
+    files.write(playbook("npm test"), path)
+    path.write_text("Mine.\n")
+    files.undo(path)
+    assert path.read_text() == "Mine.\n"
+
+
+def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(WrongInput, match="cannot be read"):
+        files.write(playbook(), binary)
+    assert binary.read_bytes() == b"\xff\xfe\x00"
+    with pytest.raises(WrongInput, match="cannot be written"):
+        files.write(playbook(), tmp_path / "missing" / "CLAUDE.md")
+    with pytest.raises(WrongInput, match="nothing to undo"):
+        files.undo(tmp_path / "CLAUDE.md")
+
+
+def test_file_mode_and_link_are_kept(files, tmp_path):
+    path, link = tmp_path / "AGENTS.md", tmp_path / "CLAUDE.md"
+    path.write_text("# Title\n")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    files.write(playbook(), link)
+    assert link.is_symlink()
+    assert "make test" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    files.undo(path)
+    assert path.read_text() == "# Title\n"
+
+
+_texts = st.lists(st.sampled_from(["# A\n", "\n", "\r\n", " ", "\t"]) | st.text(max_size=8)).map(
+    lambda parts: "".join(parts).encode("utf-8", "replace")
+)
+
+
+@given(_texts, _texts)
+def test_text_outside_the_block_never_changes(before, added):
+    with tempfile.TemporaryDirectory() as folder:
+        files, path = PlaybookFiles(Path(folder) / "home"), Path(folder) / "CLAUDE.md"
+        path.write_bytes(before)
+        files.write(playbook("make test"), path)
+        assert path.read_bytes().startswith(before)
+        files.undo(path)
+        assert path.read_bytes() == before
+
+        # The same holds when text was added below the block.
+        files.write(playbook("make test"), path)
+        path.write_bytes(path.read_bytes() + added)
+        files.write(playbook("npm test"), path)
+        written = path.read_bytes()
+        assert written.startswith(before)
+        assert written.endswith((b"end -->\n" + added, b"end -->\r\n" + added))
+        files.undo(path)
+        assert path.read_bytes() == written.replace(b"npm test", b"make test")
