@@ -138,7 +138,7 @@ class ExperienceFacade(Rooms):
         else:
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
-        return redacted_sessions(self._judging.judged(overviews, progress))
+        return redacted_sessions(self._session_judge.judged(overviews, progress))
 
     def profile(
         self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[SessionQuery]"
@@ -170,7 +170,7 @@ class ExperienceFacade(Rooms):
         from journeyman.redaction.redactor import redacted_record
         from journeyman.reliability.compression import compression
 
-        return redacted_record(compression(*self._judging.segments(session_id)))
+        return redacted_record(compression(*self._session_judge.segments(session_id)))
 
     def compare(
         self,
@@ -224,7 +224,7 @@ class ExperienceFacade(Rooms):
 
             pool = WorkerPool(workers) if workers > 1 else None
             try:
-                mined = self._learning.run(progress, pool, project=project)
+                mined = self._learner.run(progress, pool, project=project)
             finally:
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)
@@ -321,7 +321,7 @@ class ExperienceFacade(Rooms):
         limits = OpeningLimits(tokens=budget_tokens, most=max_patterns, floor=floor, alike=alike)
         live = None if tools is None else LiveTools.read(tools)
         chosen = None if template is None else self.templates.get(template)
-        opening = self._openings.make(
+        opening = self._opening_builder.make(
             task,
             limits,
             live=live,
@@ -337,7 +337,7 @@ class ExperienceFacade(Rooms):
         """Return the playbook of a project, given by name or by a folder in it: commands that work,
         recurring mistakes, frequently used files.
         """
-        return self._openings.playbook(self.project_named(project))
+        return self._opening_builder.playbook(self.project_named(project))
 
     def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
         """Return the recurring mistakes of these sessions that have a known fix, most frequent

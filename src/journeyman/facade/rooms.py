@@ -63,7 +63,7 @@ class Rooms:
         return Readers()
 
     @cached_property
-    def _judging(self) -> "SessionJudge":
+    def _session_judge(self) -> "SessionJudge":
         from journeyman.outcomes import RULES_VERSION
         from journeyman.outcomes.judge import judge
         from journeyman.templates.session_judge import SessionJudge
@@ -71,7 +71,7 @@ class Rooms:
         return SessionJudge(self._store, judge, str(RULES_VERSION))
 
     @cached_property
-    def _learning(self) -> "Learner":
+    def _learner(self) -> "Learner":
         from journeyman.templates.learner import Learner, WorkerSettings
 
         settings = WorkerSettings(
@@ -88,7 +88,7 @@ class Rooms:
         return learning_rules(self.settings.trivial_tools)
 
     @cached_property
-    def _openings(self) -> "OpeningBuilder":
+    def _opening_builder(self) -> "OpeningBuilder":
         from journeyman.models.embedder import Embedder
         from journeyman.templates.opening_builder import OpeningBuilder
 
@@ -100,8 +100,8 @@ class Rooms:
         from journeyman.models.embedder import Embedder
         from journeyman.templates.library import Library
 
-        judged, count_tokens = self._judging.judged, Embedder().count_tokens
-        return Library(self._store, self._learning, judged, count_tokens, self._clock)
+        judged, count_tokens = self._session_judge.judged, Embedder().count_tokens
+        return Library(self._store, self._learner, judged, count_tokens, self._clock)
 
     @property
     def patterns(self) -> "Patterns":
