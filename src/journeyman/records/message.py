@@ -48,7 +48,9 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     `key` identifies the message in its session and stays the same whenever the log is read again;
     `position` orders messages and grows with the log (a byte offset, a row id, an index).
     `generation` counts the context compressions before it. A message with the role `tool` is the
-    result of the call `tool_call_id`.
+    result of the call `tool_call_id`. `copied` is true for a copy of a message that is stored
+    elsewhere, in this session or another of its lineage: it belongs to the conversation, but its
+    calls and tokens count where the original stands.
     """
 
     key: str
@@ -65,6 +67,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     model: str = ""
     finish_reason: str = ""
     generation: int = 0
+    copied: bool = False
 
 
 def replace_lone_surrogates(message: Message) -> Message:

@@ -27,6 +27,8 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` is the recorder (hermes, claude_code, codex, …). `outcome` is a reward between 0 and
     1 if someone outside the session judged it, never a guess. `project` is the repository that the
     session worked in (`github.com/acme/app`, `~/src/app`, or only its name), empty if unknown.
+    `platform` is where a person or a program spoke to the agent (cli, telegram, cron, …). `opening`
+    is the id of the opening that the session started with; empty for a cold session.
     `details` holds what the recorder knows and no other field covers.
     """
 
@@ -36,6 +38,7 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cwd: str = ""
     project: str = ""
     git_branch: str = ""
+    platform: str = ""
     agent: str = ""
     model: str = ""
     started_at: float | None = None
@@ -45,6 +48,7 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome_origin: str = ""
     lineage: Lineage | None = None
     log: str = ""
+    opening: str = ""
     tags: tuple[str, ...] = ()
     details: dict[str, Any] = {}
 

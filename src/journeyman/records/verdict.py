@@ -82,4 +82,6 @@ class JudgedSession(Struct, frozen=True, kw_only=True):
     messages: int
     tags: tuple[str, ...]
     project: str = ""
+    platform: str = ""
+    opening: str = ""
     calls: tuple[JudgedCall, ...]

@@ -110,7 +110,7 @@ def _shared_names(kind: type[msgspec.Struct], table: sa.Table) -> list[str]:
 FACTS: dict[str, Any] = {
     **dict.fromkeys(("started_at", "ended_at", "outcome")),
     **dict.fromkeys(("title", "cwd", "project", "git_branch", "agent", "model"), ""),
-    **dict.fromkeys(("end_reason", "outcome_origin"), ""),
+    **dict.fromkeys(("end_reason", "outcome_origin", "platform", "opening"), ""),
 }
 """The descriptive fields of a session, with their values before anything is known."""
 

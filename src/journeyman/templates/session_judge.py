@@ -69,6 +69,8 @@ def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> 
         messages=overview.messages,
         tags=session.tags,
         project=session.project,
+        platform=session.platform,
+        opening=session.opening,
         calls=calls,
     )
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from journeyman.store.migrations import create_tables
-from journeyman.store.tables import columns, row_id, text, texts
+from journeyman.store.tables import columns, of_session, row_id, text, texts
 
 revision = "0001"
 down_revision = None
@@ -39,7 +39,23 @@ def upgrade() -> None:
         sa.Column("generations", sa.Integer, nullable=False, server_default="1"),
         text("digest", server_default=""),
     )
-    create_tables("messages", "usage", "logs", "deleted")
+    op.create_table(
+        "messages",
+        row_id(),
+        of_session(nullable=False),
+        text("key"),
+        sa.Column("position", sa.BigInteger, nullable=False),
+        sa.Column("generation", sa.Integer, nullable=False),
+        *texts("role", "kind"),
+        sa.Column("at", sa.Double),
+        sa.Column("digest", sa.LargeBinary, nullable=False),
+        *texts("model", "tool_call_id", "tool_name", "finish_reason"),
+        *columns(sa.Text, "recorded", "tool_calls"),
+        *texts("text", "reasoning"),
+        sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
+        sqlite_autoincrement=True,
+    )
+    create_tables("usage", "logs", "deleted")
     if op.get_bind().dialect.name == "sqlite":
         _search_in_sqlite()
     else:
