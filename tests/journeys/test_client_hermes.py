@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,19 +104,28 @@ def test_compactions_count_each_call_once(in_place: bool, tmp_path: Path, comman
         hermes.ask("say goodbye", "--continue")
     imported = Imported(command, hermes.folder / "state.db")
 
-    compactions = sum("summarization agent" in str(one.body) for one in server.requests)
-    assert compactions >= 2, "the script no longer makes Hermes compress its context"
+    segments = _calls_between_compactions(server)
+    assert len(segments) >= 3, "the script no longer makes Hermes compress its context"
+    assert sum(segments) == len(hermes.call_ids)
     stored = imported.sessions
     assert imported.verdicts() == {"ok": len(hermes.call_ids)}
     assert sum(one["calls"] for one in stored) == len(hermes.call_ids)
     totals = hermes.rows("SELECT sum(input_tokens), sum(output_tokens) FROM session_model_usage")
     assert tuple(imported.tokens().values()) == tuple(totals[0])
-    generations = sum(one["generations"] for one in stored)
-    assert generations == compactions + 1
+    assert sum(one["generations"] for one in stored) == len(segments)
+    steps = imported.json("compression", stored[-1]["session"]["id"])["steps"]
+    sides = [(step["before"]["total"], step["after"]["total"]) for step in steps]
+    assert sides == [*pairwise(segments)]
 
-    # The commands are numbered in order: what ran before a compaction stands before it.
-    (report,) = imported.json("compression", stored[-1]["session"]["id"])["sessions"]
-    assert len(report["changes"]) == compactions
+
+def _calls_between_compactions(server: ScriptedServer) -> list[int]:
+    """The number of calls before, between and after the requests for a summary."""
+    segments = [0]
+    for request in server.requests:
+        if "summarization agent" in str(request.body["messages"][-1]):
+            segments.append(0)
+        segments[-1] += len(request.reply.tool_calls)
+    return segments
 
 
 def test_a_block_a_subagent_and_an_unknown_tool(tmp_path: Path, command: Command) -> None:
