@@ -10,8 +10,7 @@ import pytest
 from tests.clients import HOOK, ClientHome, Imported, client_program, json_lines
 from tests.program import Command
 
-from journeyman.testing import calls, says
-from journeyman.testing.model_server import ScriptedServer
+from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = pytest.mark.soak
 

@@ -13,8 +13,7 @@ from tests.program import Command
 
 from journeyman.models.model import Reply
 from journeyman.records import Tokens
-from journeyman.testing import calls, says
-from journeyman.testing.model_server import ScriptedServer
+from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = pytest.mark.soak
 
