@@ -90,6 +90,14 @@ def message_digest(message: Message) -> bytes:
     return hashlib.sha256(body).digest()[:16]
 
 
+_COPY = b"copy "
+
+
+def counted_digest(digest: bytes, *, copied: bool) -> bytes:
+    """Return what the digest of a session takes from a message: whether it counts matters too."""
+    return _COPY + digest if copied else digest
+
+
 def session_digest(digests: Iterable[bytes]) -> str:
     """Return the digest of a session from those of its messages, in order."""
     return hashlib.sha256(b"".join(digests)).hexdigest()[:32]
@@ -141,14 +149,16 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered_key: str = ""
 
 
-def join_calls(messages: Iterable[Message]) -> list[Call]:
-    """Return all calls of a session in the order of the requests, each with its result.
+def join_calls(messages: Iterable[Message], *, with_copies: bool = False) -> list[Call]:
+    """Return all calls of a session in the order of the requests, each with its result. A copy is
+    not a call; `with_copies` returns copies too.
 
     Results are matched by id, wherever they stand. Some models reuse ids: then a result belongs to
     the latest call before it that is still open, and a result that precedes its call to the first
     call after it.
     """
-    ordered = sorted(messages, key=lambda message: message.position)
+    counted = (message for message in messages if with_copies or not message.copied)
+    ordered = sorted(counted, key=lambda message: message.position)
     requests: list[tuple[Message, ToolCall]] = []
     results: dict[int, Message] = {}
     open_calls: dict[str, list[int]] = defaultdict(list)
