@@ -149,7 +149,7 @@ def split_summary(row: Row) -> tuple[Row, ...]:
     own = merged["own"].strip() if merged else ""
     if not (own or has_tool_calls(row)):
         return (row,)
-    summary = {
+    summary: dict[str, Any] = {
         name: row[name] for name in ("id", "timestamp", "active", "compacted") if name in row
     }
     summary |= {"role": "user", "content": merged["summary"] if merged else text, SUMMARY_OF: True}

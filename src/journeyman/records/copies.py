@@ -2,7 +2,7 @@
 context or branch off a session: a copy has another id, and often another time, than its original.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _LONGEST_HEAD = 50
@@ -66,19 +66,19 @@ def copies_of_parent(
     """Find the messages of a session that are copies of its parent's: after a compression those
     around the summary, in a branch all messages at the beginning.
     """
-    branch = _common_beginning(parent, child)
-    has_answer = any(child[index].role == "assistant" for index in branch)
     continued = _continuation(parent, child)
-    if len(continued) > len(branch):
-        return continued
+    branch = _common_beginning(parent, child) if is_branch else {}
     # Without an answer, both sessions may only have begun in the same way.
-    return branch if has_answer and (is_branch or _has_ids(child, branch)) else {}
+    if len(branch) > len(continued) and any(child[at].role == "assistant" for at in branch):
+        return branch
+    return continued
 
 
 def _continuation(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
     summary = next((index for index, trace in enumerate(child) if trace.is_summary), None)
     if summary is None:
-        return {}
+        kept = _kept_messages(parent, child)
+        return kept if any(child[index].ids for index in kept) and _are_unique(parent) else {}
     copies = {
         index: index
         for index in range(min(summary, len(parent)))
@@ -88,6 +88,12 @@ def _continuation(parent: Sequence[MessageTrace], child: Sequence[MessageTrace])
     return copies | {summary + 1 + index: original for index, original in kept.items()}
 
 
+def _are_unique(traces: Sequence[MessageTrace]) -> bool:
+    """Whether no id is used twice: some models count their calls anew in each answer."""
+    ids = [trace.ids for trace in traces if trace.ids]
+    return len(set(ids)) == len(ids)
+
+
 def _common_beginning(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
     copies: CopyIndex = {}
     for index, (before, after) in enumerate(zip(parent, child, strict=False)):
@@ -95,10 +101,6 @@ def _common_beginning(parent: Sequence[MessageTrace], child: Sequence[MessageTra
             break
         copies[index] = index
     return copies
-
-
-def _has_ids(traces: Sequence[MessageTrace], indexes: Mapping[int, int]) -> bool:
-    return any(traces[index].ids for index in indexes)
 
 
 def _head_length(traces: Sequence[MessageTrace], begin: int, summary: int) -> int:
@@ -115,38 +117,30 @@ def _head_length(traces: Sequence[MessageTrace], begin: int, summary: int) -> in
 
 def _kept_messages(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:
     """Find the messages after a summary that repeat the last ones before it, in their order. The
-    first known call or result shows which; a recorder may have left out messages or added some.
+    first call or result shows which; a recorder may have left out messages or added some.
     """
     known = {trace.ids: index for index, trace in enumerate(before) if trace.ids}
-    first = next(_anchors(known, after), None)
-    if first is None:
+    first = next((index for index, trace in enumerate(after) if trace.ids), None)
+    if first is None or not _are_unique(before):
         return _common_end(before, after)
-    index, original = first
+    if after[first].ids not in known:
+        return _common_end(before, after[:first])
+    index, original = first, known[after[first].ids]
     copies = {index: original}
     while index > 0 and original > 0 and after[index - 1].repeats(before[original - 1]):
         index, original = index - 1, original - 1
         copies[index] = original
-    index, original = first
-    for index in range(first[0] + 1, len(after)):
+    original = copies[first]
+    for index in range(first + 1, len(after)):
         trace = after[index]
-        repeated = next(
-            (at for at in range(original + 1, len(before)) if trace.repeats(before[at])), None
-        )
+        following = range(original + 1, len(before))
+        repeated = next((at for at in following if trace.repeats(before[at])), None)
         if repeated is not None:
             copies[index] = original = repeated
         elif trace.ids:
             break  # new work
-    return copies
-
-
-def _anchors(
-    known: Mapping[tuple[str, ...], int], after: Sequence[MessageTrace]
-) -> Iterator[tuple[int, int]]:
-    for index, trace in enumerate(after):
-        if trace.ids:
-            if trace.ids in known:
-                yield index, known[trace.ids]
-            return
+    # A compression keeps the last messages. Ids that begin anew are those of other calls.
+    return copies if original >= max(known.values()) else {}
 
 
 def _common_end(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:

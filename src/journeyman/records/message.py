@@ -23,13 +23,15 @@ MessageKind = Literal["plain", "summary", "harness"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One tool call as requested. `arguments` is the JSON text as recorded, which may be malformed:
-    that is a property of the call, not an error in the log.
+    """One tool call. `arguments` is the JSON text as recorded, which may be malformed: that is a
+    property of the call, not an error in the log. If a hook rewrote the call, that is what ran, and
+    `requested` is what the model wrote.
     """
 
     id: str
     name: str
     arguments: str = "{}"
+    requested: str = ""
 
 
 class ResultFlags(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

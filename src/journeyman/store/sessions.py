@@ -27,6 +27,7 @@ from journeyman.records import (
 from journeyman.records.errors import AmbiguousSession, UnknownSession
 from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
+from journeyman.store.copies import holders_of_copies, refresh, summary_keys
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
@@ -43,6 +44,8 @@ LONGEST_LINEAGE = 1000
 
 _COUNTS = ("messages", "calls", "answered")
 _TOKEN_SUMS = [sa.func.sum(usage.c[name]).label(name) for name in Tokens.__struct_fields__]
+_COUNTS_HERE = ~usage.c.copied
+"""The condition on usage that it is not a copy of another session's."""
 
 # Built once: building them for each session would cost more than running them.
 _MESSAGES = (
@@ -185,7 +188,8 @@ class Sessions(Repository):
             .group_by(columns.source)
             .order_by(sa.func.count().desc(), columns.source)
         )
-        used = sa.select(columns.source, *_TOKEN_SUMS).join(usage).group_by(columns.source)
+        used = sa.select(columns.source, *_TOKEN_SUMS).join(usage).where(_COUNTS_HERE)
+        used = used.group_by(columns.source)
         with self._reading("counting sessions") as connection:
             tokens = {row.source: tokens_of(row) for row in connection.execute(used)}
             return [
@@ -222,8 +226,8 @@ class Sessions(Repository):
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates
-        keep their copies. Return what was deleted. Importing its log again does not restore it,
-        unless the log is reread.
+        keep their copies. What other sessions copied from it counts there from now on. Return
+        what was deleted. Importing its log again does not restore it, unless the log is reread.
         """
         overview = self.get(session_id)
         with self._writing("deleting a session", erases=True) as connection:
@@ -234,7 +238,11 @@ class Sessions(Repository):
             if row is None:
                 raise _unknown(session_id)  # another process deleted it first
             remove_learned(connection, [row])
+            root = connection.execute(sa.select(sessions.c.root).where(this)).scalar_one()
+            summaries = summary_keys(connection, row) if root else ()
+            holders = holders_of_copies(connection, overview.session.id, root, summaries) - {row}
             connection.execute(sessions.delete().where(this))
+            refresh(connection, holders)
             connection.execute(deleted.insert(), {"id": overview.session.id})
             erase_deleted_words(connection)
         self._erase_log()
@@ -262,7 +270,8 @@ def _unknown(session_id: str) -> UnknownSession:
 def _overviews(
     connection: sa.Connection, session_rows: Sequence[sa.Row[Any]]
 ) -> list[SessionOverview]:
-    query = sa.select(usage.c.session_row, *_TOKEN_SUMS).group_by(usage.c.session_row)
+    query = sa.select(usage.c.session_row, *_TOKEN_SUMS).where(_COUNTS_HERE)
+    query = query.group_by(usage.c.session_row)
     ids = [row.row_id for row in session_rows]
     used = select_in(connection, query, usage.c.session_row, ids)
     tokens = {row.session_row: tokens_of(row) for row in used}
