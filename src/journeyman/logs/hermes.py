@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from journeyman.logs import hermes_rows
 from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
@@ -19,6 +21,7 @@ from journeyman.logs.log_file import LogFile
 from journeyman.records import LogEvent, LogState, Mark, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
 from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.records.opening_marks import marked_opening
 
 _SESSIONS_PER_MARK = 200
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
@@ -57,6 +60,8 @@ class HermesReader:
                 if old_digests.get(session_id) == digest:
                     continue
                 session = hermes_rows.parse_session(row, parent_end, log.name)
+                opening = database.opening(row["id"])
+                session = msgspec.structs.replace(session, opening=opening)
                 omitted: Set[int] = set()
                 if database.has_inactive(row["id"]):
                     omitted = _omitted(_split(database.messages(row["id"])))
@@ -212,6 +217,16 @@ class _Database:
         if not self._has("messages", "active"):
             return True  # not recorded
         return any(self._select("messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id))
+
+    def opening(self, session_id: Any) -> str:
+        """Return the id of the opening that was added to what the user said, or ""."""
+        if not self._has("messages", "api_content"):
+            return ""
+        added = "SELECT api_content FROM messages WHERE session_id = ? AND api_content != ''"
+        ordered = f"{added} ORDER BY {self._row_id}"
+        sent = self._connection.execute(ordered, (session_id,))
+        openings = (marked_opening(hermes_rows.content_text(row[0])) for row in sent)
+        return next(filter(None, openings), "")
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""

@@ -132,13 +132,14 @@ def _openai_message(message: Message) -> dict[str, Any]:
 
 
 class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One tool call and its result. `result` is None if no result was recorded, which differs from
-    an empty one. `index` counts the calls of the session from zero.
+    """One tool call and its result; `requested` is as in `ToolCall`. `result` is None if no result
+    was recorded, which differs from an empty one. `index` counts the session's calls from zero.
     """
 
     id: str
     tool: str
     arguments: str = "{}"
+    requested: str = ""
     result: str | None = None
     recorded: ResultFlags | None = None
     asked_by: Role = "assistant"
@@ -187,6 +188,7 @@ def _joined(index: int, request: Message, call: ToolCall, result: Message | None
         id=call.id,
         tool=call.name or (result.tool_name if result else ""),
         arguments=call.arguments,
+        requested=call.requested,
         result=None if result is None else result.text,
         recorded=None if result is None else result.recorded,
         asked_by=request.role,

@@ -28,7 +28,7 @@ from journeyman.store.copies import (
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
 from journeyman.store.session_counts import session_counts
 from journeyman.store.session_filters import index_new_messages
-from journeyman.store.tables import deleted, logs, messages, sessions, usage
+from journeyman.store.tables import deleted, logs, messages, opening_notes, sessions, usage
 
 # Rows are written in batches, which is faster; a batch of long texts is limited by its characters.
 _BATCH_ROWS = 500
@@ -43,16 +43,22 @@ _EMPTY_FACTS = rows.FACTS | {"parent_id": None, "lineage": None, "tags": "[]", "
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
 _ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
+_NOTED_OPENING = sa.select(opening_notes.c.opening).where(
+    opening_notes.c.source == sa.bindparam("this_source"),
+    opening_notes.c.session_id == sa.bindparam("this_id"),
+)
 _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 
 
 class _OpenSession(msgspec.Struct):
-    """A session in this transaction: its stored id and row id, its row `before` the transaction,
+    """A session in this transaction: its stored id, its own id, its row `before` the transaction,
     the `baseline` that the fragments add to (the row before, or None once the session is read
     completely again), the facts to set, and what the `new` messages tell about copies.
     """
 
     id: str
+    session_id: str
+    source: str
     row_id: int
     before: Any
     baseline: Any
@@ -156,7 +162,9 @@ class SessionWriter:
             row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
         else:
             row_id = before.row_id
-        opened = self._open_sessions[session.id] = _OpenSession(name, row_id, before, before)
+        opened = self._open_sessions[session.id] = _OpenSession(
+            name, id_, source, row_id, before, before
+        )
         if before is not None and before.log != session.log and not Path(before.log).exists():
             # The log was moved, as Codex does when it archives.
             opened.facts["log"] = storable(session.log)
@@ -176,6 +184,11 @@ class SessionWriter:
         if self._usage:
             self._connection.execute(self._upserts["usage"], self._usage)
         self._messages, self._usage, self._batch_characters = [], [], 0
+
+    def _noted_opening(self, opened: _OpenSession) -> str:
+        """Return what a host said about the opening of a session; "" if it said nothing."""
+        parameters = {"this_source": opened.source, "this_id": opened.session_id}
+        return self._connection.execute(_NOTED_OPENING, parameters).scalar() or ""
 
     def _mark_copies(self, written: Sequence[_OpenSession]) -> None:
         """Mark the copies in the written sessions, and in others that have copies of them."""
@@ -239,6 +252,8 @@ class SessionWriter:
         if not facts.get("title") and not (baseline and baseline.title):
             lineage = facts.get("lineage", baseline and baseline.lineage)
             facts["title"] = counts.title(lineage)
+        if baseline is None and not facts["opening"]:
+            facts["opening"] = self._noted_opening(opened)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **facts})

@@ -2,6 +2,7 @@
 verdicts.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -24,7 +25,7 @@ from journeyman.records import (
     Usage,
     join_calls,
 )
-from journeyman.records.errors import AmbiguousSession, UnknownSession
+from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
 from journeyman.store.copies import holders_of_copies, refresh, summary_keys
@@ -38,9 +39,11 @@ from journeyman.store.session_filters import (
     search_statement,
     snippet,
 )
-from journeyman.store.tables import deleted, messages, sessions, usage, verdicts
+from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
+
+_OPENING_ID = re.compile(r"[0-9a-f]{16}")
 
 _COUNTS = ("messages", "calls", "answered")
 _TOKEN_SUMS = [sa.func.sum(usage.c[name]).label(name) for name in Tokens.__struct_fields__]
@@ -71,7 +74,8 @@ class Sessions(Repository):
         self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[SessionFilters]
     ) -> list[SessionOverview]:
         """Return sessions, newest first; those without a time come last. Filters are project,
-        source, model, tag, since, until, min_messages and subagents.
+        source, model, tag, since, until, min_messages, subagents and warm: with an opening or
+        without.
         """
         columns = sessions.c
         query = sessions.select().where(*conditions(**filters))
@@ -223,6 +227,25 @@ class Sessions(Repository):
         last = name.lower().rstrip("/").rpartition("/")[2]
         like = [by_last[match] for match in get_close_matches(last, by_last, limit)]
         return like or list(known.values())[:limit]
+
+    def note_opening(self, session_id: str, opening_id: str, *, source: str) -> None:
+        """Note that a session started with an opening, for hosts whose logs do not show it. The
+        session may be imported before or after; it keeps its first opening.
+        """
+        if not _OPENING_ID.fullmatch(opening_id):
+            raise WrongInput(
+                f"{opening_id!r} is not the id of an opening. Pass `id` of the opening, which has "
+                "16 hexadecimal digits."
+            )
+        id_, source = rows.storable(session_id), rows.storable(source)
+        note = {"source": source, "session_id": id_, "opening": opening_id}
+        with self._writing("noting an opening") as connection:
+            insert = dialect_insert(connection.dialect.name)(opening_notes)
+            connection.execute(insert.on_conflict_do_nothing(), note)
+            columns = sessions.c
+            these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
+            statement = sessions.update().where(these, columns.opening == "")
+            connection.execute(statement.values(opening=opening_id))
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates
