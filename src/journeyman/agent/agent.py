@@ -228,6 +228,7 @@ class Agent:
             title=" ".join(task.split())[:120],
             started_at=at,
             tags=setup.tags,
+            opening="" if opening.is_empty else opening.id,
             details=details,
         )
         conversation = Conversation(session, messages, lead=lead)

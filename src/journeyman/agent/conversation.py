@@ -52,7 +52,7 @@ class Conversation:
             return []
         answered_ids = {
             call.id
-            for call in join_calls(self.messages)
+            for call in join_calls(self.messages, with_copies=True)
             if call.asked_key == last.key and call.result is not None
         }
         return [call for call in last.tool_calls if call.id not in answered_ids]

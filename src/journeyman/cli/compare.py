@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
+from journeyman.cli.context import flag, option
 from journeyman.cli.profile import interval, percent, points, show_rates
 from journeyman.facade.journeyman import Journeyman
 from journeyman.reliability.comparison import Comparison
@@ -34,6 +34,8 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         if tag and not side.sessions:
             where = f" in {readable(project)}" if project else ""
             console.print(Text(f"No session{where} has the tag {readable(tag)}.", style="bold"))
+        elif options["by_opening"] and not side.sessions:
+            console.print(Text(f"No {name} session is stored.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
     difference = comparison.difference
@@ -72,9 +74,15 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
 @option("--cold SESSION", "A cold session; repeatable.", multiple=True)
 @option("--warm-tag TAG", "Treat all sessions with this tag as warm.")
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
+@flag("--by-opening", "Compare sessions that started with an opening with all others.")
 @context.project_option
 def compare(
-    journeyman: Journeyman, *, pair: Sequence[str], project: str | None, **sides: Any
+    journeyman: Journeyman,
+    *,
+    pair: Sequence[str],
+    by_opening: bool,
+    project: str | None,
+    **sides: Any,
 ) -> Comparison:
     """Compare the error rates of warm and cold sessions, or of two sets of them.
 
@@ -84,10 +92,15 @@ def compare(
 
     Examples:
       journeyman compare WARM COLD
+      journeyman compare --by-opening
+      journeyman compare --by-opening --project .
       journeyman compare --warm-tag warm --cold-tag cold
-      journeyman compare --warm-tag warm --cold-tag cold --project .
       journeyman compare --warm A --warm B --cold C --cold D --json
     """
+    if by_opening and (pair or any(sides.values())):
+        raise click.UsageError("--by-opening chooses both sides: pass no session and no tag.")
+    if by_opening:
+        return journeyman.compare(by_opening=True, project=project)
     if pair and (len(pair) != 2 or any(sides.values())):
         raise click.UsageError("Name two sessions, WARM and COLD, or both sets with options.")
     if pair:
@@ -95,13 +108,13 @@ def compare(
     elif any(bool(sides[side]) == bool(sides[f"{side}_tag"]) for side in ("warm", "cold")):
         raise click.UsageError(
             "Name the warm and the cold sessions: WARM COLD, or --warm or --warm-tag, and --cold "
-            "or --cold-tag."
+            "or --cold-tag; or pass --by-opening."
         )
     if project is not None and not (sides["warm_tag"] or sides["cold_tag"]):
         raise click.UsageError(
-            "--project only narrows --warm-tag and --cold-tag: pass one of them."
+            "--project only narrows --by-opening, --warm-tag and --cold-tag: pass one of them."
         )
-    selection = {name: value or None for name, value in sides.items()}
+    selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
     return journeyman.compare(**selection, project=project)
 
 

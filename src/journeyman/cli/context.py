@@ -303,6 +303,9 @@ _SESSION_OPTIONS = (
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
     ),
     flag("--no-subagents", "Leave out sessions of subagents."),
+    option(
+        "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
+    ),
 )
 
 
@@ -311,7 +314,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, no_subagents: bool, **options: Any) -> None:
-        names = ("project", "source", "model", "tag", "since", "until", "min_messages")
+        names = ("project", "source", "model", "tag", "since", "until", "min_messages", "warm")
         filters = {name: value for name in names if (value := options.pop(name)) is not None}
         if no_subagents:
             filters["subagents"] = False

@@ -168,6 +168,7 @@ def _show_details(console: Console, journeyman: Journeyman, overview: SessionOve
         "outcome": "" if session.outcome is None else f"{session.outcome:g}",
         "project": session.project,
         "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
+        "opening": session.opening,
         "lineage": f"{lineage.kind} of {lineage.parent}" if lineage else "",
         "children": ", ".join(children),
         "messages": f"{overview.messages:,} in {generations}",
@@ -183,6 +184,8 @@ def _show_message(console: Console, message: Message, *, full: bool) -> None:
     label = Text(f"{message.role:9s} ", style=_ROLE_STYLES[message.role])
     if message.kind != "plain":
         label.append(f"({message.kind}) ", style="dim")
+    if message.copied:
+        label.append("(copy) ", style="dim")
     if flags := _flags(message.recorded):
         label.append(f"[{', '.join(flags)}] ", style="magenta")
     if full or message.text or not message.tool_calls:
@@ -190,12 +193,20 @@ def _show_message(console: Console, message: Message, *, full: bool) -> None:
     for call in message.tool_calls:
         line = Text("  → ", style="cyan").append(f"{readable(call.name)} ", style="bold")
         formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
+        _show_requested(console, call.requested, full=full)
+
+
+def _show_requested(console: Console, requested: str, *, full: bool) -> None:
+    if requested:
+        label = Text("     the model wrote, before a hook rewrote it: ", style="dim")
+        formatting.print_labelled(console, label, requested, full=full, style="dim")
 
 
 def show_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
     """Show a call, its verdict and its result, on two lines unless `full`."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
     formatting.print_labelled(console, line, call.arguments, full=full, style="")
+    _show_requested(console, call.requested, full=full)
     if call.result is None:
         console.print(Text("     no result was recorded", style="dim"))
         return
@@ -295,6 +306,27 @@ def export(
         ]
     content = b"".join(msgspec.json.encode(record) + b"\n" for record in exported)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
+
+
+def _noted_message(session_id: str) -> str:
+    return f"Noted the opening of session {session_id}."
+
+
+@context.command(sessions, "note-opening", message=_noted_message)
+@click.argument("session_id", metavar="SESSION")
+@click.argument("opening_id", metavar="OPENING")
+@option("--source", "The program that recorded the session.", required=True)
+def note_opening(journeyman: Journeyman, *, session_id: str, opening_id: str, source: str) -> str:
+    """Note that a session started with an opening.
+
+    For hosts whose logs do not show what was added to a request. SESSION is the whole id that the
+    host gave it, and may be imported before or after. OPENING is the id of the opening.
+
+    Examples:
+      journeyman sessions note-opening 20261117_220614_85cef9 3f2a9c1b7d5e8042 --source hermes
+    """
+    journeyman.sessions.note_opening(session_id, opening_id, source=source)
+    return session_id
 
 
 def _deleted_message(deleted: Sequence[SessionOverview]) -> str:

@@ -179,13 +179,20 @@ class ExperienceFacade(Rooms):
         *,
         warm_tag: str | None = None,
         cold_tag: str | None = None,
+        by_opening: bool = False,
         project: str | None = None,
     ) -> "Comparison":
-        """Compare warm sessions with cold ones: two sessions, two lists of sessions, or all
-        sessions with a tag, optionally of one project.
+        """Compare warm sessions with cold ones: two sessions, two lists of sessions, all sessions
+        with a tag or, `by_opening`, those that started with an opening and those that did not; tags
+        and openings optionally of one project.
         """
         from journeyman.reliability.comparison import compare
 
+        if by_opening:
+            if any((warm, cold, warm_tag, cold_tag)):
+                raise WrongInput("by_opening chooses both sides: pass no session and no tag.")
+            judged = (self.judged(warm=is_warm, project=project) for is_warm in (True, False))
+            return compare(*judged)
         sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
         for name, named, tag in sides:
             if (named is None) == (tag is None):

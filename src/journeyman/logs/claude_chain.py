@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from journeyman.logs.fragments import FragmentBuilder
@@ -126,6 +127,16 @@ class Chain:
         if len(self._prompts) > _MAX_PROMPTS:
             self._prompts.popitem(last=False)
         self._append(message)
+
+    def rewrite_call(self, call_id: str, arguments: str) -> None:
+        """Set what a call of the open answer ran with, after a hook rewrote it."""
+        calls = self.answer.calls if self.answer else []
+        for index, call in enumerate(calls):
+            if call.id == call_id:
+                requested = call.requested or call.arguments
+                calls[index] = msgspec.structs.replace(
+                    call, arguments=arguments, requested=requested
+                )
 
     def finish_answer(self) -> None:
         """Close the open answer, which gets no more lines."""

@@ -7,6 +7,7 @@
 - Subagents (`isSidechain`) write to the same file or to their own. Each becomes a separate session
   that descends from the main one.
 - A compaction starts a new generation of the same session.
+- A fork repeats the lines of its parent under its own session id.
 - Reading resumes at the first answer that may still gain lines; conversations that were further
   ahead skip the lines they already processed.
 """
@@ -19,6 +20,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import HARNESS_PREFIXES, Chain, LineIds
+from journeyman.logs.claude_hooks import Attachment, opening_of, rewritten_call
 from journeyman.logs.fields import as_text, seconds
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
 from journeyman.logs.log_file import LogFile
@@ -161,6 +163,8 @@ class _Entry(Struct, rename="camel", gc=False):
     git_branch: str | None = None
     version: str | None = None
     custom_title: str | None = None
+    request_session_id: str | None = None
+    attachment: Attachment | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
     message: _Body | None = None
     tool_use_result: Raw = _UNSET
@@ -205,6 +209,7 @@ class _Transcript:
         self._side_roots: OrderedDict[str, str] = OrderedDict(memory.get("side_roots", {}))
         self._line_ids = LineIds(memory.get("copies", ""))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
+        self._created: dict[str, float | None] = {}
 
     def handle(self, entry: _Entry, line: Line) -> None:
         """Process one line and add complete fragments to `ready`. Raises BadLine."""
@@ -213,6 +218,10 @@ class _Transcript:
         if entry.custom_title and entry.session_id:
             self._titles[entry.session_id] = entry.custom_title
         if entry.type not in ("user", "assistant", "system"):
+            if entry.session_id and entry.timestamp and not entry.is_sidechain:
+                self._created.setdefault(entry.session_id, seconds(entry.timestamp))
+            if entry.attachment is not None and entry.session_id:
+                self._add_attachment(entry, entry.attachment, line)
             return
         if not entry.session_id:
             raise BadLine("a message has no session id")
@@ -235,6 +244,7 @@ class _Transcript:
                 git_branch=entry.git_branch or "",
                 agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
             )
+        self._note_fork(chain, entry)
         if entry.type == "system":
             if entry.subtype == "compact_boundary":
                 chain.finish_answer()
@@ -247,6 +257,19 @@ class _Transcript:
             _add_user_line(chain, line, entry, entry.message, key)
         if chain.is_full:
             self.ready += chain.fragments(line.offset)
+
+    def _add_attachment(self, entry: _Entry, attachment: Attachment, line: Line) -> None:
+        """Note what a hook gave the model, or how it rewrote a call."""
+        opening, rewritten = opening_of(attachment), rewritten_call(attachment)
+        if not (opening or rewritten):
+            return
+        chain = self._chain(entry, entry.uuid or f"@{line.offset}")
+        if line.offset < chain.begins_at:
+            return
+        if rewritten:
+            chain.rewrite_call(*rewritten)
+        elif not chain.session.opening:
+            chain.session = msgspec.structs.replace(chain.session, opening=opening)
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
         """Yield everything that is left, including answers that are still open."""
@@ -270,6 +293,24 @@ class _Transcript:
             "copies": self._line_ids.before(first.offset if first else None),
         }
         return memory if first is None else {**memory, "back_to": [first.offset, first.line - 1]}
+
+    def _note_fork(self, chain: Chain, entry: _Entry) -> None:
+        """Note where a fork was made from, and when: some versions name the session that sent a
+        copied request, and a file that is younger than its first message begins with copies.
+        """
+        is_copy = entry.request_session_id not in (None, entry.session_id)
+        if chain.has_messages and not is_copy:
+            return
+        at, details = seconds(entry.timestamp) or 0.0, dict(chain.session.details)
+        created = self._created.pop(str(entry.session_id), None)
+        if created is not None and created > at:
+            details["forked_at"] = created
+        if is_copy:
+            details["forked_from"] = entry.request_session_id
+            # Not before the last copied line.
+            details["forked_at"] = max(at, details.get("forked_at", 0.0))
+        if details != chain.session.details:
+            chain.session = msgspec.structs.replace(chain.session, details=details)
 
     def _session(self, name: str, lineage: Lineage | None = None) -> Session:
         source = ClaudeCodeReader.name

@@ -11,13 +11,17 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from journeyman.logs import hermes_rows
 from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
 from journeyman.records import LogEvent, LogState, Mark, Message, Session, Skip
+from journeyman.records.copies import MessageTrace, copies_in_place
 from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.records.opening_marks import marked_opening
 
 _SESSIONS_PER_MARK = 200
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
@@ -56,10 +60,13 @@ class HermesReader:
                 if old_digests.get(session_id) == digest:
                     continue
                 session = hermes_rows.parse_session(row, parent_end, log.name)
-                undone: Set[int] = set()
-                if database.has_undone(row["id"]):
-                    undone = _undone_keys(database.messages(row["id"]))
-                messages = _conversation(session.id, database.messages(row["id"]), undone)
+                opening = database.opening(row["id"])
+                session = msgspec.structs.replace(session, opening=opening)
+                omitted: Set[int] = set()
+                if database.has_inactive(row["id"]):
+                    omitted = _omitted(_split(database.messages(row["id"])))
+                rows = _split(database.messages(row["id"]))
+                messages = _conversation(session.id, rows, omitted)
                 usage = usage_of_session(row, database.model_usage(row["id"]))
                 yield from in_fragments(session, chain(usage, messages))
                 changed += 1
@@ -86,40 +93,54 @@ class HermesExportReader:
             if not isinstance(row.get("messages"), list):
                 raise BadLine("the messages of a session are not a list")
             session = hermes_rows.parse_session(row, None, log.name)
-            rows = [message if isinstance(message, dict) else {} for message in row["messages"]]
-            messages = _conversation(session.id, rows, _undone_keys(rows))
+            recorded = [message if isinstance(message, dict) else {} for message in row["messages"]]
+            rows = list(_split(recorded))
+            messages = _conversation(session.id, rows, _omitted(rows))
             return session, chain(usage_of_session(row, []), messages)
 
         return read_session_lines(log, since, self.name, read, unique_ids=False)
 
 
-def _undone_keys(rows: Iterable[Row]) -> Set[int]:
-    """Return the copy keys of messages that the user undid. Among the copies of a message, the live
-    one decides, otherwise the last: undoing a copy undoes the message.
+def _omitted(rows: Iterable[Row]) -> Set[int]:
+    """Return the indexes of the split rows that are copies, or that the user undid. Among the
+    copies of a message, the live one decides, otherwise the last: undoing a copy undoes all.
     """
-    last: dict[int, tuple[bool, bool]] = {}
-    for row in rows:
-        live = bool(row.get("active", True))
+    traces: list[MessageTrace] = []
+    states: list[tuple[bool, bool]] = []
+    first_with_key: dict[int, int] = {}
+    originals: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        traces.append(hermes_rows.trace(row))
+        states.append((bool(row.get("active", True)), hermes_rows.is_undone(row)))
         key = hermes_rows.copy_key(row)
-        if key is not None and live >= last.get(key, (False, False))[0]:
-            last[key] = (live, hermes_rows.is_undone(row))
-    return {key for key, (_, undone) in last.items() if undone}
+        if key is not None and (first := first_with_key.setdefault(key, index)) != index:
+            originals[index] = first
+    originals |= copies_in_place(traces)
+    decisive: dict[int, tuple[bool, bool]] = {}
+    for index, (live, undone) in enumerate(states):
+        original = index
+        while original in originals:
+            original = originals[original]
+        if live >= decisive.get(original, (False, False))[0]:
+            decisive[original] = (live, undone)
+    undone_rows = {index for index, (_, undone) in enumerate(states) if undone}
+    return {*originals, *undone_rows, *(at for at, (_, undone) in decisive.items() if undone)}
+
+
+def _split(rows: Iterable[Row]) -> Iterator[Row]:
+    return chain.from_iterable(map(hermes_rows.split_summary, rows))
 
 
 def _conversation(
-    session_id: str, rows: Iterable[Row], undone_keys: Set[int]
+    session_id: str, rows: Iterable[Row], omitted: Set[int]
 ) -> Iterator[Message | Skip]:
-    """Yield rows as messages, in order, without undone rows, copies and reviews, and with their
-    generations counted.
+    """Yield split rows as messages, in order, without those `omitted` and without reviews, and with
+    their generations counted.
     """
-    used_keys: set[int | None] = {None, *undone_keys}
     generation, has_messages, in_review = 0, False, False
-    for index, recorded in enumerate(rows):
-        key = hermes_rows.copy_key(recorded)
-        if hermes_rows.is_undone(recorded) or (key is not None and key in used_keys):
+    for index, row in enumerate(rows):
+        if index in omitted:
             continue
-        used_keys.add(key)
-        row = {**recorded, "content": hermes_rows.content_text(recorded.get("content"))}
         if hermes_rows.starts_review(row):
             in_review = True
             continue
@@ -127,9 +148,9 @@ def _conversation(
             in_review = row.get("role") == "tool" or hermes_rows.has_tool_calls(row)
             continue
         in_review = False
-        position = row["id"] if isinstance(row.get("id"), int) else index
+        number = row["id"] if isinstance(row.get("id"), int) else index
         generation += hermes_rows.is_summary(row) and has_messages
-        where = f"message {position} of {session_id}"
+        where = f"message {number} of {session_id}"
         try:
             calls = hermes_rows.parse_tool_calls(row.get("tool_calls"))
         except ValueError as error:
@@ -137,7 +158,7 @@ def _conversation(
             calls = ()
             yield Skip(line=0, reason=f"{where}: {error}")
         try:
-            message = hermes_rows.parse_message(row, position, generation, calls)
+            message = hermes_rows.parse_message(row, number, generation, calls)
         except ValueError as error:
             yield Skip(line=0, reason=f"{where}: {error}")
             continue
@@ -191,13 +212,21 @@ class _Database:
         """Yield all messages of a session, in the order they were written."""
         return self._select(f"messages WHERE session_id = ? ORDER BY {self._row_id}", session_id)
 
-    def has_undone(self, session_id: Any) -> bool:
-        """Return whether the user undid any message of a session."""
+    def has_inactive(self, session_id: Any) -> bool:
+        """Return whether a compaction archived messages of a session, or the user undid some."""
         if not self._has("messages", "active"):
-            return False
-        archived = "coalesce(compacted, 0)" if self._has("messages", "compacted") else "0"
-        undone = f"messages WHERE session_id = ? AND active = 0 AND {archived} = 0 LIMIT 1"
-        return any(self._select(undone, session_id))
+            return True  # not recorded
+        return any(self._select("messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id))
+
+    def opening(self, session_id: Any) -> str:
+        """Return the id of the opening that was added to what the user said, or ""."""
+        if not self._has("messages", "api_content"):
+            return ""
+        added = "SELECT api_content FROM messages WHERE session_id = ? AND api_content != ''"
+        ordered = f"{added} ORDER BY {self._row_id}"
+        sent = self._connection.execute(ordered, (session_id,))
+        openings = (marked_opening(hermes_rows.content_text(row[0])) for row in sent)
+        return next(filter(None, openings), "")
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""

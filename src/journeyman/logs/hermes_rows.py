@@ -4,6 +4,7 @@ Columns differ between Hermes versions, so a row is a mapping and every column m
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, get_args
 
 import msgspec
@@ -23,6 +24,7 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
+from journeyman.records.copies import MessageTrace, text_trace
 
 Row = Mapping[str, Any]
 
@@ -30,6 +32,18 @@ SOURCE = "hermes"
 _PARTS_PREFIX = "\x00json:"
 _ROLES: tuple[Role, ...] = get_args(Role)
 _SUMMARY_PREFIXES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
+
+# A compaction may merge its summary into the first message that it keeps: after that message's own
+# text, or in older versions before it.
+_MERGED_AFTER = re.compile(
+    r"\[PRIOR CONTEXT\b[^\n]*\n(?P<own>.*?)\n\n\[END OF PRIOR CONTEXT\b[^\n]*\n\s*(?P<summary>.*)",
+    re.S,
+)
+_MERGED_BEFORE = re.compile(
+    r"(?P<summary>\[CONTEXT (?:COMPACTION|SUMMARY)\b.*?\n--- END OF CONTEXT SUMMARY\b[^\n]*)"
+    r"(?P<own>.*)",
+    re.S,
+)
 
 _HARNESS_PREFIXES = (
     "[IMPORTANT: You are running as a scheduled cron job",
@@ -114,9 +128,46 @@ def copy_key(row: Row) -> int | None:
 
 
 def is_summary(row: Row) -> bool:
-    if row.get("_compressed_summary"):
+    if SUMMARY_OF in row:
         return True
+    if row.get("_compressed_summary"):
+        return not has_tool_calls(row)
     return row.get("role") != "tool" and _starts_with(row, _SUMMARY_PREFIXES)
+
+
+SUMMARY_OF = "summary_of"
+"""The key of a row that was split off another: it holds the summary that was merged into it."""
+
+
+def split_summary(row: Row) -> tuple[Row, ...]:
+    """Return a row with its content as text. A row that a summary was merged into becomes two."""
+    text = content_text(row.get("content"))
+    row = {**row, "content": text}
+    if row.get("role") == "tool" or not is_summary({**row, "tool_calls": None}):
+        return (row,)
+    merged = _MERGED_AFTER.fullmatch(text) or _MERGED_BEFORE.fullmatch(text)
+    own = merged["own"].strip() if merged else ""
+    if not (own or has_tool_calls(row)):
+        return (row,)
+    summary: dict[str, Any] = {
+        name: row[name] for name in ("id", "timestamp", "active", "compacted") if name in row
+    }
+    summary |= {"role": "user", "content": merged["summary"] if merged else text, SUMMARY_OF: True}
+    return summary, {**row, "content": own, "_compressed_summary": None}
+
+
+def trace(row: Row) -> MessageTrace:
+    """Return what a row shares with its copies; its content is text."""
+    calls: tuple[ToolCall, ...] = ()
+    with suppress(ValueError):  # reported when the message is read
+        calls = parse_tool_calls(row.get("tool_calls"))
+    return MessageTrace(
+        role=str(row.get("role")),
+        text=text_trace(row["content"]),
+        calls=tuple(call.id for call in calls),
+        answers=_canonical_id(row.get("tool_call_id")),
+        is_summary=is_summary(row),
+    )
 
 
 def starts_review(row: Row) -> bool:
@@ -128,7 +179,7 @@ def has_tool_calls(row: Row) -> bool:
 
 
 def parse_message(
-    row: Row, position: int, generation: int, calls: tuple[ToolCall, ...]
+    row: Row, number: int, generation: int, calls: tuple[ToolCall, ...]
 ) -> Message | None:
     """Return a row as a message, None for bookkeeping. Raises ValueError for an unknown role."""
     if row.get("role") == "session_meta":
@@ -145,9 +196,12 @@ def parse_message(
     ):
         kind = "harness"
     effect = row.get("effect_disposition")
+    name = f"row{row['id']}" if row.get("id") is not None else f"@{number}"
+    is_merged = SUMMARY_OF in row
     return Message(
-        key=f"row{row['id']}" if row.get("id") is not None else f"@{position}",
-        position=position,
+        key=f"{name}#summary" if is_merged else name,
+        # A summary that was merged into a row stands before it.
+        position=2 * number - is_merged,
         role=role,
         text=text,
         kind=kind,

@@ -23,13 +23,15 @@ MessageKind = Literal["plain", "summary", "harness"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One tool call as requested. `arguments` is the JSON text as recorded, which may be malformed:
-    that is a property of the call, not an error in the log.
+    """One tool call. `arguments` is the JSON text as recorded, which may be malformed: that is a
+    property of the call, not an error in the log. If a hook rewrote the call, that is what ran, and
+    `requested` is what the model wrote.
     """
 
     id: str
     name: str
     arguments: str = "{}"
+    requested: str = ""
 
 
 class ResultFlags(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -90,6 +92,14 @@ def message_digest(message: Message) -> bytes:
     return hashlib.sha256(body).digest()[:16]
 
 
+_COPY = b"copy "
+
+
+def counted_digest(digest: bytes, *, copied: bool) -> bytes:
+    """Return what the digest of a session takes from a message: whether it counts matters too."""
+    return _COPY + digest if copied else digest
+
+
 def session_digest(digests: Iterable[bytes]) -> str:
     """Return the digest of a session from those of its messages, in order."""
     return hashlib.sha256(b"".join(digests)).hexdigest()[:32]
@@ -122,13 +132,14 @@ def _openai_message(message: Message) -> dict[str, Any]:
 
 
 class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One tool call and its result. `result` is None if no result was recorded, which differs from
-    an empty one. `index` counts the calls of the session from zero.
+    """One tool call and its result; `requested` is as in `ToolCall`. `result` is None if no result
+    was recorded, which differs from an empty one. `index` counts the session's calls from zero.
     """
 
     id: str
     tool: str
     arguments: str = "{}"
+    requested: str = ""
     result: str | None = None
     recorded: ResultFlags | None = None
     asked_by: Role = "assistant"
@@ -141,14 +152,16 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered_key: str = ""
 
 
-def join_calls(messages: Iterable[Message]) -> list[Call]:
-    """Return all calls of a session in the order of the requests, each with its result.
+def join_calls(messages: Iterable[Message], *, with_copies: bool = False) -> list[Call]:
+    """Return all calls of a session in the order of the requests, each with its result. A copy is
+    not a call; `with_copies` returns copies too.
 
     Results are matched by id, wherever they stand. Some models reuse ids: then a result belongs to
     the latest call before it that is still open, and a result that precedes its call to the first
     call after it.
     """
-    ordered = sorted(messages, key=lambda message: message.position)
+    counted = (message for message in messages if with_copies or not message.copied)
+    ordered = sorted(counted, key=lambda message: message.position)
     requests: list[tuple[Message, ToolCall]] = []
     results: dict[int, Message] = {}
     open_calls: dict[str, list[int]] = defaultdict(list)
@@ -175,6 +188,7 @@ def _joined(index: int, request: Message, call: ToolCall, result: Message | None
         id=call.id,
         tool=call.name or (result.tool_name if result else ""),
         arguments=call.arguments,
+        requested=call.requested,
         result=None if result is None else result.text,
         recorded=None if result is None else result.recorded,
         asked_by=request.role,

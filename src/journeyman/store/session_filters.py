@@ -29,6 +29,7 @@ class SessionFilters(TypedDict, total=False):
     until: float | None
     min_messages: int
     subagents: bool
+    warm: bool | None
 
 
 def conditions(**filters: Unpack[SessionFilters]) -> list[sa.ColumnElement[bool]]:
@@ -68,6 +69,7 @@ _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
     "subagents": lambda too: (
         sa.true() if too else sa.func.coalesce(sessions.c.lineage, "") != "subagent"
     ),
+    "warm": lambda warm: (sessions.c.opening != "") == warm,
 }
 
 

@@ -5,7 +5,7 @@ computed from the rows when the transaction ends: a log that is read in parts yi
 read whole.
 """
 
-from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,60 +15,55 @@ import sqlalchemy as sa
 
 from journeyman.records import Fragment, LogState, Session, SessionId
 from journeyman.records.fragment import SessionChange
-from journeyman.records.message import session_digest
+from journeyman.records.opening_marks import marked_opening
 from journeyman.store import rows
+from journeyman.store.copies import (
+    NewMessages,
+    ends_in_copies,
+    holders_of_copies,
+    mark_copies,
+    refresh,
+    root_key,
+)
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
+from journeyman.store.session_counts import session_counts
 from journeyman.store.session_filters import index_new_messages
-from journeyman.store.tables import deleted, logs, messages, sessions, usage
-from journeyman.text.truncation import truncate
-
-_TITLE_CHARACTERS = 120
+from journeyman.store.tables import deleted, logs, messages, opening_notes, sessions, usage
 
 # Rows are written in batches, which is faster; a batch of long texts is limited by its characters.
 _BATCH_ROWS = 500
 _BATCH_CHARACTERS = 4_000_000
 
+_OPENING_ROLES = ("system", "user")
+_ORIGIN = ("root", "parent_id", "lineage", "details")
 _EMPTY_FACTS = rows.FACTS | {"parent_id": None, "lineage": None, "tags": "[]", "details": "{}"}
-
-
-class _CallId(msgspec.Struct):
-    id: str
-
-
-_decode_call_ids = msgspec.json.Decoder(list[_CallId]).decode
 
 
 # Built once: building them for each session would cost more than running them.
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
 _ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
+_NOTED_OPENING = sa.select(opening_notes.c.opening).where(
+    opening_notes.c.source == sa.bindparam("this_source"),
+    opening_notes.c.session_id == sa.bindparam("this_id"),
+)
 _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
-_FIRST_WORDS = sa.case(
-    (
-        sa.and_(messages.c.role == "user", messages.c.kind == "plain"),
-        sa.func.substr(messages.c.text, 1, _TITLE_CHARACTERS * 4),
-    )
-)
-_COUNTED: sa.Select[Any] = (
-    sa.select(
-        *messages.c["digest", "at", "generation", "model", "role", "tool_call_id", "tool_calls"],
-        _FIRST_WORDS,
-    )
-    .where(messages.c.session_row == _this_row)
-    .order_by(messages.c.position)
-)
 
 
 class _OpenSession(msgspec.Struct):
-    """A session in this transaction: its row id, its row `before` the transaction, the `baseline`
-    that the fragments add to (the row before, or None once the session is read completely again),
-    and the facts to set.
+    """A session in this transaction: its stored id, its own id, its row `before` the transaction,
+    the `baseline` that the fragments add to (the row before, or None once the session is read
+    completely again), the facts to set, and what the `new` messages tell about copies.
     """
 
+    id: str
+    session_id: str
+    source: str
     row_id: int
     before: Any
     baseline: Any
     facts: dict[str, Any] = {}
+    new: NewMessages = msgspec.field(default_factory=NewMessages)
 
 
 class SessionWriter:
@@ -99,6 +94,9 @@ class SessionWriter:
                 self._connection.execute(table.delete().where(table.c.session_row == row_id))
         opened.facts |= rows.session_facts(fragment.session)
         for message in fragment.messages:
+            opened.new.add(message)
+            if message.role in _OPENING_ROLES and (opening := marked_opening(message.text)):
+                opened.facts.setdefault("opening", opening)
             self._messages.append(rows.message_values(row_id, message))
             self._batch_characters += len(message.text)
         self._usage += [rows.usage_values(row_id, usage_) for usage_ in fragment.usage]
@@ -111,9 +109,15 @@ class SessionWriter:
             self._connection.execute(undone)
 
     def message_count(self, session_id: SessionId) -> int | None:
-        """Return the number of stored messages of a session, or None if it is not stored."""
-        query = sa.select(sessions.c.messages).where(sessions.c.id == storable(session_id))
-        return self._connection.execute(query).scalar_one_or_none()
+        """Return the number of stored messages of a session, copies included, or None if it is not
+        stored.
+        """
+        this = sessions.c.id == storable(session_id)
+        row = self._connection.execute(sa.select(sessions.c.row_id).where(this)).scalar()
+        if row is None:
+            return None
+        query = sa.select(sa.func.count()).where(messages.c.session_row == row)
+        return int(self._connection.execute(query).scalar_one())
 
     def repository_folders(self) -> dict[str, str]:
         """Return the folders of stored sessions that had a git branch recorded, and their
@@ -132,11 +136,9 @@ class SessionWriter:
     def finish(self) -> dict[SessionId, SessionChange]:
         """Update the counts, title and times of the written sessions; return how each changed."""
         self._flush()
-        changes = {
-            id_: self._write_session(opened)
-            for id_, opened in self._open_sessions.items()
-            if opened is not None
-        }
+        written = {id_: opened for id_, opened in self._open_sessions.items() if opened}
+        self._mark_copies([*written.values()])
+        changes = {id_: self._write_session(opened) for id_, opened in written.items()}
         self._open_sessions.clear()
         index_new_messages(self._connection)
         return changes
@@ -160,7 +162,9 @@ class SessionWriter:
             row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
         else:
             row_id = before.row_id
-        opened = self._open_sessions[session.id] = _OpenSession(row_id, before, before)
+        opened = self._open_sessions[session.id] = _OpenSession(
+            name, id_, source, row_id, before, before
+        )
         if before is not None and before.log != session.log and not Path(before.log).exists():
             # The log was moved, as Codex does when it archives.
             opened.facts["log"] = storable(session.log)
@@ -181,62 +185,79 @@ class SessionWriter:
             self._connection.execute(self._upserts["usage"], self._usage)
         self._messages, self._usage, self._batch_characters = [], [], 0
 
+    def _noted_opening(self, opened: _OpenSession) -> str:
+        """Return what a host said about the opening of a session; "" if it said nothing."""
+        parameters = {"this_source": opened.source, "this_id": opened.session_id}
+        return self._connection.execute(_NOTED_OPENING, parameters).scalar() or ""
+
+    def _mark_copies(self, written: Sequence[_OpenSession]) -> None:
+        """Mark the copies in the written sessions, and in others that have copies of them."""
+        holders: set[int] = set()
+        for opened in written:
+            self._write_origin(opened)
+        for opened in written:
+            root, summaries = opened.facts["root"], opened.new.summaries
+            holders |= holders_of_copies(self._connection, opened.id, root, summaries)
+        for opened in written:
+            row_id = opened.row_id
+            if row_id in holders or self._may_hold_copies(opened):
+                mark_copies(self._connection, row_id)
+                query = sa.select(sessions.c.parent_id, sessions.c.lineage)
+                this = sessions.c.row_id == row_id
+                opened.facts |= self._connection.execute(query.where(this)).mappings().one()
+        refresh(self._connection, holders.difference(opened.row_id for opened in written))
+
+    def _write_origin(self, opened: _OpenSession) -> None:
+        """Write where a session comes from ahead of its other facts: copies are found by it."""
+        baseline, facts = opened.baseline, opened.facts
+        if baseline is None or not (baseline.root or baseline.messages):
+            facts["root"] = root_key(storable(opened.new.key))
+        else:
+            facts["root"] = baseline.root
+        stated = facts if baseline is not None else {**_EMPTY_FACTS, **facts}
+        origin = {name: stated[name] for name in _ORIGIN if name in stated}
+        before = opened.before
+        if any(
+            (origin["root"], origin.get("parent_id"), before and (before.root or before.parent_id))
+        ):
+            self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **origin})
+
+    def _may_hold_copies(self, opened: _OpenSession) -> bool:
+        if opened.facts["root"]:
+            return True
+        baseline, position = opened.baseline, opened.new.position
+        if baseline is None:
+            return opened.facts.get("parent_id") is not None
+        # Copies stand at the beginning: what is added later is none, unless it continues them.
+        return (
+            baseline.parent_id is not None
+            and position is not None
+            and ends_in_copies(self._connection, opened.row_id, position)
+        )
+
     def _write_session(self, opened: _OpenSession) -> SessionChange:
         """Set the facts and counts of a session; return how it changed."""
         before, baseline = opened.before, opened.baseline
         facts: dict[str, Any] = {} if baseline is not None else dict(_EMPTY_FACTS)
-        facts |= self._counts(opened.row_id)
-        times, first_prompt = facts.pop("times"), facts.pop("first_prompt")
+        counts = session_counts(self._connection, opened.row_id)
+        facts |= counts.columns
         facts |= opened.facts
         for name, furthest in (("started_at", min), ("ended_at", max)):
-            known_times = [facts.get(name), baseline and getattr(baseline, name), *times]
+            known_times = [facts.get(name), baseline and getattr(baseline, name), *counts.times]
             facts[name] = furthest((at for at in known_times if at is not None), default=None)
         project = facts.get("project", "").lower()
         if before is not None and project and before.project.lower().endswith(f"/{project}"):
             # The stored name is more complete: the folder may have been deleted since.
             facts["project"] = before.project
         if not facts.get("title") and not (baseline and baseline.title):
-            # Titled after the first request.
-            facts["title"] = truncate(first_prompt, _TITLE_CHARACTERS)
+            lineage = facts.get("lineage", baseline and baseline.lineage)
+            facts["title"] = counts.title(lineage)
+        if baseline is None and not facts["opening"]:
+            facts["opening"] = self._noted_opening(opened)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **facts})
         return "new" if before is None else "updated"
-
-    def _counts(self, row_id: int) -> dict[str, Any]:
-        options = {"yield_per": 1000}
-        parameters = {"this_row": row_id}
-        counted = self._connection.execute(_COUNTED, parameters, execution_options=options)
-        digests, called, answered = [], Counter[str](), Counter[str]()
-        models, generations, times = Counter[str](), set(), list[float]()
-        first_prompt = ""
-        for digest, at, generation, model, role, tool_call_id, tool_calls, prompt in counted:
-            digests.append(digest)
-            generations.add(generation)
-            if at is not None:
-                times.append(at)
-            if model:
-                models[model] += 1
-            if prompt and not first_prompt:
-                first_prompt = " ".join(prompt.split())
-            if tool_calls:
-                called.update(call.id for call in _decode_call_ids(tool_calls))
-            if role == "tool" and tool_call_id:
-                answered[tool_call_id] += 1
-        counts = {
-            "messages": len(digests),
-            "calls": called.total(),
-            # The same number as from joining: an id has as many answered calls as results, but no
-            # more than calls.
-            "answered": (called & answered).total(),
-            "generations": max(len(generations), 1),
-            "digest": session_digest(digests),
-            "times": times,
-            "first_prompt": first_prompt,
-        }
-        if models:
-            counts["model"] = models.most_common(1)[0][0]
-        return counts
 
 
 @cache

@@ -2,6 +2,7 @@
 verdicts.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -24,9 +25,10 @@ from journeyman.records import (
     Usage,
     join_calls,
 )
-from journeyman.records.errors import AmbiguousSession, UnknownSession
+from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
+from journeyman.store.copies import holders_of_copies, refresh, summary_keys
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
@@ -37,12 +39,16 @@ from journeyman.store.session_filters import (
     search_statement,
     snippet,
 )
-from journeyman.store.tables import deleted, messages, sessions, usage, verdicts
+from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
 
+_OPENING_ID = re.compile(r"[0-9a-f]{16}")
+
 _COUNTS = ("messages", "calls", "answered")
 _TOKEN_SUMS = [sa.func.sum(usage.c[name]).label(name) for name in Tokens.__struct_fields__]
+_COUNTS_HERE = ~usage.c.copied
+"""The condition on usage that it is not a copy of another session's."""
 
 # Built once: building them for each session would cost more than running them.
 _MESSAGES = (
@@ -68,7 +74,8 @@ class Sessions(Repository):
         self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[SessionFilters]
     ) -> list[SessionOverview]:
         """Return sessions, newest first; those without a time come last. Filters are project,
-        source, model, tag, since, until, min_messages and subagents.
+        source, model, tag, since, until, min_messages, subagents and warm: with an opening or
+        without.
         """
         columns = sessions.c
         query = sessions.select().where(*conditions(**filters))
@@ -185,7 +192,8 @@ class Sessions(Repository):
             .group_by(columns.source)
             .order_by(sa.func.count().desc(), columns.source)
         )
-        used = sa.select(columns.source, *_TOKEN_SUMS).join(usage).group_by(columns.source)
+        used = sa.select(columns.source, *_TOKEN_SUMS).join(usage).where(_COUNTS_HERE)
+        used = used.group_by(columns.source)
         with self._reading("counting sessions") as connection:
             tokens = {row.source: tokens_of(row) for row in connection.execute(used)}
             return [
@@ -220,10 +228,29 @@ class Sessions(Repository):
         like = [by_last[match] for match in get_close_matches(last, by_last, limit)]
         return like or list(known.values())[:limit]
 
+    def note_opening(self, session_id: str, opening_id: str, *, source: str) -> None:
+        """Note that a session started with an opening, for hosts whose logs do not show it. The
+        session may be imported before or after; it keeps its first opening.
+        """
+        if not _OPENING_ID.fullmatch(opening_id):
+            raise WrongInput(
+                f"{opening_id!r} is not the id of an opening. Pass `id` of the opening, which has "
+                "16 hexadecimal digits."
+            )
+        id_, source = rows.storable(session_id), rows.storable(source)
+        note = {"source": source, "session_id": id_, "opening": opening_id}
+        with self._writing("noting an opening") as connection:
+            insert = dialect_insert(connection.dialect.name)(opening_notes)
+            connection.execute(insert.on_conflict_do_nothing(), note)
+            columns = sessions.c
+            these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
+            statement = sessions.update().where(these, columns.opening == "")
+            connection.execute(statement.values(opening=opening_id))
+
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates
-        keep their copies. Return what was deleted. Importing its log again does not restore it,
-        unless the log is reread.
+        keep their copies. What other sessions copied from it counts there from now on. Return
+        what was deleted. Importing its log again does not restore it, unless the log is reread.
         """
         overview = self.get(session_id)
         with self._writing("deleting a session", erases=True) as connection:
@@ -234,7 +261,11 @@ class Sessions(Repository):
             if row is None:
                 raise _unknown(session_id)  # another process deleted it first
             remove_learned(connection, [row])
+            root = connection.execute(sa.select(sessions.c.root).where(this)).scalar_one()
+            summaries = summary_keys(connection, row) if root else ()
+            holders = holders_of_copies(connection, overview.session.id, root, summaries) - {row}
             connection.execute(sessions.delete().where(this))
+            refresh(connection, holders)
             connection.execute(deleted.insert(), {"id": overview.session.id})
             erase_deleted_words(connection)
         self._erase_log()
@@ -262,7 +293,8 @@ def _unknown(session_id: str) -> UnknownSession:
 def _overviews(
     connection: sa.Connection, session_rows: Sequence[sa.Row[Any]]
 ) -> list[SessionOverview]:
-    query = sa.select(usage.c.session_row, *_TOKEN_SUMS).group_by(usage.c.session_row)
+    query = sa.select(usage.c.session_row, *_TOKEN_SUMS).where(_COUNTS_HERE)
+    query = query.group_by(usage.c.session_row)
     ids = [row.row_id for row in session_rows]
     used = select_in(connection, query, usage.c.session_row, ids)
     tokens = {row.session_row: tokens_of(row) for row in used}

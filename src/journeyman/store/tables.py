@@ -56,6 +56,8 @@ sessions = table(
     # No foreign key: a parent may never have been imported, or may come later.
     sa.Column("parent_id", sa.Text, index=True),
     sa.Column("lineage", sa.Text),
+    # The key of the first message, if such keys are unique everywhere: a fork has the same one.
+    text("root", server_default="", index=True),
     *texts("title", "cwd", server_default=""),
     text("project", server_default="", index=True),
     *texts("git_branch", "platform", "opening", server_default=""),
@@ -85,6 +87,13 @@ messages = table(
     # Row ids are never reused, so that a larger one is always newer: search relies on it.
     sqlite_autoincrement=True,
 )
+# A fork of a compressed session begins at its summary.
+sa.Index(
+    "ix_messages_summary",
+    messages.c.key,
+    sqlite_where=messages.c.kind == "summary",
+    postgresql_where=messages.c.kind == "summary",
+)
 
 usage = table(
     "usage",
@@ -97,6 +106,8 @@ usage = table(
     *columns(sa.BigInteger, "cache_write_tokens", "reasoning_tokens"),
     sa.Column("cost_usd", sa.Double),
     text("cost_origin"),
+    # Also in the session that this one was forked from, where it counts.
+    sa.Column("copied", sa.Boolean, nullable=False, server_default=sa.false()),
     # Rows are only found by their key: this saves SQLite a second tree.
     sqlite_with_rowid=False,
 )
@@ -116,6 +127,14 @@ logs = table(
     text("reader"),
     *columns(sa.BigInteger, "size", "mtime_ns", nullable=False),
     text("state"),
+)
+
+opening_notes = table(
+    "opening_notes",
+    # What a host said about a session, which may be imported later or read again.
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("session_id", sa.Text, primary_key=True),
+    text("opening"),
 )
 
 deleted = table(

@@ -72,7 +72,7 @@ class UsageStore(Repository):
         query: sa.Select[Any] = (
             sa.select(*columns, at, *sessions.c["source", "project"])
             .join(sessions)
-            .where(usage.c.cost_origin != IN_TOTAL, *conditions(**filters))
+            .where(usage.c.cost_origin != IN_TOTAL, ~usage.c.copied, *conditions(**filters))
         )
         with self._reading("reading usage") as connection:
             yield from connection.execute(query, execution_options={"yield_per": 1000})

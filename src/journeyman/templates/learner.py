@@ -21,21 +21,16 @@ from journeyman.records import (
     Message,
     MinedSession,
     SearchKeys,
-    Session,
-    join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WorkerLost
 from journeyman.records.report import Progress
 from journeyman.store.store import Store
 from journeyman.templates.examples import call_text, episode_pattern, example_texts, example_tokens
-from journeyman.templates.mining.miner import CallKey, call_key, mine
+from journeyman.templates.mining.miner import mine
 from journeyman.templates.ranking import words
 from journeyman.templates.session_judge import judged_calls, judged_session
 
 VERDICT_RULES = str(RULES_VERSION)
-
-_COPIES = ("compression", "branch", "unknown")
-"""Kinds of lineage in which recorders may record the parent's calls again."""
 
 ShowProgress = Callable[[Progress], None]
 
@@ -97,7 +92,6 @@ class Extractor:
                 judged_session(overview, verdicts),
                 trivial=self._trivial,
                 digest=overview.digest,
-                copied=self._copied(session),
                 released=released,
                 forgotten=forgotten.get(session.id, frozenset()),
             )
@@ -110,13 +104,6 @@ class Extractor:
             yield from self._store.sessions.messages(session_id)
         except (UnknownSession, AmbiguousSession):
             return  # deleted meanwhile
-
-    def _copied(self, session: Session) -> frozenset[CallKey]:
-        """Return the calls that a session may hold as copies: those of the session it continues."""
-        lineage = session.lineage
-        if lineage is None or lineage.kind not in _COPIES:
-            return frozenset()
-        return frozenset(map(call_key, join_calls(self._messages(lineage.parent))))
 
     def _with_keys(self, lessons: Sequence[Lesson]) -> Iterator[Lesson]:
         """Add token counts and search keys; all texts are tokenized together."""

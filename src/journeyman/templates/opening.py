@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from journeyman.records import Pattern, Step
 from journeyman.records.errors import WrongInput
+from journeyman.records.opening_marks import begin_mark, end_mark
 from journeyman.templates import opening_text
 from journeyman.templates.briefing import Briefing, briefing_text
 from journeyman.templates.opening_text import NO_OUTPUT, NO_REQUEST, call_ids, closing_sentence
@@ -327,9 +328,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         if self.is_empty:
             return ""
         parts = (self.system, numbered_text(self._examples))
-        return "\n\n".join(
-            [opening_text.begin_mark(self.id), *filter(None, parts), opening_text.end_mark(self.id)]
-        )
+        return "\n\n".join([begin_mark(self.id), *filter(None, parts), end_mark(self.id)])
 
 
 def leading_system_count(messages: Sequence[Mapping[str, Any]]) -> int:

@@ -10,6 +10,7 @@ import string
 from collections.abc import Sequence, Set
 
 from journeyman.records import Message, PatternKind, Step
+from journeyman.records.opening_marks import BEGIN_MARK, end_mark
 from journeyman.templates.briefing import is_briefing
 
 NO_OUTPUT = "(no output)"
@@ -26,10 +27,6 @@ _CLOSING = re.compile(
     rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?(?:{_CORRECTED})?\."
     rf"|{re.escape(_WENT_ON)}",
     re.ASCII,
-)
-
-BEGIN_MARK = re.compile(
-    r"=== Journeyman: examples from earlier sessions begin here \(([0-9a-f]{16})\) ==="
 )
 
 _ALPHABET = string.digits + string.ascii_letters
@@ -70,17 +67,6 @@ def closing_sentence(kind: PatternKind, steps: Sequence[Step]) -> str:
     named = ", then ".join(tools[:_NAMED_TOOLS])
     more = f", and {len(tools) - _NAMED_TOOLS} more" if len(tools) > _NAMED_TOOLS else ""
     return f"Done with {named}{more}{'' if steps[0].worked else _CORRECTED}."
-
-
-def begin_mark(opening_id: str) -> str:
-    return f"=== Journeyman: examples from earlier sessions begin here ({opening_id}) ==="
-
-
-def end_mark(opening_id: str) -> str:
-    """Return the end mark of the text form. It holds a digest of the opening, so no text in the
-    opening can end it early.
-    """
-    return f"=== Journeyman: examples from earlier sessions end here ({opening_id}) ==="
 
 
 def call_ids(opening_id: str, count: int, taken: Set[str] = frozenset()) -> list[str]:

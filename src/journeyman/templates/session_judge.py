@@ -121,11 +121,10 @@ class SessionJudge:
         overviews = [self._store.sessions.get(session.id) for session in chain]
         parts: list[CallSegment] = []
         for judged in self.judged(overviews):
-            calls = _without_copies(parts[-1].calls if parts else (), judged.calls)
-            generations = sorted({call.generation for call in calls}) or [0]
+            generations = sorted({call.generation for call in judged.calls}) or [0]
             for number, generation in enumerate(generations, start=1):
                 part = f", part {number} of {len(generations)}" if len(generations) > 1 else ""
-                own = tuple(call for call in calls if call.generation == generation)
+                own = tuple(call for call in judged.calls if call.generation == generation)
                 parts.append(CallSegment(label=f"{judged.id}{part}", calls=own))
         return parts, note
 
@@ -184,18 +183,3 @@ class SessionJudge:
                 logger.info("Verdicts are not stored: %s", problem)
                 can_store = False
         return verdicts
-
-
-def _without_copies(
-    previous: tuple[JudgedCall, ...], calls: tuple[JudgedCall, ...]
-) -> tuple[JudgedCall, ...]:
-    """Return the calls without leading copies of the calls at the end of the previous part: a
-    compression keeps the last messages unchanged, and some recorders record them again.
-    """
-    if len({call.call_id for call in calls}) < len(calls):
-        return calls  # ids that are reused identify nothing
-    earlier, later = (
-        [(call.call_id, call.tool, call.verdict) for call in part] for part in (previous, calls)
-    )
-    sizes = range(min(len(earlier), len(later)), 0, -1)
-    return calls[next((size for size in sizes if earlier[-size:] == later[:size]), 0) :]

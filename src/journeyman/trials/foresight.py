@@ -1,5 +1,6 @@
 """Foresight: how much of what a session needed its opening would have shown. Sessions are ordered
-by time; openings are built from the earlier part for the requests of the later part. Simple
+by time; openings are built from the earlier part for the requests of the later part, as far as
+those sessions started without an opening. Simple
 alternatives are measured for comparison: the project's most used commands, the first examples in
 stored order, and the commands of the nearest requests.
 """
@@ -111,6 +112,9 @@ def measure_foresight(
         row for row in store.episodes.rows() if not project or is_in_project(row.project, project)
     ]
     earlier, later = _split(rows)
+    # What a warm session used, its opening may have suggested.
+    warm = {overview.session.id for overview in store.sessions.list(warm=True)}
+    later = [episode for episode in later if episode.session not in warm]
     texts = store.episodes.requests([episode.row for episode in later])
     requests = [
         _Request(

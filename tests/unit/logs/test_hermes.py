@@ -842,7 +842,7 @@ class TestExport:
         # Messages without ids.
         said = [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]
         reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
-        assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 1)]
+        assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 2)]
 
         # A second export of a session updates the same session.
         reading = read(

@@ -56,7 +56,7 @@ class SessionEvidence:
         self._user_texts = [_PASTED.sub("", text) for text in texts]
         self._calls = [
             (call, judge(call).status)
-            for call in join_calls(own)
+            for call in join_calls(own, with_copies=True)
             if call.asked_by == "assistant" and not is_own_call_id(call.id)
         ]
 

@@ -62,8 +62,6 @@ _COMPARED = 400
 _PATHS = re.compile(r"(?:[\w.~-]*/)+(?=[\w.-])")
 _OWN_SERVER = re.compile(r"(?:mcp_{1,2})?journeyman[_.:/]+\w+", re.IGNORECASE)
 
-CallKey = tuple[str, str, str, str | None]
-
 
 def mine(
     session: Session,
@@ -72,18 +70,15 @@ def mine(
     *,
     trivial: frozenset[str],
     digest: str = "",
-    copied: frozenset[CallKey] = frozenset(),
     released: frozenset[str] = frozenset(),
     forgotten: frozenset[int] = frozenset(),
 ) -> MinedSession:
     """Return the episodes of a session and its patterns, each once, with how often it was seen.
-    Calls that are `copied` from another session teach there. What the rules exclude is listed; what
+    What the rules exclude is listed; what
     a person has `released` teaches nevertheless. Requests with `forgotten` numbers teach nothing.
     """
     kept_out = KeptOutList(session, released)
-    all_served = _served_requests(
-        session, messages, judged, kept_out, trivial=trivial, copied=copied
-    )
+    all_served = _served_requests(session, messages, judged, kept_out, trivial=trivial)
     served = [entry for entry in all_served if entry.request.number not in forgotten]
     reason = why_not_learned(session, len(judged.calls), [entry.ending for entry in served])
     patterns: tuple[Pattern, ...] = ()
@@ -141,11 +136,6 @@ def type_of(judged: Iterable[JudgedSession]) -> PatternType:
     return "mixed" if task_type == "none" else task_type
 
 
-def call_key(call: Call) -> CallKey:
-    """Return what distinguishes a call from all others, but not from a copy of it."""
-    return call.id, call.tool, call.arguments, call.result
-
-
 def _is_of_subagent(session: Session) -> bool:
     """Whether another agent requested the work."""
     return session.lineage is not None and session.lineage.kind == "subagent"
@@ -158,7 +148,6 @@ def _served_requests(
     kept_out: KeptOutList,
     *,
     trivial: frozenset[str],
-    copied: frozenset[CallKey],
 ) -> list[ServedRequest]:
     """Return the requests after an opening, each with the agent's calls for it that may teach."""
     ordered = sorted(messages, key=lambda message: message.position)
@@ -172,7 +161,7 @@ def _served_requests(
         verdict, request = verdicts.get(call.index), under.get(call.asked_key)
         if verdict is None or request is None:
             continue
-        if call.tool in trivial or call_key(call) in copied or _is_artefact(call):
+        if call.tool in trivial or _is_artefact(call):
             continue
         last[request.number] = request
         calls[request.number].append(_serving_call(call, request, verdict, kept_out))

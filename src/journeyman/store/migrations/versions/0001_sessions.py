@@ -55,7 +55,20 @@ def upgrade() -> None:
         sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
         sqlite_autoincrement=True,
     )
-    create_tables("usage", "logs", "deleted")
+    op.create_table(
+        "usage",
+        of_session(primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
+        *texts("model", "task"),
+        sa.Column("at", sa.Double),
+        sa.Column("api_calls", sa.Integer, nullable=False),
+        *columns(sa.BigInteger, "input_tokens", "output_tokens", "cache_read_tokens"),
+        *columns(sa.BigInteger, "cache_write_tokens", "reasoning_tokens"),
+        sa.Column("cost_usd", sa.Double),
+        text("cost_origin"),
+        sqlite_with_rowid=False,
+    )
+    create_tables("logs", "deleted")
     if op.get_bind().dialect.name == "sqlite":
         _search_in_sqlite()
     else:

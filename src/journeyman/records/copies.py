@@ -1,0 +1,152 @@
+"""Finds messages that are copies of earlier ones, as recorders write them when they compress a
+context or branch off a session: a copy has another id, and often another time, than its original.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_LONGEST_HEAD = 50
+"""How many messages before a summary are compared with the beginning of the conversation."""
+
+CopyIndex = dict[int, int]
+"""The index of each copy, with the index of the message that it repeats."""
+
+
+class MessageTrace(NamedTuple):
+    """What a message shares with its copies: the ids of its calls, or the id of the call that it
+    answers, otherwise its role and text. Recorders shorten the text of copied calls and results, so
+    it does not count there.
+    """
+
+    role: str
+    text: int
+    calls: tuple[str, ...] = ()
+    answers: str = ""
+    is_summary: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids that identify the message; empty if only its role and text do."""
+        return self.calls or ((f"result of {self.answers}",) if self.answers else ())
+
+    def repeats(self, other: "MessageTrace") -> bool:
+        """Whether one of the two messages may be a copy of the other."""
+        if self.ids or other.ids:
+            return self.ids == other.ids
+        return self.role == other.role and self.text == other.text
+
+
+def text_trace(text: str) -> int:
+    """Return a number for a text; surrounding whitespace does not matter."""
+    return hash(text.strip())
+
+
+def copies_in_place(traces: Sequence[MessageTrace]) -> CopyIndex:
+    """Find the copies in one conversation, in which each compression writes a summary and, before
+    and after it, the messages that it kept. Only messages at those places can be copies, unless
+    their calls are: a person may well say the same thing twice.
+    """
+    copies: CopyIndex = {}
+    begin = 0
+    for at, trace in enumerate(traces):
+        if not trace.is_summary or at in copies or at == begin:
+            continue
+        head = _head_length(traces, begin, at)
+        start = at - head
+        copies |= {start + index: begin + index for index in range(head)}
+        kept = _kept_messages(traces[begin:start], traces[at + 1 :])
+        copies |= {at + 1 + index: begin + original for index, original in kept.items()}
+        begin = start
+    return copies
+
+
+def copies_of_parent(
+    parent: Sequence[MessageTrace], child: Sequence[MessageTrace], *, is_branch: bool
+) -> CopyIndex:
+    """Find the messages of a session that are copies of its parent's: after a compression those
+    around the summary, in a branch all messages at the beginning.
+    """
+    continued = _continuation(parent, child)
+    branch = _common_beginning(parent, child) if is_branch else {}
+    # Without an answer, both sessions may only have begun in the same way.
+    if len(branch) > len(continued) and any(child[at].role == "assistant" for at in branch):
+        return branch
+    return continued
+
+
+def _continuation(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
+    summary = next((index for index, trace in enumerate(child) if trace.is_summary), None)
+    if summary is None:
+        kept = _kept_messages(parent, child)
+        return kept if any(child[index].ids for index in kept) and _are_unique(parent) else {}
+    copies = {
+        index: index
+        for index in range(min(summary, len(parent)))
+        if child[index].repeats(parent[index])
+    }
+    kept = _kept_messages(parent, child[summary + 1 :])
+    return copies | {summary + 1 + index: original for index, original in kept.items()}
+
+
+def _are_unique(traces: Sequence[MessageTrace]) -> bool:
+    """Whether no id is used twice: some models count their calls anew in each answer."""
+    ids = [trace.ids for trace in traces if trace.ids]
+    return len(set(ids)) == len(ids)
+
+
+def _common_beginning(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
+    copies: CopyIndex = {}
+    for index, (before, after) in enumerate(zip(parent, child, strict=False)):
+        if not after.repeats(before):
+            break
+        copies[index] = index
+    return copies
+
+
+def _head_length(traces: Sequence[MessageTrace], begin: int, summary: int) -> int:
+    """Return how many messages before a summary repeat those at the beginning."""
+    longest = min(_LONGEST_HEAD, (summary - begin) // 2)
+    for length in range(longest, 0, -1):
+        if all(
+            traces[summary - length + index].repeats(traces[begin + index])
+            for index in range(length)
+        ):
+            return length
+    return 0
+
+
+def _kept_messages(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:
+    """Find the messages after a summary that repeat the last ones before it, in their order. The
+    first call or result shows which; a recorder may have left out messages or added some.
+    """
+    known = {trace.ids: index for index, trace in enumerate(before) if trace.ids}
+    first = next((index for index, trace in enumerate(after) if trace.ids), None)
+    if first is None or not _are_unique(before):
+        return _common_end(before, after)
+    if after[first].ids not in known:
+        return _common_end(before, after[:first])
+    index, original = first, known[after[first].ids]
+    copies = {index: original}
+    while index > 0 and original > 0 and after[index - 1].repeats(before[original - 1]):
+        index, original = index - 1, original - 1
+        copies[index] = original
+    original = copies[first]
+    for index in range(first + 1, len(after)):
+        trace = after[index]
+        following = range(original + 1, len(before))
+        repeated = next((at for at in following if trace.repeats(before[at])), None)
+        if repeated is not None:
+            copies[index] = original = repeated
+        elif trace.ids:
+            break  # new work
+    # A compression keeps the last messages. Ids that begin anew are those of other calls.
+    return copies if original >= max(known.values()) else {}
+
+
+def _common_end(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:
+    """Find the longest beginning of `after` that is the end of `before`."""
+    for length in range(min(len(before), len(after)), 0, -1):
+        start = len(before) - length
+        if all(after[index].repeats(before[start + index]) for index in range(length)):
+            return {index: start + index for index in range(length)}
+    return {}

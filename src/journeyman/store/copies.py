@@ -1,0 +1,249 @@
+"""Marks the messages and the usage that are copies of another session's, so that they count once.
+
+Two kinds of recorders copy. Some give every message a key that is unique everywhere (a UUID), and
+a fork repeats the keys of its parent without naming it. Others name the parent, and their copies
+are recognised by the ids of calls, or by role and text at the places where copies stand. What is
+marked follows from the stored sessions only: the order of imports does not matter, and the messages
+of a fork count again once its parent is deleted.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from journeyman.records import Message
+from journeyman.records.copies import MessageTrace, copies_of_parent, text_trace
+from journeyman.store.rows import batches, decode_details, select_in
+from journeyman.store.session_counts import call_ids, recount, session_counts
+from journeyman.store.tables import messages, sessions, usage
+
+_FORKED_FROM = "forked_from"
+_FORKED_AT = "forked_at"
+"""Details of a session, set by readers: the session that a fork says it was made from, and when."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_COPYING = ("compression", "branch", "unknown")
+"""Kinds of lineage in which recorders may record the parent's messages again."""
+
+_KEYED = sa.select(*messages.c["session_row", "key", "at", "tool_calls", "tool_call_id", "role"])
+_TRACED = (
+    sa.select(*messages.c["key", "role", "kind", "tool_calls", "tool_call_id", "text"])
+    .where(messages.c.session_row == sa.bindparam("this_row"))
+    .order_by(messages.c.position)
+)
+
+
+class NewMessages(Struct):
+    """What a transaction adds to a session, as far as copies depend on it: its first message, and
+    the keys of its summaries.
+    """
+
+    position: int | None = None
+    key: str = ""
+    summaries: list[str] = []
+
+    def add(self, message: Message) -> None:
+        if self.position is None or message.position < self.position:
+            self.position, self.key = message.position, message.key
+        if message.kind == "summary":
+            self.summaries.append(message.key)
+
+
+def root_key(key: str) -> str:
+    """Return the key of a session's first message if such keys are unique everywhere, else ""."""
+    return key if _UUID.fullmatch(key) else ""
+
+
+def holders_of_copies(
+    connection: sa.Connection, session_id: str, root: str, summaries: Collection[str]
+) -> set[int]:
+    """Return the rows of the sessions that may hold copies of a session's messages: its children,
+    and those that begin with the same message or at one of its summaries.
+    """
+    columns = sessions.c
+    children = sa.select(columns.row_id).where(columns.parent_id == session_id)
+    holders = set(connection.execute(children).scalars())
+    roots = [key for key in (root, *summaries) if root_key(key)]
+    query = sa.select(columns.row_id)
+    return holders | {row.row_id for row in select_in(connection, query, columns.root, roots)}
+
+
+def summary_keys(connection: sa.Connection, row_id: int) -> list[str]:
+    """Return the keys of the summaries in a session."""
+    these = (messages.c.session_row == row_id, messages.c.kind == "summary")
+    return list(connection.execute(sa.select(messages.c.key).where(*these)).scalars())
+
+
+def refresh(connection: sa.Connection, row_ids: Iterable[int]) -> None:
+    """Mark the copies in stored sessions anew, and count those sessions again that changed."""
+    for row_id in sorted(row_ids):
+        before = session_counts(connection, row_id)
+        if mark_copies(connection, row_id):
+            recount(connection, row_id, before)
+
+
+def mark_copies(connection: sa.Connection, row_id: int) -> bool:
+    """Mark the copies in one session, and set the lineage of a fork; return whether anything
+    changed.
+    """
+    this = sessions.c.row_id == row_id
+    session = connection.execute(sessions.select().where(this)).one()
+    if session.root:
+        return _mark_fork(connection, session)
+    copied: set[str] = set()
+    parent = sessions.c.id == session.parent_id
+    is_same_source = sessions.c.source == session.source
+    query = sa.select(sessions.c.row_id).where(parent, is_same_source)
+    parent_row = connection.execute(query).scalar()
+    if session.lineage in _COPYING and parent_row is not None:
+        (_, before), (keys, after) = _traces(connection, parent_row), _traces(connection, row_id)
+        is_branch = session.lineage == "branch"
+        copied = {keys[index] for index in copies_of_parent(before, after, is_branch=is_branch)}
+    return _set_copied(connection, messages, row_id, copied)
+
+
+def ends_in_copies(connection: sa.Connection, row_id: int, before: int) -> bool:
+    """Return whether the last message before this position is a copy, so that more may follow."""
+    these = (messages.c.session_row == row_id, messages.c.position < before)
+    last = messages.c.position.desc()
+    query = sa.select(messages.c.copied).where(*these).order_by(last).limit(1)
+    return bool(connection.execute(query).scalar())
+
+
+def _traces(connection: sa.Connection, row_id: int) -> tuple[list[str], list[MessageTrace]]:
+    keys, traces = [], []
+    for row in connection.execute(_TRACED, {"this_row": row_id}):
+        keys.append(row.key)
+        traces.append(
+            MessageTrace(
+                role=row.role,
+                text=text_trace(row.text),
+                calls=tuple(call_ids(row.tool_calls)),
+                answers=row.tool_call_id,
+                is_summary=row.kind == "summary",
+            )
+        )
+    return keys, traces
+
+
+class _Keys(Struct):
+    """The keys of a session's messages with their times, its calls and its results."""
+
+    times: dict[str, float | None] = {}
+    calls: set[str] = set()
+    results: set[str] = set()
+
+
+def _mark_fork(connection: sa.Connection, session: Any) -> bool:
+    earlier = _earlier_sessions(connection, session)
+    changed = _set_lineage(connection, session, earlier)
+    copied: set[str] = set()
+    copied_usage: set[str] = set()
+    if earlier:
+        rows = [row.row_id for row, _ in earlier]
+        all_keys = [keys for _, keys in earlier]
+        times = {key for keys in all_keys for key in keys.times}
+        calls = {call for keys in all_keys for call in keys.calls}
+        results = {call for keys in all_keys for call in keys.results}
+        for row in select_in(connection, _KEYED, messages.c.session_row, [session.row_id]):
+            asked = call_ids(row.tool_calls)
+            # Lines of one answer may be grouped in another way in the fork.
+            is_known_call = bool(asked) and calls.issuperset(asked)
+            is_known_result = row.role == "tool" and row.tool_call_id in results
+            if row.key in times or is_known_call or is_known_result:
+                copied.add(row.key)
+        query = sa.select(usage.c.key)
+        copied_usage = {row.key for row in select_in(connection, query, usage.c.session_row, rows)}
+    changed |= _set_copied(connection, messages, session.row_id, copied)
+    return _set_copied(connection, usage, session.row_id, copied_usage) or changed
+
+
+def _earlier_sessions(connection: sa.Connection, session: Any) -> list[tuple[Any, _Keys]]:
+    """Return the sessions that a fork may have copied from, with their keys: those with a summary
+    that it begins at, and those that begin as it does and are older.
+    """
+    columns = sessions.c
+    is_other = sa.and_(columns.row_id != session.row_id, columns.source == session.source)
+    same = sessions.select().where(is_other, columns.root == session.root)
+    begins_at = sa.and_(messages.c.kind == "summary", messages.c.key == session.root)
+    compressed = (
+        sessions.select()
+        .join(messages, messages.c.session_row == columns.row_id)
+        .where(is_other, begins_at, columns.root != session.root)
+    )
+    parents = connection.execute(compressed).all()
+    siblings = connection.execute(same).all()
+    if not parents and not siblings:
+        return []
+    keys = _keys(connection, [row.row_id for row in (session, *parents, *siblings)])
+    family = [session, *siblings]
+    ages = {row.row_id: _age(row, keys, [other.row_id for other in family]) for row in family}
+    older = [row for row in siblings if ages[row.row_id] < ages[session.row_id]]
+    return [
+        (row, keys[row.row_id]) for row in (*parents, *sorted(older, key=lambda r: ages[r.row_id]))
+    ]
+
+
+def _keys(connection: sa.Connection, rows: Collection[int]) -> dict[int, _Keys]:
+    keys = {row: _Keys() for row in rows}
+    for row in select_in(connection, _KEYED, messages.c.session_row, rows):
+        of_session = keys[row.session_row]
+        of_session.times[row.key] = row.at
+        of_session.calls.update(call_ids(row.tool_calls))
+        if row.role == "tool":
+            of_session.results.add(row.tool_call_id)
+    return keys
+
+
+def _age(row: Any, keys: dict[int, _Keys], family: Collection[int]) -> tuple[bool, float, str]:
+    """Return what sorts sessions that begin with the same message, the original first. A fork often
+    shows when it was made. Otherwise the original is the session that went on last or not at all:
+    people fork a session to go on in the fork.
+    """
+    forked_at = decode_details(row.details).get(_FORKED_AT)
+    if isinstance(forked_at, int | float):
+        return True, float(forked_at), row.id
+    others = {key for other in family if other != row.row_id for key in keys[other].times}
+    own = (at for key, at in keys[row.row_id].times.items() if key not in others and at is not None)
+    return False, -min(own, default=float("inf")), row.id
+
+
+def _set_lineage(
+    connection: sa.Connection, session: Any, earlier: Collection[tuple[Any, _Keys]]
+) -> bool:
+    """Set the parent of a fork: the one that it names, otherwise the session that it shares most
+    with, the oldest of several.
+    """
+    if session.lineage not in (None, "branch"):
+        return False
+    parent = decode_details(session.details).get(_FORKED_FROM)
+    if parent is None and earlier:
+        own = _keys(connection, [session.row_id])[session.row_id].times.keys()
+        shared = {row.id: len(own & keys.times.keys()) for row, keys in earlier}
+        parent = max(shared, key=lambda id_: shared[id_])
+    lineage = None if parent is None else "branch"
+    if (session.parent_id, session.lineage) == (parent, lineage):
+        return False
+    values = {"parent_id": parent, "lineage": lineage}
+    this = sessions.c.row_id == session.row_id
+    connection.execute(sessions.update().where(this).values(values))
+    return True
+
+
+def _set_copied(
+    connection: sa.Connection, table: sa.Table, row_id: int, copied: Collection[str]
+) -> bool:
+    """Set which rows of a session are copies; return whether that changed anything."""
+    these = table.c.session_row == row_id
+    query = sa.select(table.c.key).where(these, table.c.copied)
+    before = set(connection.execute(query).scalars())
+    changes = [(True, set(copied) - before), (False, before - set(copied))]
+    changed = False
+    for value, keys in changes:
+        for batch in batches(sorted(keys)):
+            update = table.update().where(these, table.c.key.in_(batch)).values(copied=value)
+            changed |= connection.execute(update).rowcount > 0
+    return changed
