@@ -253,8 +253,8 @@ def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
 _READ_ERRORS = (BrokenDocument, EOFError, zlib.error, gzip.BadGzipFile)
 
 
-# Journeyman's own export is read back whatever the size of its lines.
-_MAX_EXPORT_LINE_BYTES = 2**31
+# A line of Journeyman's own export is a whole session.
+_MAX_EXPORT_LINE_BYTES = 64 * 1024 * 1024
 
 
 class JourneymanExportReader:
