@@ -5,11 +5,23 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
+from journeyman.logs.chat import ChatParser
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Reader, Readers
-from journeyman.records import Fragment, Mark, Message, Skip, join_calls
+from journeyman.records import (
+    Fragment,
+    Mark,
+    Message,
+    Session,
+    SessionId,
+    Skip,
+    Usage,
+    join_calls,
+)
+from journeyman.records.fragment import ExportedSession
 from journeyman.testing import Corpus
 
 READERS = Readers(plugins=[])
@@ -75,6 +87,14 @@ def hermes_export() -> dict[str, object]:
     return {"id": "20261001_100000_abcdef", "source": "cli", "started_at": 1.0, "messages": rows}
 
 
+def journeyman_export() -> object:
+    chat = ChatParser()
+    messages = [m for n, raw in enumerate(a_chat(200)) for m in chat.read(raw, str(n), n)]
+    session = Session(id=SessionId("20261001_100000_abcdef"), source="mine")
+    usage = Usage(key="u", model="m", input_tokens=5, cost_usd=0.5)
+    return to_builtins(ExportedSession(session=session, messages=messages, usage=[usage]))
+
+
 @pytest.fixture(scope="module")
 def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
     """Logs of every kind, each with the name of its reader."""
@@ -98,6 +118,7 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
     ]
     write("tau.json", runs, "tau_bench")
     write("export.jsonl", hermes_export(), "hermes_export")
+    write("journeyman.jsonl", journeyman_export(), "journeyman")
     lines = [json.dumps(message) for message in a_chat(300)]
     found[folder / "messages.jsonl"] = "openai"
     (folder / "messages.jsonl").write_text("\n".join(lines) + "\n")

@@ -45,7 +45,7 @@ def write_lines(path: Path, lines: list[object]) -> Path:
         (b"42", "expected shape"),
         (json.dumps(claude_line(5, message=None)).encode(), "has no message"),
         (json.dumps(claude_line(5, message={"content": 7})).encode(), "expected shape"),
-        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "levels deep"),
         (json.dumps(claude_line(5, pad="x" * 50_000_000)).encode(), "bytes"),
     ],
     ids=[

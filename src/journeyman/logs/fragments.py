@@ -3,14 +3,16 @@ their messages into fragments and makes session ids unique within one log. Inclu
 Journeyman's own export.
 """
 
+import gzip
 import hashlib
-import json
+import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
-import ijson
 import msgspec
 
+from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
     MAX_LINE_BYTES,
@@ -18,6 +20,7 @@ from journeyman.logs.line_reader import (
     Line,
     Lines,
     read_lines,
+    repaired_json,
 )
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
@@ -32,6 +35,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.fragment import ExportedSession
+from journeyman.text.strict_json import InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
 
@@ -188,88 +192,69 @@ def read_session_list(
     yield Mark(state=log.state(reader))
 
 
-_MAX_WHOLE_BYTES = 32 * 1024 * 1024
-_DECODE_ERRORS = (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError)
-
-
 def document_items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
     """Yield the elements of a document at `prefix` ("item" for a top-level list, "messages.item"
-    for a list under a key, empty for the document itself), one at a time. A broken document ends
-    with a skip. Python programs write values that the streaming parser rejects (NaN, very large
-    numbers, a byte order mark); the standard library reads those, in documents of up to 32 MiB.
+    for a list under a key, empty for the document itself), one at a time. An element that cannot
+    be used becomes a skip, and so does the rest of a broken document.
     """
-    yielded = 0
+    target = tuple(filter(None, prefix.split(".")))
     with log.open() as file:
-        stream = ijson.items(file, prefix, use_float=True)
-        while True:
-            try:
-                item = next(stream)
-            except StopIteration:
-                return
-            except _DECODE_ERRORS as error:
-                detail = error.args[0] if error.args else error
-                if isinstance(detail, bytes):
-                    detail = detail.decode("utf-8", "replace")
-                first_line = str(detail).strip().partition("\n")[0] or type(error).__name__
-                broken = Skip(
-                    line=0, reason=f"the rest of the document cannot be parsed: {first_line}"
-                )
-                break
-            yielded += 1
-            yield item
-    items, has_bad_text = _decode_whole(log)
-    for key in prefix.split(".")[:-1]:
-        items = items.get(key) if isinstance(items, dict) else None
-    if not prefix and items is not None:
-        items = [items]
-    if not isinstance(items, list):
-        yield broken
-        return
-    if has_bad_text:
-        yield Skip(line=0, reason="not valid UTF-8; invalid bytes were replaced")
-    yield from items[yielded:]
+        values = split_document(
+            file, target.__eq__, lambda path: path == target[: len(path)] and path != target
+        )
+        try:
+            for number, value in enumerate(values, 1):
+                yield from _decode_item(value, f"item {number}" if target else "the document")
+        except _READ_ERRORS as error:
+            reason = f"the rest of the document cannot be parsed: {error}"
+            yield Skip(line=0, reason=reason)
 
 
-def _decode_whole(log: LogFile) -> tuple[Any, bool]:
-    """Decode a document with the standard library. Return it, or None if it is too large or not
-    JSON, and whether its text was invalid UTF-8.
-    """
-    with log.open() as file:
-        content = file.read(_MAX_WHOLE_BYTES + 1)
-    if len(content) > _MAX_WHOLE_BYTES:
-        return None, False
-    text = content.decode("utf-8-sig", "replace")
+def _decode_item(value: Value, name: str) -> Iterator[Any | Skip]:
     try:
-        document = json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return None, False
-    return document, "\ufffd" in text
+        yield _decode_value(value)
+    except UnicodeDecodeError:
+        text = (value.data or b"").decode("utf-8", "replace")
+        yield Skip(line=0, reason=f"{name}: not valid UTF-8; invalid bytes were replaced")
+        try:
+            yield decode_json(repaired_json(text))
+        except ValueError as error:
+            yield Skip(line=0, reason=f"{name} cannot be parsed: {error}")
+    except ValueError as error:
+        yield Skip(line=0, reason=f"{name} cannot be parsed: {error}")
+
+
+def _decode_value(value: Value) -> Any:
+    if value.data is None:
+        raise InvalidJson(f"it has more than {MAX_VALUE_BYTES:,} bytes")
+    try:
+        return decode_json(value.data)
+    except InvalidJson:
+        return decode_json(repaired_json(value.data))
 
 
 def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
-    """Return the values of a document's top-level keys in one pass, except the keys in `without`.
-    For a broken document, return the values before the error.
+    """Return the values of a document's top-level keys, except the keys in `without`. For a broken
+    document, return the values before the error.
     """
     fields: dict[str, Any] = {}
-    key, builder = "", None
     with log.open() as file:
-        try:
-            for prefix, event, value in ijson.parse(file, use_float=True):
-                if not prefix and event == "map_key":
-                    key, builder = value, None if value in without else ijson.ObjectBuilder()
-                elif prefix and builder is not None:
-                    builder.event(event, value)
-                    fields.setdefault(key, builder.value)
-        except _DECODE_ERRORS:
-            # Not reported here: reading the messages meets the same error and reports it.
-            document, _ = _decode_whole(log)
-            if isinstance(document, dict):
-                return {key: value for key, value in document.items() if key not in without}
+        values = split_document(
+            file, lambda path: len(path) == 1 and path[0] not in without, lambda path: not path
+        )
+        # Not reported here: reading the elements meets the same error and reports it.
+        with suppress(*_READ_ERRORS):
+            for value in values:
+                with suppress(ValueError):
+                    fields[value.path[0]] = _decode_value(value)
     return fields
 
 
-# Journeyman's own export is read back whatever the size of its lines.
-_MAX_EXPORT_LINE_BYTES = 2**31
+_READ_ERRORS = (BrokenDocument, EOFError, zlib.error, gzip.BadGzipFile)
+
+
+# A line of Journeyman's own export is a whole session.
+_MAX_EXPORT_LINE_BYTES = 64 * 1024 * 1024
 
 
 class JourneymanExportReader:

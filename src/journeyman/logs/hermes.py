@@ -18,6 +18,7 @@ from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
+from journeyman.logs.sqlite_limits import limit_statements
 from journeyman.records import LogEvent, LogState, Mark, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
 from journeyman.records.errors import LogUnreadable, NotALog
@@ -295,7 +296,7 @@ def _connect(
     uri = f"file:{path}?mode=ro{'&immutable=1' if immutable else ''}"
     connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
-        connection.row_factory = sqlite3.Row
+        limit_statements(connection)
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error as error:

@@ -50,6 +50,10 @@ _MAX_AHEAD_BYTES = 8_000_000
 _MAX_LOGS_AHEAD = 8
 """Limits on reading ahead: those logs stay in memory until they are written."""
 
+_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024
+_WORKER_SECONDS = 120.0
+"""What a worker may take for one log: many times what logs that are read ahead need."""
+
 _Parsed = Future[list[LogEvent] | None] | None
 
 
@@ -169,7 +173,12 @@ class Importer:
 
         ahead = {candidate.path for candidate in new if candidate.size <= _MAX_AHEAD_BYTES}
         queue: deque[tuple[_Candidate, _Parsed]] = deque()
-        pool = WorkerPool(self.workers)
+        pool = WorkerPool(
+            self.workers,
+            retries=1,
+            memory_bytes=_WORKER_MEMORY_BYTES,
+            seconds=_WORKER_SECONDS,
+        )
         try:
             for candidate in candidates:
                 parsed = None
@@ -194,9 +203,7 @@ class Importer:
                 self._logs["unchanged"] += 1
                 self._count("unchanged", self.keeper.sessions_of_log(log.name).values())
                 return
-            events: list[LogEvent] | None = None
-            with suppress(BrokenExecutor):  # the worker was killed: read the log here
-                events = parsed.result() if parsed else None
+            events = parsed.result() if parsed else None
             if events is not None:
                 since = None
                 self._read_log(iter(events), log, report)
@@ -212,6 +219,10 @@ class Importer:
             is_ignored = isinstance(error, NotALog) and not candidate.named
             reported = self._ignored if is_ignored else self._problems
             reported.append(Problem(path=path, reason=str(error)))
+        except BrokenExecutor as error:
+            # Not read again in this process, which it could end as well.
+            reason = f"{path} could not be imported: {error}."
+            self._problems.append(Problem(path=path, reason=reason))
         except JourneymanError:
             raise
         except Exception as error:

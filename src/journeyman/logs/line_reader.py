@@ -6,6 +6,7 @@ offset; any other log is read from the start.
 import gzip
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
@@ -14,6 +15,8 @@ import msgspec
 
 from journeyman.logs.log_file import LogFile
 from journeyman.records import LogEvent, LogState, Mark, Skip
+from journeyman.text.json_limits import find_excess
+from journeyman.text.strict_json import InvalidJson
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """Longer lines are skipped and reported: they are embedded files, and reading one would take more
@@ -21,6 +24,10 @@ memory than everything else together."""
 
 FRAGMENT_MESSAGES = 256
 """Messages in one fragment: enough for an efficient write, few enough that memory stays flat."""
+
+MAX_PASSED_BYTES = 1024 * 1024 * 1024
+"""The rest of a log is given up where a line is longer than this: it is not a line of a log, but a
+hole in a sparse file or an archive made to fill the memory."""
 
 _DIGEST_BYTES = 4096
 _CHUNK_BYTES = 1024 * 1024
@@ -75,7 +82,8 @@ class Lines:
                 self.resumed = grew and _digest_before(file, since.offset) == since.digest
             if since is not None and self.resumed:
                 self.offset, self.count = self._back_to or (since.offset, since.lines)
-            file.seek(self.offset)
+            if not self._log.is_gzip:
+                file.seek(self.offset)
             try:
                 yield from self._read(file)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -89,6 +97,10 @@ class Lines:
             too_long = length > self._max_bytes and not whole
             while not whole and too_long and (chunk := file.readline(_CHUNK_BYTES)):
                 length, whole = length + len(chunk), chunk.endswith(b"\n")
+                if length > MAX_PASSED_BYTES:
+                    reason = f"the line has over {MAX_PASSED_BYTES:,} bytes; the rest is skipped"
+                    yield Skip(line=number, reason=reason)
+                    return
             if whole:
                 self.offset += length
                 self.count += 1
@@ -124,6 +136,8 @@ class LineDecoder(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(shape, strict=False)
 
     def decode(self, line: Line) -> T:
+        if excess := find_excess(line.data):
+            raise BadLine(f"not read: {excess}")
         try:
             try:
                 return self._decoder.decode(line.data)
@@ -151,8 +165,15 @@ def repaired_json(data: bytes | str) -> bytes:
     """
     # Decoded here, because json.loads mistakes bytes that contain NULs for UTF-16 or UTF-32.
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-    value = json.loads(text, parse_constant=lambda _: None)
+    if excess := find_excess(text.encode("utf-8", "replace")):
+        raise InvalidJson(excess)
+    value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 class LineHandler(Protocol[T_contra]):

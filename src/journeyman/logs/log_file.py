@@ -5,24 +5,37 @@ modification time, and how to open it.
 import gzip
 import io
 import zlib
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
-import msgspec
-
+from journeyman.logs import json_document
+from journeyman.logs.file_access import (
+    NotARegularFile,
+    check_regular,
+    database_header,
+    is_database,
+    open_regular,
+)
+from journeyman.logs.json_document import BYTE_ORDER_MARK, BrokenDocument, split_head
 from journeyman.records import LogState
-from journeyman.records.errors import LogUnreadable
+from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.text.strict_json import InvalidJson, decode_json
 
 HEAD_BYTES = 256 * 1024
-_BUFFER_BYTES = 4096
-_MAX_PREFIX_CHARACTERS = 1000
+_KEY_LEVELS = 3
 MAX_FIRST_LINE_BYTES = 4 * 1024 * 1024
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_MAX_EXPANSION = 100
+_MIN_EXPANDED_BYTES = 64 * 1024 * 1024
+"""A compressed log may expand to this size, or to this many times its own. Logs expand 5 to 30
+times; what expands more was made to fill the disk or the memory."""
 
 
 class LogFile:
-    """One file, inspected but not yet read. Raises LogUnreadable if it does not exist.
+    """One file, inspected but not yet read. Raises LogUnreadable if it does not exist, NotALog if
+    it is a pipe, a device or another special file.
 
     `name` identifies it in the store: its path, preceded by `place`, the machine, if several
     machines share one store.
@@ -33,6 +46,7 @@ class LogFile:
         self.name = place + printable(self.path)
         try:
             stat = self.path.stat()
+            check_regular(stat.st_mode)
             self.size = stat.st_size
             self.mtime_ns = stat.st_mtime_ns
             # A database in WAL mode grows in its -wal file: without it, new rows would be missed.
@@ -41,14 +55,18 @@ class LogFile:
                 wal_stat = wal.stat()
                 self.size += wal_stat.st_size
                 self.mtime_ns = max(self.mtime_ns, wal_stat.st_mtime_ns)
+        except NotARegularFile as error:
+            raise NotALog(f"{printable(self.path)} is skipped: {error.strerror}.") from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise LogUnreadable(f"{printable(self.path)}: {reason}.") from error
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, decompressed. Raises LogUnreadable."""
+        """The first bytes, decompressed; of a database only its header. Raises LogUnreadable."""
         try:
+            if is_database(self.path):
+                return database_header(self.path)
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
                 if b"\n" not in head and len(head) == HEAD_BYTES:
@@ -60,7 +78,7 @@ class LogFile:
 
     @cached_property
     def is_gzip(self) -> bool:
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             return file.read(2) == b"\x1f\x8b"
 
     @property
@@ -76,8 +94,9 @@ class LogFile:
     def open(self) -> BinaryIO:
         """Open the content as bytes, decompressed."""
         if self.is_gzip:
-            return cast("BinaryIO", gzip.open(self.path, "rb"))
-        return self.path.open("rb", buffering=1024 * 1024)
+            limit = max(_MIN_EXPANDED_BYTES, self.size * _MAX_EXPANSION)
+            return io.BufferedReader(_LimitedGzip(open_regular(self.path), limit), 1024 * 1024)
+        return open_regular(self.path, buffering=1024 * 1024)
 
     @cached_property
     def first_lines(self) -> list[Any]:
@@ -87,10 +106,8 @@ class LogFile:
         if len(self.head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
             lines.pop()  # cut off, or empty
         for line in lines[:50]:
-            try:
-                values.append(msgspec.json.decode(line))
-            except (ValueError, RecursionError):
-                continue
+            with suppress(InvalidJson):
+                values.append(decode_json(line))
         return values
 
     @cached_property
@@ -98,17 +115,15 @@ class LogFile:
         """The JSON keys in the first bytes, two levels deep, as dotted paths; `item` stands for
         any element of a list. Works on a document of which only the start was read.
         """
-        import ijson  # noqa: PLC0415 - needed for new logs only, and slow to load
-
         keys = set()
-        try:
-            for prefix, event, value in ijson.parse(io.BytesIO(self.head), buf_size=_BUFFER_BYTES):
-                if len(prefix) > _MAX_PREFIX_CHARACTERS:
-                    break  # no log is nested this deeply, and each level costs more than the last
-                if event == "map_key" and prefix.count(".") < 2:
-                    keys.add(f"{prefix}.{value}" if prefix else str(value))
-        except (ijson.JSONError, UnicodeDecodeError, ValueError):
-            pass  # the head ends in mid-document, or is not JSON: the keys so far are the result
+
+        def note(path: json_document.Path) -> bool:
+            if path and path[-1] != "item":
+                keys.add(".".join(path))
+            return False
+
+        with suppress(BrokenDocument):  # the head ends inside a document, or is not JSON
+            list(split_head(self.head, note, lambda path: len(path) < _KEY_LEVELS))
         return frozenset(keys)
 
     @property
@@ -119,8 +134,8 @@ class LogFile:
             return False
         has_suffix = self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
         try:
-            first = msgspec.json.decode(lines[0])
-        except (ValueError, RecursionError):
+            first = decode_json(lines[0])
+        except InvalidJson:
             # A lone bracket starts a document of several lines, whatever the file's suffix.
             return has_suffix and lines[0].strip() not in (b"{", b"[")
         return has_suffix or (len(self.first_lines) > 1 and isinstance(first, dict | list))
@@ -137,6 +152,31 @@ class LogFile:
         for ending in (".gz", ".jsonl", ".ndjson", ".json", ".traj"):
             name = name.removesuffix(ending)
         return name or self.path.name
+
+
+class _LimitedGzip(io.RawIOBase):
+    """Decompressed bytes, up to a limit, after which it raises EOFError."""
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file = file
+        self._gzip = gzip.GzipFile(fileobj=file)
+        self._limit = self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._gzip.read1(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            raise EOFError(f"it expands to more than {self._limit:,} bytes")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._gzip.close()
+        self._file.close()
+        super().close()
 
 
 def printable(path: Path | str) -> str:

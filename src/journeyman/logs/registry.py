@@ -131,6 +131,9 @@ def parse(path: str, place: str, source: str) -> list[LogEvent] | None:
         events = list(reader.read(log, None))
     except (NotALog, LogUnreadable):
         raise
+    except MemoryError:
+        problems.clear()
+        raise LogUnreadable(f"{path}: reading it takes too much memory.") from None
     except Exception:  # noqa: BLE001 - the main process reads the log again and reports it
         return None
     return None if problems else events

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from journeyman.logs.file_access import open_regular
 from journeyman.records import Session
 from journeyman.records.project import (
     is_home_folder,
@@ -15,9 +16,9 @@ from journeyman.records.project import (
     repository_folder,
 )
 
-_MAX_FILE_CHARACTERS = 1_000_000
-_SECTION = re.compile(r"\s*\[\s*([^\]]*?)\s*\]")
-_URL_LINE = re.compile(r"\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
+_MAX_FILE_BYTES = 1_000_000
+_SECTION = re.compile(r"\s*\[([^\]]*)\]")
+_URL_LINE = re.compile(r"\s*url\s*=(.*)", re.IGNORECASE)
 
 
 def find_project(folder: Path | str, *, home: Path | None = None) -> str:
@@ -123,14 +124,15 @@ def _origin_url(git_dir: Path) -> str:
     is_origin = False
     for line in _read(git_dir / "config").splitlines():
         if section := _SECTION.match(line):
-            is_origin = section[1] == 'remote "origin"'
+            is_origin = section[1].strip() == 'remote "origin"'
         elif is_origin and (url := _URL_LINE.match(line)):
-            return url[1].strip('"')
+            return url[1].strip().strip('"')
     return ""
 
 
 def _read(path: Path) -> str:
-    if not path.is_file():
+    try:
+        with open_regular(path) as file:
+            return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
         return ""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(_MAX_FILE_CHARACTERS)

@@ -1,11 +1,13 @@
 """A pool of worker processes for import and learning.
 
 It replaces ProcessPoolExecutor, where all processes share one pipe for their results: if one of
-them is killed while writing to it, the others, and the callers waiting for them, hang.
+them is killed while writing to it, the others, and the callers waiting for them, hang. Here, the
+death of a process costs the call that it was working on.
 """
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
@@ -17,56 +19,107 @@ from typing import Any
 
 class WorkerPool(ThreadPoolExecutor):
     """An executor with this number of processes, each with its own pipe and a thread that waits
-    for it. Processes start on demand. A call raises BrokenExecutor if its process dies. The owner
-    of a pool ends it with `shutdown(cancel_futures=True)`.
+    for it. Processes start on demand. A call whose process dies is repeated in a new process as
+    often as `retries` says, because the cause may lie elsewhere; then it raises BrokenExecutor,
+    which states how the process ended. `memory_bytes` and `seconds` limit what one call may take.
+    The owner of a pool ends it with `shutdown(cancel_futures=True)`.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(
+        self,
+        workers: int,
+        *,
+        retries: int = 0,
+        memory_bytes: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
         super().__init__(workers)
+        self._retries = retries
+        self._memory_bytes = memory_bytes
+        self._seconds = seconds
         # Not forked: a fork of a process with threads and open databases may hang.
         self._context = get_context("spawn")
         self._thread_local = threading.local()
-        self._processes: list[tuple[BaseProcess, Connection]] = []
+        self._workers: list[tuple[BaseProcess, Connection]] = []
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
         return super().submit(self._call, function, args, named)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of its base class
         super().shutdown(wait, cancel_futures=cancel_futures)
-        for _, connection in self._processes:
+        for _, connection in self._workers:
             connection.close()
-        for process, _ in self._processes:
+        for process, _ in self._workers:
             process.join()
 
     def _call(self, *call: Any) -> Any:
-        try:
-            connection = self._connection()
-            connection.send(call)
-            answer, error = connection.recv()
-        except (EOFError, OSError) as lost:
-            raise BrokenExecutor("A worker process ended abruptly.") from lost
+        for tries_left in range(self._retries, -1, -1):
+            try:
+                answer, error = self._ask(call)
+            except (EOFError, OSError) as lost:
+                ending = _ending(self._end_worker())
+                if not tries_left:
+                    raise BrokenExecutor(ending) from lost
+            else:
+                break
         if error is not None:
             raise error
         return answer
 
-    def _connection(self) -> Connection:
-        """Return the pipe to this thread's process, which is started if necessary."""
-        if not hasattr(self._thread_local, "connection"):
+    def _ask(self, call: tuple[Any, ...]) -> Any:
+        _, connection = self._worker()
+        connection.send(call)
+        if not connection.poll(self._seconds):
+            self._end_worker(kill=True)
+            raise BrokenExecutor(f"a worker process did not finish within {self._seconds:.0f} s")
+        return connection.recv()
+
+    def _worker(self) -> tuple[BaseProcess, Connection]:
+        """Return this thread's process and the pipe to it, which are started if necessary."""
+        worker: tuple[BaseProcess, Connection] | None
+        worker = getattr(self._thread_local, "worker", None)
+        if worker is None:
             ours, theirs = self._context.Pipe()
             with theirs:  # closed in this process, so that the pipe ends when the worker does
-                process = self._context.Process(target=_run_worker, args=(theirs,), daemon=True)
+                process = self._context.Process(
+                    target=_run_worker, args=(theirs, self._memory_bytes), daemon=True
+                )
                 process.start()
-            self._processes.append((process, ours))
-            self._thread_local.connection = ours
-        connection: Connection = self._thread_local.connection
-        return connection
+            worker = self._thread_local.worker = (process, ours)
+            self._workers.append(worker)
+        return worker
+
+    def _end_worker(self, *, kill: bool = False) -> int | None:
+        """Give up this thread's process, and return its exit code."""
+        worker = self._thread_local.worker
+        process, connection = worker
+        self._thread_local.worker = None
+        self._workers.remove(worker)
+        if kill:
+            process.kill()
+        connection.close()
+        process.join()
+        return process.exitcode
 
 
-def _run_worker(connection: Connection) -> None:
+def _ending(exit_code: int | None) -> str:
+    """Return how a worker process ended, as a clause."""
+    if exit_code is None or exit_code >= 0:
+        return f"a worker process ended with exit code {exit_code}"
+    name = signal.Signals(-exit_code).name
+    advice = ", perhaps because memory ran out" if name == "SIGKILL" else ""
+    return f"a worker process was ended by {name}{advice}"
+
+
+def _run_worker(connection: Connection, memory_bytes: int | None) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the other cores have their own workers
     # Ctrl-C reaches all processes of a terminal; the main process decides how to handle it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if memory_bytes is not None and sys.platform != "win32":
+        import resource  # noqa: PLC0415 - missing on Windows
+
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     while True:
         try:
             function, args, named = connection.recv()

@@ -1,11 +1,14 @@
 """Strict decoding of untrusted JSON: finite numbers, valid Unicode, and limited nesting, so that
-recursive code can process the value safely.
+recursive code can process the value safely. Texts from logs, which may be large and nested more
+deeply, are decoded within the limits of `json_limits`.
 """
 
 import json
 from typing import Any
 
 import msgspec
+
+from journeyman.text.json_limits import find_excess
 
 MAX_JSON_DEPTH = 32
 """Maximum nesting of lists and objects; tool arguments have a handful of levels."""
@@ -16,7 +19,7 @@ class InvalidJson(ValueError):
 
 
 def read_json(data: bytes | str) -> Any:
-    """Return the value of a JSON text. Raise BadJson if it is invalid or nested too deeply."""
+    """Return the value of a JSON text. Raise InvalidJson if it is invalid or nested too deeply."""
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
         value = msgspec.json.decode(text)
@@ -27,9 +30,22 @@ def read_json(data: bytes | str) -> Any:
     return value
 
 
+def decode_json(data: bytes | str) -> Any:
+    """Return the value of a JSON text from a log. Raise InvalidJson if it is invalid, or nested or
+    large beyond what a log contains.
+    """
+    try:
+        encoded = data.encode() if isinstance(data, str) else data
+        if excess := find_excess(encoded):
+            raise InvalidJson(excess)
+        return msgspec.json.decode(encoded)
+    except (UnicodeError, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidJson(f"it is not JSON ({error})") from error
+
+
 def canonical_json(value: object) -> str:
-    """Return a value as JSON text in the form in which arguments are stored. Raise BadJson if it
-    cannot be encoded.
+    """Return a value as JSON text in the form in which arguments are stored. Raise InvalidJson if
+    it cannot be encoded.
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)

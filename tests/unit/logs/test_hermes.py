@@ -856,7 +856,7 @@ class TestExport:
 
         # Content nested too deeply.
         content = "x"
-        for _ in range(450):
+        for _ in range(245):
             content = {"content": [content]}
         said = [{"role": "user", "content": content}, {"role": "user", "content": "b"}]
         reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))

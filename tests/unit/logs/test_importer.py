@@ -61,11 +61,61 @@ def test_parallel_import_equals_sequential_import(logs: Path, tmp_path: Path) ->
 
 def test_logs_of_a_killed_worker_are_imported(logs: Path, tmp_path: Path) -> None:
     expected, stored = import_logs_into(tmp_path / "one", logs)
+    killed: list[object] = []
 
     def kill(_progress: Progress) -> None:
-        for worker in multiprocessing.active_children():
-            worker.kill()
+        if not killed:
+            killed.extend(multiprocessing.active_children())
+            for worker in multiprocessing.active_children():
+                worker.kill()
 
     report, same = import_logs_into(tmp_path / "two", logs, workers=2, progress=kill)
+    assert killed
     assert facts(report) == facts(expected)
     assert same == stored
+
+
+DANGEROUS_READER = """
+import os, signal, time
+class Reader:
+    name = about = "dangerous"
+    def recognises(self, log):
+        return "hostile" in log.path.name
+    def read(self, log, since):
+        if "crash" in log.path.name:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if "exit" in log.path.name:
+            os._exit(7)
+        if "memory" in log.path.name:
+            bytearray(4_000_000_000)
+        if "endless" in log.path.name:
+            time.sleep(600)
+        yield from ()
+"""
+
+
+def test_a_log_that_kills_its_worker_costs_only_itself(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader is that of another package, because none of ours can be made to crash."""
+    expected, stored = import_logs_into(tmp_path / "one", logs)
+    (tmp_path / "plugins" / "dangerous-1.dist-info").mkdir(parents=True)
+    (tmp_path / "plugins" / "dangerous.py").write_text(DANGEROUS_READER)
+    declared = "[journeyman.readers]\ndangerous = dangerous:Reader\n"
+    (tmp_path / "plugins" / "dangerous-1.dist-info" / "entry_points.txt").write_text(declared)
+    metadata = "Metadata-Version: 2.1\nName: dangerous\nVersion: 1\n"
+    (tmp_path / "plugins" / "dangerous-1.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.syspath_prepend(str(tmp_path / "plugins"))
+    monkeypatch.setattr(importer, "_WORKER_SECONDS", 3.0)
+    for kind in ("crash", "exit", "memory", "endless"):
+        (logs / f"hostile-{kind}.jsonl").write_text("{}")
+
+    report, same = import_logs_into(tmp_path / "two", logs, workers=2)
+    assert same == stored
+    assert report.sources == expected.sources
+    reasons = {Path(one.path).stem: one.reason for one in report.problems}
+    assert "SIGSEGV" in reasons.pop("hostile-crash")
+    assert "exit code 7" in reasons.pop("hostile-exit")
+    assert "too much memory" in reasons.pop("hostile-memory")
+    assert "did not finish within 3 s" in reasons.pop("hostile-endless")
+    assert reasons == {}
