@@ -11,12 +11,15 @@ from typing import Protocol, runtime_checkable
 
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
+from journeyman.logs.copilot import CopilotReader
 from journeyman.logs.fragments import JourneymanExportReader
+from journeyman.logs.gemini import GeminiReader
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
 from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.opencode import OpencodeReader
+from journeyman.logs.pi import PiReader
 from journeyman.logs.sharegpt import ShareGPTReader
 from journeyman.logs.sqlite_database import foreign_database, is_database
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
@@ -60,6 +63,9 @@ class Readers:
             ClaudeCodeReader(),
             CodexReader(),
             OpencodeReader(),
+            CopilotReader(),
+            PiReader(),
+            GeminiReader(),
             JourneymanExportReader(),
             HermesExportReader(),
             ShareGPTReader(),
