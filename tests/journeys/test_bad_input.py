@@ -250,13 +250,13 @@ def test_a_locked_hermes_database(command: Command, corpus: Corpus) -> None:
     assert command.json("import", copy)["new"] == len(corpus.of("hermes"))
 
 
-def test_a_sqlite_file_that_is_not_hermes(command: Command) -> None:
+def test_a_sqlite_file_of_another_program(command: Command) -> None:
     other = sqlite3.connect(command.home / "other.db")
     other.execute("CREATE TABLE songs (title TEXT)")
     other.commit()
     other.close()
     report = command.json("import", command.home / "other.db", code=1)
-    assert "not Hermes'" in report["problems"][0]["reason"]
+    assert "SQLite file of another program" in report["problems"][0]["reason"]
     assert "songs" in report["problems"][0]["reason"]
 
 

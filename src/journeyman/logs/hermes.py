@@ -4,10 +4,7 @@ versions left in the conversation are omitted.
 """
 
 import hashlib
-import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Set
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -18,19 +15,14 @@ from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.sqlite_limits import limit_statements
+from journeyman.logs.sqlite_database import BUSY_TIMEOUT_S, Database, has_tables, open_database
 from journeyman.records import LogEvent, LogState, Mark, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
-from journeyman.records.errors import LogUnreadable, NotALog
 from journeyman.records.opening_marks import marked_opening
 
 _SESSIONS_PER_MARK = 200
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
-BUSY_TIMEOUT_S = 5.0
-"""How long to wait for a lock, as Hermes' own readers do."""
-
-_RETRY_PAUSE_S = 0.05
-_TABLES = ("sessions", "messages", "session_model_usage")
+_OPTIONAL_TABLES = ("session_model_usage",)
 _REQUIRED_COLUMNS = {
     "sessions": {"id", "source", "started_at"},
     "messages": {"session_id", "role", "content"},
@@ -47,13 +39,16 @@ class HermesReader:
         self._busy_timeout_s = busy_timeout_s
 
     def recognises(self, log: LogFile) -> bool:
-        return log.head.startswith(b"SQLite format 3\x00")
+        return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the sessions that changed, each as a whole, because Hermes updates rows in place."""
         old_digests: dict[str, str] = since.memory.get("sessions", {}) if since else {}
         digests: dict[str, str] = {}
-        with _open_database(log, self._busy_timeout_s) as database:
+        with open_database(
+            log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=self._busy_timeout_s
+        ) as opened:
+            database = _HermesDatabase(opened)
             changed = 0
             for row, parent_end, digest in database.sessions():
                 session_id = str(row["id"])
@@ -168,27 +163,12 @@ def _conversation(
             yield message
 
 
-class _Database:
-    """An open state.db and the columns it has."""
+class _HermesDatabase:
+    """Queries of an open state.db."""
 
-    def __init__(self, connection: sqlite3.Connection, log: LogFile) -> None:
-        self._connection = connection
-        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        names = [row["name"] for row in rows]
-        # Only these, because inspecting a search index can need an extension that is missing here.
-        self._columns: dict[str, set[str]] = {
-            name: {row["name"] for row in connection.execute(f"PRAGMA table_info({name})")}
-            for name in _TABLES
-            if name in names
-        }
-        for table, required in _REQUIRED_COLUMNS.items():
-            if not required <= self._columns.get(table, set()):
-                tables = ", ".join(sorted(names)[:6]) or "no tables"
-                raise NotALog(
-                    f"{log.path} is a SQLite file, but not Hermes': it has {tables}. "
-                    "Hermes' database is called state.db and has the tables sessions and messages."
-                )
-        self._row_id = "id" if self._has("messages", "id") else "rowid"
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._row_id = "id" if database.has("messages", "id") else "rowid"
 
     def sessions(self) -> Iterator[tuple[Row, str | None, str]]:
         """Yield each session's row, why its parent ended, and a digest that changes whenever the
@@ -197,10 +177,10 @@ class _Database:
         messages = self._sums("messages", ("active", "compacted"), f"max({self._row_id})")
         usage = self._sums("session_model_usage", COUNTERS)
         ends: dict[Any, str] = {}
-        if self._has("sessions", "end_reason"):
+        if self._database.has("sessions", "end_reason"):
             ended = "SELECT id, end_reason FROM sessions WHERE end_reason IS NOT NULL"
-            ends = {row[0]: row[1] for row in self._connection.execute(ended)}
-        for record in self._connection.execute(
+            ends = {row[0]: row[1] for row in self._database.execute(ended)}
+        for record in self._database.execute(
             "SELECT * FROM sessions WHERE id IS NOT NULL ORDER BY started_at, id"
         ):
             row = dict(record)
@@ -215,94 +195,36 @@ class _Database:
 
     def has_inactive(self, session_id: Any) -> bool:
         """Return whether a compaction archived messages of a session, or the user undid some."""
-        if not self._has("messages", "active"):
+        if not self._database.has("messages", "active"):
             return True  # not recorded
         return any(self._select("messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id))
 
     def opening(self, session_id: Any) -> str:
         """Return the id of the opening that was added to what the user said, or ""."""
-        if not self._has("messages", "api_content"):
+        if not self._database.has("messages", "api_content"):
             return ""
         added = "SELECT api_content FROM messages WHERE session_id = ? AND api_content != ''"
         ordered = f"{added} ORDER BY {self._row_id}"
-        sent = self._connection.execute(ordered, (session_id,))
+        sent = self._database.execute(ordered, session_id)
         openings = (marked_opening(hermes_rows.content_text(row[0])) for row in sent)
         return next(filter(None, openings), "")
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""
-        if not self._has("session_model_usage", "session_id"):
+        if not self._database.has("session_model_usage", "session_id"):
             return []
         return list(self._select("session_model_usage WHERE session_id = ?", session_id))
 
     def _select(self, source: str, session_id: Any) -> Iterator[Row]:
         statement = f"SELECT * FROM {source}"  # noqa: S608 - built from constants of this module
-        for row in self._connection.execute(statement, (session_id,)):
+        for row in self._database.execute(statement, session_id):
             yield dict(row)
 
     def _sums(self, table: str, columns: Iterable[str], *more: str) -> dict[Any, Any]:
         """Return, by session, the number of its rows and the totals of those columns that exist."""
-        if not self._has(table, "session_id"):
+        if not self._database.has(table, "session_id"):
             return {}
-        totals = [f"total({column})" for column in columns if self._has(table, column)]
+        totals = [f"total({column})" for column in columns if self._database.has(table, column)]
         selected = ", ".join(["session_id", "count(*)", *more, *totals])
         statement = f"SELECT {selected} FROM {table} GROUP BY session_id"  # noqa: S608 - as above
-        return {row[0]: tuple(row)[1:] for row in self._connection.execute(statement)}
-
-    def _has(self, table: str, column: str) -> bool:
-        return column in self._columns.get(table, set())
-
-
-@contextmanager
-def _open_database(log: LogFile, busy_timeout_s: float) -> Iterator[_Database]:
-    """Open a snapshot of the database, which Hermes may be writing to. Raises NotALog if it belongs
-    to another program and LogUnreadable if it is locked or damaged.
-    """
-    connection = None
-    try:
-        at_rest = _is_at_rest(log)
-        connection = _connect(log, busy_timeout_s, immutable=at_rest)
-        database = _Database(connection, log)
-        connection.execute("BEGIN")
-        yield database
-        if at_rest and not (_is_at_rest(log) and LogFile(log.path).mtime_ns == log.mtime_ns):
-            raise LogUnreadable(
-                f"{log.path} was opened by Hermes while it was being read. Import it again."
-            )
-    except sqlite3.Error as error:
-        advice = "Check that the file is a complete SQLite database."
-        if "locked" in str(error) or "busy" in str(error):
-            advice = "Another program has locked it: close that program or try again later."
-        raise LogUnreadable(f"{log.path}: {error}. {advice}") from error
-    finally:
-        if connection is not None:
-            connection.close()
-
-
-def _is_at_rest(log: LogFile) -> bool:
-    """Return whether no program has the database open: it is in WAL mode without a -wal file."""
-    in_wal_mode = log.head[18:20] == b"\x02\x02"
-    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
-
-
-def _connect(
-    log: LogFile, busy_timeout_s: float, *, immutable: bool, tries: int = 3
-) -> sqlite3.Connection:
-    """Connect read-only. A checkpoint by Hermes can briefly disturb a reader, so this tries three
-    times, as Hermes itself does.
-    """
-    path = log.path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    # Immutable, because otherwise even a reader creates files next to a database at rest.
-    uri = f"file:{path}?mode=ro{'&immutable=1' if immutable else ''}"
-    connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
-    try:
-        limit_statements(connection)
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
-        connection.close()
-        if tries == 1 or "disk I/O error" not in str(error):
-            raise
-        time.sleep(_RETRY_PAUSE_S)
-        return _connect(log, busy_timeout_s, immutable=immutable, tries=tries - 1)
-    return connection
+        return {row[0]: tuple(row)[1:] for row in self._database.execute(statement)}

@@ -11,12 +11,17 @@ from typing import Protocol, runtime_checkable
 
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
+from journeyman.logs.copilot import CopilotReader
 from journeyman.logs.fragments import JourneymanExportReader
+from journeyman.logs.gemini import GeminiReader
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.mini_swe_agent import MiniSweAgentReader
 from journeyman.logs.openai_chat import OpenAIChatReader
+from journeyman.logs.opencode import OpencodeReader
+from journeyman.logs.pi import PiReader
 from journeyman.logs.sharegpt import ShareGPTReader
+from journeyman.logs.sqlite_database import foreign_database, is_database
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
 from journeyman.records import LogEvent, LogState
 from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, UnknownReader
@@ -57,6 +62,10 @@ class Readers:
             HermesReader(),
             ClaudeCodeReader(),
             CodexReader(),
+            OpencodeReader(),
+            CopilotReader(),
+            PiReader(),
+            GeminiReader(),
             JourneymanExportReader(),
             HermesExportReader(),
             ShareGPTReader(),
@@ -97,6 +106,8 @@ class Readers:
                 reason = f"{log.path}: the reader {reader.name} failed: {failure}"
                 if problems is not None:
                     problems.append(Problem(path=str(log.path), reason=reason))
+        if is_database(log):
+            raise foreign_database(log)
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data that no reader recognises.")
         if requested is not None:

@@ -99,7 +99,8 @@ class WorkerPool(ThreadPoolExecutor):
             process.kill()
         connection.close()
         process.join()
-        return process.exitcode
+        exit_code: int | None = process.exitcode
+        return exit_code
 
 
 def _ending(exit_code: int | None) -> str:

@@ -727,7 +727,7 @@ class TestDatabaseFile:
         connection = sqlite3.connect(path)
         connection.executescript("CREATE TABLE fonts (x); CREATE TABLE sessions (id, title);")
         connection.close()
-        assert READER.recognises(LogFile(path))
+        assert not READER.recognises(LogFile(path))
         with pytest.raises(NotALog, match="it has fonts, sessions"):
             list(READER.read(LogFile(path), None))
 

@@ -1,0 +1,336 @@
+"""Reader for Gemini CLI's chats (`~/.gemini/tmp/<project>/chats`): lines in newer versions, one
+document in older ones. A message is written again whenever it gains tokens or tool calls, and a
+resumed chat repeats all its messages, so each message, call and result counts when first seen.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.logs.fields import (
+    as_json,
+    as_text,
+    only_object,
+    only_text,
+    path_id,
+    seconds,
+    whole_number,
+)
+from journeyman.logs.fragments import document_fields, document_items
+from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
+from journeyman.logs.line_session import LineSession
+from journeyman.logs.log_file import LogFile
+from journeyman.records import (
+    Lineage,
+    LogEvent,
+    LogState,
+    Mark,
+    MessageKind,
+    ResultFlags,
+    SessionId,
+    Skip,
+    ToolCall,
+    Usage,
+)
+
+_HARNESS_PREFIXES = ("<session_context>", "<hook_context>")
+_SUMMARY_PREFIX = "<state_snapshot>"
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+_EXIT_CODE_WITHIN = 400
+_MAX_PATH_BYTES = 4096
+
+
+class GeminiReader:
+    """Reads the chats of Gemini CLI."""
+
+    name = "gemini"
+    about = "Gemini CLI chats (~/.gemini/tmp/*/chats/**/*.jsonl, *.json)"
+
+    def recognises(self, log: LogFile) -> bool:
+        if not log.is_object:
+            return False
+        if log.is_jsonl:
+            return any(_is_header(value) for value in log.first_lines[:1])
+        return {"sessionId", "projectHash", "messages"} <= log.keys
+
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+        """Read the file's only session, a chat of lines from where the last read ended."""
+        if not log.is_jsonl:
+            return self._read_document(log)
+        saved = None
+        if since is not None and since.reader == self.name:
+            with suppress(msgspec.ValidationError):
+                saved = msgspec.convert(since.memory, _ChatState)
+        lines = Lines(log, since if saved is not None else None)
+        return read_lines(
+            self.name, lines, Any, lambda: _Chat(log, saved if lines.resumed else None)
+        )
+
+    def _read_document(self, log: LogFile) -> Iterator[LogEvent]:
+        chat = _Chat(log, None)
+        chat.handle(document_fields(log, without={"messages"}), Line(0, 0, b"", whole=True))
+        for number, record in enumerate(document_items(log, "messages.item"), 1):
+            if isinstance(record, Skip):
+                yield record
+                continue
+            try:
+                chat.handle(record, Line(number, number, b"", whole=True))
+            except BadLine as error:
+                yield Skip(line=0, reason=f"message {number}: {error}")
+            yield from chat.ready
+            chat.ready = []
+        yield from chat.close(log.size)
+        yield Mark(state=log.state(self.name))
+
+
+def _is_header(value: Any) -> bool:
+    return isinstance(value, dict) and {"sessionId", "projectHash", "startTime"} <= value.keys()
+
+
+class _ChatState(Struct):
+    """State needed to resume reading. `seen` has the position of each message by its id, and marks
+    for tokens, calls and results.
+    """
+
+    session: str = ""
+    generation: int = 0
+    seen: dict[str, int] = {}
+
+
+class _Content(NamedTuple):
+    """The parts of a message, sorted."""
+
+    text: str
+    reasoning: str
+    calls: list[dict[str, Any]]
+    responses: list[dict[str, Any]]
+
+
+class _Chat:
+    """Turns the records of one chat into a session."""
+
+    def __init__(self, log: LogFile, saved: _ChatState | None) -> None:
+        self.ready: list[LogEvent] = []
+        self._log = log
+        self._state = saved or _ChatState()
+        self._resumed = saved is not None
+        self._session: LineSession | None = None
+
+    def memory(self) -> dict[str, Any]:
+        built: dict[str, Any] = msgspec.to_builtins(self._state)
+        return built
+
+    def close(self, read_bytes: int) -> Iterator[LogEvent]:
+        if self._session is not None:
+            yield from self._session.fragments(read_bytes)
+
+    def handle(self, value: Any, line: Line) -> None:
+        """Process one record. Raises BadLine."""
+        if not isinstance(value, dict):
+            raise BadLine(f"expected a JSON object, found {type(value).__name__}")
+        if self._session is None:
+            id_ = self._state.session or only_text(value.get("sessionId")) or path_id(self._log)
+            self._state.session = id_
+            self._session = LineSession(self._log, GeminiReader.name, id_, resumed=self._resumed)
+        session = self._session
+        if _is_header(value) or "$set" in value:
+            changes = only_object(value.get("$set", value))
+            self._read_facts(session, changes)
+            messages = changes.get("messages")
+            for record in messages if isinstance(messages, list) else []:
+                self._read_record(session, only_object(record), line)
+        elif "$rewindTo" in value:
+            self._rewind(session, only_text(value["$rewindTo"]), line)
+        else:
+            self._read_record(session, value, line)
+        if line.whole and session.is_full:
+            self.ready += session.fragments(line.offset)
+
+    def _read_facts(self, session: LineSession, fields: dict[str, Any]) -> None:
+        if "startTime" in fields and "started" not in self._state.seen:
+            self._state.seen["started"] = 1
+            session.facts["started_at"] = seconds(fields["startTime"])
+            session.facts["cwd"] = _project_root(self._log, fields)
+            if fields.get("kind") == "subagent":
+                parent = SessionId(self._log.path.parent.name)
+                session.facts["lineage"] = Lineage(parent=parent, kind="subagent")
+        if title := only_text(fields.get("summary")):
+            session.facts["title"] = title
+
+    def _rewind(self, session: LineSession, id_: str, line: Line) -> None:
+        """Undo a message and everything after it; an unknown message undoes everything."""
+        session.undo(self._state.seen.get(id_, 0), line.offset)
+
+    def _read_record(self, session: LineSession, record: dict[str, Any], line: Line) -> None:
+        kind, id_ = record.get("type"), only_text(record.get("id"))
+        if kind not in ("user", "gemini"):
+            return  # notices on the screen
+        if not id_:
+            raise BadLine("a message has no id")
+        at = seconds(record.get("timestamp"))
+        content = _sorted_content(record.get("content"))
+        is_new = id_ not in self._state.seen
+        if is_new:
+            self._state.seen[id_] = session.next_position(line)
+        if kind == "user":
+            if is_new and content.text:
+                self._add_prompt(session, content.text, at, line)
+            for response in content.responses:
+                self._add_result(session, {**response, "result": [response]}, at, line)
+            return
+        model = only_text(record.get("model"))
+        if model:
+            session.facts["model"] = model
+        recorded = record.get("toolCalls")
+        calls = [only_object(call) for call in recorded] if isinstance(recorded, list) else []
+        requests = tuple(
+            self._tool_call(call)
+            for call in calls or content.calls
+            if self._is_first(f"call {only_text(call.get('id'))}")
+        )
+        thoughts = record.get("thoughts")
+        reasoning = content.reasoning or _thoughts(thoughts if isinstance(thoughts, list) else [])
+        text, reasoning = (content.text, reasoning) if is_new else ("", "")
+        if text or reasoning or requests:
+            self._add(
+                *(session, line, at),
+                role="assistant",
+                text=text,
+                reasoning=reasoning,
+                tool_calls=requests,
+                model=model,
+            )
+        for call in calls:
+            self._add_result(session, call, seconds(call.get("timestamp")), line)
+        tokens = record.get("tokens")
+        if isinstance(tokens, dict) and self._is_first(f"tokens {id_}"):
+            session.add_usage(_usage(tokens, id_, at, model))
+
+    def _add_prompt(self, session: LineSession, text: str, at: float | None, line: Line) -> None:
+        kind: MessageKind = "plain"
+        if text.lstrip().startswith(_SUMMARY_PREFIX):
+            kind = "summary"
+            self._state.generation += 1
+        elif text.lstrip().startswith(_HARNESS_PREFIXES):
+            kind = "harness"
+        self._add(session, line, at, role="user", text=text, kind=kind)
+
+    def _add_result(
+        self, session: LineSession, call: dict[str, Any], at: float | None, line: Line
+    ) -> None:
+        id_, result = only_text(call.get("id")), call.get("result")
+        if result is None or not id_ or not self._is_first(f"result {id_}"):
+            return
+        text, is_error = _result_text(result, id_)
+        name = only_text(call.get("name"))
+        self._add(
+            *(session, line, at),
+            role="tool",
+            text=text,
+            tool_call_id=id_,
+            tool_name=name,
+            recorded=_flags(name, only_text(call.get("status")), text, is_error=is_error),
+        )
+
+    def _tool_call(self, call: dict[str, Any]) -> ToolCall:
+        return ToolCall(
+            id=only_text(call.get("id")),
+            name=only_text(call.get("name")),
+            arguments=as_json(only_object(call.get("args"))),
+        )
+
+    def _is_first(self, mark: str) -> bool:
+        if mark in self._state.seen:
+            return False
+        self._state.seen[mark] = 1
+        return True
+
+    def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
+        session.add(line, at=at, generation=self._state.generation, **fields)
+
+
+def _sorted_content(content: Any) -> _Content:
+    texts, thoughts, calls, responses = [], [], [], []
+    for part in content if isinstance(content, list) else [content]:
+        fields = only_object(part)
+        if "functionCall" in fields:
+            calls.append(only_object(fields["functionCall"]))
+        elif "functionResponse" in fields:
+            responses.append({**only_object(fields["functionResponse"]), **fields})
+        elif fields.get("thought") is True:
+            thoughts.append(as_text(part))
+        else:
+            texts.append(as_text(part))
+    return _Content(
+        "\n".join(filter(None, texts)), "\n".join(filter(None, thoughts)), calls, responses
+    )
+
+
+def _thoughts(thoughts: list[Any]) -> str:
+    lines = []
+    for thought in map(only_object, thoughts):
+        parts = (only_text(thought.get("subject")), only_text(thought.get("description")))
+        lines.append(": ".join(filter(None, parts)))
+    return "\n".join(filter(None, lines))
+
+
+def _result_text(result: Any, call_id: str) -> tuple[str, bool]:
+    """Return the text that the model received for a call, and whether it is an error. A result can
+    hold the responses to all calls of a turn.
+    """
+    if isinstance(result, str):
+        return result, False
+    texts, is_error = [], False
+    for part in result if isinstance(result, list) else [result]:
+        response = only_object(only_object(part).get("functionResponse"))
+        if not response:
+            texts.append(as_text(part))
+        elif only_text(response.get("id")) in ("", call_id):
+            fields = only_object(response.get("response"))
+            is_error = is_error or "error" in fields
+            known = fields.get("error", fields.get("output"))
+            texts.append(as_json(fields) if known is None else as_text(known))
+    return "\n".join(filter(None, texts)), is_error
+
+
+def _flags(tool: str, status: str, text: str, *, is_error: bool) -> ResultFlags | None:
+    """Return what Gemini CLI recorded about a call. A command that fails is a success of the shell
+    tool, with its exit code in the text.
+    """
+    if status == "cancelled":
+        # The person declined the call, or stopped it; only the text tells them apart.
+        return ResultFlags(status="denied" if "did not allow" in text else status)
+    if status == "error" or is_error:
+        return ResultFlags(is_error=True)
+    if tool == "run_shell_command" and (found := _EXIT_CODE.search(text[-_EXIT_CODE_WITHIN:])):
+        return ResultFlags(exit_code=int(found[1]))
+    return ResultFlags(is_error=False) if status == "success" else None
+
+
+def _usage(tokens: dict[str, Any], key: str, at: float | None, model: str) -> Usage:
+    prompt, cached = whole_number(tokens.get("input")), whole_number(tokens.get("cached"))
+    answer, thoughts = whole_number(tokens.get("output")), whole_number(tokens.get("thoughts"))
+    shown = whole_number(tokens.get("tool")) or 0
+    return Usage(
+        key=key,
+        model=model,
+        at=at,
+        input_tokens=None if prompt is None else max(0, prompt - (cached or 0)) + shown,
+        output_tokens=None if answer is None else answer + (thoughts or 0),
+        cache_read_tokens=cached,
+        reasoning_tokens=thoughts,
+    )
+
+
+def _project_root(log: LogFile, fields: dict[str, Any]) -> str:
+    """Return the folder that a chat worked in: Gemini CLI keeps it in a file beside the chats."""
+    for folder in list(log.path.parents)[:3]:
+        if folder.name == "chats":
+            with suppress(OSError), (folder.parent / ".project_root").open("rb") as file:
+                return file.read(_MAX_PATH_BYTES).decode("utf-8", "replace").strip()
+    directories = fields.get("directories")
+    return only_text(directories[0]) if isinstance(directories, list) and directories else ""

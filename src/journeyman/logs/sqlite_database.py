@@ -1,0 +1,163 @@
+"""Opens other programs' SQLite databases: read-only, without leaving a file beside them, and only
+the named tables, so that a table with credentials cannot be read by mistake.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from typing import Any
+
+from journeyman.logs.log_file import LogFile
+from journeyman.logs.sqlite_limits import limit_statements
+from journeyman.records.errors import LogUnreadable, NotALog
+
+RequiredColumns = Mapping[str, Set[str]]
+"""The tables that identify a program's database, each with columns that every version has."""
+
+BUSY_TIMEOUT_S = 5.0
+"""How long to wait for a lock, as Hermes' own readers do."""
+
+_HEADER = b"SQLite format 3\x00"
+_RETRY_PAUSE_S = 0.05
+_MAX_NAMED_TABLES = 6
+_HARMLESS_ACTIONS = frozenset(
+    (
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_PRAGMA,
+        sqlite3.SQLITE_TRANSACTION,
+    )
+)
+
+
+def is_database(log: LogFile) -> bool:
+    """Return whether a file is a SQLite database of any program."""
+    return log.head.startswith(_HEADER)
+
+
+def has_tables(log: LogFile, required: RequiredColumns) -> bool:
+    """Return whether a file is a database with these tables and columns. Raises LogUnreadable."""
+    if not is_database(log):
+        return False
+    with _connected(log, BUSY_TIMEOUT_S) as connection:
+        return Database(connection, required).has_all(required)
+
+
+def foreign_database(log: LogFile) -> NotALog:
+    """Return the error for a database of a program that no reader knows. Raises LogUnreadable."""
+    with _connected(log, BUSY_TIMEOUT_S) as connection:
+        return _foreign(log, _table_names(connection))
+
+
+class Database:
+    """An open database, of which only `tables` can be read."""
+
+    def __init__(self, connection: sqlite3.Connection, tables: Iterable[str]) -> None:
+        self._connection = connection
+        self.names = _table_names(connection)
+        # Only these, because inspecting a search index can need an extension that is missing here.
+        self._columns: dict[str, set[str]] = {
+            name: {row["name"] for row in connection.execute(f"PRAGMA table_info({name})")}
+            for name in tables
+            if name in self.names
+        }
+        readable = {*self._columns, "sqlite_master"}
+
+        def authorize(action: int, name: str | None, *_: str | None) -> int:
+            if action in _HARMLESS_ACTIONS or (action == sqlite3.SQLITE_READ and name in readable):
+                return sqlite3.SQLITE_OK
+            return sqlite3.SQLITE_DENY
+
+        connection.set_authorizer(authorize)
+
+    def has(self, table: str, column: str) -> bool:
+        return column in self._columns.get(table, set())
+
+    def has_all(self, required: RequiredColumns) -> bool:
+        return all(
+            columns <= self._columns.get(table, set()) for table, columns in required.items()
+        )
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Run a query; its rows have the columns by name."""
+        return self._connection.execute(statement, values)
+
+
+@contextmanager
+def open_database(
+    log: LogFile, required: RequiredColumns, *, optional: Iterable[str] = (), busy_timeout_s: float
+) -> Iterator[Database]:
+    """Open a snapshot of a database, which its program may be writing to. Only the required and the
+    optional tables can be read. Raises NotALog if a required table or column is missing and
+    LogUnreadable if the database is locked or damaged.
+    """
+    with _connected(log, busy_timeout_s) as connection:
+        database = Database(connection, (*required, *optional))
+        if not database.has_all(required):
+            raise _foreign(log, database.names)
+        connection.execute("BEGIN")
+        yield database
+
+
+@contextmanager
+def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connection]:
+    connection = None
+    try:
+        at_rest = _is_at_rest(log)
+        connection = _connect(log, busy_timeout_s, immutable=at_rest)
+        yield connection
+        if at_rest and not (_is_at_rest(log) and LogFile(log.path).mtime_ns == log.mtime_ns):
+            raise LogUnreadable(
+                f"{log.path} was opened by its program while it was being read. Import it again."
+            )
+    except sqlite3.Error as error:
+        advice = "Check that the file is a complete SQLite database."
+        if "locked" in str(error) or "busy" in str(error):
+            advice = "Another program has locked it: close that program or try again later."
+        raise LogUnreadable(f"{log.path}: {error}. {advice}") from error
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _is_at_rest(log: LogFile) -> bool:
+    """Return whether no program has the database open: it is in WAL mode without a -wal file."""
+    in_wal_mode = log.head[18:20] == b"\x02\x02"
+    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
+
+
+def _connect(
+    log: LogFile, busy_timeout_s: float, *, immutable: bool, tries: int = 3
+) -> sqlite3.Connection:
+    """Connect read-only. A checkpoint by the program can briefly disturb a reader, so this tries
+    three times, as Hermes itself does.
+    """
+    path = log.path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    # Immutable, because otherwise even a reader creates files next to a database at rest.
+    uri = f"file:{path}?mode=ro{'&immutable=1' if immutable else ''}"
+    connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
+    try:
+        limit_statements(connection)
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
+        if tries == 1 or "disk I/O error" not in str(error):
+            raise
+        time.sleep(_RETRY_PAUSE_S)
+        return _connect(log, busy_timeout_s, immutable=immutable, tries=tries - 1)
+    return connection
+
+
+def _table_names(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [row["name"] for row in rows]
+
+
+def _foreign(log: LogFile, names: list[str]) -> NotALog:
+    tables = ", ".join(names[:_MAX_NAMED_TABLES]) or "no tables"
+    return NotALog(
+        f"{log.path} is a SQLite file of another program: it has {tables}. "
+        "Journeyman reads the databases of Hermes (state.db) and opencode (opencode.db)."
+    )
