@@ -18,7 +18,7 @@ from journeyman.records.fragment import SessionChange
 from journeyman.records.message import session_digest
 from journeyman.store import rows
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
-from journeyman.store.session_filters import index_new_messages
+from journeyman.store.search import index_new_messages
 from journeyman.store.tables import deleted, logs, messages, sessions, usage
 from journeyman.text.truncation import truncate
 
