@@ -19,6 +19,9 @@ _BUFFER_BYTES = 4096
 _MAX_PREFIX_CHARACTERS = 1000
 MAX_FIRST_LINE_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MISSING_ADVICE = (
+    "Check the path, or run `journeyman import` without one to search the default folders."
+)
 
 
 class LogFile:
@@ -43,7 +46,8 @@ class LogFile:
                 self.mtime_ns = max(self.mtime_ns, wal_stat.st_mtime_ns)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise LogUnreadable(f"{printable(self.path)}: {reason}.") from error
+            advice = f" {_MISSING_ADVICE}" if isinstance(error, FileNotFoundError) else ""
+            raise LogUnreadable(f"{printable(self.path)}: {reason}.{advice}") from error
 
     @cached_property
     def head(self) -> bytes:

@@ -60,11 +60,12 @@ _COUNTED: sa.Select[Any] = (
 
 
 class _OpenSession(msgspec.Struct):
-    """A session in this transaction: its row id, its row `before` the transaction, the `baseline`
-    that the fragments add to (the row before, or None once the session is read completely again),
-    and the facts to set.
+    """A session in this transaction: its stored id, its row id, its row `before` the transaction,
+    the `baseline` that the fragments add to (the row before, or None once the session is read
+    completely again), and the facts to set.
     """
 
+    id: SessionId
     row_id: int
     before: Any
     baseline: Any
@@ -84,11 +85,13 @@ class SessionWriter:
         self._deleted: frozenset[str] | None = None
         self._upserts = _upserts(connection.dialect.name)
 
-    def add(self, fragment: Fragment) -> None:
-        """Write the messages and usage of a fragment, and collect its facts."""
+    def add(self, fragment: Fragment) -> SessionId | None:
+        """Write the messages and usage of a fragment, and collect its facts. Return the id that the
+        session is stored under, or None if it was deleted.
+        """
         opened = self._open(fragment.session)
         if opened is None:
-            return
+            return None
         # Another log of the same session, such as an export, may contain less of it: only the log
         # that a session came from can remove messages.
         is_own = opened.before is None or opened.before.log == storable(fragment.session.log)
@@ -109,6 +112,7 @@ class SessionWriter:
             these = messages.c.position.between(start, end - 1)
             undone = messages.delete().where(messages.c.session_row == row_id, these)
             self._connection.execute(undone)
+        return opened.id
 
     def message_count(self, session_id: SessionId) -> int | None:
         """Return the number of stored messages of a session, or None if it is not stored."""
@@ -130,11 +134,13 @@ class SessionWriter:
         self._connection.execute(self._upserts["logs"], values)
 
     def finish(self) -> dict[SessionId, SessionChange]:
-        """Update the counts, title and times of the written sessions; return how each changed."""
+        """Update the counts, title and times of the written sessions; return how each changed, by
+        stored id.
+        """
         self._flush()
         changes = {
-            id_: self._write_session(opened)
-            for id_, opened in self._open_sessions.items()
+            opened.id: self._write_session(opened)
+            for opened in self._open_sessions.values()
             if opened is not None
         }
         self._open_sessions.clear()
@@ -160,7 +166,9 @@ class SessionWriter:
             row_id = self._connection.execute(_ADD_SESSION, values).scalar_one()
         else:
             row_id = before.row_id
-        opened = self._open_sessions[session.id] = _OpenSession(row_id, before, before)
+        opened = self._open_sessions[session.id] = _OpenSession(
+            SessionId(name), row_id, before, before
+        )
         if before is not None and before.log != session.log and not Path(before.log).exists():
             # The log was moved, as Codex does when it archives.
             opened.facts["log"] = storable(session.log)
