@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.tables import table
@@ -402,6 +403,7 @@ class TestSearch:
             ("", set()),
             ("head", {"r"}),
             ("tail", set()),
+            ('no"such" "', set()),
         ],
     )
     def test_all_words_and_phrases_must_occur(
@@ -409,15 +411,136 @@ class TestSearch:
     ) -> None:
         assert {hit.key for hit in store.sessions.search(query)} == found
 
-    def test_hits(self, store: Store) -> None:
-        # Hits are newest first with the match marked.
-        newest, older = store.sessions.search("denied")
-        assert (newest.key, older.key) == ("apart", "phrase")
-        assert newest.snippet == "[denied]: the permission is missing"
+    def test_a_beginning_of_a_word(self, store: Store) -> None:
+        found = {
+            query: {hit.key for hit in store.sessions.search(query)}
+            for query in ("perm*", "permission*", '"permission den*"', "PERM* miss*", "erm*", "*")
+        }
+        assert found == {
+            "perm*": {"phrase", "apart"},
+            "permission*": {"phrase", "apart"},
+            '"permission den*"': {"phrase"},
+            "PERM* miss*": {"apart"},
+            "erm*": set(),
+            "*": set(),
+        }
+        (hit,) = store.sessions.search("serv*")
+        assert hit.snippet == "permission denied by the [server]"
 
-        # A source narrows the search.
-        assert store.sessions.search("denied", source="other") == []
+    def test_no_query_is_a_syntax_error(self, store: Store) -> None:
+        for query in (
+            "a AND",
+            "NEAR(a b",
+            "text:x",
+            "'",
+            '"open',
+            "a & | !b",
+            ":*",
+            "a*b*",
+            "-",
+            "\0",
+        ):
+            assert store.sessions.search(query) == [], query
+
+    def test_hits_are_ranked(self, store: Store) -> None:
+        texts = {
+            "once": "the zebra stood there, and nobody of the whole company had anything to add",
+            "often": "zebra zebra zebra",
+            "newer": "the zebra stood there, and nobody of the whole company had anything to add",
+        }
+        conversation = [
+            Message(key=key, position=n, role="user", text=text, at=float(n))
+            for n, (key, text) in enumerate(texts.items())
+        ]
+        copy = Message(key="copy", position=9, role="user", text="zebra zebra", copied=True)
+        write(store, a_session("z"), [*conversation, copy])
+        assert [hit.key for hit in store.sessions.search("zebra")] == ["often", "newer", "once"]
+        newest = store.sessions.search("zebra", sort="newest")
+        assert [hit.key for hit in newest] == ["newer", "often", "once"]
+        assert [hit.key for hit in store.sessions.search("zebra", limit=1)] == ["often"]
+
+        # Filters narrow the search.
+        assert store.sessions.search("zebra", source="other") == []
         assert len(store.sessions.search("denied", source="test", limit=1)) == 1
+
+    def test_calls_and_where_a_match_is(self, store: Store) -> None:
+        arguments = (
+            '{"command": "cd app\\nmake gr\\u00f6\\u00dfer", "options": {"retries": [4711]}}'
+        )
+        calls = (
+            ToolCall(id="c1", name="Bash", arguments=arguments),
+            ToolCall(id="c2", name="Broken", arguments='{"path": "walrus.txt'),
+        )
+        conversation = [
+            Message(key="q", position=1, role="user", text="please"),
+            Message(key="a", position=2, role="assistant", text="I walk", tool_calls=calls),
+            Message(key="r", position=3, role="tool", text="no rule", tool_call_id="c1"),
+        ]
+        write(store, a_session("c"), conversation)
+
+        def places(query: str) -> list[tuple[object, ...]]:
+            return [
+                (hit.message, hit.call, hit.tool, hit.argument, hit.snippet)
+                for hit in store.sessions.search(query)
+            ]
+
+        assert places("make größer") == [(2, 1, "Bash", "command", "cd app [make] [größer]")]
+        assert places('"app make"') == [(2, 1, "Bash", "command", "cd [app make] größer")]
+        assert places("4711") == [(2, 1, "Bash", "options", "[4711]")]
+        assert places("wal*") == [(2, None, "", "", "I [walk]")]
+        assert places("walrus") == [(2, 2, "Broken", "", '{"path": "[walrus].txt')]
+        assert places("broken") == [(2, 2, "Broken", "", "[Broken]")]
+        assert places("rule") == [(3, 1, "Bash", "", "no [rule]")]
+        # The names of arguments are in every call, and a phrase is in one place.
+        assert places("command") == []
+        assert places('"walk Bash"') == []
+
+        # What is written again is found by its new words only.
+        changed = msgspec.structs.replace(calls[0], arguments='{"command": "giraffe"}')
+        conversation[1] = msgspec.structs.replace(conversation[1], tool_calls=(changed,))
+        write(store, a_session("c"), conversation)
+        assert places("größer") == []
+        assert [place[1] for place in places("giraffe")] == [1]
+
+    def test_a_store_of_an_earlier_version_is_indexed_again(
+        self, store: Store, database_url: str
+    ) -> None:
+        call = ToolCall(id="c", name="Bash", arguments='{"command": "make walrus"}')
+        message = Message(key="w", position=1, role="assistant", text="so", tool_calls=(call,))
+        write(store, a_session("c"), [message])
+        engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            for statement in _EARLIER_SEARCH[connection.dialect.name]:
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+        with Store(database_url) as again:
+            assert [hit.call for hit in again.sessions.search("walrus")] == [1]
+            assert {hit.key for hit in again.sessions.search("permission")} == {"phrase", "apart"}
+            again.sessions.delete("c")
+            assert again.sessions.search("walrus") == []
+
+
+# What turns the search of today into that of schema 0011.
+_EARLIER_SEARCH = {
+    "sqlite": (
+        "DROP TRIGGER messages_removed",
+        "DROP TRIGGER messages_changed",
+        "DROP TABLE messages_search",
+        "DROP VIEW messages_searched",
+        "ALTER TABLE messages DROP COLUMN call_text",
+        "CREATE VIEW messages_searched AS SELECT row_id, text FROM messages",
+        "CREATE VIRTUAL TABLE messages_search USING fts5(text, content='messages_searched')",
+        "CREATE TRIGGER messages_removed AFTER DELETE ON messages BEGIN SELECT 1; END",
+        "CREATE TRIGGER messages_changed AFTER UPDATE ON messages BEGIN SELECT 1; END",
+        "UPDATE alembic_version SET version_num = '0011'",
+    ),
+    "postgresql": (
+        "ALTER TABLE messages DROP COLUMN search",
+        "ALTER TABLE messages DROP COLUMN call_text",
+        "ALTER TABLE messages ADD COLUMN search tsvector",
+        "UPDATE alembic_version SET version_num = '0011'",
+    ),
+}
 
 
 class TestDeleting:

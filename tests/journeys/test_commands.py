@@ -148,7 +148,12 @@ class TestSessions:
         shown = filled("sessions", "list", "--source", "codex").stdout
         assert "codex" in shown
         assert "hermes" not in shown
-        filled("sessions", "list", "--since", "yesterday", code=2)
+        everything = filled.json("sessions", "list", "--limit", 1000)
+        for since in ("1 day", "yesterday", "2026-11-01", "2 weeks ago"):
+            chosen = filled.json("sessions", "list", "--limit", 1000, "--since", since)
+            rest = filled.json("sessions", "list", "--limit", 1000, "--until", since)
+            assert len(chosen) + len(rest) == len(everything), since
+        assert "7d" in filled("sessions", "list", "--since", "recently", code=2).stderr
 
     def test_show_and_its_parts(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--min-messages", 10)
@@ -175,9 +180,9 @@ class TestSessions:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "hermes")
         name = one["session"]["id"]
         file = filled.home / "one.jsonl"
-        filled("sessions", "export", name, "-o", file)
-        filled("sessions", "export", name, "-o", file, code=2)
-        filled("sessions", "export", name, "-o", file, "--force")
+        filled("sessions", "export", name, "--raw", "-o", file)
+        filled("sessions", "export", name, "--raw", "-o", file, code=2)
+        filled("sessions", "export", name, "--raw", "-o", file, "--force")
         elsewhere = {"JOURNEYMAN_HOME": str(filled.home / "elsewhere")}
         filled("import", file, **elsewhere)
         (back,) = filled.json("sessions", "list", **elsewhere)
@@ -225,9 +230,11 @@ class TestSessions:
         (one,) = command.json("sessions", "list")
         name = one["session"]["id"]
         for form, asked, is_whole in (
-            ("journeyman", (), True),
+            ("journeyman", (), False),
             ("journeyman", ("--redact",), False),
+            ("journeyman", ("--raw",), True),
             ("openai", (), False),
+            ("openai", ("--raw",), True),
             ("openai", ("--no-redact",), True),
         ):
             text = command("sessions", "export", name, "--format", form, *asked).stdout

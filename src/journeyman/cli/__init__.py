@@ -5,6 +5,7 @@ import io
 import logging
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -55,6 +56,17 @@ class _LazyGroup(click.Group):
         module, name = _COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(import_module(f"journeyman.cli.{module}"), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            # click looks for similar names only among commands that are loaded.
+            similar = get_close_matches(name, _COMMANDS, n=3)
+            hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -68,7 +68,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     formatting.print_remainder(console, total, _MAX_TOOLS, ": --json lists all", noun="tool")
 
 
-@context.command(render=_show_comparison)
+@context.command(render=_show_comparison, is_paged=True)
 @click.argument("pair", nargs=-1, metavar="[WARM COLD]")
 @option("--warm SESSION", "A warm session; repeatable.", multiple=True)
 @option("--cold SESSION", "A cold session; repeatable.", multiple=True)
@@ -127,7 +127,11 @@ def _show_compression(console: Console, report: CompressionReport) -> None:
         _show_step(console, step)
 
 
-@context.command(render=_show_compression, is_failure=lambda report: report.state == "lost")
+@context.command(
+    render=_show_compression,
+    is_failure=lambda report: report.state == "lost",
+    is_paged=True,
+)
 @click.argument("session")
 def compression(journeyman: Journeyman, *, session: str) -> CompressionReport:
     """Check whether context compression preserved proficiency.
@@ -165,4 +169,4 @@ def _show_step(console: Console, step: CompressionStep) -> None:
 
 def _label(label: str) -> str:
     session, comma, part = label.partition(", ")
-    return formatting.short_id(session) + comma + part
+    return context.short_ids([session])[session] + comma + part

@@ -10,16 +10,17 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
-from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from journeyman.cli.pager import paged_output
 from journeyman.facade.journeyman import Journeyman
 from journeyman.logs.repositories import find_project
 from journeyman.text import durations
@@ -34,6 +35,7 @@ _MAX_WORKERS = 64
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 JSON_HELP = "Print JSON for programs."
+_PAGER_HELP = "Do not show long output in a pager."
 
 SessionFilters = dict[str, Any]
 """Keyword arguments for `Journeyman.sessions.list`; holds only the filters that were requested."""
@@ -116,7 +118,18 @@ def open_journeyman() -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
-    return ctx.with_resource(Journeyman(home=selected["home"], database=selected["database"]))
+    opened = Journeyman(home=selected["home"], database=selected["database"])
+    selected["opened"] = ctx.with_resource(opened)
+    return opened
+
+
+def short_ids(session_ids: Iterable[str]) -> dict[str, str]:
+    """Return what is enough to identify each session in this command's store; an id that is not
+    stored there stays whole.
+    """
+    whole = {id_: id_ for id_ in session_ids}
+    opened: Journeyman | None = click.get_current_context().find_root().obj.get("opened")
+    return whole | (opened.sessions.short_ids(whole) if opened and whole else {})
 
 
 def command(
@@ -128,18 +141,24 @@ def command(
     to_json: Callable[[Any], Any] = lambda result: result,
     is_failure: Callable[[Any], object] = lambda _result: False,
     has_json: bool = True,
+    is_paged: bool = False,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, on its own or in a group. It is called with a Journeyman and its
     options. People see its result through `render` or `message`; --json prints `to_json` of it.
     Without `render` and `message`, the function also receives `as_json` and prints its own output.
-    If `is_failure` of the result is true, the exit code is 1. The examples in the docstring become
-    the end of the help.
+    If `is_failure` of the result is true, the exit code is 1. `is_paged` shows long output for
+    people in a pager. The examples in the docstring become the end of the help.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
         def run(**options: Any) -> None:
+            wants_pager = is_paged and not (options.pop("no_pager") or options.get("as_json"))
+            with paged_output() if wants_pager else nullcontext():
+                run_unpaged(**options)
+
+        def run_unpaged(**options: Any) -> None:
             as_json = options.pop("as_json", False) if render or message else False
             result = function(open_journeyman(), **options)
             if as_json:
@@ -159,6 +178,8 @@ def command(
         if has_json:
             json_flag = click.Option(("--json", "as_json"), is_flag=True, help=JSON_HELP)
             decorated.params.append(json_flag)
+        if is_paged:
+            decorated.params.append(click.Option(("--no-pager",), is_flag=True, help=_PAGER_HELP))
         return decorated
 
     return decorate
@@ -261,13 +282,15 @@ def escape_json(json_text: str) -> str:
     return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], json_text)
 
 
-def _parse_day(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+def _parse_moment(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
-    try:
-        return datetime.fromisoformat(value).astimezone(UTC).timestamp()
-    except (OverflowError, ValueError, OSError) as error:
-        raise click.BadParameter(f"{value!r} is not a date. Write it like 2026-11-15.") from error
+    moment = durations.parse_moment(value, time.time())
+    if moment is None:
+        raise click.BadParameter(
+            f"{value!r} is not a time. Write it like 7d, '2 weeks', yesterday or 2026-11-15."
+        )
+    return moment
 
 
 def parse_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
@@ -297,8 +320,12 @@ _SESSION_OPTIONS = (
     source_option,
     option("--model", "Only sessions of this model."),
     option("--tag", "Only sessions with this tag."),
-    option("--since DAY", "Only sessions started on this day or later.", callback=_parse_day),
-    option("--until DAY", "Only sessions started before this day.", callback=_parse_day),
+    option(
+        "--since TIME",
+        "Only sessions started then or later: 7d, '2 weeks', yesterday, 2026-11-15.",
+        callback=_parse_moment,
+    ),
+    option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
     option(
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
     ),

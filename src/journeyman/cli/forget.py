@@ -169,8 +169,9 @@ def _show_undone(journeyman: Journeyman, console: Console, ids: Sequence[Session
 
 
 def _show_list(console: Console, exclusions: Sequence[Any]) -> None:
+    ids = context.short_ids(row.session for row in exclusions)
     columns = (
-        Column("session", lambda row: formatting.short_id(row.session), overflow="fold"),
+        Column("session", lambda row: ids[row.session], overflow="fold"),
         Column("forgotten", lambda row: formatting.local_time(row.at), no_wrap=True),
         Column("requests", lambda row: ", ".join(map(str, row.requests)) or "all"),
     )

@@ -1,6 +1,5 @@
 """Terminal output: the console, tables, numbers, times and progress."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from journeyman.records.report import Progress
+from journeyman.records.usage import UsageLine
 from journeyman.text import truncation
 from journeyman.text.display import readable
 
@@ -20,12 +20,6 @@ UNKNOWN = "·"
 """Shown for unknown values; an empty cell would read as none."""
 
 _MAX_PROBLEMS = 10
-# Ids that are distinguished by their beginning, and the part that is enough.
-_SHORT_IDS = (
-    re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
-    re.compile(r"(agent-[^-]{4,12})-.+"),
-    re.compile(r"([0-9a-f]{8}-.{1,14}).*"),
-)
 
 
 def console() -> Console:
@@ -40,14 +34,6 @@ def one_line(text: str, limit: int) -> str:
 def safe_text(text: str) -> Text:
     """Return recorded text for printing, readable and never interpreted as markup."""
     return Text(readable(text))
-
-
-def short_id(session_id: str) -> str:
-    """Return the part of a session id that is enough to identify the session in a command."""
-    for pattern in _SHORT_IDS:
-        if match := pattern.fullmatch(session_id):
-            return match[1]
-    return session_id
 
 
 def count(number: int | None) -> str:
@@ -67,6 +53,14 @@ def short_count(number: int | None) -> str:
         if number >= 0.9995 * size:
             return f"{number / size:.3g}{unit}"
     return str(number)
+
+
+def short_cost(usage: UsageLine | None) -> str:
+    """Return a cost in a few characters, marked if it is estimated (~) or incomplete (≥)."""
+    if usage is None or usage.cost_usd is None:
+        return UNKNOWN
+    sign = "≥" if usage.unknown_cost else "~" if usage.estimated_share else ""
+    return f"{sign}${usage.cost_usd:,.2f}"
 
 
 def size(number: float) -> str:

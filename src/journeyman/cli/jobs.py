@@ -146,7 +146,7 @@ def _prompt(words: tuple[str, ...], file: str | None, *, is_required: bool) -> s
     return files.task_text(words) if file is None else files.read_text(file, "prompt")
 
 
-@context.command(jobs, "list")
+@context.command(jobs, "list", is_paged=True)
 @flag("--all", "Include jobs that are done.", dest="include_done")
 @flag("--removed", "List removed jobs instead.")
 def list_(journeyman: Journeyman, *, include_done: bool, removed: bool, as_json: bool) -> None:
@@ -174,7 +174,7 @@ def list_(journeyman: Journeyman, *, include_done: bool, removed: bool, as_json:
         console.print(f"{formatting.pluralize(done, 'more job')} done: journeyman jobs list --all")
 
 
-@context.command(jobs, render=jobs_view.show_report, to_json=jobs_view.report_json)
+@context.command(jobs, render=jobs_view.show_report, to_json=jobs_view.report_json, is_paged=True)
 @_name_argument
 @option("--runs", "Number of runs to show.", type=context.POSITIVE_INT, default=10)
 def show(journeyman: Journeyman, *, name: str, runs: int) -> "JobReport":

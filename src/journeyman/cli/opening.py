@@ -19,7 +19,7 @@ from journeyman.records.defaults import (
     MIN_SIMILARITY,
     MOST_PATTERNS,
 )
-from journeyman.records.errors import BadTools, UnknownTemplate
+from journeyman.records.errors import BadTools, UnknownTemplate, WrongInput
 from journeyman.settings import STYLES
 from journeyman.templates.briefing import episode_line, mistake_line
 from journeyman.templates.opening import Choice, Form, Opening
@@ -119,6 +119,8 @@ def open_(
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
     project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
+    if project not in (None, _ALL_PROJECTS):
+        _check_project(journeyman, project_name)
     opening = journeyman.opening(
         task_text,
         project=project_name,
@@ -127,8 +129,6 @@ def open_(
         counted=not explain,
         **limits,
     )
-    if project not in (None, _ALL_PROJECTS):
-        _warn_if_unknown(journeyman, project_name)
     if explain and as_json:
         context.print_json(opening)
     elif explain:
@@ -139,11 +139,12 @@ def open_(
         _print_messages(opening, form, as_json=as_json)
 
 
-def _warn_if_unknown(journeyman: Journeyman, project: str) -> None:
+def _check_project(journeyman: Journeyman, project: str) -> None:
     if not journeyman.sessions.list(project=project, limit=1):
         nearest = ", ".join(journeyman.sessions.nearest_projects(project))
         known = f" Known projects: {nearest}." if nearest else ""
-        click.echo(f"No session belongs to project {project!r}.{known}", err=True)
+        advice = f"`--project '{_ALL_PROJECTS}'` uses all projects."
+        raise WrongInput(f"No session belongs to project {project!r}.{known} {advice}")
 
 
 def summarize_opening(opening: Opening) -> str:

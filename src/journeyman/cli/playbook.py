@@ -21,7 +21,7 @@ _MAX_PROJECTS_NAMED = 8
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@context.command()
+@context.command(is_paged=True)
 @click.argument("project", required=False, metavar="[PROJECT]")
 @option(
     "--write FILE",

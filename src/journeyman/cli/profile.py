@@ -32,7 +32,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 _MAX_TOOLS, _MAX_FAILURES = 12, 10
 
 
-@context.command(name="profile")
+@context.command(name="profile", is_paged=True)
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 @option("--by", "Break the error rates down by this.", type=click.Choice(get_args(By)))
 @context.session_options
@@ -179,7 +179,8 @@ def show_failure(console: Console, failure: FailureGroup) -> None:
     head = Text(f"{failure.count:>4,}× ", style="bold")
     head.append(formatting.one_line(failure.fingerprint, max(console.width - 7, 30)), style="")
     console.print(head)
-    where = f"{formatting.short_id(failure.example.session)}, call {failure.example.call_index + 1}"
+    session = failure.example.session
+    where = f"{context.short_ids([session])[session]}, call {failure.example.call_index + 1}"
     about = f"{tools} · {failure.kind or failure.status} · first in {where}"
     console.print(Text("      " + formatting.one_line(about, console.width - 7), style="dim"))
 

@@ -71,7 +71,7 @@ _COLUMNS = (
 
 
 def _show(console: Console, item: Quarantined) -> None:
-    ids = [formatting.short_id(session) for session in item.sessions]
+    ids = list(context.short_ids(item.sessions).values())
     by = f" by {item.decided_by}" if item.decided_by else ""
     decided = (
         f"{by}, {formatting.local_time(item.decided_at)}" if item.decided_at is not None else ""
@@ -117,7 +117,7 @@ def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
     return items[: click.get_current_context().params["limit"]]
 
 
-@context.command(quarantine, "list", render=_show_list, to_json=_up_to_limit)
+@context.command(quarantine, "list", render=_show_list, to_json=_up_to_limit, is_paged=True)
 @option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
 @option("--session ID", "Only items found in this session.")
 @context.project_option
@@ -151,7 +151,7 @@ def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequen
     return journeyman.kept_out.list(rule=rule, **filters)
 
 
-@context.command(quarantine, render=_show)
+@context.command(quarantine, render=_show, is_paged=True)
 @click.argument("key", metavar="KEY")
 def show(journeyman: Journeyman, *, key: str) -> Quarantined:
     """Show one item: the rule, its reason, where it was found, and the text.

@@ -81,7 +81,13 @@ def _show_list(console: Console, rows: Sequence[_ReviewWithWrites]) -> None:
     formatting.print_table(console, rows, columns, if_empty)
 
 
-@context.command(review, "list", render=_show_list, to_json=lambda rows: [*map(_to_json, rows)])
+@context.command(
+    review,
+    "list",
+    render=_show_list,
+    to_json=lambda rows: [*map(_to_json, rows)],
+    is_paged=True,
+)
 @option("-n --limit", "Number of reviews to list.", type=context.NON_NEGATIVE_INT, default=20)
 def list_(journeyman: Journeyman, *, limit: int) -> Sequence[_ReviewWithWrites]:
     """List reviews, newest first, with what they wrote.
@@ -103,7 +109,7 @@ def _show_steps(console: Console, row: _ReviewWithWrites) -> None:
             console.print(Text(f"    {formatting.one_line(step['result'], console.width - 4)}"))
 
 
-@context.command(review, "show", render=_show_steps, to_json=_to_json)
+@context.command(review, "show", render=_show_steps, to_json=_to_json, is_paged=True)
 @click.argument("review_id", metavar="ID")
 def show(journeyman: Journeyman, *, review_id: str) -> _ReviewWithWrites:
     """Show a review: its steps, its writes and their evidence.

@@ -28,7 +28,7 @@ from journeyman.agent.turn import (
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.opening import summarize_opening
-from journeyman.cli.sessions import show_call
+from journeyman.cli.session_view import print_call
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
 from journeyman.models.model import Model
@@ -215,7 +215,7 @@ class RunDisplay:
             self._calls += 1
             verdict = self._judge(call)
             self._refused += verdict.status == "refused"
-            show_call(self._console, call, verdict, full=False)
+            print_call(self._console, call, verdict, full=False)
         elif isinstance(step, ContextCompressed):
             full = f"The context window is full: {step.messages} messages were summarised"
             self._print(f"{full}; the run continues as {step.child}.", "yellow")

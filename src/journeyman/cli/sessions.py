@@ -1,37 +1,23 @@
 """`journeyman sessions`: lists, shows, searches, exports and deletes sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
-from rich.console import Console
-from rich.text import Text
 
-from journeyman.cli import context, files, formatting
+from journeyman.cli import context, files, formatting, session_view
 from journeyman.cli.context import flag, option
-from journeyman.cli.formatting import Column
+from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
-from journeyman.records import (
-    Call,
-    Message,
-    ResultFlags,
-    SearchHit,
-    SessionOverview,
-    Verdict,
-    VerdictStatus,
-)
+from journeyman.facade.transcript import Transcript
+from journeyman.records import SessionOverview
+from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
-from journeyman.text.display import readable
+from journeyman.store.search import SearchOrder
 
-_VERDICT_STYLES: dict[VerdictStatus, str] = {
-    **dict.fromkeys(("failed", "invalid"), "red"),
-    **dict.fromkeys(("refused", "interrupted"), "yellow"),
-    "ok": "green",
-    "unknown": "dim",
-}
-_ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
+_raw_option = flag("--raw", "Show secrets and personal data instead of placeholders.")
 
 
 @click.group()
@@ -42,7 +28,7 @@ def sessions() -> None:
     """
 
 
-@context.command(sessions, "list")
+@context.command(sessions, "list", is_paged=True)
 @context.session_options
 @option("-n --limit", "Number of sessions to list.", type=context.POSITIVE_INT, default=30)
 @option("--offset", "Number of sessions to skip.", type=context.NON_NEGATIVE_INT, default=0)
@@ -54,209 +40,192 @@ def list_(
     offset: int,
     as_json: bool,
 ) -> None:
-    """List sessions, newest first.
+    """List sessions, newest first, with their failed calls and their cost.
+
+    New sessions are judged when they are first listed. Wide terminals show more columns; a cost
+    with ~ is estimated from the prices of the models.
 
     Examples:
       journeyman sessions list
-      journeyman sessions list --source codex --since 2026-11-01
+      journeyman sessions list --source codex --since 7d
+      journeyman sessions list --since 2026-11-01 --until yesterday
       journeyman sessions list --project .
       journeyman sessions list --project acme/app
       journeyman sessions list --min-messages 100 --json
     """
     overviews = journeyman.sessions.list(limit=limit, offset=offset, **filters)
+    rows = _listed(journeyman, overviews)
     if as_json:
-        context.print_json(overviews)
+        context.print_json([_as_json(row) for row in rows])
         return
     console = formatting.console()
     no_match = "" if overviews else context.no_match_message(journeyman, filters)
     if_empty = no_match or "No sessions are stored. `journeyman import` imports sessions."
-    formatting.print_table(console, overviews, _columns(console.width), if_empty)
+    session_view.print_sessions(console, rows, if_empty)
     if len(overviews) == limit:
         console.print(f"{limit} sessions shown; more with --limit or --offset.", style="dim")
 
 
-def _columns(width: int) -> Sequence[Column]:
-    parts, characters = (-2, 16) if width >= 100 else (-1, 10)
-
-    def project(row: SessionOverview) -> str:
-        return "/".join(row.session.project.split("/")[parts:]) or formatting.UNKNOWN
-
-    def outcome(row: SessionOverview) -> str:
-        return formatting.UNKNOWN if row.session.outcome is None else f"{row.session.outcome:g}"
-
-    return (
-        Column("id", lambda row: formatting.short_id(row.session.id), overflow="fold", min_width=8),
-        Column("source", lambda row: row.session.source, no_wrap=True),
-        Column(
-            "project",
-            project,
-            min_terminal_width=72,
-            optional=True,
-            max_width=20,
-            **formatting.TRUNCATED,
-        ),
-        Column(
-            "started",
-            lambda row: formatting.local_time(row.session.started_at)[:characters],
-            min_terminal_width=60,
-        ),
-        Column("msgs", lambda row: row.messages, numeric=True),
-        Column("calls", lambda row: row.calls, min_terminal_width=60, numeric=True),
-        Column(
-            "tokens",
-            lambda row: formatting.short_count(row.tokens.total),
-            min_terminal_width=110,
-            numeric=True,
-        ),
-        Column("outcome", outcome, min_terminal_width=60, optional=True),
-        Column(
-            "title", lambda row: row.session.title, ratio=1, min_width=10, **formatting.TRUNCATED
-        ),
-    )
+def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> list[ListedSession]:
+    ids = [overview.session.id for overview in overviews]
+    with formatting.counting_bar("Judging new sessions") as progress:
+        errors = journeyman.errors(overviews, progress=progress)
+    usage = journeyman.accounting.of_sessions(ids)
+    short_ids = context.short_ids(ids)
+    return [
+        ListedSession(
+            overview=overview,
+            short_id=short_ids[id_],
+            errors=errors.get(id_),
+            usage=usage.get(id_),
+        )
+        for id_, overview in zip(ids, overviews, strict=True)
+    ]
 
 
-@context.command(sessions)
+def _as_json(row: ListedSession) -> dict[str, Any]:
+    overview: dict[str, Any] = msgspec.to_builtins(row.overview)
+    cost = None if row.usage is None else row.usage.cost_usd
+    estimated = None if row.usage is None else row.usage.estimated_share
+    return overview | {
+        "short_id": row.short_id,
+        "errors": row.errors,
+        "cost_usd": cost,
+        "cost_estimated_share": estimated,
+    }
+
+
+@context.command(sessions, is_paged=True)
 @click.argument("session_id", metavar="ID")
 @flag("--calls", "Show only the tool calls, with their results.", dest="only_calls")
 @flag("--full", "Show the messages in full.")
+@option("--call N", "Show only this call, whole.", dest="call_number", type=context.POSITIVE_INT)
+@option(
+    "--message N",
+    "Show only this message, whole.",
+    dest="message_number",
+    type=context.POSITIVE_INT,
+)
+@_raw_option
 def show(
-    journeyman: Journeyman, *, session_id: str, only_calls: bool, full: bool, as_json: bool
+    journeyman: Journeyman,
+    *,
+    session_id: str,
+    only_calls: bool,
+    full: bool,
+    call_number: int | None,
+    message_number: int | None,
+    raw: bool,
+    as_json: bool,
 ) -> None:
-    """Show a session: its details and its messages.
+    """Show a session: its details and its messages, or one call or message whole.
+
+    Secrets and personal data are shown as placeholders, so that the output can be passed on.
 
     Examples:
       journeyman sessions show 0442a060
       journeyman sessions show 0442a060 --calls
-      journeyman sessions show 0442a060 --full | less
+      journeyman sessions show 0442a060 --call 12
+      journeyman sessions show 0442a060 --message 3 --raw
+      journeyman sessions show 0442a060 --full
     """
-    overview = journeyman.sessions.get(session_id)
-    messages = journeyman.sessions.messages(overview.session.id)
+    if call_number and message_number:
+        raise click.UsageError("Pass --call or --message, not both.")
+    shown = journeyman.transcript(session_id, raw=raw)
     if as_json:
-        calls = journeyman.sessions.calls(overview.session.id)
-        document = {"overview": overview, "messages": [*messages], "calls": calls}
-        context.print_json(document | {"verdicts": [journeyman.judge(call) for call in calls]})
+        context.print_json(_document(shown, call_number, message_number))
         return
     console = formatting.console()
-    _show_details(console, journeyman, overview)
-    console.print()
-    if only_calls:
-        for call in journeyman.sessions.calls(overview.session.id):
-            show_call(console, call, journeyman.judge(call), full=full)
-        return
-    for message in messages:
-        _show_message(console, message, full=full)
+    if call_number:
+        session_view.print_one_call(console, shown, call_number)
+    elif message_number:
+        session_view.print_one_message(console, shown, message_number)
+    else:
+        children = journeyman.sessions.children(shown.overview.session.id)
+        short_ids = context.short_ids(child.id for child in children)
+        by_short_id = {short_ids[child.id]: child for child in children}
+        session_view.print_details(console, shown.overview, by_short_id)
+        console.print()
+        parts = session_view.print_calls if only_calls else session_view.print_messages
+        parts(console, shown, full=full)
+    if shown.is_redacted:
+        console.print("\nSecrets and personal data are redacted; --raw shows them.", style="dim")
 
 
-def _show_details(console: Console, journeyman: Journeyman, overview: SessionOverview) -> None:
-    session, tokens = overview.session, overview.tokens
-    lineage = session.lineage
-    children = [
-        f"{formatting.short_id(child.id)} ({child.lineage.kind})"
-        for child in journeyman.sessions.children(session.id)
-        if child.lineage
-    ]
-    generations = formatting.pluralize(overview.generations, "generation")
-    output_tokens = formatting.count(tokens.output_tokens)
-    started, ended = map(formatting.local_time, (session.started_at, session.ended_at))
-    fields = {
-        "session": session.id,
-        "title": session.title,
-        "recorded by": f"{session.source} ({session.agent})" if session.agent else session.source,
-        "model": session.model,
-        "time": f"{started} to {ended}",
-        "end": session.end_reason,
-        "outcome": "" if session.outcome is None else f"{session.outcome:g}",
-        "project": session.project,
-        "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
-        "opening": session.opening,
-        "lineage": f"{lineage.kind} of {lineage.parent}" if lineage else "",
-        "children": ", ".join(children),
-        "messages": f"{overview.messages:,} in {generations}",
-        "calls": f"{overview.calls:,}, {overview.answered:,} with a result",
-        "tokens": f"{formatting.count(tokens.total)} ({output_tokens} output)",
-        "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
-        "log": session.log,
-    }
-    formatting.print_fields(console, fields, width=12)
+def _document(
+    shown: Transcript, call_number: int | None, message_number: int | None
+) -> dict[str, Any]:
+    if call_number:
+        call, verdict = shown.call(call_number)
+        message = shown.number_of(call.asked_key)
+        request = shown.request_of(call)
+        return {"call": call, "verdict": verdict, "message": message, "request": request}
+    if message_number:
+        return {"message": shown.message(message_number)}
+    names = ("overview", "messages", "calls", "verdicts")
+    return {name: getattr(shown, name) for name in names}
 
 
-def _show_message(console: Console, message: Message, *, full: bool) -> None:
-    label = Text(f"{message.role:9s} ", style=_ROLE_STYLES[message.role])
-    if message.kind != "plain":
-        label.append(f"({message.kind}) ", style="dim")
-    if message.copied:
-        label.append("(copy) ", style="dim")
-    if flags := _flags(message.recorded):
-        label.append(f"[{', '.join(flags)}] ", style="magenta")
-    if full or message.text or not message.tool_calls:
-        formatting.print_labelled(console, label, message.text, full=full)
-    for call in message.tool_calls:
-        line = Text("  → ", style="cyan").append(f"{readable(call.name)} ", style="bold")
-        formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
-        _show_requested(console, call.requested, full=full)
-
-
-def _show_requested(console: Console, requested: str, *, full: bool) -> None:
-    if requested:
-        label = Text("     the model wrote, before a hook rewrote it: ", style="dim")
-        formatting.print_labelled(console, label, requested, full=full, style="dim")
-
-
-def show_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
-    """Show a call, its verdict and its result, on two lines unless `full`."""
-    line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
-    formatting.print_labelled(console, line, call.arguments, full=full, style="")
-    _show_requested(console, call.requested, full=full)
-    if call.result is None:
-        console.print(Text("     no result was recorded", style="dim"))
-        return
-    outcome = f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
-    label = Text("     ").append(f"[{outcome}] ", style=_VERDICT_STYLES[verdict.status])
-    if verdict.status == "ok" or full:
-        formatting.print_labelled(console, label, call.result or "(empty)", full=full)
-        return
-    # The evidence is more informative than the beginning of the result.
-    rule = f"  ({verdict.rule})"
-    room = max(console.width - label.cell_len - len(rule), 20)
-    label.append(formatting.one_line(verdict.evidence or call.result, room), style="")
-    console.print(label.append(rule, style="dim"), soft_wrap=True)
-
-
-def _flags(recorded: ResultFlags | None) -> list[str]:
-    if recorded is None:
-        return []
-    error = {True: "error", False: "ok", None: ""}[recorded.is_error]
-    code = "" if recorded.exit_code is None else f"exit {recorded.exit_code}"
-    return [*filter(None, (error, code, "interrupted" if recorded.interrupted else ""))]
-
-
-def _show_hits(console: Console, hits: Sequence[SearchHit]) -> None:
-    columns = (
-        Column("id", lambda hit: formatting.short_id(hit.session), overflow="fold"),
-        Column("when", lambda hit: formatting.local_time(hit.at), no_wrap=True),
-        Column("role", lambda hit: hit.role),
-        Column("message", lambda hit: hit.snippet),
-    )
-    words = " ".join(click.get_current_context().params["query"])
-    formatting.print_table(console, hits, columns, f"No message contains {words}.")
-
-
-@context.command(sessions, render=_show_hits, is_failure=lambda hits: not hits)
+@context.command(sessions, is_paged=True)
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
-@context.project_option
-@context.source_option
+@context.session_options
+@option(
+    "--sort",
+    "Show the best matches first, or the newest.",
+    type=click.Choice(get_args(SearchOrder)),
+    default="best",
+)
 @option("-n --limit", "Number of messages to show.", type=context.POSITIVE_INT, default=20)
-def search(journeyman: Journeyman, *, query: Sequence[str], **options: Any) -> Sequence[SearchHit]:
-    """Find messages that contain all the WORDS, newest first.
+@_raw_option
+def search(
+    journeyman: Journeyman,
+    *,
+    query: Sequence[str],
+    filters: context.SessionFilters,
+    raw: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find messages that contain all the WORDS, in their text or in their tool calls.
 
-    Words in double quotes must occur together. Only the beginning of a tool's result is searched.
+    Words in double quotes must occur together; pyt* finds words that begin so. Only the beginning
+    of a tool's result is searched. Each match is shown with what opens it: `journeyman sessions
+    show ID --call N` or `--message N`.
 
     Examples:
       journeyman sessions search permission denied
+      journeyman sessions search 'pyt*' --sort newest
       journeyman sessions search '"no such file"' --source codex
-      journeyman sessions search timeout --project .
+      journeyman sessions search timeout --project . --since '2 weeks'
     """
-    return journeyman.sessions.search(" ".join(query), **options)
+    words = " ".join(query)
+    if not raw:
+        from journeyman.redaction.redactor import Redactor  # noqa: PLC0415 - loads slowly
+
+        options["clean"] = Redactor().text
+    hits = journeyman.sessions.search(words, **options, **filters)
+    if as_json:
+        context.print_json(hits)
+    elif hits:
+        short_ids = context.short_ids(hit.session for hit in hits)
+        session_view.print_hits(formatting.console(), hits, short_ids)
+    else:
+        no_match = context.no_match_message(journeyman, filters)
+        click.echo(f"No message contains {formatting.one_line(words, 200)}. {no_match}".strip())
+    if not hits:
+        click.get_current_context().exit(1)
+
+
+def _openai_chat(exported: ExportedSession) -> object:
+    session = {name: getattr(exported.session, name) for name in ("id", "model")}
+    return session | {"messages": openai_messages(exported.messages)}
+
+
+_EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
+    "journeyman": lambda exported: exported,
+    "openai": _openai_chat,
+}
+"""The forms of an exported session, each as a value that is written as JSON."""
 
 
 @context.command(sessions, has_json=False)
@@ -265,14 +234,14 @@ def search(journeyman: Journeyman, *, query: Sequence[str], **options: Any) -> S
     "--format",
     "journeyman is complete and can be imported again; openai is chat messages.",
     dest="form",
-    type=click.Choice(["journeyman", "openai"]),
+    type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
 )
 @option(
-    "--redact/--no-redact",
-    "Replace secrets and personal data (default: only for openai).",
-    dest="redacted",
-    default=None,
+    "--raw/--redact",
+    "Keep secrets and personal data, for a faithful copy, or replace them (default: --redact).",
+    former_names=["--no-redact"],
+    default=False,
 )
 @files.output_options
 def export(
@@ -280,31 +249,22 @@ def export(
     *,
     session_ids: Sequence[str],
     form: str,
-    redacted: bool | None,
+    raw: bool,
     **destination: Any,
 ) -> None:
-    """Write sessions as JSON, one per line.
+    """Write sessions as JSON, one per line, with secrets and personal data redacted.
 
-    Journeyman's own format is a complete copy of the session, secrets included. Use --redact
-    before you share it.
+    Journeyman's own format can be imported again. Only with --raw is it a faithful copy, secrets
+    included: use that to move sessions between your own machines.
 
     Examples:
-      journeyman sessions export 0442a060 > session.jsonl
-      journeyman sessions export 0442a060 --redact -o to-send.jsonl
+      journeyman sessions export 0442a060 -o to-send.jsonl
+      journeyman sessions export 0442a060 --raw > session.jsonl
       journeyman sessions export 0442a060 --format openai -o chat.json
     """
-    if redacted is None:
-        redacted = form == "openai"
-    exported: list[Any] = [
-        journeyman.sessions.export(id_, redacted=redacted) for id_ in session_ids
-    ]
-    if form == "openai":
-        exported = [
-            {name: getattr(record.session, name) for name in ("id", "model")}
-            | {"messages": openai_messages(record.messages)}
-            for record in exported
-        ]
-    content = b"".join(msgspec.json.encode(record) + b"\n" for record in exported)
+    exported = [journeyman.sessions.export(id_, redacted=not raw) for id_ in session_ids]
+    records = map(_EXPORT_FORMATS[form], exported)
+    content = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 
 

@@ -234,7 +234,7 @@ def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(row) | {"patterns": len(row.patterns)} for row in templates]
 
 
-@context.command(templates, "list", render=_show_list, to_json=_without_patterns)
+@context.command(templates, "list", render=_show_list, to_json=_without_patterns, is_paged=True)
 @option("--type", "Only templates of this type.", dest="task_type", type=TASK_TYPE)
 @option("--tag", "Only templates with this tag; repeatable.", dest="tags", multiple=True)
 @flag("--versions", "List all versions, not only the newest.")
@@ -249,7 +249,7 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
     return journeyman.templates.list(versions=versions, **filters)
 
 
-@context.command(templates)
+@context.command(templates, is_paged=True)
 @_reference
 @flag("--full", "Show calls and results in full.")
 def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:

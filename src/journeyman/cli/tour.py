@@ -19,7 +19,7 @@ from journeyman.cli.context import flag
 from journeyman.cli.opening import show_choice
 from journeyman.cli.profile import show_failure, show_summary, show_tools
 from journeyman.cli.run import RunDisplay
-from journeyman.cli.sessions import show_call
+from journeyman.cli.session_view import print_call
 from journeyman.cli.tour_scenes import SCENES, Scene, show_scene
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
@@ -167,7 +167,7 @@ class _Tour:
             self._print(f"{row.session.source}, {row.session.model}: {row.session.title}")
             calls = sessions.calls(row.session.id)
             for call in calls[:_SEVERAL]:
-                show_call(self._console, call, self._journeyman.judge(call), full=False)
+                print_call(self._console, call, self._journeyman.judge(call), full=False)
             formatting.print_remainder(self._console, len(calls), _SEVERAL, "")
         return {}
 
@@ -236,8 +236,9 @@ class _Tour:
         results = ((query, search(query, limit=_FEW)) for query in _SEARCHES)
         query, hits = next(((query, hits) for query, hits in results if hits), ("", []))
         self._print(f"journeyman sessions search '{query}'", "dim")
+        short_ids = self._journeyman.sessions.short_ids(hit.session for hit in hits)
         for hit in hits:
-            name = f"{formatting.short_id(hit.session)}  {hit.role}  "
+            name = f"{short_ids[hit.session]}  {hit.tool or hit.role}  "
             room = max(self._console.width - len(name), 20)
             self._print(name + formatting.one_line(hit.snippet, room))
         return {}

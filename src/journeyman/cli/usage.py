@@ -17,7 +17,7 @@ from journeyman.records.errors import WrongInput
 from journeyman.records.usage import UsageBy, UsageLine, UsageReport
 
 
-@context.command()
+@context.command(is_paged=True)
 @option("--by", "Group the rows by this.", type=click.Choice(get_args(UsageBy)), default="model")
 @context.session_options
 def usage(

@@ -24,6 +24,7 @@ from journeyman.records.report import ImportReport, LearnReport, LogLocation, Pr
 from journeyman.settings import STYLES, sqlite_path
 
 if TYPE_CHECKING:
+    from journeyman.facade.transcript import Transcript
     from journeyman.records.exclusions import Forgotten
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
@@ -139,6 +140,24 @@ class ExperienceFacade(Rooms):
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
         return redacted_sessions(self._session_judge.judged(overviews, progress))
+
+    def errors(
+        self,
+        overviews: Sequence[SessionOverview],
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> dict[SessionId, int]:
+        """Return the number of failed calls of each session; those that are new are judged."""
+        judged = self._session_judge.judged(overviews, progress)
+        return {one.id: sum(call.verdict.is_error for call in one.calls) for one in judged}
+
+    def transcript(self, session_id: str, *, raw: bool = False) -> "Transcript":
+        """Return a session with its messages, its calls and the verdicts on them. Secrets and
+        personal data are redacted unless `raw`.
+        """
+        from journeyman.facade.transcript import transcript
+
+        return transcript(self.sessions, self.judge, session_id, raw=raw)
 
     def profile(
         self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[SessionQuery]"

@@ -60,7 +60,7 @@ _Parsed = Future[list[LogEvent] | None] | None
 class SessionWriter(Protocol):
     """An open transaction of the store."""
 
-    def add(self, fragment: Fragment) -> None: ...
+    def add(self, fragment: Fragment) -> SessionId | None: ...
     def remember(self, log: str, state: LogState) -> None: ...
     def repository_folders(self) -> dict[str, str]: ...
     def finish(self) -> dict[SessionId, SessionChange]: ...
@@ -73,6 +73,17 @@ class ImportStore(Protocol):
     def log_state(self, log: str) -> LogState | None: ...
     def sessions_of_log(self, log: str) -> dict[SessionId, tuple[str, bool]]: ...
     def writing(self, *, restores: bool = False) -> AbstractContextManager[SessionWriter]: ...
+
+
+_PRECEDENCE: tuple[SessionChange, ...] = ("new", "updated", "unchanged")
+
+
+class _ImportedSession(NamedTuple):
+    """A session in the logs of this import, and what the import did to it."""
+
+    change: SessionChange
+    source: str
+    is_subagent: bool
 
 
 class _Candidate(NamedTuple):
@@ -104,7 +115,7 @@ class Importer:
         self._reader = None if self.source == "auto" else self.readers().named(self.source)
         self._projects = Projects(home=self.home)
         self._stamps: dict[str, tuple[str, int, int]] = {}
-        self._changes = defaultdict[str, Counter[str]](Counter)
+        self._sessions: dict[SessionId, _ImportedSession] = {}
         self._skipped: list[SkippedLine] = []
         self._skipped_lines = 0
         self._ignored: list[Problem] = []
@@ -201,7 +212,8 @@ class Importer:
             last_reader, *stamp = self._stamps.get(log.name, ("",))
             if stamp == [log.size, log.mtime_ns] and self.source in ("auto", last_reader):
                 self._logs["unchanged"] += 1
-                self._count("unchanged", self.keeper.sessions_of_log(log.name).values())
+                for id_, facts in self.keeper.sessions_of_log(log.name).items():
+                    self._count(id_, "unchanged", facts)
                 return
             events = parsed.result() if parsed else None
             if events is not None:
@@ -239,7 +251,7 @@ class Importer:
     def _read_log(
         self, events: Iterator[LogEvent], log: LogFile, report: Callable[[int], None]
     ) -> None:
-        unchanged = self.keeper.sessions_of_log(log.name)
+        known = self.keeper.sessions_of_log(log.name)
         event = next(events, None)
         while event is not None:
             facts: dict[SessionId, tuple[str, bool]] = {}
@@ -255,9 +267,9 @@ class Importer:
                     writer.remember(log.name, state)
                 changes = writer.finish()
             for session_id, change in changes.items():
-                self._count(change, [facts[session_id]])
-                unchanged.pop(session_id, None)
-        self._count("unchanged", unchanged.values())
+                self._count(session_id, change, facts[session_id])
+        for session_id, known_facts in known.items():
+            self._count(session_id, "unchanged", known_facts)
 
     def _write(
         self,
@@ -270,22 +282,34 @@ class Importer:
         if isinstance(event, Fragment):
             session = event.session
             subagent = session.lineage is not None and session.lineage.kind == "subagent"
-            facts[session.id] = (session.source, subagent)
             project = self._projects.project_of(session, writer.repository_folders)
             session = msgspec.structs.replace(session, project=project)
-            writer.add(msgspec.structs.replace(event, session=session))
+            stored_id = writer.add(msgspec.structs.replace(event, session=session))
+            if stored_id is not None:
+                facts[stored_id] = (session.source, subagent)
             report(event.read_bytes)
         elif isinstance(event, Skip):
             self._skipped_lines += 1
             if len(self._skipped) < _MAX_REPORTED_LINES:
                 self._skipped.append(SkippedLine(log=path, line=event.line, reason=event.reason))
 
-    def _count(self, change: str, sessions: Iterable[tuple[str, bool]]) -> None:
-        for source, is_subagent in sessions:
-            self._changes[source].update({change: 1, "subagents": int(is_subagent)})
+    def _count(self, session_id: SessionId, change: SessionChange, facts: tuple[str, bool]) -> None:
+        """Count a session once, however many logs or transactions it is in: as new if it is, else
+        as updated if any of them changed it.
+        """
+        before = self._sessions.get(session_id)
+        source, is_subagent = facts
+        if before is not None:
+            change = min(before.change, change, key=_PRECEDENCE.index)
+            is_subagent = is_subagent or before.is_subagent
+        self._sessions[session_id] = _ImportedSession(change, source, is_subagent)
 
     def _report(self, seconds: float) -> ImportReport:
-        sources = {name: SourceReport(**counts) for name, counts in sorted(self._changes.items())}
+        counts = defaultdict[str, Counter[str]](Counter)
+        for session in self._sessions.values():
+            counted = {session.change: 1, "subagents": int(session.is_subagent)}
+            counts[session.source].update(counted)
+        sources = {name: SourceReport(**counts[name]) for name in sorted(counts)}
         return ImportReport(
             new=sum(source.new for source in sources.values()),
             updated=sum(source.updated for source in sources.values()),

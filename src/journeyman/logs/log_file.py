@@ -31,6 +31,9 @@ _MAX_EXPANSION = 100
 _MIN_EXPANDED_BYTES = 64 * 1024 * 1024
 """A compressed log may expand to this size, or to this many times its own. Logs expand 5 to 30
 times; what expands more was made to fill the disk or the memory."""
+_MISSING_ADVICE = (
+    "Check the path, or run `journeyman import` without one to search the default folders."
+)
 
 
 class LogFile:
@@ -59,7 +62,8 @@ class LogFile:
             raise NotALog(f"{printable(self.path)} is skipped: {error.strerror}.") from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise LogUnreadable(f"{printable(self.path)}: {reason}.") from error
+            advice = f" {_MISSING_ADVICE}" if isinstance(error, FileNotFoundError) else ""
+            raise LogUnreadable(f"{printable(self.path)}: {reason}.{advice}") from error
 
     @cached_property
     def head(self) -> bytes:

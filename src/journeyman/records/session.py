@@ -93,11 +93,19 @@ class ProjectTotals(Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A message found by a search; matches in the snippet are enclosed in `[` and `]`."""
+    """A message found by a search, and where in it the match stands. `message` and `call` are
+    numbers from 1 in the session; `call` is None if the match is not in a call or its result.
+    `argument` names the argument of the call; it is empty for a result, the tool's name, and
+    arguments without names. Matches in the snippet are enclosed in `[` and `]`.
+    """
 
     session: SessionId
     source: str
     key: str
     role: str
     at: float | None
+    message: int
+    call: int | None
+    tool: str
+    argument: str
     snippet: str

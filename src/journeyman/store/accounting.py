@@ -5,9 +5,9 @@ was recorded. Unknown values are counted as unknown, never as zero.
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, tzinfo
-from typing import NamedTuple, Protocol, Unpack, get_args
+from typing import Any, NamedTuple, Protocol, Unpack, get_args
 
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import WrongInput
@@ -90,10 +90,27 @@ class Accounting:
             raise WrongInput(
                 f"Usage cannot be grouped by {by!r}. Choose one of: {', '.join(get_args(UsageBy))}."
             )
+        lines, total = self._lines(self._store.usage.used(**filters), by)
+        report = UsageReport(
+            by=by,
+            zone=str(self._zone or "/".join(dict.fromkeys(time.tzname))),
+            sessions=self._store.usage.session_count(**filters),
+            rows=tuple(sorted(lines, key=_by_day if by == "day" else _by_cost)),
+            total=total,
+        )
+        return redacted_record(report)
+
+    def of_sessions(self, session_ids: Iterable[str]) -> dict[str, UsageLine]:
+        """Return the usage of each of these sessions; those that recorded none are left out."""
+        lines, _ = self._lines(self._store.usage.used_by(session_ids), "session")
+        return {line.key: line for line in lines}
+
+    def _lines(self, rows: Iterable[Any], by: str) -> tuple[list[UsageLine], UsageLine]:
+        """Return the usage by the values of one column, and that of all rows together."""
         sums = defaultdict[_CallGroup, Counter[str]](Counter)
         sessions = defaultdict[str, set[int]](set)
-        for row in self._store.usage.used(**filters):
-            session, model, _, calls, origin, *values, at, _, _ = row
+        for row in rows:
+            session, model, _, calls, origin, *values, at, _, _, _ = row
             used = dict(zip(Tokens.__struct_fields__, values, strict=True))
             # Tokens imply at least one call, even if the recorder counted none.
             calls = max(calls, 1)
@@ -120,14 +137,7 @@ class Accounting:
             groups[group.key].append(self._priced(group, counts))
         lines = [_line(key, len(sessions[key]), priced) for key, priced in groups.items()]
         everything = [priced for line_groups in groups.values() for priced in line_groups]
-        report = UsageReport(
-            by=by,
-            zone=str(self._zone or "/".join(dict.fromkeys(time.tzname))),
-            sessions=self._store.usage.session_count(**filters),
-            rows=tuple(sorted(lines, key=_by_day if by == "day" else _by_cost)),
-            total=_line("", len(set().union(*sessions.values())), everything),
-        )
-        return redacted_record(report)
+        return lines, _line("", len(set().union(*sessions.values())), everything)
 
     def _day(self, at: float | None) -> date | None:
         """Return the local day of a plausible time, else None. Times within a day of 1970 count as

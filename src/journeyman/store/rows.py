@@ -22,6 +22,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.message import message_digest, replace_lone_surrogates
+from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
 
 _BATCH = 500
@@ -63,6 +64,7 @@ def message_values(session_row: int, message: Message) -> dict[str, Any]:
         digest=digest,
         recorded=None if recorded is None else _encode(recorded).decode(),
         tool_calls=_encode(calls).decode() if calls else None,
+        call_text=searched_text(calls),
     )
 
 
@@ -200,7 +202,7 @@ def batches(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
 def select_in(
     connection: sa.Connection,
     query: sa.Select[Any],
-    column: "sa.Column[Any]",
+    column: sa.ColumnElement[Any],
     values: Iterable[Any],
 ) -> Iterator[sa.Row[Any]]:
     """Yield the rows of a query in which a column has one of these values."""

@@ -26,8 +26,8 @@ from journeyman.store.copies import (
     root_key,
 )
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
+from journeyman.store.search import index_new_messages
 from journeyman.store.session_counts import session_counts
-from journeyman.store.session_filters import index_new_messages
 from journeyman.store.tables import deleted, logs, messages, opening_notes, sessions, usage
 
 # Rows are written in batches, which is faster; a batch of long texts is limited by its characters.
@@ -56,7 +56,7 @@ class _OpenSession(msgspec.Struct):
     completely again), the facts to set, and what the `new` messages tell about copies.
     """
 
-    id: str
+    id: SessionId
     session_id: str
     source: str
     row_id: int
@@ -79,11 +79,13 @@ class SessionWriter:
         self._deleted: frozenset[str] | None = None
         self._upserts = _upserts(connection.dialect.name)
 
-    def add(self, fragment: Fragment) -> None:
-        """Write the messages and usage of a fragment, and collect its facts."""
+    def add(self, fragment: Fragment) -> SessionId | None:
+        """Write the messages and usage of a fragment, and collect its facts. Return the id that the
+        session is stored under, or None if it was deleted.
+        """
         opened = self._open(fragment.session)
         if opened is None:
-            return
+            return None
         # Another log of the same session, such as an export, may contain less of it: only the log
         # that a session came from can remove messages.
         is_own = opened.before is None or opened.before.log == storable(fragment.session.log)
@@ -107,6 +109,7 @@ class SessionWriter:
             these = messages.c.position.between(start, end - 1)
             undone = messages.delete().where(messages.c.session_row == row_id, these)
             self._connection.execute(undone)
+        return opened.id
 
     def message_count(self, session_id: SessionId) -> int | None:
         """Return the number of stored messages of a session, copies included, or None if it is not
@@ -134,11 +137,13 @@ class SessionWriter:
         self._connection.execute(self._upserts["logs"], values)
 
     def finish(self) -> dict[SessionId, SessionChange]:
-        """Update the counts, title and times of the written sessions; return how each changed."""
+        """Update the counts, title and times of the written sessions; return how each changed, by
+        stored id.
+        """
         self._flush()
-        written = {id_: opened for id_, opened in self._open_sessions.items() if opened}
-        self._mark_copies([*written.values()])
-        changes = {id_: self._write_session(opened) for id_, opened in written.items()}
+        written = [opened for opened in self._open_sessions.values() if opened]
+        self._mark_copies(written)
+        changes = {opened.id: self._write_session(opened) for opened in written}
         self._open_sessions.clear()
         index_new_messages(self._connection)
         return changes
@@ -163,7 +168,7 @@ class SessionWriter:
         else:
             row_id = before.row_id
         opened = self._open_sessions[session.id] = _OpenSession(
-            name, id_, source, row_id, before, before
+            SessionId(name), id_, source, row_id, before, before
         )
         if before is not None and before.log != session.log and not Path(before.log).exists():
             # The log was moved, as Codex does when it archives.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, Unpack
 
 import msgspec
@@ -32,17 +33,13 @@ from journeyman.store.copies import holders_of_copies, refresh, summary_keys
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
-from journeyman.store.session_filters import (
-    SessionFilters,
-    conditions,
-    erase_deleted_words,
-    search_statement,
-    snippet,
-)
+from journeyman.store.search import SearchOrder, erase_deleted_words, find_messages
+from journeyman.store.session_filters import SessionFilters, conditions
 from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
 
+_MIN_ID = 8
 _OPENING_ID = re.compile(r"[0-9a-f]{16}")
 
 _COUNTS = ("messages", "calls", "answered")
@@ -97,6 +94,25 @@ class Sessions(Repository):
         stored = self._read_in("looking up sessions", query, sessions.c.id, session_ids)
         overviews = {row.id: rows.overview_of(row) for row in stored}
         return [overviews[id_] for id_ in session_ids if id_ in overviews]
+
+    def short_ids(self, session_ids: Iterable[str]) -> dict[str, str]:
+        """Return the shortest prefix of each id that identifies it in this store, of at least eight
+        characters, so that it is unlikely to become ambiguous soon.
+        """
+        # In the order of code points, in which ids with the same beginning are neighbours.
+        dialect = self._engine.dialect.name
+        order = sa.collate(sessions.c.id, "BINARY" if dialect == "sqlite" else "C")
+        neighbours = sa.select(
+            sessions.c.id,
+            sa.func.lag(sessions.c.id, 1, "").over(order_by=order).label("before"),
+            sa.func.lead(sessions.c.id, 1, "").over(order_by=order).label("after"),
+        ).subquery()
+        with self._reading("looking up sessions") as connection:
+            found = list(select_in(connection, sa.select(neighbours), neighbours.c.id, session_ids))
+        return {
+            row.id: row.id[: max(_MIN_ID, _shared(row.id, row.before), _shared(row.id, row.after))]
+            for row in found
+        }
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """Yield the messages of a session in order."""
@@ -157,24 +173,19 @@ class Sessions(Repository):
         self,
         query: str,
         *,
-        project: str | None = None,
-        source: str | None = None,
+        sort: SearchOrder = "best",
         limit: int = 20,
         clean: Callable[[str], str] = str,
+        **filters: Unpack[SessionFilters],
     ) -> Sequence[SearchHit]:
-        """Return messages that contain all the words, newest first; words in double quotes must
-        occur together. Only the head of a tool's result is searched. `clean` is applied to the text
-        of a hit before it is shortened.
+        """Return messages that contain all the words, in their text or in their calls: the best
+        matches first, or the newest. Words in double quotes must occur together; `pyt*` finds all
+        words that begin so. Only the head of a tool's result is searched. `clean` is applied to the
+        text of a hit before it is shortened.
         """
-        filters = conditions(project=project, source=source)
-        statement = search_statement(self._engine.dialect.name, query, filters, limit)
-        if statement is None:
-            return []
         with self._reading("searching") as connection:
-            return [
-                SearchHit(**{**row, "snippet": snippet(clean(row["snippet"]), query)})
-                for row in connection.execute(statement).mappings()
-            ]
+            selected = conditions(**filters)
+            return find_messages(connection, query, selected, order=sort, limit=limit, clean=clean)
 
     def totals(self) -> Sequence[SourceTotals]:
         """Return sessions, messages, calls and tokens by source, the largest first."""
@@ -270,6 +281,12 @@ class Sessions(Repository):
             erase_deleted_words(connection)
         self._erase_log()
         return overview
+
+
+def _shared(session_id: str, neighbour: str) -> int:
+    """Return how many characters distinguish an id from its neighbour."""
+    pairs = zip(session_id, neighbour, strict=False)
+    return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:

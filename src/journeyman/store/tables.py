@@ -83,6 +83,8 @@ messages = table(
     *texts("model", "tool_call_id", "tool_name", "finish_reason"),
     *columns(sa.Text, "recorded", "tool_calls"),
     *texts("text", "reasoning"),
+    # What a search finds in the calls; derived from them.
+    sa.Column("call_text", sa.Text),
     sa.UniqueConstraint("session_row", "key", name="one_message_a_key"),
     # Row ids are never reused, so that a larger one is always newer: search relies on it.
     sqlite_autoincrement=True,

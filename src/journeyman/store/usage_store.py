@@ -6,7 +6,7 @@ before, including fields it leaves out, because the numbers of one report belong
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Unpack
 
@@ -29,6 +29,15 @@ from journeyman.store.tables import sessions, usage
 logger = logging.getLogger(__name__)
 
 _COUNTS = Tokens.__struct_fields__
+_USED: sa.Select[Any] = (
+    sa.select(
+        *usage.c["session_row", "model", "task", "api_calls", "cost_origin", *_COUNTS],
+        sa.func.coalesce(usage.c.at, sessions.c.started_at).label("at"),
+        *(sessions.c.source, sessions.c.project, sessions.c.id.label("session")),
+    )
+    .join(sessions)
+    .where(usage.c.cost_origin != IN_TOTAL, ~usage.c.copied)
+)
 
 
 class UsageStore(Repository):
@@ -64,18 +73,17 @@ class UsageStore(Repository):
             connection.execute(_put(connection.dialect.name, is_total=True), values)
 
     def used(self, **filters: Unpack[SessionFilters]) -> Iterator[Any]:
-        """Yield the usage of the selected sessions, each row with the `session_row`, `source` and
-        `project` of its session. Usage without its own time has the start time of its session.
+        """Yield the usage of the selected sessions, each row with the `session_row`, `session`,
+        `source` and `project` of its session. Usage without its own time has the start time of its
+        session.
         """
-        columns = usage.c["session_row", "model", "task", "api_calls", "cost_origin", *_COUNTS]
-        at = sa.func.coalesce(usage.c.at, sessions.c.started_at).label("at")
-        query: sa.Select[Any] = (
-            sa.select(*columns, at, *sessions.c["source", "project"])
-            .join(sessions)
-            .where(usage.c.cost_origin != IN_TOTAL, ~usage.c.copied, *conditions(**filters))
-        )
         with self._reading("reading usage") as connection:
+            query = _USED.where(*conditions(**filters))
             yield from connection.execute(query, execution_options={"yield_per": 1000})
+
+    def used_by(self, session_ids: Iterable[str]) -> Sequence[Any]:
+        """Return the usage of these sessions, in the rows of `used`."""
+        return self._read_in("reading usage", _USED, sessions.c.id, session_ids)
 
     def session_count(self, **filters: Unpack[SessionFilters]) -> int:
         """Return the number of selected sessions, with usage or without."""

@@ -125,11 +125,12 @@ def opening_answer(opening: Opening, form: MessageForm = "openai") -> Answer:
 
 
 def hits_answer(hits: Iterable[SearchHit]) -> Answer:
-    """Return the hits of a search, the newest first."""
+    """Return the hits of a search, in the order of the search."""
     return {
         "hits": [
             {
-                **_fields(hit, "session", "source", "role"),
+                **_fields(hit, "session", "source", "role", "message"),
+                **(_fields(hit, "call", "tool", "argument") if hit.call else {}),
                 "at": _time(hit.at),
                 "text": hit.snippet,
             }

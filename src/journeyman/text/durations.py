@@ -1,6 +1,9 @@
-"""Lengths of time as people write and read them. This is the only parser and formatter of them."""
+"""Lengths of time, and moments, as people write and read them. This is the only parser and
+formatter of them.
+"""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 DAY_S = 86_400
 
@@ -14,6 +17,7 @@ _UNITS = (
 )
 _UNIT_SECONDS = {spelling: seconds for _, seconds, spellings in _UNITS for spelling in spellings}
 _MAX_COUNT = 1e10
+_DAYS_AGO = {"today": 0, "yesterday": 1}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)")
 
 
@@ -25,6 +29,24 @@ def parse_duration(text: str) -> float | None:
     if match is None or match[2] not in _UNIT_SECONDS:
         return None
     return float(round(min(float(match[1]), _MAX_COUNT) * _UNIT_SECONDS[match[2]]))
+
+
+def parse_moment(text: str, now: float) -> float | None:
+    """Return the time that a text names, in seconds since 1970: a date or a date and time, in this
+    machine's time zone unless it names another; `today` or `yesterday`, when they began; `now`; or
+    a length of time before now, such as `7d` or `2 weeks ago`. None if it is none of these.
+    """
+    text = " ".join(text.lower().split())
+    before_s = 0.0 if text == "now" else parse_duration(text.removesuffix(" ago"))
+    if before_s is not None:
+        return now - before_s
+    try:
+        if text in _DAYS_AGO:
+            today = datetime.fromtimestamp(now, UTC).astimezone().date()
+            text = (today - timedelta(days=_DAYS_AGO[text])).isoformat()
+        return datetime.fromisoformat(text.upper()).timestamp()
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def describe_duration(seconds: float) -> str:

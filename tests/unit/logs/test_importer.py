@@ -1,5 +1,6 @@
-"""Importing with several processes gives the same result as with one."""
+"""The report counts each session once; several processes give the same result as one."""
 
+import json
 import multiprocessing
 import shutil
 from pathlib import Path
@@ -10,6 +11,8 @@ from journeyman import Journeyman
 from journeyman.logs import importer
 from journeyman.records.report import ImportReport, Progress
 from journeyman.testing import Corpus
+
+_ID = "0442a060-1111-4222-8333-944455566677"
 
 
 @pytest.fixture
@@ -119,3 +122,45 @@ def test_a_log_that_kills_its_worker_costs_only_itself(
     assert "too much memory" in reasons.pop("hostile-memory")
     assert "did not finish within 3 s" in reasons.pop("hostile-endless")
     assert reasons == {}
+
+
+def test_each_session_is_counted_once(corpus: Corpus, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    copies = folder / "copies"
+    shutil.copytree(corpus.folder, folder / "all")
+    shutil.copytree(corpus.folder, copies)  # every session with an id is in two logs
+    home = tmp_path / "home"
+
+    report, stored = import_logs_into(home, folder)
+    assert report.new == len(stored)
+    assert (report.updated, report.unchanged) == (0, 0)
+    assert any(source.subagents for source in report.sources.values())
+
+    report, stored = import_logs_into(home, folder)
+    assert (report.new, report.updated, report.unchanged) == (0, 0, len(stored))
+
+    # One of two logs of a session grows: it is updated, and not also unchanged.
+    log = next(log for log in copies.rglob("*.jsonl") if "codex" in str(log))
+    lines = log.read_text().splitlines()
+    log.write_text("\n".join([*lines, lines[-1]]) + "\n")
+    report, again = import_logs_into(home, folder)
+    assert len(again) == len(stored)
+    assert report.new + report.updated + report.unchanged == len(stored)
+
+    report, _ = import_logs_into(home, folder, reread=True)
+    assert report.new + report.updated + report.unchanged == len(stored)
+
+
+def test_a_session_with_the_id_of_another_recorder_is_counted_once(tmp_path: Path) -> None:
+    with Journeyman(home=tmp_path, environ={}) as journeyman:
+        journeyman.record([{"role": "user", "content": "hello"}], session_id=_ID)
+    log = tmp_path / "chat.jsonl"
+    chat = {"id": _ID, "messages": [{"role": "user", "content": "hello"}]}
+    log.write_text(json.dumps(chat) + "\n")
+    report, stored = import_logs_into(tmp_path, log)
+    assert [one[0].session.id for one in stored] == [_ID, f"openai:{_ID}"]
+    assert (report.new, report.updated, report.unchanged) == (1, 0, 0)
+    chat["messages"].append({"role": "assistant", "content": "hi"})  # type: ignore[attr-defined]
+    log.write_text(json.dumps(chat) + "\n")
+    report, _ = import_logs_into(tmp_path, log)
+    assert (report.new, report.updated, report.unchanged) == (0, 1, 0)

@@ -1,8 +1,15 @@
 """Parsing and formatting durations."""
 
+from datetime import datetime
+
 from tests.tables import table
 
-from journeyman.text.durations import abbreviate_duration, describe_duration, parse_duration
+from journeyman.text.durations import (
+    abbreviate_duration,
+    describe_duration,
+    parse_duration,
+    parse_moment,
+)
 
 
 @table(
@@ -21,6 +28,29 @@ from journeyman.text.durations import abbreviate_duration, describe_duration, pa
 )
 def test_parse(text: str, seconds: float | None) -> None:
     assert parse_duration(text) == seconds
+
+
+def test_moments() -> None:
+    now = "2026-11-17 22:30"
+    expected = {
+        "7d": "2026-11-10 22:30",
+        "2 weeks": "2026-11-03 22:30",
+        "2  Weeks ago": "2026-11-03 22:30",
+        "90 min": "2026-11-17 21:00",
+        "now": now,
+        "today": "2026-11-17",
+        "Yesterday": "2026-11-16",
+        "2026-11-01": "2026-11-01",
+        "2026-11-01 18:30": "2026-11-01 18:30",
+        "2026-11-01t18:30z": "2026-11-01T18:30+00:00",
+        **dict.fromkeys(("", "7", "ago", "d", "tomorrow", "2026-13-01", "-7d", "soon")),
+    }
+    read = {text: parse_moment(text, _seconds(now)) for text in expected}
+    assert read == {text: at and _seconds(at) for text, at in expected.items()}
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
 
 
 @table(

@@ -115,6 +115,7 @@ def session_search_tool(search: Search) -> Tool:
                 "session": hit.session,
                 "source": hit.source,
                 "role": hit.role,
+                **({"tool": hit.tool} if hit.tool else {}),
                 **({"date": f"{datetime.fromtimestamp(hit.at, UTC):%Y-%m-%d}"} if hit.at else {}),
                 "snippet": hit.snippet,
             }
@@ -125,8 +126,8 @@ def session_search_tool(search: Search) -> Tool:
     return Tool(
         name="session_search",
         description=(
-            "Search earlier sessions for words; all of them must be in one message. Put a phrase "
-            "in double quotes."
+            "Search earlier sessions for words; all of them must be in one message or its tool "
+            "calls. Put a phrase in double quotes; pyt* finds words that begin so."
         ),
         parameters=parameters(
             "query",

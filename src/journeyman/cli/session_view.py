@@ -1,0 +1,318 @@
+"""How sessions, their messages and calls, and search hits look on a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from journeyman.cli import formatting
+from journeyman.cli.formatting import Column
+from journeyman.facade.transcript import Transcript
+from journeyman.records import (
+    Call,
+    Message,
+    ResultFlags,
+    SearchHit,
+    Session,
+    SessionOverview,
+    Verdict,
+    VerdictStatus,
+)
+from journeyman.records.usage import UsageLine
+from journeyman.text.display import readable
+
+_VERDICT_STYLES: dict[VerdictStatus, str] = {
+    **dict.fromkeys(("failed", "invalid"), "red"),
+    **dict.fromkeys(("refused", "interrupted"), "yellow"),
+    "ok": "green",
+    "unknown": "dim",
+}
+_ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
+_WIDE = 100
+_FIELD_WIDTH = 12
+
+
+class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the list. `errors` counts the calls that failed; None if it is not known."""
+
+    overview: SessionOverview
+    short_id: str
+    errors: int | None
+    usage: UsageLine | None
+
+
+def print_sessions(console: Console, rows: Sequence[ListedSession], if_empty: str) -> None:
+    formatting.print_table(console, rows, _columns(console.width), if_empty)
+
+
+def _columns(width: int) -> Sequence[Column]:
+    is_wide = width >= _WIDE
+    parts, characters = (-2, 16) if is_wide else (-1, 10)
+
+    def project(row: ListedSession) -> str:
+        return "/".join(row.overview.session.project.split("/")[parts:]) or formatting.UNKNOWN
+
+    def outcome(row: ListedSession) -> str:
+        value = row.overview.session.outcome
+        return formatting.UNKNOWN if value is None else f"{value:g}"
+
+    def errors(row: ListedSession) -> Text | str:
+        if not row.overview.calls:
+            return ""
+        if row.errors is None:
+            return formatting.UNKNOWN
+        return Text(formatting.count(row.errors), style="red" if row.errors else "")
+
+    return (
+        Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
+        Column(
+            "source",
+            lambda row: row.overview.session.source,
+            min_terminal_width=_WIDE,
+            no_wrap=True,
+        ),
+        Column(
+            "project",
+            project,
+            min_terminal_width=72,
+            optional=True,
+            max_width=24 if is_wide else 14,
+            **formatting.TRUNCATED,
+        ),
+        Column(
+            "started",
+            lambda row: formatting.local_time(row.overview.session.started_at)[:characters],
+            min_terminal_width=60,
+            no_wrap=True,
+        ),
+        Column("msgs", lambda row: row.overview.messages, numeric=True),
+        Column("calls", lambda row: row.overview.calls, min_terminal_width=60, numeric=True),
+        Column("errors", errors, min_terminal_width=50, numeric=True),
+        Column(
+            "tokens",
+            lambda row: formatting.short_count(row.overview.tokens.total),
+            min_terminal_width=120,
+            numeric=True,
+        ),
+        Column(
+            "cost",
+            lambda row: formatting.short_cost(row.usage),
+            min_terminal_width=60,
+            optional=True,
+            numeric=True,
+        ),
+        Column("outcome", outcome, min_terminal_width=_WIDE, optional=True),
+        Column(
+            "title",
+            lambda row: row.overview.session.title,
+            ratio=1,
+            min_width=10,
+            **formatting.TRUNCATED,
+        ),
+    )
+
+
+def print_details(
+    console: Console, overview: SessionOverview, children: Mapping[str, Session]
+) -> None:
+    """Print what is known about a session; its children come by their short ids."""
+    session, tokens = overview.session, overview.tokens
+    lineage = session.lineage
+    descendants = [
+        f"{short_id} ({child.lineage.kind})"
+        for short_id, child in children.items()
+        if child.lineage
+    ]
+    generations = formatting.pluralize(overview.generations, "generation")
+    output_tokens = formatting.count(tokens.output_tokens)
+    started, ended = map(formatting.local_time, (session.started_at, session.ended_at))
+    fields = {
+        "session": session.id,
+        "title": session.title,
+        "recorded by": f"{session.source} ({session.agent})" if session.agent else session.source,
+        "platform": session.platform,
+        "model": session.model,
+        "time": f"{started} to {ended}",
+        "end": session.end_reason,
+        "outcome": "" if session.outcome is None else f"{session.outcome:g}",
+        "project": session.project,
+        "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
+        "opening": session.opening,
+        "lineage": f"{lineage.kind} of {lineage.parent}" if lineage else "",
+        "children": ", ".join(descendants),
+        "messages": f"{overview.messages:,} in {generations}",
+        "calls": f"{overview.calls:,}, {overview.answered:,} with a result",
+        "tokens": f"{formatting.count(tokens.total)} ({output_tokens} output)",
+        "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
+        "log": session.log,
+    }
+    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
+
+
+def print_messages(console: Console, shown: Transcript, *, full: bool) -> None:
+    """Print every message and call with its number."""
+    numbers: dict[str, list[int]] = {}
+    for call in shown.calls:
+        numbers.setdefault(call.asked_key, []).append(call.index + 1)
+    for number, message in enumerate(shown.messages, start=1):
+        _print_message(console, number, message, numbers.get(message.key, ()), full=full)
+
+
+def print_calls(console: Console, shown: Transcript, *, full: bool) -> None:
+    for call, verdict in zip(shown.calls, shown.verdicts, strict=True):
+        print_call(console, call, verdict, full=full)
+
+
+def print_one_message(console: Console, shown: Transcript, number: int) -> None:
+    """Print a message whole."""
+    message = shown.message(number)
+    calls = [call.index + 1 for call in shown.calls if call.asked_key == message.key]
+    fields = {
+        "message": f"{number:,} of {len(shown.messages):,}, {message.role}",
+        "kind": "" if message.kind == "plain" else message.kind,
+        "time": formatting.local_time(message.at),
+        "model": message.model,
+        "result of": message.tool_name if message.role == "tool" else "",
+        "flags": ", ".join(_flags(message.recorded)),
+        "calls": ", ".join(
+            f"{n} ({c.name})" for n, c in zip(calls, message.tool_calls, strict=False)
+        ),
+    }
+    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
+    _print_block(console, "reasoning", message.reasoning)
+    _print_block(console, "text", message.text)
+
+
+def print_one_call(console: Console, shown: Transcript, number: int) -> None:
+    """Print a call whole: the request it served, its arguments, its result and its verdict."""
+    call, verdict = shown.call(number)
+    message = shown.number_of(call.asked_key)
+    outcome = Text(_outcome(verdict), style=_VERDICT_STYLES[verdict.status])
+    took = ""
+    if call.asked_at is not None and call.answered_at is not None:
+        took = f", answered after {max(call.answered_at - call.asked_at, 0):.1f} s"
+    fields: dict[str, str | Text] = {
+        "call": f"{number:,} of {len(shown.calls):,}, {call.tool}",
+        "asked": f"in message {message:,}, {formatting.local_time(call.asked_at)}{took}",
+        "model": call.model,
+        "verdict": outcome.append(f"  (rule {verdict.rule})", style="dim"),
+        "evidence": verdict.evidence,
+        "flags": ", ".join(_flags(call.recorded)),
+    }
+    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
+    _print_block(console, "request", shown.request_of(call))
+    for name, text in _argument_fields(call.arguments):
+        _print_block(console, name, text)
+    _print_block(console, "what the model wrote, before a hook rewrote it", call.requested)
+    result = "(empty)" if call.result == "" else call.result
+    _print_block(console, "result", "no result was recorded" if result is None else result)
+
+
+def _argument_fields(arguments: str) -> list[tuple[str, str]]:
+    """Return the arguments one by one, or together if they are not a JSON object."""
+    try:
+        decoded = msgspec.json.decode(arguments, type=dict[str, Any])
+    except (ValueError, RecursionError):
+        return [("arguments", arguments)]
+    return [
+        (f"argument {name}", value if isinstance(value, str) else _json_text(value))
+        for name, value in decoded.items()
+    ] or [("arguments", "none")]
+
+
+def _json_text(value: object) -> str:
+    encoded = msgspec.json.encode(value)
+    return (msgspec.json.format(encoded, indent=2) if len(encoded) > 60 else encoded).decode()
+
+
+def _print_block(console: Console, title: str, text: str) -> None:
+    if text:
+        formatting.print_heading(console, readable(title))
+        console.print(formatting.safe_text(text), soft_wrap=True)
+
+
+def _print_message(
+    console: Console, number: int, message: Message, calls: Sequence[int], *, full: bool
+) -> None:
+    label = Text(f"{number:4d} ", style="dim")
+    label.append(f"{message.role:9s} ", style=_ROLE_STYLES[message.role])
+    if message.kind != "plain":
+        label.append(f"({message.kind}) ", style="dim")
+    if message.copied:
+        label.append("(copy) ", style="dim")
+    if flags := _flags(message.recorded):
+        label.append(f"[{', '.join(flags)}] ", style="magenta")
+    if full or message.text or not message.tool_calls:
+        formatting.print_labelled(console, label, message.text, full=full)
+    for index, call in enumerate(message.tool_calls):
+        name = f"call {calls[index]} " if index < len(calls) else ""
+        line = Text(f"     → {name}", style="cyan").append(f"{readable(call.name)} ", style="bold")
+        formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
+        _print_requested(console, call.requested, full=full)
+
+
+def _print_requested(console: Console, requested: str, *, full: bool) -> None:
+    if requested:
+        label = Text("     the model wrote, before a hook rewrote it: ", style="dim")
+        formatting.print_labelled(console, label, requested, full=full, style="dim")
+
+
+def print_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
+    """Print a call, its verdict and its result, on two lines unless `full`."""
+    line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
+    formatting.print_labelled(console, line, call.arguments, full=full, style="")
+    _print_requested(console, call.requested, full=full)
+    if call.result is None:
+        console.print(Text("     no result was recorded", style="dim"))
+        return
+    label = Text("     ").append(f"[{_outcome(verdict)}] ", style=_VERDICT_STYLES[verdict.status])
+    if verdict.status == "ok" or full:
+        formatting.print_labelled(console, label, call.result or "(empty)", full=full)
+        return
+    # The evidence is more informative than the beginning of the result.
+    rule = f"  ({verdict.rule})"
+    room = max(console.width - label.cell_len - len(rule), 20)
+    label.append(formatting.one_line(verdict.evidence or call.result, room), style="")
+    console.print(label.append(rule, style="dim"), soft_wrap=True)
+
+
+def _outcome(verdict: Verdict) -> str:
+    return f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
+
+
+def _flags(recorded: ResultFlags | None) -> list[str]:
+    if recorded is None:
+        return []
+    error = {True: "error", False: "ok", None: ""}[recorded.is_error]
+    code = "" if recorded.exit_code is None else f"exit {recorded.exit_code}"
+    return [*filter(None, (error, code, "interrupted" if recorded.interrupted else ""))]
+
+
+def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[str, str]) -> None:
+    """Print each hit with where it is; in a narrow terminal, the text follows on its own line."""
+    for hit in hits:
+        place = f"--message {hit.message}" if hit.call is None else f"--call {hit.call}"
+        line = Text.assemble(
+            (short_ids[hit.session], "bold"),
+            (f" {place}", "cyan"),
+            f"  {readable(_where(hit))}",
+            (f"  {formatting.local_time(hit.at)}", "dim"),
+        )
+        console.print(line, soft_wrap=True)
+        console.print(Text("    ").append(_highlighted(hit.snippet)), soft_wrap=False)
+
+
+def _where(hit: SearchHit) -> str:
+    if hit.call is None:
+        return hit.role
+    if hit.role == "tool":
+        return f"result of {hit.tool}"
+    return f"{hit.tool} {hit.argument}".strip()
+
+
+def _highlighted(snippet: str) -> Text:
+    text = formatting.safe_text(snippet)
+    text.highlight_regex(r"\[[^\[\]]+\]", "bold yellow")
+    return text

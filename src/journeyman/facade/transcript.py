@@ -1,0 +1,81 @@
+"""A session as people read it: its messages, its calls and the verdicts on them, by number."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.records import Call, Message, SessionOverview, Verdict, join_calls
+from journeyman.records.errors import WrongInput
+from journeyman.redaction.redactor import redacted_evidence
+from journeyman.store.sessions import Sessions
+
+_Item = TypeVar("_Item")
+
+
+class Transcript(Struct, frozen=True, kw_only=True):
+    """A session with its messages in order, and its calls with a verdict each. `is_redacted` is
+    true if something was replaced.
+    """
+
+    overview: SessionOverview
+    messages: list[Message]
+    calls: list[Call]
+    verdicts: list[Verdict]
+    is_redacted: bool = False
+
+    def message(self, number: int) -> Message:
+        """Return a message by its number, counted from 1."""
+        return _numbered(self.messages, number, "message")
+
+    def call(self, number: int) -> tuple[Call, Verdict]:
+        """Return a call and its verdict by the call's number, counted from 1."""
+        return _numbered(list(zip(self.calls, self.verdicts, strict=True)), number, "call")
+
+    def number_of(self, key: str) -> int:
+        """Return the number of the message with this key."""
+        return next(n for n, message in enumerate(self.messages, start=1) if message.key == key)
+
+    def request_of(self, call: Call) -> str:
+        """Return the last text that a person wrote before the call; empty if there is none."""
+        before = self.messages[: self.number_of(call.asked_key)]
+        written = (m.text for m in reversed(before) if m.role == "user" and m.kind == "plain")
+        return next(written, "")
+
+
+def transcript(
+    sessions: Sessions, judge: Callable[[Call], Verdict], session_id: str, *, raw: bool
+) -> Transcript:
+    """Read a session. Calls are judged as they were recorded, before anything is redacted."""
+    overview = sessions.get(session_id)
+    messages = list(sessions.messages(overview.session.id))
+    calls = join_calls(messages)
+    verdicts = [judge(call) for call in calls]
+    if raw:
+        return Transcript(overview=overview, messages=messages, calls=calls, verdicts=verdicts)
+    exported = sessions.export(overview.session.id, redacted=True)
+    # The id and the places are needed to find the session; only its text is for reading.
+    kept = {name: getattr(overview.session, name) for name in ("id", "lineage", "log", "source")}
+    session = msgspec.structs.replace(exported.session, **kept)
+    return Transcript(
+        overview=msgspec.structs.replace(overview, session=session),
+        messages=exported.messages,
+        calls=join_calls(exported.messages),
+        verdicts=[
+            msgspec.structs.replace(
+                verdict, evidence=redacted_evidence(verdict.evidence, call.result or "")
+            )
+            if verdict.evidence
+            else verdict
+            for call, verdict in zip(calls, verdicts, strict=True)
+        ],
+        is_redacted=exported.messages != messages,
+    )
+
+
+def _numbered(items: Sequence[_Item], number: int, noun: str) -> _Item:
+    if not 0 < number <= len(items):
+        has = f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"
+        raise WrongInput(f"There is no {noun} {number}: the session has {has}.")
+    return items[number - 1]

@@ -1,0 +1,274 @@
+"""Full-text search in messages and tool calls, by SQLite's FTS5 or PostgreSQL's tsvector.
+
+A search is for words, all of which must occur in one message, for phrases in double quotes, and for
+words that begin like `pyt*`. It never passes the databases' own query language on, so no query is a
+syntax error.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from journeyman.records import Call, Message, SearchHit, ToolCall, join_calls
+from journeyman.store.tables import messages, sessions
+
+SearchOrder = Literal["best", "newest"]
+
+_WORD = re.compile(r"[^\W_]+")
+_SNIPPET_CHARACTERS = 150
+_CALL_CHARACTERS = 4_000
+_CALLS_CHARACTERS = 64_000
+"""The searched part of a call, and of all calls of one message."""
+
+
+def argument_texts(arguments: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts and numbers in a call's arguments, each with the name of its argument. If the
+    arguments are not JSON, they are one text without a name.
+    """
+    try:
+        decoded = msgspec.json.decode(arguments)
+    except (ValueError, RecursionError):
+        yield "", arguments
+        return
+    named = decoded.items() if isinstance(decoded, dict) else [("", decoded)]
+    pending = [(name, value) for name, value in named][::-1]
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict | list):
+            items = value.values() if isinstance(value, dict) else value
+            pending += [(name, item) for item in items][::-1]
+        elif value is not None and not isinstance(value, bool):
+            yield name, str(value)
+
+
+def call_text(calls: Iterable[ToolCall]) -> str | None:
+    """Return the searched text of a message's calls, their tools and arguments; None without
+    calls.
+    """
+    texts = []
+    for call in calls:
+        room = _CALL_CHARACTERS
+        texts.append(call.name)
+        for _, text in argument_texts(call.arguments):
+            texts.append(text[:room])
+            room -= len(text)
+            if room <= 0:
+                break
+    # Decoded JSON may contain NUL, which PostgreSQL does not accept.
+    return "\n".join(texts)[:_CALLS_CHARACTERS].replace("\x00", " ") if texts else None
+
+
+class Phrase(NamedTuple):
+    """Words that must occur together; the last may be only the beginning of one."""
+
+    words: tuple[str, ...]
+    is_prefix: bool
+
+
+def phrases(query: str) -> list[Phrase]:
+    """Split a query into phrases of one or more words."""
+    split = []
+    for quoted, word in re.findall(r'"([^"]*)"|([^\s"]+)', query):
+        text = quoted or word
+        if words := tuple(_WORD.findall(text)):
+            split.append(Phrase(words, is_prefix=text.rstrip().endswith(f"{words[-1]}*")))
+    return split
+
+
+def index_new_messages(connection: sa.Connection) -> None:
+    """Add the messages of this transaction to the search index; PostgreSQL does so
+    automatically.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    connection.exec_driver_sql(
+        "INSERT INTO messages_search(rowid, text, calls) SELECT row_id, text, calls "
+        "FROM messages_searched WHERE row_id > (SELECT up_to FROM messages_indexed)"
+    )
+    connection.exec_driver_sql(
+        "UPDATE messages_indexed SET up_to = "
+        "max(up_to, (SELECT coalesce(max(row_id), 0) FROM messages))"
+    )
+
+
+def erase_deleted_words(connection: sa.Connection) -> None:
+    """Remove the words of deleted messages from the index itself, where they would otherwise stay
+    until SQLite merges it.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(
+            "INSERT INTO messages_search(messages_search) VALUES ('optimize')"
+        )
+
+
+def find_messages(
+    connection: sa.Connection,
+    query: str,
+    filters: Sequence[sa.ColumnElement[bool]],
+    *,
+    order: SearchOrder,
+    limit: int,
+    clean: Callable[[str], str],
+) -> list[SearchHit]:
+    """Return the best or the newest matches in the filtered sessions; none if the query contains no
+    word. Copies of messages are left out. `clean` is applied to a text before it is shortened.
+    """
+    query_phrases = phrases(query)
+    if not query_phrases:
+        return []
+    # The texts are read in a second step: the first one visits every match.
+    matches = connection.execute(_ranking(connection, query_phrases, filters, order).limit(limit))
+    row_ids = [row.row_id for row in matches]
+    if not row_ids:
+        return []
+    found = connection.execute(_FOUND.where(messages.c.row_id.in_(row_ids))).all()
+    by_row = {row.row_id: row for row in found}
+    outlines = {row.session_row: _Outline(connection, row.session_row) for row in found}
+    pattern = _pattern(query_phrases)
+    return [
+        _hit(by_row[row_id], outlines[by_row[row_id].session_row], pattern, clean)
+        for row_id in row_ids
+        if row_id in by_row
+    ]
+
+
+_HEAD = sa.func.substr(
+    messages.c.text, 1, sa.case((messages.c.role == "tool", 1_000), else_=16_000)
+)
+_FOUND: sa.Select[Any] = sa.select(
+    *messages.c["row_id", "session_row", "key", "role", "at"],
+    *(sessions.c.id.label("session"), sessions.c.source, _HEAD.label("text")),
+).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
+
+_fts = sa.table("messages_search", sa.column("rowid"), sa.column("rank"))
+_tsvector: sa.ColumnElement[Any] = sa.literal_column("messages.search")
+
+
+def _ranking(
+    connection: sa.Connection,
+    query_phrases: Sequence[Phrase],
+    filters: Sequence[sa.ColumnElement[bool]],
+    order: SearchOrder,
+) -> sa.Select[Any]:
+    """The statement that finds the row ids of the matches, in order."""
+    statement: sa.Select[Any] = sa.select(messages.c.row_id)
+    if connection.dialect.name == "sqlite":
+        query = " AND ".join(map(_fts5_phrase, query_phrases))
+        matches = sa.literal_column("messages_search").op("MATCH")(query)
+        statement = statement.join_from(_fts, messages, messages.c.row_id == _fts.c.rowid)
+        rank: sa.ColumnElement[Any] = _fts.c.rank
+    else:
+        tsquery = sa.func.to_tsquery("simple", " & ".join(map(_tsquery_phrase, query_phrases)))
+        matches = _tsvector.op("@@")(tsquery)
+        # All words weigh the same; a match in a long text weighs less.
+        weights = sa.cast(sa.literal("{1,1,1,1}"), sa.ARRAY(sa.REAL))
+        rank = sa.desc(sa.func.ts_rank(weights, _tsvector, tsquery, 1))
+    statement = statement.where(matches, sa.not_(messages.c.copied), *filters)
+    if filters:
+        statement = statement.join(sessions, sessions.c.row_id == messages.c.session_row)
+    newest = (messages.c.at.is_(None), messages.c.at.desc(), messages.c.row_id.desc())
+    return statement.order_by(*((rank, *newest) if order == "best" else newest))
+
+
+def _fts5_phrase(phrase: Phrase) -> str:
+    return '"' + " ".join(phrase.words) + '"' + ("*" if phrase.is_prefix else "")
+
+
+def _tsquery_phrase(phrase: Phrase) -> str:
+    """The phrase in PostgreSQL's syntax. Words that must occur together are either all in the text
+    (weight A) or all in the calls (weight B).
+    """
+    star = "*" if phrase.is_prefix else ""
+    words = [f"'{word}'" for word in phrase.words]
+    if len(words) == 1:
+        return f"{words[0]}:{star}" if star else words[0]
+    places = (
+        " <-> ".join([*(f"{word}:{weight}" for word in words[:-1]), f"{words[-1]}:{star}{weight}"])
+        for weight in "AB"
+    )
+    return f"({' | '.join(f'({place})' for place in places)})"
+
+
+class _Outline:
+    """The messages and calls of a session by their keys, numbered from 1 as `sessions show` numbers
+    them. The texts are not read.
+    """
+
+    _FIELDS = ("key", "position", "role", "copied", "tool_calls", "tool_call_id", "tool_name")
+
+    def __init__(self, connection: sa.Connection, session_row: int) -> None:
+        query = sa.select(*messages.c[self._FIELDS]).where(messages.c.session_row == session_row)
+        outlined = [
+            Message(**{**row, "tool_calls": _decode_calls(row["tool_calls"] or b"[]")})
+            for row in connection.execute(query.order_by(messages.c.position)).mappings()
+        ]
+        self.numbers = {message.key: number for number, message in enumerate(outlined, start=1)}
+        self.asked: dict[str, list[Call]] = {}
+        self.answered: dict[str, Call] = {}
+        for call in join_calls(outlined):
+            self.asked.setdefault(call.asked_key, []).append(call)
+            self.answered[call.answered_key] = call
+
+
+_decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
+
+
+class _Place(NamedTuple):
+    """A text in which a match can stand: of the message, or of an argument of one of its calls."""
+
+    text: str
+    call: Call | None = None
+    argument: str = ""
+
+
+def _hit(
+    row: sa.Row[Any], outline: _Outline, pattern: re.Pattern[str], clean: Callable[[str], str]
+) -> SearchHit:
+    places = [_Place(clean(row.text), outline.answered.get(row.key))]
+    for call in outline.asked.get(row.key, ()):
+        texts = list(argument_texts(clean(call.arguments)))
+        places.append(_Place(clean(call.tool), call))
+        places += [_Place(text, call, name) for name, text in texts]
+    # Where most of the query is; the text of the message wins a tie.
+    best = max(places, key=lambda place: _distinct_matches(pattern, place.text))
+    return SearchHit(
+        session=row.session,
+        source=row.source,
+        key=row.key,
+        role=row.role,
+        at=row.at,
+        message=outline.numbers[row.key],
+        call=None if best.call is None else best.call.index + 1,
+        tool="" if best.call is None else best.call.tool,
+        argument=best.argument,
+        snippet=_snippet(best.text, pattern),
+    )
+
+
+def _distinct_matches(pattern: re.Pattern[str], text: str) -> int:
+    return len({match.lastgroup for match in pattern.finditer(text)})
+
+
+def _pattern(query_phrases: Sequence[Phrase]) -> re.Pattern[str]:
+    """A pattern that matches the phrases, each as a group of its own."""
+    between, rest = r"[\W_]+", r"[^\W_]*"
+    groups = (
+        f"(?P<phrase{number}>{between.join(phrase.words)}{rest if phrase.is_prefix else ''})"
+        for number, phrase in enumerate(query_phrases)
+    )
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(groups)})(?![^\W_])", re.IGNORECASE)
+
+
+def _snippet(text: str, pattern: re.Pattern[str]) -> str:
+    """Return the text around the first match, with each match in brackets."""
+    first = pattern.search(text)
+    start = 0 if first is None else max(0, first.start() - _SNIPPET_CHARACTERS // 3)
+    end = start + _SNIPPET_CHARACTERS
+    shown = pattern.sub(lambda match: f"[{match[0]}]", text[start:end])
+    cut = ("…" if start else "", "…" if end < len(text) else "")
+    return cut[0] + " ".join(shown.split()) + cut[1]
