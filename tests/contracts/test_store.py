@@ -520,7 +520,7 @@ class TestSearch:
             assert again.sessions.search("walrus") == []
 
 
-# What turns the search of today into that of schema 0011.
+# What turns the search of today into that of schema 0012.
 _EARLIER_SEARCH = {
     "sqlite": (
         "DROP TRIGGER messages_removed",
@@ -532,13 +532,13 @@ _EARLIER_SEARCH = {
         "CREATE VIRTUAL TABLE messages_search USING fts5(text, content='messages_searched')",
         "CREATE TRIGGER messages_removed AFTER DELETE ON messages BEGIN SELECT 1; END",
         "CREATE TRIGGER messages_changed AFTER UPDATE ON messages BEGIN SELECT 1; END",
-        "UPDATE alembic_version SET version_num = '0011'",
+        "UPDATE alembic_version SET version_num = '0012'",
     ),
     "postgresql": (
         "ALTER TABLE messages DROP COLUMN search",
         "ALTER TABLE messages DROP COLUMN call_text",
         "ALTER TABLE messages ADD COLUMN search tsvector",
-        "UPDATE alembic_version SET version_num = '0011'",
+        "UPDATE alembic_version SET version_num = '0012'",
     ),
 }
 
