@@ -274,9 +274,28 @@ class TestCompare:
         assert (told["warm"]["sessions"], told["cold"]["calls"]) == (10, 100)
         assert told["difference"]["low"] < 0 < told["difference"]["high"]
 
+    def test_sessions_with_an_opening_and_without(self, command: Command) -> None:
+        for number in range(4):
+            record(command, f"w{number}", *["fine"] * 5)
+            record(command, f"c{number}", *["fine"] * 5)
+        cold = command("compare", "--by-opening").stdout
+        assert "No warm session is stored." in cold
+        for number in range(4):
+            opening = f"{number:016x}"
+            command("sessions", "note-opening", f"w{number}", opening, "--source", "mine")
+        told = command.json("compare", "--by-opening")
+        assert (told["warm"]["sessions"], told["cold"]["sessions"]) == (4, 4)
+        warm = command.json("sessions", "list", "--warm")
+        assert {one["session"]["id"] for one in warm} == {f"w{number}" for number in range(4)}
+        assert command.json("profile", "--cold")["sessions"] == 4
+        assert "0000000000000002" in command("sessions", "show", "w2").stdout
+
     @table(
         "arguments",
-        [[], ["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]],
+        [
+            *([], ["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]),
+            *(["--by-opening", "a", "b"], ["--by-opening", "--warm-tag", "x"]),
+        ],
         ids=str,
     )
     def test_wrong_usage(self, command: Command, arguments: list[str]) -> None:

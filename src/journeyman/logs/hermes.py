@@ -90,6 +90,7 @@ class HermesExportReader:
                 raise BadLine("the messages of a session are not a list")
             session = hermes_rows.parse_session(row, None, log.name)
             recorded = [message if isinstance(message, dict) else {} for message in row["messages"]]
+            session = msgspec.structs.replace(session, opening=_opening(recorded))
             rows = list(_split(recorded))
             messages = _conversation(session.id, rows, _omitted(rows))
             return session, chain(usage_of_session(row, []), messages)
@@ -163,6 +164,12 @@ def _conversation(
             yield message
 
 
+def _opening(rows: Iterable[Row]) -> str:
+    """Return the id of the first opening in what was sent to the model beside the messages."""
+    sent = (hermes_rows.content_text(row.get("api_content")) for row in rows)
+    return next(filter(None, map(marked_opening, sent)), "")
+
+
 class _HermesDatabase:
     """Queries of an open state.db."""
 
@@ -203,11 +210,8 @@ class _HermesDatabase:
         """Return the id of the opening that was added to what the user said, or ""."""
         if not self._database.has("messages", "api_content"):
             return ""
-        added = "SELECT api_content FROM messages WHERE session_id = ? AND api_content != ''"
-        ordered = f"{added} ORDER BY {self._row_id}"
-        sent = self._database.execute(ordered, session_id)
-        openings = (marked_opening(hermes_rows.content_text(row[0])) for row in sent)
-        return next(filter(None, openings), "")
+        added = "messages WHERE session_id = ? AND api_content != ''"
+        return _opening(self._select(f"{added} ORDER BY {self._row_id}", session_id))
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""

@@ -68,6 +68,16 @@ def encode_lines(lines: Sequence[LogLine]) -> bytes:
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
+def fork_lines(lines: Sequence[LogLine], session: str, at: float) -> list[LogLine]:
+    """Return the lines of a transcript as a fork repeats them, made `at` this time: with the same
+    ids, under its own session id. What is said in the fork comes after them.
+    """
+    queued = {"type": "queue-operation", "operation": "enqueue", "sessionId": session}
+    queued["timestamp"] = iso_time(at)
+    copies = [line | {"sessionId": session} for line in lines if "uuid" in line]
+    return [{"type": "mode", "mode": "normal", "sessionId": session}, queued, *copies]
+
+
 class _TranscriptWriter:
     """Appends lines; each refers to the previous one by `parentUuid`."""
 

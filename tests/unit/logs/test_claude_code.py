@@ -397,6 +397,91 @@ class TestCompaction:
         assert transcript(user("u1", "Go"), other, user("u2", "On")).messages[1].generation == 0
 
 
+class TestHooks:
+    MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
+
+    def hook(self, uuid, **attachment):
+        return line("attachment", uuid, attachment=attachment)
+
+    def rewriting(self, call_id, arguments, **decision):
+        said = {"hookEventName": "PreToolUse", "updatedInput": arguments, **decision}
+        return self.hook(
+            f"hook of {call_id}",
+            type="hook_success",
+            hookEvent="PreToolUse",
+            toolUseID=call_id,
+            stdout=json.dumps({"hookSpecificOutput": said}),
+        )
+
+    def test_what_ran_is_what_the_hook_made_of_it(self, transcript):
+        reading = transcript(
+            user("u1", "Test it"),
+            answer("a1", "m1", call("c1", command="pytest")),
+            self.rewriting("c1", {"command": "uv run pytest"}, permissionDecision="allow"),
+            result("r1", "c1"),
+            answer("a2", "m2", call("c2", command="ls"), call("c3", command="rm x")),
+            self.rewriting("c3", {"command": "true"}, permissionDecision="deny"),
+            self.rewriting("c2", "not an object"),
+            self.hook("h", type="hook_success", hookEvent="PreToolUse", toolUseID="c2", stdout="{"),
+            self.hook("h2", type="hook_success", hookEvent="Stop", toolUseID=3, stdout=None),
+            self.hook("h3", type=["odd"], content={"deep": []}),
+            result("r2", "c2"),
+        )
+        assert not reading.skips
+        made = [(each.id, each.arguments, each.requested) for each in reading.calls()]
+        assert made == [
+            ("c1", '{"command":"uv run pytest"}', '{"command": "pytest"}'),
+            ("c2", '{"command": "ls"}', ""),
+            ("c3", '{"command": "rm x"}', ""),
+        ]
+
+    def test_opening_that_a_hook_added(self, transcript):
+        added = {"type": "hook_additional_context", "hookEvent": "SessionStart"}
+        reading = transcript(
+            self.hook("h1", **added, content=["Be brief.", f"{self.MARK}\n…"]),
+            user("u1", "Go"),
+            self.hook("h2", **added, content=[self.MARK.replace("0123", "9999")]),
+            answer("a1", "m1", "Done"),
+        )
+        assert reading.session.opening == "0123456789abcdef"
+        assert [m.text for m in reading.messages] == ["Go", "Done"]
+        quiet = transcript(self.hook("h1", **added, content=["Hi"]), user("u1", "Go"))
+        assert quiet.session.opening == ""
+
+    def test_reading_on_between_call_and_hook(self, write, lines, read, append):
+        path = write(
+            "s1.jsonl", lines(user("u1", "Go"), answer("a1", "m1", call("c1", command="a")))
+        )
+        first = read(READER, path)
+        append(path, [self.rewriting("c1", {"command": "b"}), result("r1", "c1")])
+        (rewritten, _) = read(READER, path, first.state).messages
+        assert rewritten.tool_calls[0].arguments == '{"command":"b"}'
+
+
+class TestForks:
+    LATER = "2026-01-02T00:00:00Z"
+
+    def test_signs_of_a_fork(self, transcript):
+        # A file that is younger than its first message.
+        queued = {"type": "queue-operation", "sessionId": "s1", "timestamp": self.LATER}
+        fork = transcript({"type": "mode", "sessionId": "s1"}, queued, user("u1", "Go"))
+        assert fork.session.details == {"forked_at": 1_767_312_000.0}
+        queued["timestamp"] = "2025-12-31T23:59:59Z"
+        assert transcript(queued, user("u1", "Go")).session.details == {}
+
+        # Newer versions name the session that sent a copied request; the last one is the parent.
+        fork = transcript(
+            user("u1", "Go"),
+            answer("a1", "m1", "One", requestSessionId="s0"),
+            user("u2", "On"),
+            answer("a2", "m2", "Two", requestSessionId="s7", timestamp=self.LATER),
+            user("u3", "New"),
+            answer("a3", "m3", "Three", requestSessionId="s1"),
+        )
+        details = {"forked_from": "s7", "forked_at": 1_767_312_000.0}
+        assert fork.fragments[-1].session.details == details
+
+
 class TestRewind:
     START = (user("u0", "Hello"), answer("a0", "m0", "Hi", parent="u0"))
 

@@ -464,6 +464,147 @@ class TestCompaction:
         assert len(read(READER, any_hermes.path).messages) == 2
 
 
+class TestCopiesWithNewTimes:
+    """Hermes 0.19: a compaction copies the first rows and the last ones with new ids and new times,
+    and may merge its summary into the first copy after them. Seen in real sessions.
+    """
+
+    SUMMARY = (
+        "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted.\n## Goal\nCount.\n\n"
+        "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+    )
+
+    def merged(self, own=""):
+        return (
+            f"[PRIOR CONTEXT — for reference only; not a new message]\n{own}\n\n"
+            f"[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]\n\n{self.SUMMARY}"
+        )
+
+    def work(self, hermes, *names, session_id="s1"):
+        """Add a call and its result for each name; return the rows."""
+        rows = []
+        for name in names:
+            answer = {"tool_calls": calls("terminal", call_id=name)}
+            rows.append(hermes.message("assistant", "", session_id, **answer))
+            of_call = {"tool_call_id": f"{name}0", "tool_name": "terminal"}
+            rows.append(hermes.message("tool", f"output of {name}", session_id, **of_call))
+        return rows
+
+    def compact(self, hermes, head, tail, *, is_merged=True, into="s1"):
+        """Archive everything and copy these rows around a summary; return the copies."""
+        columns = ("role", "content", "tool_call_id", "tool_calls", "tool_name")
+        query = f"SELECT {', '.join(columns)} FROM messages WHERE id = ?"
+        if into == "s1":
+            hermes.archive()
+        copies = []
+        for index, row_id in enumerate((*head, *tail)):
+            found = hermes.connection.execute(query, (row_id,)).fetchone()
+            row = dict(zip(columns, found, strict=True))
+            if index == len(head):
+                if is_merged:
+                    row["content"] = self.merged(row["content"])
+                else:
+                    hermes.message("user", self.SUMMARY, into)
+            copies.append(hermes.message(row.pop("role"), row.pop("content"), into, **row))
+        return copies
+
+    def summary(self, reading):
+        """The calls, results and texts by generation."""
+        generations = {}
+        for message in reading.messages:
+            named = [call.id for call in message.tool_calls] or [message.text[:30]]
+            generations.setdefault(message.generation, []).extend(named)
+        return generations
+
+    @table("is_merged", [True, False])
+    def test_three_compactions(self, hermes, read, is_merged):
+        hermes.clear()
+        hermes.session()
+        begin = [hermes.message("user", "Count.")]
+        rows = self.work(hermes, "a", "b", "c")
+        copies = self.compact(hermes, begin, rows[2:], is_merged=is_merged)
+        rows = [*self.work(hermes, "d"), hermes.message("assistant", "Done.")]
+        rows += [hermes.message("user", "yes"), *self.work(hermes, "e")]
+        copies = self.compact(hermes, copies[:1], rows[2:], is_merged=is_merged)
+        rows = [hermes.message("user", "yes"), *self.work(hermes, "f", "g")]
+        copies = self.compact(hermes, copies[:1], rows[3:], is_merged=is_merged)
+        self.work(hermes, "h")
+        hermes.message("user", "yes")
+        head = self.SUMMARY[:30]
+        reading = read(READER, hermes.path)
+        assert self.summary(reading) == {
+            0: ["Count.", "a0", "output of a", "b0", "output of b", "c0", "output of c"],
+            1: [head, "d0", "output of d", "Done.", "yes", "e0", "output of e"],
+            2: [head, "yes", "f0", "output of f", "g0", "output of g"],
+            3: [head, "h0", "output of h", "yes"],
+        }
+        assert [call.id for call in reading.calls()] == [f"{name}0" for name in "abcdefgh"]
+        assert [m.kind for m in reading.messages].count("summary") == 3
+        # Incremental reading: nothing has changed.
+        assert not read(READER, hermes.path, reading.state).fragments
+
+    def test_copies_whose_results_were_pruned(self, hermes, read):
+        hermes.session()
+        begin = [hermes.message("user", "Count.")]
+        rows = self.work(hermes, "a", "b")
+        copies = self.compact(hermes, begin, rows)
+        stub = "[Duplicate tool output — same content as a more recent call]"
+        hermes.connection.execute("UPDATE messages SET content = ? WHERE id = ?", (stub, copies[2]))
+        self.work(hermes, "c")
+        reading = read(READER, hermes.path)
+        assert [call.result for call in reading.calls()] == [f"output of {n}" for n in "abc"]
+
+    def test_summary_merged_into_what_was_said(self, hermes, read):
+        hermes.session()
+        begin = [hermes.message("user", "Count."), hermes.message("assistant", "Which?")]
+        tail = [hermes.message("user", "All."), hermes.message("assistant", "Fine.")]
+        self.compact(hermes, begin, tail)
+        hermes.message("user", "All.")
+        shown = [(m.role, m.text[:20]) for m in read(READER, hermes.path).messages]
+        assert shown == [
+            ("user", "Count."),
+            ("assistant", "Which?"),
+            ("user", "All."),
+            ("assistant", "Fine."),
+            ("user", self.SUMMARY[:20]),
+            ("user", "All."),
+        ]
+
+    def test_undoing_a_copy_undoes_its_original(self, hermes, read):
+        hermes.session()
+        begin = [hermes.message("user", "Count.")]
+        rows = self.work(hermes, "a", "b")
+        copies = self.compact(hermes, begin, rows)
+        undo = "UPDATE messages SET active = 0 WHERE id >= ?"
+        hermes.connection.execute(undo, (copies[-2],))
+        assert [call.id for call in read(READER, hermes.path).calls()] == ["a0"]
+
+    def test_child_session_keeps_its_conversation(self, hermes, read):
+        hermes.session(end_reason="compression")
+        begin = [hermes.message("user", "Count.")]
+        rows = self.work(hermes, "a", "b")
+        hermes.session("s2", parent_session_id="s1", started_at=1_767_225_700)
+        self.compact(hermes, begin, rows[2:], into="s2")
+        self.work(hermes, "c", session_id="s2")
+        child = read(READER, hermes.path).by_session["s2"]
+        named = [[call.id for call in m.tool_calls] or m.text[:12] for m in child]
+        assert named == ["Count.", "[CONTEXT COM", ["b0"], "output of b", ["c0"], "output of c"]
+        assert [m.kind for m in child].count("summary") == 1
+
+
+class TestOpening:
+    MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
+
+    def test_opening_in_what_the_model_got(self, hermes, read):
+        hermes.session()
+        hermes.message("user", "Go", api_content=f"Go\n\n{self.MARK}\n…")
+        hermes.session("s2")
+        hermes.message("user", "Go", "s2", api_content="Go\n\nIt is Monday.")
+        sessions = read(READER, hermes.path).sessions
+        assert [sessions[id_].opening for id_ in ("s1", "s2")] == ["0123456789abcdef", ""]
+        assert "Journeyman" not in str(read(READER, hermes.path).messages)
+
+
 class TestLineage:
     def lineage(self, hermes, read, *, parent="p", parent_end=None, marks=None, source="cli"):
         hermes.clear()
