@@ -1,6 +1,6 @@
 """Finds the phrases of harnesses and programs in the text of a result: at its head, near its end or
 in a one-line message; exit codes that harnesses state; error messages of programs without a
-recorded exit code; and the kind of failure that a message describes.
+recorded exit code; the kind of failure that a message describes, and who refused a call.
 """
 
 import re
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from journeyman.outcomes.commands import only_shows
-from journeyman.outcomes.rules import RULES, Rule, RuleMatch, finder
-from journeyman.records import VerdictKind
+from journeyman.outcomes.rules import RULES, Rule, RuleMatch, excerpt, finder
+from journeyman.records import Refuser, Verdict, VerdictKind
 
 _LONGEST_END = 300
 _LONGEST_MESSAGE = 300
@@ -25,6 +25,14 @@ _find_specific = finder(
 _find_message = finder([row for row in RULES["message"] if row.patterns], at_start=True)
 _PHRASES = tuple((phrase, row) for row in RULES["message"] for phrase in row.phrases)
 _KINDS = tuple((phrase, row.kind) for row in RULES["kind"] for phrase in row.phrases)
+_REFUSERS = tuple((phrase, row.by) for row in RULES["refuser"] for phrase in row.phrases)
+_KINDS_BY_REFUSER: dict[Refuser, VerdictKind] = {
+    **dict.fromkeys(("rule", "hook", "mode"), "policy"),
+    "person": "declined",
+    "nobody": "pending",
+}
+_LONGEST_WHOLE = 80
+_WHOLE = re.compile("|".join(p for row in RULES["whole"] for p in row.patterns), re.IGNORECASE)
 _find_end = finder(RULES["end"])
 # Every rule for the end contains one of these, and hardly any text does: checking for them first
 # saves a third of the judge's time.
@@ -51,6 +59,11 @@ def in_message(text: str) -> RuleMatch | None:
     return next(matches, None) or _find_message(text)
 
 
+def is_bare_failure(text: str) -> bool:
+    """Return whether a result says nothing but that the call failed."""
+    return len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text.rstrip(".! \n")) is not None
+
+
 def near_end(text: str) -> RuleMatch | None:
     """Return the rule whose phrase is near the end of a result."""
     end = text[-_LONGEST_END:]
@@ -64,6 +77,23 @@ def kind_of(message: str, default: VerdictKind = "error") -> VerdictKind:
         message = message[:_KIND_PART] + "\n" + message[-_KIND_PART:]
     lowered = message.lower()
     return next((kind for phrase, kind in _KINDS if phrase in lowered), default)
+
+
+def refusal(row: Rule, message: str, *, rule: str = "", evidence: str = "") -> Verdict:
+    """Return the verdict on a call that was refused; the message may say by whom. The rule is that
+    of the row, and the evidence the message, unless stated otherwise.
+    """
+    lowered = message[: 2 * _KIND_PART].lower()
+    by = row.by or next((by for phrase, by in _REFUSERS if phrase in lowered), "")
+    kind = _KINDS_BY_REFUSER.get(by, row.kind)
+    text = excerpt(evidence or message)
+    return Verdict(status="refused", kind=kind, by=by, rule=rule or row.id, evidence=text)
+
+
+def recorded_refusal(by: Refuser, message: str) -> Verdict:
+    """Return the verdict on a call that was refused according to the recorder itself."""
+    kind, text = _KINDS_BY_REFUSER[by], excerpt(message)
+    return Verdict(status="refused", kind=kind, by=by, rule="recorded.refused", evidence=text)
 
 
 EXIT_MEANINGS = {code: row for row in RULES["exit_meaning"] for code in row.codes}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import VerdictKind, VerdictStatus
+from journeyman.records import Refuser, VerdictKind, VerdictStatus
 from journeyman.text.truncation import one_line
 
 EVIDENCE_LIMIT = 240
@@ -21,6 +21,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str
     status: VerdictStatus = "failed"
     kind: VerdictKind = ""
+    by: Refuser = ""
     general: bool = False
     patterns: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()

@@ -184,6 +184,8 @@ _SUCCESS_FIELDS = (
 )
 _REASON_FIELDS = ("reason", "why", "message", "msg", "note", "decline_code")
 _SHORT_OBJECT = 4
+_CONFIRMATION_FIELDS = frozenset(("id", "action", "digest", "next"))
+"""Fields of the answer of Journeyman's own confirmation tools."""
 _CALL_FIELDS = frozenset(("error", "exit_code", "output"))
 _MESSAGE_FIELDS = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
 _REFUSAL = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
@@ -223,6 +225,12 @@ def _is_graphql_failure(fields: Fields) -> bool:
 
 
 _CONDITIONS: dict[str, Callable[[Report], Any]] = {
+    "fields.denied_confirmation": lambda report: (
+        report.fields.get("status") == "denied" and report.fields.keys() >= _CONFIRMATION_FIELDS
+    ),
+    "fields.expired_confirmation": lambda report: (
+        report.fields.get("status") == "expired" and report.fields.keys() >= _CONFIRMATION_FIELDS
+    ),
     "fields.guardrail": lambda report: report.fields.get("guardrail_refusal") is True,
     "fields.pending": lambda report: (
         report.status == "pending" or report.fields.get("approval_pending") is True
@@ -275,6 +283,7 @@ _CONDITIONS: dict[str, Callable[[Report], Any]] = {
     "fields.some_items": lambda report: _count_item_errors(report.fields)[0],
     "fields.background": lambda report: (
         report.fields.get("output") == "Background process started"
+        or (report.status == "launched" and report.fields.get("mode") == "background")
         or report.fields.get("notify_on_complete") is not None
         or isinstance(report.fields.get("backgroundTaskId"), str)
     ),
@@ -304,10 +313,14 @@ def verdict(table: str, report: Report) -> Verdict | None:
     message = report.error or message_of(report.fields) or printable(report.fields)
     if code := http_status(report.fields):
         message = f"status code {code}: {message}"
+    if rule.status == "refused":
+        return phrases.refusal(rule, message)
     status: VerdictStatus = rule.status
     kind: VerdictKind = rule.kind
     if status == "failed" and not kind:
         match = phrases.at_head(message)
+        if match is not None and match.rule.status == "refused":
+            return phrases.refusal(match.rule, message, rule=rule.id)
         if match is not None and match.rule.status != "unknown":
             status, kind = match.rule.status, match.rule.kind
         kind = kind or kind_of(message)
