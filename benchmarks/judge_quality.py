@@ -7,7 +7,8 @@ Each line is a call with the recorder's own flag: {"source", "tool", "arguments"
 verdict but ok and unknown. The naive rule calls a result a failure if it contains one of six words.
 Recorders flag refused and cancelled calls as errors too. These are known by Claude Code's fixed
 wordings, compared with the judge's verdicts, and left out of a second score, which counts only
-failures. Both rules run on the same calls in the same run; the ratio of their times is printed last.
+failures. Both rules run on the same calls in the same run; the ratio of their times is printed
+last.
 """
 
 import argparse
@@ -108,7 +109,9 @@ def show_apart(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
     wordings = [not_failed(row) for row in rows]
     verdicts = [judge(call) for call in calls]
     for status in _NOT_FAILED:
-        known = [verdict for verdict, name in zip(verdicts, wordings, strict=True) if name == status]
+        known = [
+            verdict for verdict, name in zip(verdicts, wordings, strict=True) if name == status
+        ]
         found = sum(verdict.status == status for verdict in known)
         by = Counter(verdict.by or "not said" for verdict in known if verdict.status == "refused")
         others = sum(verdict.status == status for verdict in verdicts) - found

@@ -45,13 +45,13 @@ def judge(call: Call) -> Verdict:
 def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
     """Judge by what the recorder itself noted; None if it noted nothing."""
     if recorded.refused_by:
-        return phrases.recorded_refusal(recorded.refused_by, text)
+        return phrases.recorded_refusal(recorded.refused_by, unwrapped(text.strip()).text)
     if recorded.interrupted:
         return _verdict("interrupted", "cancelled", "recorded.interrupted", text)
     if recorded.is_error:
         verdict = _failed(call, text, "recorded.is_error")
         if recorded.status == "not_run" and verdict.status == "failed":
-            return phrases.refusal(_NOT_RUN, text)
+            return phrases.refusal(_NOT_RUN, text, rule="recorded.not_run")
         return verdict
     if recorded.details.get("background_task_id"):
         return Verdict(status="unknown", kind="background", rule="recorded.background")
@@ -174,9 +174,8 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     report = structure.report(fields)
     if verdict := structure.verdict("held_back", report):
         return verdict
-    if call.tool == _HERMES_TERMINAL and fields.keys() == {"error"} and report.error:
-        if phrases.at_head(report.error) is None:
-            return phrases.refusal(_ERROR_ALONE, report.error)
+    if _is_error_alone(call, report):
+        return phrases.refusal(_ERROR_ALONE, report.error)
     code = structure.exit_code(fields)
     if code:
         if meaning := structure.harmless_meaning(fields):
@@ -191,6 +190,14 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
         if isinstance(fields.get(name), list) and structure.exit_code_among(fields[name]):
             return _by_items(call, fields[name], depth)
     return structure.verdict("success", report) or _by_data(call, fields, depth)
+
+
+def _is_error_alone(call: Call, report: structure.Report) -> bool:
+    """Return whether Hermes' terminal answers with an error, in words of no known failure, and
+    without the output and exit code that it has whenever it ran.
+    """
+    is_alone = call.tool == _HERMES_TERMINAL and report.fields.keys() == {"error"}
+    return is_alone and bool(report.error) and phrases.at_head(report.error) is None
 
 
 def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:

@@ -9,8 +9,9 @@ from journeyman.records.session import SessionId
 
 VerdictStatus = Literal["ok", "failed", "invalid", "refused", "interrupted", "unknown"]
 """`failed`: the tool ran and did not succeed. `invalid`: it could not be called like this.
-`refused`: a person, a policy or a hook refused it, so that it did not run. `interrupted`: it was stopped, or never started because
-of another call. `unknown`: there is no evidence, as when no result was recorded."""
+`refused`: a person, a policy or a hook refused it, so it did not run. `interrupted`: it was
+stopped, or never started because of another call. `unknown`: there is no evidence, as when no
+result was recorded or the call is still running."""
 
 VerdictKind = Literal[
     "",
