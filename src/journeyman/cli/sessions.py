@@ -14,6 +14,7 @@ from journeyman.cli.context import flag, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
+    REFUSER_PHRASES,
     Call,
     Message,
     ResultFlags,
@@ -200,6 +201,8 @@ def show_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> 
         console.print(Text("     no result was recorded", style="dim"))
         return
     outcome = f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
+    if verdict.by:
+        outcome = f"{verdict.status} {REFUSER_PHRASES[verdict.by]}"
     label = Text("     ").append(f"[{outcome}] ", style=_VERDICT_STYLES[verdict.status])
     if verdict.status == "ok" or full:
         formatting.print_labelled(console, label, call.result or "(empty)", full=full)

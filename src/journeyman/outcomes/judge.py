@@ -46,6 +46,10 @@ def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
     """Judge by what the recorder itself noted; None if it noted nothing."""
     if recorded.refused_by:
         return phrases.recorded_refusal(recorded.refused_by, unwrapped(text.strip()).text)
+    if recorded.status == "invalid":
+        verdict = _failed(call, text, "recorded.status")
+        kind: VerdictKind = "invalid_arguments" if verdict.kind != "unknown_tool" else verdict.kind
+        return msgspec.structs.replace(verdict, status="invalid", kind=kind)
     if recorded.interrupted:
         return _verdict("interrupted", "cancelled", "recorded.interrupted", text)
     if recorded.is_error:

@@ -67,7 +67,10 @@ def is_bare_failure(text: str) -> bool:
 def near_end(text: str) -> RuleMatch | None:
     """Return the rule whose phrase is near the end of a result."""
     end = text[-_LONGEST_END:]
-    return _find_end(end) if any(word in end for word in _END_WORDS) else None
+    for word in _END_WORDS:
+        if word in end:
+            return _find_end(end)
+    return None
 
 
 def kind_of(message: str, default: VerdictKind = "error") -> VerdictKind:
@@ -124,10 +127,12 @@ def exit_at_head(text: str) -> StatedExit | None:
 
 def exit_at_end(text: str) -> StatedExit | None:
     """Return the exit code that a result ends with."""
-    if not any(phrase in text[-_LONGEST_END:] for phrase in _CODE_WORDS):
-        return None
-    match = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
-    return match and _stated_exit(RULES["exit_at_end"], match, text[: match.start()])
+    end = text[-_LONGEST_END:]
+    for word in _CODE_WORDS:
+        if word in end:
+            match = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
+            return match and _stated_exit(RULES["exit_at_end"], match, text[: match.start()])
+    return None
 
 
 def _stated_exit(rows: Sequence[Rule], match: re.Match[str], output: str) -> StatedExit:
@@ -137,6 +142,9 @@ def _stated_exit(rows: Sequence[Rule], match: re.Match[str], output: str) -> Sta
 
 _find_shell_error = finder(RULES["shell"], on_lines=True)
 _find_error = finder((*RULES["shell"], *RULES["summary"]), on_lines=True)
+
+_NO_GLOB_MATCH = re.compile(r"(?:\(eval\)|zsh):(?:\d+:)? no matches found: ")
+"""What zsh says of a part of a command that names files by a pattern that fits none."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _END_LENGTH = 500
@@ -159,6 +167,8 @@ def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
     if match is not None and only_shows(arguments):
         # Next to content, a program's own error message is the first or the last line.
         end = end.rstrip().rpartition("\n")[2]
+        if "|" in arguments and _NO_GLOB_MATCH.match(end):
+            return None  # a later part of the command set its exit code
         match = _find_shell_error(end)
         if match is None and len(output) < _SHORT_OUTPUT:
             end = output.partition("\n")[0]

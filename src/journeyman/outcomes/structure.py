@@ -55,8 +55,13 @@ def printable(value: Any) -> str:
         return "an error that cannot be printed"
 
 
+_MESSAGE_NAMES = (
+    *("message", "detail", "reason", "stderr", "output", "content", "result", "errors", "note"),
+)
+
+
 def message_of(fields: Fields) -> str:
-    for name in ("message", "detail", "reason", "stderr", "output", "content", "result", "errors"):
+    for name in _MESSAGE_NAMES:
         value = fields.get(name)
         if isinstance(value, list) and value:
             first = value[0]
@@ -300,14 +305,23 @@ _CONDITIONS: dict[str, Callable[[Report], Any]] = {
 }
 """The condition of each rule on fields, by id."""
 
+_TABLES = {
+    name: tuple((row, _CONDITIONS[row.id]) for row in RULES[name])
+    for name in ("held_back", "reported", "success")
+}
+
 
 def verdict(table: str, report: Report) -> Verdict | None:
     """Return the verdict of the first rule of a table that holds. The message determines whether a
     failed call was refused, interrupted or invalid.
     """
-    rule = next((row for row in RULES[table] if _CONDITIONS[row.id](report)), None)
-    if rule is None:
-        return None
+    for rule, holds in _TABLES[table]:
+        if holds(report):
+            return _rule_verdict(rule, report)
+    return None
+
+
+def _rule_verdict(rule: Rule, report: Report) -> Verdict:
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
     message = report.error or message_of(report.fields) or printable(report.fields)

@@ -26,6 +26,7 @@ from journeyman.records.knowledge import ReviewId as ReviewId
 from journeyman.records.knowledge import Write as Write
 from journeyman.records.knowledge import WriteId as WriteId
 from journeyman.records.knowledge import WriteKind as WriteKind
+from journeyman.records.message import REFUSER_PHRASES as REFUSER_PHRASES
 from journeyman.records.message import Call as Call
 from journeyman.records.message import Message as Message
 from journeyman.records.message import MessageKind as MessageKind

@@ -20,6 +20,15 @@ Refuser = Literal["", "person", "rule", "hook", "mode", "nobody"]
 the mode that the program was in, such as a planning mode; or nobody, when it needed an approval
 that no one gave. Empty if that is not known."""
 
+REFUSER_PHRASES: dict[Refuser, str] = {
+    "person": "by a person",
+    "rule": "by a rule",
+    "hook": "by a hook",
+    "mode": "by the mode",
+    "nobody": "for lack of approval",
+}
+"""Who refused a call, as it is shown after the word "refused"."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 MessageKind = Literal["plain", "summary", "harness"]
