@@ -5,7 +5,10 @@
 Each line is a call with the recorder's own flag: {"source", "tool", "arguments", "result_text",
 "is_error"}. The judge sees the tool, the arguments and the text, never the flag. A failure is any
 verdict but ok and unknown. The naive rule calls a result a failure if it contains one of six words.
-Both run on the same calls in the same run; the ratio of their times is printed last.
+Recorders flag refused and cancelled calls as errors too. These are known by Claude Code's fixed
+wordings, compared with the judge's verdicts, and left out of a second score, which counts only
+failures. Both rules run on the same calls in the same run; the ratio of their times is printed
+last.
 """
 
 import argparse
@@ -14,7 +17,7 @@ import json
 import re
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,13 @@ from journeyman.records import Call
 
 _WORDS = ("error", "failed", "exception", "traceback", "denied", "not found")
 _HEADERS = re.compile(r"\A(?:Exit code -?\d+(?:\n|\Z)|<returncode>-?\d+</returncode>\n?)")
-_ROUNDS = 7
+_NOT_FAILED = {
+    "refused": ("The user doesn't want to ", "Permission for this tool use was denied"),
+    "interrupted": ("<tool_use_error>Sibling tool call errored",),
+}
+"""How Claude Code begins the results of calls that did not run, by the verdict on them."""
+
+_ROUNDS = 15
 
 
 def naive(call: Call) -> bool:
@@ -36,6 +45,18 @@ def naive(call: Call) -> bool:
 
 def judged(call: Call) -> bool:
     return judge(call).status not in ("ok", "unknown")
+
+
+def failed(call: Call) -> bool:
+    return judge(call).status in ("failed", "invalid")
+
+
+def not_failed(row: dict[str, Any]) -> str:
+    """Return the verdict on a flagged call that did not run, or an empty text for any other."""
+    if not row["is_error"]:
+        return ""
+    text = row["result_text"]
+    return next((status for status, heads in _NOT_FAILED.items() if text.startswith(heads)), "")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -61,17 +82,21 @@ def scores(said: Sequence[bool], rows: Sequence[dict[str, Any]]) -> dict[str, st
         precision = hits / (hits + false) if hits + false else 0.0
         recall = hits / (hits + missed) if hits + missed else 0.0
         f1 = 2 * hits / (2 * hits + false + missed) if hits else 0.0
-        shown[source] = f"precision {precision:.3f}  recall {recall:.3f}  F1 {f1:.3f}"
+        shown[source] = f"precision {precision:.3f}  recall {recall:.3f}  F1 {f1:.4f}"
     return shown
 
 
-def seconds(rule: Callable[[Call], bool], calls: Sequence[Call]) -> float:
-    best = float("inf")
+def seconds(rules: Sequence[Callable[[Call], bool]], calls: Sequence[Call]) -> list[float]:
+    """Return the processor time of each rule on all calls: the best of several rounds, in turns, so
+    that other work on the machine affects all rules alike.
+    """
+    best = [float("inf")] * len(rules)
     for _ in range(_ROUNDS):
-        started = time.perf_counter()
-        for call in calls:
-            rule(call)
-        best = min(best, time.perf_counter() - started)
+        for index, rule in enumerate(rules):
+            started = time.process_time()
+            for call in calls:
+                rule(call)
+            best[index] = min(best[index], time.process_time() - started)
     return best
 
 
@@ -80,6 +105,26 @@ def show(title: str, calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> N
     for name, rule in (("judge", judged), ("naive words", naive)):
         for source, score in scores([rule(call) for call in calls], rows).items():
             print(f"  {name:12} {source:36} {score}")
+
+
+def show_apart(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
+    """Compare refused and cancelled calls by status, and score the rest by failures alone."""
+    print("\nrefused and cancelled calls counted apart")
+    wordings = [not_failed(row) for row in rows]
+    verdicts = [judge(call) for call in calls]
+    for status in _NOT_FAILED:
+        known = [
+            verdict for verdict, name in zip(verdicts, wordings, strict=True) if name == status
+        ]
+        found = sum(verdict.status == status for verdict in known)
+        by = Counter(verdict.by or "not said" for verdict in known if verdict.status == "refused")
+        others = sum(verdict.status == status for verdict in verdicts) - found
+        who = ", by " + ", ".join(f"{name} {count}" for name, count in by.items()) if by else ""
+        print(f"  {status}: {found} of {len(known)}{who}; {others} further calls judged so")
+    rest = [(call, row) for call, row, name in zip(calls, rows, wordings, strict=True) if not name]
+    said = [failed(call) for call, _ in rest]
+    for source, score in scores(said, [row for _, row in rest]).items():
+        print(f"  {'failures':12} {source:36} {score}")
 
 
 def show_errors(calls: Sequence[Call], rows: Sequence[dict[str, Any]]) -> None:
@@ -106,6 +151,7 @@ def main() -> None:
     failures = sum(row["is_error"] for row in rows)
     print(f"{len(rows):,} calls, {failures:,} of them failures by the recorder's flag\n")
     show("as recorded", calls, rows)
+    show_apart(calls, rows)
     bare = [
         msgspec.structs.replace(call, result=_HEADERS.sub("", call.result or "")) for call in calls
     ]
@@ -115,7 +161,7 @@ def main() -> None:
         show_errors(calls, rows)
         print("\nmisjudged without headers")
         show_errors(bare, rows)
-    ours, theirs = seconds(judged, calls), seconds(naive, calls)
+    ours, theirs = seconds((judged, naive), calls)
     each = 1e6 / len(calls)
     print(f"\njudge {ours * each:.1f} µs per call, naive words {theirs * each:.1f} µs per call")
     print(f"ratio {ours / theirs:.2f}")

@@ -39,7 +39,19 @@ class TestJudge:
         lines = command("judge", file).stdout.splitlines()
         verdicts = [json.loads(line) for line in lines]
         assert [one["status"] for one in verdicts] == ["failed", "ok", "refused", "unknown"]
-        assert all(set(one) == {"status", "kind", "rule", "evidence"} for one in verdicts)
+        assert all(set(one) == {"status", "kind", "by", "rule", "evidence"} for one in verdicts)
+        assert [one["by"] for one in verdicts] == ["", "", "person", ""]
+
+    def test_who_refused_is_shown_and_counted(self, command: Command) -> None:
+        blocked = "Command blocked by PreToolUse hook: deploys are frozen. Command: make"
+        record(command, "guarded", "fine", blocked, blocked, "exec command rejected by user")
+        calls = command("sessions", "show", "guarded", "--calls").stdout
+        assert calls.count("[refused by a hook]") == 2
+        assert calls.count("[refused by a person]") == 1
+        summary = " ".join(command("profile").stdout.split())
+        assert "Counted separately: 3 refused (2 by a hook, 1 by a person)." in summary
+        report = json.loads(command("profile", "--json").stdout)
+        assert report["refused_by"] == {"hook": 2, "person": 1}
 
     def test_the_library_returns_the_same(self, command: Command) -> None:
         given = {"tool": "q", "arguments": {}, "result_text": '{"error": "no such table"}'}

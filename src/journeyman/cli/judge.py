@@ -28,8 +28,8 @@ def judge(ctx: click.Context, file: BinaryIO) -> None:
 
     Each line of the file is a call: {"tool": …, "arguments": …, "result_text": …}. For each call,
     in order, one line of JSON is printed: status (ok, failed, invalid, refused, interrupted or
-    unknown), kind, the rule that decided and its evidence. Other fields of a line are ignored. A
-    dash reads standard input.
+    unknown), kind, by whom it was refused (person, rule, hook, mode or nobody), the rule that
+    decided and its evidence. Other fields of a line are ignored. A dash reads standard input.
     """
     statuses: Counter[str] = Counter()
     unreadable: list[int] = []
@@ -39,9 +39,9 @@ def judge(ctx: click.Context, file: BinaryIO) -> None:
         if verdict.rule == UNREADABLE and line.strip():
             unreadable.append(number)
         # All fields, including empty ones, so that readers need not handle missing ones.
-        fields = {"status": verdict.status, "kind": verdict.kind, "rule": verdict.rule}
+        fields = {"status": verdict.status, "kind": verdict.kind, "by": verdict.by}
         evidence = verdict.evidence.encode("utf-8", "replace").decode()
-        click.echo(_encode(fields | {"evidence": evidence}))
+        click.echo(_encode(fields | {"rule": verdict.rule, "evidence": evidence}))
     if sys.stderr.isatty():
         counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
         click.echo(

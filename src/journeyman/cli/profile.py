@@ -18,7 +18,15 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.profile import By, FailureGroup, Group, Profile, grouped, profile
+from journeyman.reliability.profile import (
+    By,
+    FailureGroup,
+    Group,
+    Profile,
+    grouped,
+    profile,
+    refusers,
+)
 from journeyman.reliability.rates import Difference, Rate
 from journeyman.reliability.reports import write_chart, write_html_report
 from journeyman.text.display import readable
@@ -144,7 +152,7 @@ def show_summary(console: Console, report: Profile) -> None:
     errors = f" ({formatting.pluralize(rate.errors, 'error')}; 95 % interval {interval(rate)})"
     console.print(Text.assemble("Errors: ", (part, "bold"), errors))
     counts = (report.refused, report.interrupted, report.unknown)
-    words = ("refused", "interrupted", "of unknown outcome")
+    words = (f"refused{refusers(report)}", "interrupted", "of unknown outcome")
     separate = [f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count]
     if separate:
         console.print(f"Counted separately: {', '.join(separate)}.", style="dim")

@@ -11,6 +11,7 @@ from journeyman.cli import formatting
 from journeyman.cli.formatting import Column
 from journeyman.facade.transcript import Transcript
 from journeyman.records import (
+    REFUSER_PHRASES,
     Call,
     Message,
     ResultFlags,
@@ -279,6 +280,8 @@ def print_call(console: Console, call: Call, verdict: Verdict, *, full: bool) ->
 
 
 def _outcome(verdict: Verdict) -> str:
+    if verdict.by:
+        return f"{verdict.status} {REFUSER_PHRASES[verdict.by]}"
     return f"{verdict.status}: {verdict.kind}" if verdict.kind else verdict.status
 
 

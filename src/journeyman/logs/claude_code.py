@@ -12,6 +12,7 @@
   ahead skip the lines they already processed.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +22,7 @@ from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import HARNESS_PREFIXES, Chain, LineIds
 from journeyman.logs.claude_hooks import Attachment, opening_of, rewritten_call
-from journeyman.logs.fields import as_text, seconds
+from journeyman.logs.fields import as_text, only_object, only_text, seconds
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
@@ -31,6 +32,7 @@ from journeyman.records import (
     LogState,
     Message,
     MessageKind,
+    Refuser,
     ResultFlags,
     Session,
     SessionId,
@@ -67,6 +69,43 @@ _DETAILS = (
     "return_code_interpretation",
     "code",
 )
+
+
+def _refuser(permission: Any, denial_kind: Any) -> Refuser:
+    """Return who refused a call, from the two fields that newer versions add to its result's line;
+    empty if no one did.
+    """
+    permission = only_object(permission)
+    if permission.get("decision") != "reject" and not denial_kind:
+        return ""
+    source = permission.get("source")
+    if "hook" in (source, permission.get("reasonType")):
+        return "hook"
+    origin = only_text(permission.get("reasonCode")).partition(":")[0]
+    if origin == "mode":
+        return "mode"
+    if origin == "rule":
+        return "rule"
+    if source == "config" and denial_kind == "user-rejected":
+        return "nobody"  # it needed an approval, and there was no one to ask
+    is_person = denial_kind == "user-rejected" or source == "user_reject"
+    return "person" if is_person else "rule"
+
+
+_NO_HEADER = re.compile(r"(?!Exit code -?\d|<tool_use_error>)")
+_STATES_EXIT_CODES = re.compile(r"[2-9]\.|\d\d")
+"""Versions that begin the result of a failed command with its exit code: from 2.0 on."""
+
+
+def _is_not_run(tool: str, text: str, result: Raw, version: str) -> bool:
+    """Return whether an error shows that the call did not run. Versions without the fields above
+    record what a hook says as the whole error; a command that ran and failed has a header.
+    """
+    is_error_text = bytes(memoryview(result)[:7]) == b'"Error:'
+    is_bare = tool == "Bash" and is_error_text and _NO_HEADER.match(text) is not None
+    return is_bare and _STATES_EXIT_CODES.match(version) is not None
+
+
 _decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
 _decode_any = msgspec.json.Decoder().decode
 
@@ -168,6 +207,8 @@ class _Entry(Struct, rename="camel", gc=False):
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
     message: _Body | None = None
     tool_use_result: Raw = _UNSET
+    tool_denial_kind: Any = None
+    permission_decision: Any = None
 
 
 class ClaudeCodeReader:
@@ -391,22 +432,37 @@ def _add_answer_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: 
             answer.texts.append(block.text)
 
 
+def _result_flags(chain: Chain, entry: _Entry, block: _Block, text: str) -> ResultFlags | None:
+    """Return the flags of a result, with who refused the call if that is recorded."""
+    recorded = _recorded_flags(entry.tool_use_result, is_error=block.is_error)
+    if recorded is None or not block.is_error:
+        return recorded
+    if refuser := _refuser(entry.permission_decision, entry.tool_denial_kind):
+        return msgspec.structs.replace(recorded, refused_by=refuser)
+    calls = chain.answer.calls if chain.answer else ()
+    tool = next((call.name for call in calls if call.id == block.tool_use_id), "")
+    if _is_not_run(tool, text, entry.tool_use_result, entry.version or ""):
+        return msgspec.structs.replace(recorded, status="not_run")
+    return recorded
+
+
 def _add_user_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:
     at = seconds(entry.timestamp)
     blocks = body.content if isinstance(body.content, list) else []
     texts = [body.content] if isinstance(body.content, str) else []
     for index, block in enumerate(blocks):
         if block.type == "tool_result":
+            text = ""
+            if block.content is not _UNSET:
+                text = as_text(_decode_any(_text_of(block.content)))
             chain.add(
                 Message(
                     key=f"{key}#{index}" if index else key,
                     position=line.offset + index,
                     role="tool",
-                    text=""
-                    if block.content is _UNSET
-                    else as_text(_decode_any(_text_of(block.content))),
+                    text=text,
                     tool_call_id=block.tool_use_id or "",
-                    recorded=_recorded_flags(entry.tool_use_result, is_error=block.is_error),
+                    recorded=_result_flags(chain, entry, block, text),
                     at=at,
                     generation=chain.generation,
                 )

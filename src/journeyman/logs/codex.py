@@ -1,6 +1,7 @@
 """Reader for Codex CLI rollouts, in the bare format of its first versions and the wrapped format of
 later ones. Events that repeat messages for the screen, and history that a compaction carries over,
-are skipped. Exit codes are parsed in `codex_output`.
+are skipped. Exit codes are parsed in `codex_output`; `codex_processes` follows the processes that
+outlive the call that started them.
 """
 
 import re
@@ -13,10 +14,12 @@ from msgspec import Struct
 
 from journeyman.logs.codex_output import (
     CALL_END_EVENTS,
+    CallEnd,
     merge_reports,
     parse_end_event,
     parse_tool_output,
 )
+from journeyman.logs.codex_processes import Processes
 from journeyman.logs.fields import (
     as_json,
     as_text,
@@ -63,8 +66,12 @@ _ROLES: dict[str, Role] = {
     "system": "system",
 }
 _WRAPPED_TYPES = frozenset(
-    {"session_meta", "response_item", "turn_context", "event_msg", "compacted"}
+    (
+        *("session_meta", "response_item", "turn_context", "event_msg", "compacted"),
+        *("world_state", "token_usage_record"),
+    )
 )
+_TURN_STARTS = ("task_started", "turn_started")
 _END_REASONS = {"task_complete": "completed", "turn_complete": "completed", "error": "error"}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _MAX_TURNS = 200
@@ -101,7 +108,8 @@ class CodexReader:
 class _RolloutState(Struct):
     """State needed to resume reading. `turns` holds the positions of user messages; `end_events`
     what events reported about calls that have no result yet; `forked_at` when the session left its
-    parent, whose lines it copies.
+    parent, whose lines older versions copy; `has_usage_records` whether tokens are recorded by
+    response, which is more exact than the counts between them.
     """
 
     session: str = ""
@@ -112,6 +120,8 @@ class _RolloutState(Struct):
     # Stored as "told" in the states of logs that were read before.
     end_events: dict[str, ResultFlags] = msgspec.field(name="told", default_factory=dict)
     forked_at: float | None = None
+    has_usage_records: bool = False
+    processes: Processes = msgspec.field(default_factory=Processes)
 
 
 class _Rollout:
@@ -170,6 +180,8 @@ class _Rollout:
             self._facts.setdefault("cwd", only_text(payload.get("cwd")))
         elif kind == "event_msg":
             self._read_event(payload, at, line)
+        elif kind == "token_usage_record":
+            self._read_usage_record(payload, at)
         elif kind == "compacted":
             self._state.generation += 1
             if text := only_text(payload.get("message")):
@@ -194,7 +206,9 @@ class _Rollout:
         elif kind.endswith("_output"):
             self._read_result(item, at, line)
         elif kind.endswith("_call"):
-            self._add(line, at, role="assistant", tool_calls=(_tool_call(item, kind, line),))
+            call = _tool_call(item, kind, line)
+            self._state.processes.note_call(call)
+            self._add(line, at, role="assistant", tool_calls=(call,))
 
     def _read_message(self, item: dict[str, Any], at: float | None, line: Line) -> None:
         role = item.get("role")
@@ -216,7 +230,7 @@ class _Rollout:
         if not call_id:
             raise BadLine("a tool result has no call id")
         text, recorded = parse_tool_output(item.get("output", item.get("tools")))
-        self._add(
+        result = self._message(
             line,
             at,
             role="tool",
@@ -225,31 +239,58 @@ class _Rollout:
             tool_name=only_text(item.get("name")),
             recorded=merge_reports(recorded, self._state.end_events.pop(call_id, None)),
         )
+        result, completed = self._state.processes.note_result(result)
+        self._pending.messages.append(result)
+        for message in completed:
+            self._pending.put(message)
 
     def _read_event(self, event: dict[str, Any], at: float | None, line: Line) -> None:
         kind = only_text(event.get("type"))
         if kind == "token_count":
             self._read_usage(event.get("info"), at, line)
         elif kind in CALL_END_EVENTS:
-            call_id, recorded = only_text(event.get("call_id")), parse_end_event(kind, event)
-            end_events = self._state.end_events
-            if call_id and recorded is not None:
-                end_events[call_id] = recorded
-                for oldest in list(end_events)[:-_MAX_END_EVENTS]:
-                    del end_events[oldest]
+            self._read_call_end(parse_end_event(kind, event))
         elif kind == "thread_rolled_back":
             count = whole_number(event.get("num_turns")) or 0
             if undone := self._state.turns[-count:] if count > 0 else []:
                 self._pending.undone.append((undone[0], line.offset))
                 self._state.turns = self._state.turns[: -len(undone)]
+                self._state.processes.forget_from(undone[0])
+        elif kind in _TURN_STARTS:
+            self._state.processes.is_turn_open = True
         elif kind == "turn_aborted":
+            self._state.processes.is_turn_open = False
             self._facts["end_reason"] = only_text(event.get("reason")) or "aborted"
         elif kind in _END_REASONS:
+            self._state.processes.is_turn_open = False
             self._facts["end_reason"] = _END_REASONS[kind]
+
+    def _read_call_end(self, end: CallEnd | None) -> None:
+        """Keep the end of a call for its result, or complete a result that is waiting for it."""
+        if end is None:
+            return
+        completed = self._state.processes.finish(end)
+        for message in completed:
+            self._pending.put(message)
+        if not completed:
+            end_events = self._state.end_events
+            end_events[end.call_id] = end.recorded
+            for oldest in list(end_events)[:-_MAX_END_EVENTS]:
+                del end_events[oldest]
+
+    def _read_usage_record(self, record: dict[str, Any], at: float | None) -> None:
+        """Count the tokens of one response, unless it is one of another thread."""
+        usage, response = record.get("usage"), only_text(record.get("response_id"))
+        thread = only_text(record.get("thread_id"))
+        if isinstance(usage, dict) and response and thread in ("", self._state.session):
+            self._state.has_usage_records = True
+            self._pending.usage.append(_usage(response, usage, self._state.model, at))
 
     def _read_usage(self, info: Any, at: float | None, line: Line) -> None:
         last = info.get("last_token_usage") if isinstance(info, dict) else None
-        if not isinstance(last, dict) or (at or 0) < (self._state.forked_at or 0):
+        if not isinstance(last, dict) or self._state.has_usage_records:
+            return
+        if (at or 0) < (self._state.forked_at or 0):
             return  # the parent used these tokens, before the fork
         totals = info.get("total_token_usage")
         if isinstance(totals, dict):
@@ -257,32 +298,38 @@ class _Rollout:
             if totals == self._state.totals:
                 return
             self._state.totals = totals
-        prompt = whole_number(last.get("input_tokens"))
-        cached = whole_number(last.get("cached_input_tokens"))
-        self._pending.usage.append(
-            Usage(
-                key=f"@{line.offset}",
-                model=self._state.model,
-                at=at,
-                input_tokens=None if prompt is None else max(0, prompt - (cached or 0)),
-                cache_read_tokens=cached,
-                output_tokens=whole_number(last.get("output_tokens")),
-                reasoning_tokens=whole_number(last.get("reasoning_output_tokens")),
-            )
-        )
+        self._pending.usage.append(_usage(f"@{line.offset}", last, self._state.model, at))
 
     def _add(self, line: Line, at: float | None, *, role: Role, **fields: Any) -> None:
-        self._pending.messages.append(
-            Message(
-                key=f"@{line.offset}",
-                position=line.offset,
-                role=role,
-                at=at,
-                model=self._state.model if role == "assistant" else "",
-                generation=self._state.generation,
-                **fields,
-            )
+        self._pending.messages.append(self._message(line, at, role=role, **fields))
+
+    def _message(self, line: Line, at: float | None, *, role: Role, **fields: Any) -> Message:
+        return Message(
+            key=f"@{line.offset}",
+            position=line.offset,
+            role=role,
+            at=at,
+            model=self._state.model if role == "assistant" else "",
+            generation=self._state.generation,
+            **fields,
         )
+
+
+def _usage(key: str, tokens: dict[str, Any], model: str, at: float | None) -> Usage:
+    """Return the usage of one response. Codex counts tokens from and for the cache as input."""
+    prompt = whole_number(tokens.get("input_tokens"))
+    cached = whole_number(tokens.get("cached_input_tokens"))
+    written = whole_number(tokens.get("cache_write_input_tokens"))
+    return Usage(
+        key=key,
+        model=model,
+        at=at,
+        input_tokens=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
+        cache_read_tokens=cached,
+        cache_write_tokens=written,
+        output_tokens=whole_number(tokens.get("output_tokens")),
+        reasoning_tokens=whole_number(tokens.get("reasoning_output_tokens")),
+    )
 
 
 def _tool_call(item: dict[str, Any], kind: str, line: Line) -> ToolCall:

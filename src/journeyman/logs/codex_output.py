@@ -5,21 +5,23 @@ itself wrote is parsed, never the output: a command may print anything. The exit
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from journeyman.logs.fields import as_text, json_value, only_object, whole_number
+from journeyman.logs.fields import as_text, json_value, only_object, only_text, whole_number
 from journeyman.records import ResultFlags
 
 _EXIT_CODE_LINE = re.compile(r"Exit code:? (-?\d{1,10})|Process exited with code (-?\d{1,10})\.?")
 """Header lines of a result that state the exit code."""
 
 _OTHER_HEADER_LINE = re.compile(
-    r"(?:Wall time|Chunk ID): .*|Process running with session ID .*"
-    r"|(?:Original token count|Total output lines): \d+"
+    r"(?:Wall time|Chunk ID): .*|(?:Original token count|Total output lines): \d+"
 )
 """Other lines that the header may contain."""
+
+_RUNNING_LINE = re.compile(r"Process running with session ID (\S{1,40})")
+"""The header line of a command that has not ended yet."""
 
 _SANDBOX_FAILURE = re.compile(
     r"failed in sandbox \S+ with execution error: (?:[^,\n]*, exit code: (-?\d{1,10}),)?"
@@ -29,9 +31,17 @@ _SANDBOX_FAILURE = re.compile(
 _ABORTED = re.compile(r"(?:Wall time: [\d.]+ seconds\n)?aborted(?: by user(?: after [\d.]+s)?)?")
 _MAX_HEADER_LINES = 10
 
-CALL_END_EVENTS = ("exec_command_end", "patch_apply_end", "mcp_tool_call_end")
+CALL_END_EVENTS = ("exec_command_end", "patch_apply_end", "mcp_tool_call_end", "item_completed")
 """Events that report how a call ended. They precede the result, which does not repeat their content
-in every version."""
+in every version; the end of a process that outlives its call follows the result."""
+
+
+class CallEnd(NamedTuple):
+    """What an event reports about the end of a call: flags, and all that a command printed."""
+
+    call_id: str
+    recorded: ResultFlags
+    output: str = ""
 
 
 def parse_tool_output(output: Any) -> tuple[str, ResultFlags | None]:
@@ -49,8 +59,19 @@ def parse_tool_output(output: Any) -> tuple[str, ResultFlags | None]:
     return _parse_text_header(as_text(output))
 
 
-def parse_end_event(event: str, payload: dict[str, Any]) -> ResultFlags | None:
-    """Return the exit code or error flag in one of the `CALL_END_EVENTS`, None without either."""
+def parse_end_event(event: str, payload: dict[str, Any]) -> CallEnd | None:
+    """Return the end of a call in one of the `CALL_END_EVENTS`; None if it reports none."""
+    if event == "item_completed":
+        item = only_object(payload.get("item"))
+        call_id, recorded = only_text(item.get("id")), _item_flags(item)
+        output = only_text(item.get("aggregated_output"))
+    else:
+        call_id, recorded = only_text(payload.get("call_id")), _event_flags(event, payload)
+        output = only_text(payload.get("aggregated_output"))
+    return CallEnd(call_id, recorded, output) if call_id and recorded is not None else None
+
+
+def _event_flags(event: str, payload: dict[str, Any]) -> ResultFlags | None:
     if event == "exec_command_end":
         code = whole_number(payload.get("exit_code"))
         return None if code is None else ResultFlags(exit_code=code)
@@ -63,6 +84,25 @@ def parse_end_event(event: str, payload: dict[str, Any]) -> ResultFlags | None:
     return ResultFlags(is_error=flag) if isinstance(flag, bool) else None
 
 
+_CALL_ITEMS = ("CommandExecution", "FileChange", "McpToolCall")
+
+
+def _item_flags(item: dict[str, Any]) -> ResultFlags | None:
+    """Return the flags of a completed item that is a call: its exit code, else its status."""
+    status = only_text(item.get("status"))
+    if only_text(item.get("type")) not in _CALL_ITEMS:
+        return None
+    if status == "declined":
+        return ResultFlags(status=status)
+    code = whole_number(item.get("exit_code"))
+    if code is not None:
+        return ResultFlags(exit_code=code)
+    answer = only_object(item.get("result"))
+    if status not in ("completed", "failed"):
+        return None
+    return ResultFlags(is_error=status == "failed" or answer.get("isError") is True)
+
+
 def merge_reports(result: ResultFlags | None, event: ResultFlags | None) -> ResultFlags | None:
     """Return the report in a result, with its gaps filled from the event that preceded it."""
     if result is None or event is None:
@@ -71,6 +111,7 @@ def merge_reports(result: ResultFlags | None, event: ResultFlags | None) -> Resu
         result,
         is_error=event.is_error if result.is_error is None else result.is_error,
         exit_code=event.exit_code if result.exit_code is None else result.exit_code,
+        status=result.status or event.status,
     )
 
 
@@ -95,18 +136,18 @@ def _parse_text_header(text: str) -> tuple[str, ResultFlags | None]:
         return text, ResultFlags(interrupted=True)
     if failure := _SANDBOX_FAILURE.match(text):
         return text, ResultFlags(is_error=True, exit_code=int(failure[1]) if failure[1] else None)
-    exit_code: int | None = None
+    recorded: ResultFlags | None = None
     rest = text
     for _ in range(_MAX_HEADER_LINES):
         line, _, after = rest.partition("\n")
         line = line.rstrip()
         if line == "Output:" and rest is not text:
-            return after, None if exit_code is None else ResultFlags(exit_code=exit_code)
+            return after, recorded
         if stated := _EXIT_CODE_LINE.fullmatch(line):
-            exit_code = int(stated[1] or stated[2])
+            recorded = ResultFlags(exit_code=int(stated[1] or stated[2]))
+        elif running := _RUNNING_LINE.fullmatch(line):
+            recorded = ResultFlags(details={"background_task_id": running[1]})
         elif not _OTHER_HEADER_LINE.fullmatch(line):
             break
         rest = after
-    if exit_code is None:
-        return text, None
-    return rest, ResultFlags(exit_code=exit_code)
+    return (text, None) if recorded is None else (rest, recorded)

@@ -55,6 +55,14 @@ class FragmentBuilder:
         self.undone: list[tuple[int, int]] = []
         self.replaces = replaces
 
+    def put(self, message: Message) -> None:
+        """Add a message, or replace the one that has its key."""
+        for index, other in enumerate(self.messages):
+            if other.key == message.key:
+                self.messages[index] = message
+                return
+        self.messages.append(message)
+
     def fragments(
         self, session: Session, read_bytes: int = 0, *, also_empty: bool = False
     ) -> Iterator[Fragment]:

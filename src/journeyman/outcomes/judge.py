@@ -17,7 +17,7 @@ from journeyman.outcomes.commands import (
 )
 from journeyman.outcomes.envelope import decoded, truncated_fields, unwrapped, without_heading
 from journeyman.outcomes.phrases import failure_line, find_complaint, kind_of
-from journeyman.outcomes.rules import Rule, excerpt
+from journeyman.outcomes.rules import RULES, Rule, excerpt
 from journeyman.records import Call, ResultFlags, Verdict, VerdictKind, VerdictStatus
 from journeyman.records.errors import NotACall
 
@@ -28,7 +28,9 @@ _PLAIN = Verdict(status="ok", rule="text.plain")
 _DEEPEST = 4
 """How many envelopes deep a result is read."""
 
-_NOT_FAILED = ("refused", "interrupted")
+_NOT_RUN = next(row for row in RULES["status"] if row.id == "not_run")
+_ERROR_ALONE = RULES["error_alone"][0]
+_HERMES_TERMINAL = "terminal"
 
 
 def judge(call: Call) -> Verdict:
@@ -42,10 +44,19 @@ def judge(call: Call) -> Verdict:
 
 def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
     """Judge by what the recorder itself noted; None if it noted nothing."""
+    if recorded.refused_by:
+        return phrases.recorded_refusal(recorded.refused_by, unwrapped(text.strip()).text)
+    if recorded.status == "invalid":
+        verdict = _failed(call, text, "recorded.status")
+        kind: VerdictKind = "invalid_arguments" if verdict.kind != "unknown_tool" else verdict.kind
+        return msgspec.structs.replace(verdict, status="invalid", kind=kind)
     if recorded.interrupted:
         return _verdict("interrupted", "cancelled", "recorded.interrupted", text)
     if recorded.is_error:
-        return _failed(call, text, "recorded.is_error")
+        verdict = _failed(call, text, "recorded.is_error")
+        if recorded.status == "not_run" and verdict.status == "failed":
+            return phrases.refusal(_NOT_RUN, text, rule="recorded.not_run")
+        return verdict
     if recorded.details.get("background_task_id"):
         return Verdict(status="unknown", kind="background", rule="recorded.background")
     if meaning := recorded.details.get("return_code_interpretation"):
@@ -55,8 +66,8 @@ def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
         return _by_exit(call, recorded.exit_code, text, rule="recorded.exit_code")
     if recorded.is_error is False:
         match = phrases.at_head(text)
-        if match is not None and match.rule.kind == "background":
-            return _verdict("unknown", "background", match.rule.id, text)
+        if match is not None and match.rule.status == "unknown":
+            return _verdict("unknown", match.rule.kind, match.rule.id, text)
         return _succeeded(call, text, "recorded.is_error")
     rule = structure.status_rule(recorded.status)
     if rule is None or (rule.id == "ended" and text):
@@ -65,9 +76,10 @@ def _by_flag(call: Call, recorded: ResultFlags, text: str) -> Verdict | None:
         return _failed(call, text, "recorded.status")
     if rule.status == "ok":
         return _succeeded(call, text, "recorded.status")
-    return _verdict(
-        rule.status, rule.kind, "recorded.status", text.strip() or recorded.status or ""
-    )
+    evidence = text.strip() or recorded.status or ""
+    if rule.status == "refused":
+        return phrases.refusal(rule, evidence, rule="recorded.status")
+    return _verdict(rule.status, rule.kind, "recorded.status", evidence)
 
 
 def _verdict(status: VerdictStatus, kind: VerdictKind, rule: str, evidence: str) -> Verdict:
@@ -80,7 +92,7 @@ def _failed(call: Call, text: str, rule: str) -> Verdict:
     if verdict.status in ("ok", "unknown"):
         kind, line = failure_line(text)
         return _verdict("failed", kind or kind_of(line), rule, line)
-    return Verdict(status=verdict.status, kind=verdict.kind, rule=rule, evidence=verdict.evidence)
+    return msgspec.structs.replace(verdict, rule=rule)
 
 
 def _succeeded(call: Call, text: str, rule: str) -> Verdict:
@@ -166,6 +178,8 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     report = structure.report(fields)
     if verdict := structure.verdict("held_back", report):
         return verdict
+    if _is_error_alone(call, report):
+        return phrases.refusal(_ERROR_ALONE, report.error)
     code = structure.exit_code(fields)
     if code:
         if meaning := structure.harmless_meaning(fields):
@@ -180,6 +194,14 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
         if isinstance(fields.get(name), list) and structure.exit_code_among(fields[name]):
             return _by_items(call, fields[name], depth)
     return structure.verdict("success", report) or _by_data(call, fields, depth)
+
+
+def _is_error_alone(call: Call, report: structure.Report) -> bool:
+    """Return whether Hermes' terminal answers with an error, in words of no known failure, and
+    without the output and exit code that it has whenever it ran.
+    """
+    is_alone = call.tool == _HERMES_TERMINAL and report.fields.keys() == {"error"}
+    return is_alone and bool(report.error) and phrases.at_head(report.error) is None
 
 
 def _by_data(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
@@ -216,6 +238,8 @@ def _by_phrases(call: Call, text: str) -> Verdict:
     match = phrases.at_head(text) or phrases.near_end(text)
     if match is not None and not _is_only_content(call, match.rule, text):
         rule = match.rule
+        if rule.status == "refused":
+            return phrases.refusal(rule, text, evidence=_summary_line(text))
         kind: VerdictKind = rule.kind or (kind_of(text[:600]) if rule.status == "failed" else "")
         return _verdict(rule.status, kind, rule.id, _summary_line(text))
     if runs_commands(call.tool):
@@ -223,6 +247,8 @@ def _by_phrases(call: Call, text: str) -> Verdict:
             rule, line = complaint
             return _verdict("failed", rule.kind or kind_of(line), rule.id, line)
         return _succeeded(call, text, "text.plain")
+    if phrases.is_bare_failure(text):
+        return _verdict("failed", kind_of(text), "words.bare_failure", text)
     if not shows_content(call.tool):
         match = phrases.in_message(text)
         if match is not None:
@@ -269,7 +295,13 @@ def _by_exit(call: Call, code: int, output: str, *, rule: str, no_error: bool = 
     kind, line = failure_line(content)
     evidence = f"{stated}: {line}" if line else stated
     match = phrases.near_end(content) or phrases.at_head(content)
-    if match is not None and (match.rule.kind == "timeout" or match.rule.status in _NOT_FAILED):
+    if match is not None and match.rule.status == "refused":
+        return phrases.refusal(match.rule, content, rule=rule, evidence=evidence)
+    # A program cannot end with a code below zero: the harness states that it did not run.
+    not_run = match is not None and match.rule.status == "invalid" and code < 0
+    if match is not None and (
+        match.rule.kind == "timeout" or match.rule.status == "interrupted" or not_run
+    ):
         return _verdict(match.rule.status, match.rule.kind, rule, evidence)
     if meaning := phrases.EXIT_MEANINGS.get(code):
         return _verdict(meaning.status, meaning.kind, rule, evidence)

@@ -1,6 +1,6 @@
 """Finds the phrases of harnesses and programs in the text of a result: at its head, near its end or
 in a one-line message; exit codes that harnesses state; error messages of programs without a
-recorded exit code; and the kind of failure that a message describes.
+recorded exit code; the kind of failure that a message describes, and who refused a call.
 """
 
 import re
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from journeyman.outcomes.commands import only_shows
-from journeyman.outcomes.rules import RULES, Rule, RuleMatch, finder
-from journeyman.records import VerdictKind
+from journeyman.outcomes.rules import RULES, Rule, RuleMatch, excerpt, finder
+from journeyman.records import Refuser, Verdict, VerdictKind
 
 _LONGEST_END = 300
 _LONGEST_MESSAGE = 300
@@ -25,6 +25,14 @@ _find_specific = finder(
 _find_message = finder([row for row in RULES["message"] if row.patterns], at_start=True)
 _PHRASES = tuple((phrase, row) for row in RULES["message"] for phrase in row.phrases)
 _KINDS = tuple((phrase, row.kind) for row in RULES["kind"] for phrase in row.phrases)
+_REFUSERS = tuple((phrase, row.by) for row in RULES["refuser"] for phrase in row.phrases)
+_KINDS_BY_REFUSER: dict[Refuser, VerdictKind] = {
+    **dict.fromkeys(("rule", "hook", "mode"), "policy"),
+    "person": "declined",
+    "nobody": "pending",
+}
+_LONGEST_WHOLE = 80
+_WHOLE = re.compile("|".join(p for row in RULES["whole"] for p in row.patterns), re.IGNORECASE)
 _find_end = finder(RULES["end"])
 # Every rule for the end contains one of these, and hardly any text does: checking for them first
 # saves a third of the judge's time.
@@ -51,10 +59,18 @@ def in_message(text: str) -> RuleMatch | None:
     return next(matches, None) or _find_message(text)
 
 
+def is_bare_failure(text: str) -> bool:
+    """Return whether a result says nothing but that the call failed."""
+    return len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text.rstrip(".! \n")) is not None
+
+
 def near_end(text: str) -> RuleMatch | None:
     """Return the rule whose phrase is near the end of a result."""
     end = text[-_LONGEST_END:]
-    return _find_end(end) if any(word in end for word in _END_WORDS) else None
+    for word in _END_WORDS:
+        if word in end:
+            return _find_end(end)
+    return None
 
 
 def kind_of(message: str, default: VerdictKind = "error") -> VerdictKind:
@@ -64,6 +80,23 @@ def kind_of(message: str, default: VerdictKind = "error") -> VerdictKind:
         message = message[:_KIND_PART] + "\n" + message[-_KIND_PART:]
     lowered = message.lower()
     return next((kind for phrase, kind in _KINDS if phrase in lowered), default)
+
+
+def refusal(row: Rule, message: str, *, rule: str = "", evidence: str = "") -> Verdict:
+    """Return the verdict on a call that was refused; the message may say by whom. The rule is that
+    of the row, and the evidence the message, unless stated otherwise.
+    """
+    lowered = message[: 2 * _KIND_PART].lower()
+    by = row.by or next((by for phrase, by in _REFUSERS if phrase in lowered), "")
+    kind = _KINDS_BY_REFUSER.get(by, row.kind)
+    text = excerpt(evidence or message)
+    return Verdict(status="refused", kind=kind, by=by, rule=rule or row.id, evidence=text)
+
+
+def recorded_refusal(by: Refuser, message: str) -> Verdict:
+    """Return the verdict on a call that was refused according to the recorder itself."""
+    kind, text = _KINDS_BY_REFUSER[by], excerpt(message)
+    return Verdict(status="refused", kind=kind, by=by, rule="recorded.refused", evidence=text)
 
 
 EXIT_MEANINGS = {code: row for row in RULES["exit_meaning"] for code in row.codes}
@@ -94,10 +127,12 @@ def exit_at_head(text: str) -> StatedExit | None:
 
 def exit_at_end(text: str) -> StatedExit | None:
     """Return the exit code that a result ends with."""
-    if not any(phrase in text[-_LONGEST_END:] for phrase in _CODE_WORDS):
-        return None
-    match = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
-    return match and _stated_exit(RULES["exit_at_end"], match, text[: match.start()])
+    end = text[-_LONGEST_END:]
+    for word in _CODE_WORDS:
+        if word in end:
+            match = _exit_at_end.search(text, max(0, len(text) - _LONGEST_END))
+            return match and _stated_exit(RULES["exit_at_end"], match, text[: match.start()])
+    return None
 
 
 def _stated_exit(rows: Sequence[Rule], match: re.Match[str], output: str) -> StatedExit:
@@ -107,6 +142,9 @@ def _stated_exit(rows: Sequence[Rule], match: re.Match[str], output: str) -> Sta
 
 _find_shell_error = finder(RULES["shell"], on_lines=True)
 _find_error = finder((*RULES["shell"], *RULES["summary"]), on_lines=True)
+
+_NO_GLOB_MATCH = re.compile(r"(?:\(eval\)|zsh):(?:\d+:)? no matches found: ")
+"""What zsh says of a part of a command that names files by a pattern that fits none."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _END_LENGTH = 500
@@ -129,6 +167,8 @@ def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
     if match is not None and only_shows(arguments):
         # Next to content, a program's own error message is the first or the last line.
         end = end.rstrip().rpartition("\n")[2]
+        if "|" in arguments and _NO_GLOB_MATCH.match(end):
+            return None  # a later part of the command set its exit code
         match = _find_shell_error(end)
         if match is None and len(output) < _SHORT_OUTPUT:
             end = output.partition("\n")[0]

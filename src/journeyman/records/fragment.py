@@ -19,7 +19,8 @@ class Fragment(Struct, frozen=True, kw_only=True):
 
     Fields set in `session` overwrite the stored ones; empty fields do not. `replaces` is true on
     the first fragment of a session that is read completely again: what the following fragments do
-    not contain is gone from the log. `undone` are spans of positions [from, to) that the user
+    not contain is gone from the log. A message with the key of an earlier one replaces it, as when
+    the end of a call becomes known. `undone` are spans of positions [from, to) that the user
     reverted. `read_bytes` is how far the log has been read, for progress.
     """
 

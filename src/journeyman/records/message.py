@@ -15,6 +15,20 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+Refuser = Literal["", "person", "rule", "hook", "mode", "nobody"]
+"""Who refused a call: a person; a rule or policy of the program or its settings; a hook or plugin;
+the mode that the program was in, such as a planning mode; or nobody, when it needed an approval
+that no one gave. Empty if that is not known."""
+
+REFUSER_PHRASES: dict[Refuser, str] = {
+    "person": "by a person",
+    "rule": "by a rule",
+    "hook": "by a hook",
+    "mode": "by the mode",
+    "nobody": "for lack of approval",
+}
+"""Who refused a call, as it is shown after the word "refused"."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 MessageKind = Literal["plain", "summary", "harness"]
@@ -41,6 +55,7 @@ class ResultFlags(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     exit_code: int | None = None
     status: str | None = None
     interrupted: bool | None = None
+    refused_by: Refuser = ""
     details: dict[str, str | int | float | bool] = {}
 
 

@@ -4,12 +4,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from journeyman.records.message import Refuser
 from journeyman.records.session import SessionId
 
 VerdictStatus = Literal["ok", "failed", "invalid", "refused", "interrupted", "unknown"]
 """`failed`: the tool ran and did not succeed. `invalid`: it could not be called like this.
-`refused`: a person or a policy refused it. `interrupted`: it was stopped, or never started because
-of another call. `unknown`: there is no evidence, as when no result was recorded."""
+`refused`: a person, a policy or a hook refused it, so it did not run. `interrupted`: it was
+stopped, or never started because of another call. `unknown`: there is no evidence, as when no
+result was recorded or the call is still running."""
 
 VerdictKind = Literal[
     "",
@@ -42,11 +44,14 @@ failure without further details."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The status of a call, the rule that decided it, and the text that the rule matched."""
+    """The status of a call, the rule that decided it, and the text that the rule matched. `by` is
+    who refused a refused call.
+    """
 
     status: VerdictStatus
     rule: str
     kind: VerdictKind = ""
+    by: Refuser = ""
     evidence: str = ""
 
     @property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from journeyman.reliability import charts
 from journeyman.reliability.learning_curve import LearningEffect
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.profile import FailureGroup, Group, Profile, ToolProfile
+from journeyman.reliability.profile import FailureGroup, Group, Profile, ToolProfile, refusers
 from journeyman.reliability.rates import (
     Difference,
     Rate,
@@ -113,7 +113,8 @@ def _key_figures(profile: Profile) -> Markup:
     apart = profile.refused + profile.interrupted
     types = ", ".join(f"{name} {count:,}" for name, count in profile.task_types.items())
     without = f"{profile.sessions_without_calls:,} without tool calls"
-    reasons = f"{profile.refused:,} refused, {profile.interrupted:,} interrupted"
+    refused = f"{profile.refused:,} refused{refusers(profile)}"
+    reasons = f"{refused}, {profile.interrupted:,} interrupted"
     cards = [
         ("Sessions", f"{profile.sessions:,}", without),
         ("Tool calls", f"{profile.calls:,}", f"with {count_text(len(profile.tools), 'tool')}"),

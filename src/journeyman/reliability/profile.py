@@ -9,7 +9,15 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from journeyman.records import JudgedCall, JudgedSession, SessionId, VerdictKind, VerdictStatus
+from journeyman.records import (
+    REFUSER_PHRASES,
+    JudgedCall,
+    JudgedSession,
+    Refuser,
+    SessionId,
+    VerdictKind,
+    VerdictStatus,
+)
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.learning_curve import LearningEffect, learning
@@ -97,9 +105,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     """The reliability of a set of sessions.
 
     The six counts after `calls` add up to it. `no_match` counts the calls among them that are
-    searches without a match and tests that are false, which are not errors. `task_types` counts
-    sessions. `lengths` always holds the three bands, the shortest first. `further_failures` counts
-    the groups of failures that are not listed, and `further_errors` the errors in them.
+    searches without a match and tests that are false, which are not errors. `refused_by` counts the
+    refused calls by who refused them, the most frequent first. `task_types` counts sessions.
+    `lengths` always holds the three bands, the shortest first. `further_failures` counts the groups
+    of failures that are not listed, and `further_errors` the errors in them.
     """
 
     sessions: int
@@ -112,6 +121,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     interrupted: int
     unknown: int
     no_match: int
+    refused_by: dict[Refuser, int]
     rate: Rate
     task_type: TaskType
     task_types: dict[TaskType, int]
@@ -144,6 +154,9 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
         calls=calls,
         **{name: status[name] for name in get_args(VerdictStatus)},
         no_match=sum(verdict.kind == "no_match" for verdict in verdicts),
+        refused_by=dict(
+            Counter(one.by for one in verdicts if one.status == "refused").most_common()
+        ),
         rate=rate,
         task_type=dominant_type(types),
         task_types=dict(Counter(task_type(session.calls) for session in sessions).most_common()),
@@ -157,6 +170,13 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
         learning=learning(sessions),
         note=_note(len(sessions), calls, rate),
     )
+
+
+def refusers(profile: Profile) -> str:
+    """Return who refused how many calls, in brackets; empty if that is not known of any."""
+    counts = profile.refused_by.items()
+    parts = [f"{count:,} {REFUSER_PHRASES[by]}" for by, count in counts if by]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def grouped(sessions: Sequence[JudgedSession], by: By) -> tuple[Group, ...]:

@@ -10,6 +10,7 @@ from tests.tables import table
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
+from journeyman.outcomes.judge import judge
 from journeyman.records import Fragment, Lineage, LogState, Mark, ResultFlags, join_calls
 
 READER = ClaudeCodeReader()
@@ -270,6 +271,50 @@ class TestResults:
             "return_code_interpretation": "No matches found",
             "duration_s": 1.5,
         }
+
+    REFUSALS = (
+        ("hook", {"decision": "reject", "source": "hook", "reasonType": "hook"}, "permission-rule"),
+        ("rule", {"decision": "reject", "source": "config", "reasonCode": "rule:userSettings"}, ""),
+        ("rule", {"decision": "reject", "source": "user_reject", "reasonCode": "rule:x"}, ""),
+        ("mode", {"decision": "reject", "source": "config", "reasonCode": "mode:plan"}, "other"),
+        ("nobody", {"decision": "reject", "source": "config"}, "user-rejected"),
+        ("nobody", {"decision": "reject", "source": "config", "reasonCode": "hook:PreToolUse"},
+         "user-rejected"),
+        ("person", {"decision": "reject", "source": "user_reject"}, "user-rejected"),
+        ("person", None, "user-rejected"),
+        ("rule", None, "permission-rule"),
+        ("rule", "of another shape", "permission-rule"),
+        ("", {"decision": "accept", "source": "config"}, None),
+        ("", [7], None),
+    )  # fmt: skip
+
+    @table(("by", "permission", "denial"), REFUSALS)
+    def test_newer_versions_record_who_refused(self, transcript, by, permission, denial):
+        refused = result("r1", "c1", "no", is_error=True)
+        fields = {"permissionDecision": permission, "toolDenialKind": denial}
+        reading = transcript(answer("a1", "m1", call("c1")), {**refused, **fields})
+        assert reading.skips == []
+        assert reading.messages[-1].recorded == ResultFlags(is_error=True, refused_by=by)
+
+    BARE_ERRORS = (
+        ("Bash", "deploys are frozen today", "2.1.197", "refused"),
+        ("Bash", "Error: use the staging branch", "2.1.197", "refused"),
+        ("Bash", "[Request interrupted by user for tool use]", "2.1.197", "interrupted"),
+        ("Bash", "The user doesn't want to proceed with this tool use.", "2.1.197", "refused"),
+        ("Bash", "Exit code 1\ndeploys are frozen today", "2.1.197", "failed"),
+        ("Bash", "<tool_use_error>deploys are frozen</tool_use_error>", "2.1.197", "failed"),
+        ("Bash", "(eval):1: command not found: pytst", "1.0.44", "failed"),
+        ("Read", "EISDIR: illegal operation on a directory, read", "2.1.197", "failed"),
+    )
+
+    @table(("tool", "text", "version", "status"), BARE_ERRORS)
+    def test_a_command_without_an_exit_code_did_not_run(
+        self, transcript, tool, text, version, status
+    ):
+        failed = result("r1", "c1", text, is_error=True, tool_use_result=f"Error: {text}")
+        asked = answer("a1", "m1", call("c1", tool))
+        (judged,) = map(judge, transcript(asked, {**failed, "version": version}).calls())
+        assert judged.status == status
 
     @table("said", [True, False])
     def test_is_error(self, transcript, said):

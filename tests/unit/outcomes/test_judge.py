@@ -445,3 +445,187 @@ class TestBadInput:
     @table("tool", ["bash", "some_tool"])
     def test_hostile_results_are_judged(self, tool, result):
         assert judged(result, tool, {"command": "a" * 50_000}).status
+
+
+CARD = {"id": "c1", "action": "deploy", "digest": "d1", "expires_at": "x", "next": "Do not do it."}
+BLOCKED = "It needs a person's decision, and {}. It was not run; do not try it another way."
+
+
+REFUSALS = (
+    # Claude Code
+    ("person", "The user doesn't want to proceed with this tool use. The tool use was rejected"),
+    ("hook", "PreToolUse:Bash hook error: [guard.sh]: main is protected, use a branch"),
+    ("rule", "Permission to use Bash with command curl x has been denied."),
+    ("rule", "<tool_use_error>File is in a directory that is denied by your permission settings."
+             "</tool_use_error>"),
+    ("mode", "Permission to use Write has been denied because Claude Code is running in don't "
+             "ask mode. IMPORTANT: You *may* attempt to accomplish this in another way"),
+    ("mode", "Cannot write to /repo/new.txt while in plan mode."),
+    ("nobody", "Claude requested permissions to write to /repo/new.txt, but you haven't granted "
+               "it yet."),
+    ("nobody", "This Bash command contains multiple operations. The following parts require "
+               "approval: cd /tmp"),
+    ("nobody", "rm in '/repo/a.txt' needs approval. The path is inside the working directories"),
+    ("rule", "rm in '/repo/a.txt' was blocked. For security, Claude Code may only remove files"),
+    # Codex
+    ("hook", "Command blocked by PreToolUse hook: deploys are frozen. Command: make deploy"),
+    ("hook", "Tool call blocked by PreToolUse hook: deploys are frozen"),
+    ("person", "exec command rejected by user"),
+    ("rule", "patch rejected: writing outside of the project; rejected by user approval settings"),
+    ("mode", "approval policy is Never; reject command — you cannot ask for escalated "
+             "permissions if the approval policy is Never"),
+    ("rule", 'exec_command failed: CreateProcess { message: "Rejected(\\"`/bin/bash -lc rm` '
+             'rejected: rm -f style commands are not permitted. Use a safer approach\\")" }'),
+    # opencode
+    ("person", "The user rejected permission to use this specific tool call."),
+    ("rule", "The user has specified a rule which prevents you from using this specific tool "
+             "call. Here are some of the relevant rules []"),
+    # Hermes
+    ("hook", '{"error": "the release branch is frozen"}'),
+    ("person", '{"error": "BLOCKED: User denied this potentially dangerous action (matched x)."}'),
+    ("person", '{"output": "", "exit_code": -1, "error": "BLOCKED: User denied this command. '
+               'Do NOT retry.", "status": "blocked"}\n\n[Tool loop warning: count=4]'),
+    ("nobody", '{"error": "BLOCKED: execute_code script timed out without user response."}'),
+    ("rule", '{"output": "", "exit_code": -1, "error": "BLOCKED (hardline): recursive delete of '
+             'root filesystem. This command is on the unconditional blocklist", '
+             '"status": "blocked"}'),
+    ("rule", '{"error": "Refusing to write to sensitive system path: /etc/shadow"}'),
+    # Journeyman itself
+    ("person", json.dumps({"error": f"BLOCKED: {BLOCKED.format('the user said no')}",
+                           "rule": "shell.deletes", "status": "blocked"})),
+    ("nobody", json.dumps({"error": f"BLOCKED: {BLOCKED.format('no one is here to allow it')}",
+                           "rule": "shell.deletes", "status": "blocked"})),
+    ("person", '{"approved": false, "error": "BLOCKED: A person said no. Do not do it, and do '
+               'not ask again.", "status": "blocked"}'),
+    ("nobody", '{"approved": false, "error": "BLOCKED: No one can confirm this now. Do not do '
+               'it; report it as not done.", "status": "blocked"}'),
+    ("rule", '{"error": "BLOCKED: It leaves the workspace. It was not run.", "status": "blocked"}'),
+    ("person", json.dumps({**CARD, "status": "denied"})),
+    ("nobody", json.dumps({**CARD, "status": "expired"})),
+)  # fmt: skip
+
+
+class TestRefusals:
+    """A no is not an error, and the verdict says whose no it was."""
+
+    @table(("by", "result"), REFUSALS)
+    def test_who_refused(self, by, result):
+        for recorded in ({}, {"is_error": True}):
+            verdict = judged(result, "terminal", {"command": "echo hello"}, **recorded)
+            assert (verdict.status, verdict.by) == ("refused", by), recorded
+            assert not verdict.counts
+            assert verdict.evidence
+
+    KINDS = (("person", "declined"), ("nobody", "pending"), ("hook", "policy"), ("mode", "policy"))
+
+    @table(("by", "kind"), KINDS)
+    def test_the_recorder_says_who(self, by, kind):
+        verdict = judged("needs a look", is_error=True, refused_by=by)
+        assert (verdict.status, verdict.kind, verdict.by) == ("refused", kind, by)
+        assert verdict.rule == "recorded.refused"
+
+    def test_a_call_that_did_not_run(self):
+        frozen = judged("Error: deploys are frozen", "Bash", is_error=True, status="not_run")
+        assert (frozen.status, frozen.by) == ("refused", "hook")
+        wrong = judged("Invalid arguments: x", "bash", is_error=True, status="not_run")
+        assert wrong.status == "invalid"
+
+    NOT_REFUSED = (
+        ("terminal", '{"error": "Error executing tool: connection lost"}'),
+        ("terminal", '{"output": "", "exit_code": 1, "error": "the release branch is frozen"}'),
+        ("read_file", '{"error": "the release branch is frozen"}'),
+        ("some_tool", json.dumps({"status": "denied", "id": "claim-7", "total": 12})),
+    )
+
+    @table(("tool", "result"), NOT_REFUSED)
+    def test_is_no_refusal(self, tool, result):
+        assert judged(result, tool).status != "refused"
+
+
+class TestUnfinishedAndEmptied:
+    UNKNOWN = (
+        "[Duplicate tool output — same content as a more recent call]",
+        "[Old tool result content cleared]",
+        "[Old tool output cleared to save context space]",
+        "[read_file] read src/app.py from line 1 (12,034 chars)",
+        "[search_files] content search for 'todo' in src -> 12 matches",
+        "Async agent launched successfully.\nagentId: a1 (internal ID)",
+        "Command running in background with ID: b1. Output is being written to: /tmp/b1.output",
+    )
+
+    @table("result", UNKNOWN)
+    def test_is_unknown(self, result):
+        for recorded in ({}, {"is_error": False}):
+            assert judged(result, "read_file", **recorded).status == "unknown", recorded
+
+    LAUNCHED = (
+        '{"status": "dispatched", "mode": "background", "count": 1, "note": "Subagent is running"}',
+        '{"output": "Background process started", "pid": 7, "exit_code": 0, "error": null}',
+    )
+
+    @table("result", LAUNCHED)
+    def test_a_launch_is_unknown(self, result):
+        verdict = judged(result, "delegate_task")
+        assert (verdict.status, verdict.kind) == ("unknown", "background")
+
+    def test_a_recorded_launch_is_unknown(self):
+        verdict = judged("started", "Agent", status="async_launched")
+        assert (verdict.status, verdict.kind) == ("unknown", "background")
+
+    def test_a_stub_that_states_the_exit_code_is_judged_by_it(self):
+        assert judged("[terminal] ran `make` -> exit 2, 4 lines output", "terminal").is_error
+
+
+class TestMissingThings:
+    def test_a_missing_skill_is_not_an_unknown_tool(self):
+        for result in (
+            "Skill 'x' not found.",
+            "Unknown skill: x",
+            '{"error": "Skill \'x\' not found"}',
+        ):
+            verdict = judged(result, "skill_view")
+            assert (verdict.status, verdict.kind) == ("failed", "not_found"), result
+
+    INVALID = (
+        '{"output": "", "exit_code": -1, "error": "Invalid command: expected string, got None"}',
+        "No command provided",
+        "Error: command is required",
+        "<tool_use_error>InputValidationError: Bash failed due to the following issue:\n"
+        "The required parameter `command` is missing</tool_use_error>",
+        "failed to parse function arguments: missing field `cmd` at line 1 column 2",
+        "The bash tool was called with invalid arguments: SchemaError(Missing key",
+    )
+
+    @table("result", INVALID)
+    def test_a_missing_command_is_invalid(self, result):
+        verdict = judged(result, "terminal")
+        assert (verdict.status, verdict.kind) == ("invalid", "invalid_arguments")
+
+    def test_a_tool_that_the_program_calls_invalid(self):
+        text = "Model tried to call unavailable tool 'x'. Available tools: bash, read."
+        for recorded in ({"is_error": True}, {"status": "invalid"}):
+            said = f"The arguments provided to the tool are invalid: {text}"
+            verdict = judged(said, "invalid", **recorded)
+            assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
+        assert judged("nonsense", "invalid", status="invalid").status == "invalid"
+
+    BARE = (
+        ("Permission denied", "permission"),
+        ("Access denied.", "permission"),
+        ("file not found", "not_found"),
+        ("Search failed: timeout", "timeout"),
+    )
+
+    @table(("result", "kind"), BARE)
+    def test_a_bare_failure(self, result, kind):
+        for tool in ("read_file", "search", "fetch_page", "some_tool"):
+            verdict = judged(result, tool)
+            assert (verdict.status, verdict.kind) == ("failed", kind), tool
+        # A command may print anything, and a file may begin with anything.
+        assert bash(f"echo '{result}'", result).status == "ok"
+        assert judged(f"{result}\nis what the manual calls error 12", "read_file").status == "ok"
+
+    def test_a_pattern_that_fits_no_file_in_a_part_of_a_command(self):
+        output = "       0\n(eval):1: no matches found: docs/*.md"
+        assert bash("ls docs/*.md 2>/dev/null | wc -l", output).status == "ok"
+        assert bash("ls docs/*.md", "(eval):1: no matches found: docs/*.md").status == "failed"

@@ -19,6 +19,7 @@ def call(result: str | None, tool: str = "some_tool", command: str = "") -> Call
 
 
 ON_FIELDS = ("held_back", "reported", "success", "data")
+NAMED_REFUSERS = [row for rows in RULES.values() for row in rows if row.by and row.example]
 
 
 def by_id(row: Rule) -> str:
@@ -31,6 +32,25 @@ def test_harness_phrases(row):
     assert (verdict.rule, verdict.status) == (row.id, row.status)
     assert row.kind in ("", verdict.kind)
     assert verdict.evidence
+
+
+@table("row", RULES["whole"], ids=by_id)
+def test_bare_failures(row):
+    verdict = judge(call(row.example, tool="read_file"))
+    assert (verdict.rule, verdict.status) == (row.id, "failed")
+
+
+@table("row", RULES["error_alone"], ids=by_id)
+def test_an_error_alone(row):
+    verdict = judge(call(row.example, tool="terminal", command="echo hello"))
+    assert (verdict.rule, verdict.status, verdict.by) == (row.id, "refused", "hook")
+    assert judge(call(row.example, tool="some_tool")).status == "failed"
+
+
+@table("row", NAMED_REFUSERS, ids=by_id)
+def test_who_refused(row):
+    verdict = judge(call(row.example, tool="terminal"))
+    assert (verdict.status, verdict.by) == ("refused", row.by)
 
 
 @table("row", [*RULES["shell"], *RULES["summary"]], ids=by_id)
