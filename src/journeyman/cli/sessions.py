@@ -1,6 +1,6 @@
 """`journeyman sessions`: lists, shows, searches, exports and deletes sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from journeyman.records import (
     Verdict,
     VerdictStatus,
 )
+from journeyman.records.atif import atif_trajectory
+from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
 from journeyman.text.display import readable
 
@@ -248,18 +250,32 @@ def search(journeyman: Journeyman, *, query: Sequence[str], **options: Any) -> S
     return journeyman.sessions.search(" ".join(query), **options)
 
 
+def _openai_chat(exported: ExportedSession) -> dict[str, Any]:
+    session = exported.session
+    chat = openai_messages(exported.messages)
+    return {"id": session.id, "model": session.model, "messages": chat}
+
+
+_FORMATS: dict[str, Callable[[ExportedSession], dict[str, Any]]] = {
+    "openai": _openai_chat,
+    "atif": atif_trajectory,
+}
+"""The formats other than Journeyman's own."""
+
+
 @context.command(sessions, has_json=False)
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
 @option(
     "--format",
-    "journeyman is complete and can be imported again; openai is chat messages.",
+    "journeyman is complete and can be imported again; openai is chat messages; atif is a"
+    " trajectory for other tools.",
     dest="form",
-    type=click.Choice(["journeyman", "openai"]),
+    type=click.Choice(["journeyman", *_FORMATS]),
     default="journeyman",
 )
 @option(
     "--redact/--no-redact",
-    "Replace secrets and personal data (default: only for openai).",
+    "Replace secrets and personal data (default: for openai and atif).",
     dest="redacted",
     default=None,
 )
@@ -281,18 +297,15 @@ def export(
       journeyman sessions export 0442a060 > session.jsonl
       journeyman sessions export 0442a060 --redact -o to-send.jsonl
       journeyman sessions export 0442a060 --format openai -o chat.json
+      journeyman sessions export 0442a060 --format atif -o trajectory.json
     """
     if redacted is None:
-        redacted = form == "openai"
+        redacted = form in _FORMATS
     exported: list[Any] = [
         journeyman.sessions.export(id_, redacted=redacted) for id_ in session_ids
     ]
-    if form == "openai":
-        exported = [
-            {name: getattr(record.session, name) for name in ("id", "model")}
-            | {"messages": openai_messages(record.messages)}
-            for record in exported
-        ]
+    if form in _FORMATS:
+        exported = [_FORMATS[form](record) for record in exported]
     content = b"".join(msgspec.json.encode(record) + b"\n" for record in exported)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 
