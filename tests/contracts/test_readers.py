@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
+from tests.client_logs import CopilotLog, GeminiLog, PiLog, gemini_call, write_lines
+from tests.opencode_log import OpencodeLog, step, text, tool
 
 from journeyman.logs.chat import ChatParser
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
@@ -95,6 +97,64 @@ def journeyman_export() -> object:
     return to_builtins(ExportedSession(session=session, messages=messages, usage=[usage]))
 
 
+def an_opencode_database(path: Path, turns: int) -> Path:
+    log = OpencodeLog(path)
+    log.session()
+    for turn in range(turns):
+        call = tool(f"c{turn}", "bash", {"command": "ls"}, output="x", metadata={"exit": 0})
+        log.message("user", text(f"question {turn}"))
+        log.message("assistant", text("Looking."), call, step())
+    log.connection.close()
+    return path
+
+
+def a_copilot_log(turns: int) -> CopilotLog:
+    log = CopilotLog()
+    log.start()
+    for turn in range(turns):
+        log.prompt(f"question {turn}")
+        log.usage()
+        log.answer("Looking.", (f"c{turn}", "bash", {"command": "ls"}))
+        log.result(f"c{turn}", "x", shellExecution={"exitCode": 0})
+    return log
+
+
+def a_pi_log(turns: int) -> PiLog:
+    log = PiLog()
+    for turn in range(turns):
+        log.message("user", f"question {turn}")
+        log.answer("Looking.", (f"c{turn}", "bash", {"command": "ls"}))
+        log.result(f"c{turn}", "bash", "x")
+    return log
+
+
+def a_gemini_log(turns: int) -> GeminiLog:
+    log = GeminiLog()
+    for turn in range(turns):
+        log.prompt(f"question {turn}")
+        log.answer("Looking.", gemini_call(f"c{turn}", "read_file", {}, output="x"))
+    return log
+
+
+def a_harbor_run(turns: int) -> dict[str, object]:
+    steps: list[dict[str, object]] = []
+    for turn in range(turns):
+        call = {"tool_call_id": f"c{turn}", "function_name": "bash", "arguments": {}}
+        results = [{"source_call_id": f"c{turn}", "content": "x"}]
+        steps += [
+            {"source": "user", "message": f"question {turn}"},
+            {
+                "source": "agent",
+                "message": "Looking.",
+                "tool_calls": [call],
+                "observation": {"results": results},
+            },
+        ]
+    numbered = [{"step_id": number, **one} for number, one in enumerate(steps, 1)]
+    agent = {"name": "terminus-2", "version": "2"}
+    return {"schema_version": "ATIF-v1.8", "session_id": "1", "agent": agent, "steps": numbered}
+
+
 @pytest.fixture(scope="module")
 def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
     """Logs of every kind, each with the name of its reader."""
@@ -119,6 +179,11 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
     write("tau.json", runs, "tau_bench")
     write("export.jsonl", hermes_export(), "hermes_export")
     write("journeyman.jsonl", journeyman_export(), "journeyman")
+    write("harbor.json", a_harbor_run(200), "atif")
+    found[an_opencode_database(folder / "opencode.db", 200)] = "opencode"
+    found[write_lines(folder / "copilot" / "events.jsonl", a_copilot_log(200))] = "copilot"
+    found[write_lines(folder / "pi.jsonl", a_pi_log(200))] = "pi"
+    found[write_lines(folder / "session-gemini.jsonl", a_gemini_log(200))] = "gemini"
     lines = [json.dumps(message) for message in a_chat(300)]
     found[folder / "messages.jsonl"] = "openai"
     (folder / "messages.jsonl").write_text("\n".join(lines) + "\n")

@@ -91,9 +91,10 @@ def import_(
 ) -> _Imported:
     """Import the sessions that your agents recorded.
 
-    Without a PATH, searches the folders where Hermes, Claude Code and Codex keep their logs.
-    Unchanged logs are not read again; a log that grew is read from where it ended. The sample
-    sessions come from scripted agents that run their calls for real while you wait.
+    Without a PATH, searches the folders where Hermes, Claude Code, Codex, opencode, GitHub
+    Copilot CLI, pi and Gemini CLI keep their logs. Unchanged logs are not read again; a log that
+    grew is read from where it ended. The sample sessions come from scripted agents that run their
+    calls for real while you wait.
 
     Examples:
       journeyman import                                the logs found on this machine
@@ -102,8 +103,9 @@ def import_(
       journeyman import --source openai chat.json      a format by name
       journeyman import --sample                       sample sessions, to try things with
 
-    Sources: hermes, hermes_export, claude_code, codex, openai, tau_bench, tau2,
-    mini_swe_agent, sharegpt, journeyman. Files of other programs are never changed.
+    Sources: hermes, hermes_export, claude_code, codex, opencode, copilot, pi, gemini, openai,
+    atif, tau_bench, tau2, mini_swe_agent, sharegpt, journeyman. Files of other programs are never
+    changed.
     """
     if sample and paths:
         raise click.UsageError("Pass paths or --sample, not both.")

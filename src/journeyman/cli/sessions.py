@@ -13,6 +13,7 @@ from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
 from journeyman.records import SessionOverview
+from journeyman.records.atif import atif_trajectory
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
 from journeyman.store.search import SearchOrder
@@ -224,6 +225,7 @@ def _openai_chat(exported: ExportedSession) -> object:
 _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
     "journeyman": lambda exported: exported,
     "openai": _openai_chat,
+    "atif": atif_trajectory,
 }
 """The forms of an exported session, each as a value that is written as JSON."""
 
@@ -232,7 +234,8 @@ _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
 @option(
     "--format",
-    "journeyman is complete and can be imported again; openai is chat messages.",
+    "journeyman is complete and can be imported again; openai is chat messages; atif is a"
+    " trajectory for other tools.",
     dest="form",
     type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
@@ -261,6 +264,7 @@ def export(
       journeyman sessions export 0442a060 -o to-send.jsonl
       journeyman sessions export 0442a060 --raw > session.jsonl
       journeyman sessions export 0442a060 --format openai -o chat.json
+      journeyman sessions export 0442a060 --format atif -o trajectory.json
     """
     exported = [journeyman.sessions.export(id_, redacted=not raw) for id_ in session_ids]
     records = map(_EXPORT_FORMATS[form], exported)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from journeyman.logs.log_file import printable
 from journeyman.records.report import LogLocation, Problem
@@ -11,26 +12,56 @@ LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".db", ".sqlite", ".jsonl.gz", ".js
 """Only files with these endings are read from a folder."""
 
 
-# Source, variable and default of its home folder, file patterns, folders with logs at any depth.
-_AGENT_HOMES: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("hermes", "HERMES_HOME", ".hermes", ("state.db", "profiles/*/state.db"), ()),
-    ("claude_code", "CLAUDE_CONFIG_DIR", ".claude", (), ("projects",)),
-    ("codex", "CODEX_HOME", ".codex", (), ("sessions", "archived_sessions")),
+class _AgentHome(NamedTuple):
+    """Where an agent keeps its logs: in a folder that `variable` or `default` names, as files that
+    match `files` and as lines in `folders`, at any depth. `below` is the agent's folder where the
+    variable names one that programs share; `logs_variable` names a folder of logs directly.
+    """
+
+    source: str
+    variable: str
+    default: str
+    below: str = ""
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    logs_variable: str = ""
+
+
+_AGENT_HOMES = (
+    _AgentHome("hermes", "HERMES_HOME", ".hermes", files=("state.db", "profiles/*/state.db")),
+    _AgentHome("claude_code", "CLAUDE_CONFIG_DIR", ".claude", folders=("projects",)),
+    _AgentHome("codex", "CODEX_HOME", ".codex", folders=("sessions", "archived_sessions")),
+    _AgentHome("opencode", "XDG_DATA_HOME", ".local/share", "opencode", files=("opencode*.db",)),
+    _AgentHome("copilot", "COPILOT_HOME", ".copilot", files=("session-state/*/events.jsonl",)),
+    _AgentHome(
+        *("pi", "PI_CODING_AGENT_DIR", ".pi/agent"),
+        folders=("sessions",),
+        logs_variable="PI_CODING_AGENT_SESSION_DIR",
+    ),
+    _AgentHome(
+        *("gemini", "GEMINI_CLI_HOME", "", ".gemini"),
+        files=tuple(f"tmp/*/chats/{name}" for name in ("*.json", "*.jsonl", "*/*.jsonl")),
+    ),
 )
 
 
 def default_locations(environ: Mapping[str, str], user_home: Path) -> list[LogLocation]:
     """Return the default locations of logs and what each contains."""
     places = []
-    for source, variable, default, files, folders in _AGENT_HOMES:
-        folder = Path(environ.get(variable) or user_home / default).expanduser()
+    for home in _AGENT_HOMES:
+        folder = Path(environ.get(home.variable) or user_home / home.default).expanduser()
+        folder /= home.below
+        log_folders = [folder / name for name in home.folders]
+        if moved := environ.get(home.logs_variable):
+            folder = Path(moved).expanduser()
+            log_folders = [folder]
         problems: list[Problem] = []
-        logs = [path for pattern in files for path in sorted(folder.glob(pattern))]
-        for name in folders:
-            paths = find_log_files(folder / name, problems)
+        logs = [path for pattern in home.files for path in sorted(folder.glob(pattern))]
+        for log_folder in log_folders:
+            paths = find_log_files(log_folder, problems)
             logs += [path for path in paths if path.suffix == ".jsonl"]
         place = LogLocation(
-            source=source,
+            source=home.source,
             folder=str(folder),
             exists=folder.is_dir(),
             logs=[str(path) for path in logs],

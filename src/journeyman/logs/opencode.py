@@ -89,7 +89,7 @@ class _Origin(NamedTuple):
     """Where a fork comes from: its parent, and the time before which its messages are copies."""
 
     parent: str
-    forked_at: Any
+    forked_at: float
 
 
 class _OpencodeDatabase:
@@ -138,7 +138,8 @@ class _OpencodeDatabase:
         """Return where a fork comes from. opencode records no parent: a fork's first messages are
         older than the fork itself, and equally old messages stand in the session it comes from.
         """
-        if session.get("parent_id"):
+        forked_at = seconds(session["time_created"])
+        if session.get("parent_id") or forked_at is None:
             return None
         for row in self._database.execute(
             "SELECT other.session_id FROM message AS mine JOIN message AS other"
@@ -148,7 +149,7 @@ class _OpencodeDatabase:
             " ORDER BY mine.time_created DESC, session.time_created DESC LIMIT 1",
             *(session["id"], session["time_created"], session["time_created"]),
         ):
-            return _Origin(str(row[0]), session["time_created"])
+            return _Origin(str(row[0]), forked_at)
         return None
 
     def _select(self, source: str, value: Any) -> Iterator[Row]:
@@ -204,7 +205,8 @@ def _conversation(
         has_bound = str(row["id"]) == revert.get("messageID")
         reverted = reverted or (has_bound and not revert.get("partID"))
         reader = _MessageReader(row, data, position, generation)
-        reader.copied = origin is not None and row["time_created"] < origin.forked_at
+        if origin is not None:
+            reader.copied = (seconds(row["time_created"]) or 0) < origin.forked_at
         for part in database.parts(row["id"]):
             reverted = reverted or (has_bound and str(part["id"]) == revert.get("partID"))
             reader.add(part, reverted=reverted)

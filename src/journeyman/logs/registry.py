@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from journeyman.logs.atif import AtifReader
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
@@ -72,6 +73,7 @@ class Readers:
             Tau2Reader(),
             TauBenchReader(),
             MiniSweAgentReader(),
+            AtifReader(),
             # Last, because nearly every format contains messages.
             OpenAIChatReader(),
         ]

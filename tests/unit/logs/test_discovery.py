@@ -83,6 +83,56 @@ class TestCodex:
         assert logs == ["x/sessions/rollout-1.jsonl"]
 
 
+class TestOtherAgents:
+    CASES = (
+        (
+            *("opencode", "XDG_DATA_HOME", "x"),
+            ".local/share/opencode/opencode.db",
+            "x/opencode/opencode.db",
+        ),
+        (
+            *("copilot", "COPILOT_HOME", "x"),
+            ".copilot/session-state/1/events.jsonl",
+            "x/session-state/1/events.jsonl",
+        ),
+        (
+            *("pi", "PI_CODING_AGENT_DIR", "x"),
+            ".pi/agent/sessions/--work--/1.jsonl",
+            "x/sessions/--work--/1.jsonl",
+        ),
+        ("pi", "PI_CODING_AGENT_SESSION_DIR", "y", "", "y/--work--/1.jsonl"),
+        (
+            *("gemini", "GEMINI_CLI_HOME", "x"),
+            ".gemini/tmp/app/chats/session-1.jsonl",
+            "x/.gemini/tmp/app/chats/session-1.jsonl",
+        ),
+    )
+
+    def test_default_folders_and_those_from_the_environment(self, tmp_path, touch):
+        touch(*(name for *_, default, moved in self.CASES for name in (default, moved) if name))
+        for source, variable, folder, default, moved in self.CASES:
+            if default:
+                assert discovered(tmp_path, source) == [default], source
+            environ = {variable: str(tmp_path / folder)}
+            assert discovered(tmp_path, source, **environ) == [moved], variable
+
+    def test_subagents_and_older_chats_of_gemini_but_nothing_beside_them(self, tmp_path, touch):
+        logs = [".gemini/tmp/a/chats/session-1.json", ".gemini/tmp/a/chats/9f/sub.jsonl"]
+        touch(*logs, ".gemini/tmp/a/logs.json", ".gemini/settings.json")
+        assert discovered(tmp_path, "gemini") == logs
+
+    def test_nothing_but_databases_and_events(self, tmp_path, touch):
+        touch(
+            ".local/share/opencode/opencode.db-wal",
+            ".local/share/opencode/auth.json",
+            ".copilot/session-state/1/workspace.yaml",
+            ".copilot/session-store.db",
+            ".pi/agent/auth.json",
+        )
+        for source in ("opencode", "copilot", "pi"):
+            assert discovered(tmp_path, source) == []
+
+
 class TestLocations:
     def test_missing_folders_and_empty_variables(self, tmp_path, touch):
         # Missing folders are not a problem.
@@ -91,6 +141,10 @@ class TestLocations:
             ("hermes", False),
             ("claude_code", False),
             ("codex", False),
+            ("opencode", False),
+            ("copilot", False),
+            ("pi", False),
+            ("gemini", False),
         ]
         assert all(place.logs == [] and place.problems == [] for place in places)
 

@@ -246,6 +246,14 @@ class TestSafety:
         assert f"message {broken} of ses_1: no known role" in reasons
         assert reasons.count("not a JSON object") == 2
 
+    def test_times_that_are_none(self, opencode, read):
+        for session in ("ses_1", "ses_2"):
+            opencode.session(session, time_created="x", time_updated="y")
+            opencode.message("user", text("Hi"), session=session, at=5)
+        reading = read(READER, opencode.path)
+        assert [session.started_at for session in reading.sessions.values()] == [None, None]
+        assert len(reading.messages) == 2
+
     def test_nothing_is_written_beside_a_database_at_rest(self, opencode, read, tmp_path):
         opencode.session()
         opencode.connection.close()
