@@ -32,6 +32,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.fragment import ExportedSession
+from journeyman.records.session import REDACTED_DETAIL
 
 _FIRST_MARK_LINES = 500
 
@@ -288,6 +289,9 @@ class JourneymanExportReader:
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
             session = msgspec.structs.replace(exported.session, log=log.name)
+            if exported.redacted:
+                details = session.details | {REDACTED_DETAIL: True}
+                session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
         return read_session_lines(
