@@ -251,6 +251,138 @@ class TestSessions:
             assert (key in text) == ("bob@corp.example" in text) == is_whole
             assert is_whole or "Use <github_token:1> for <email:1>" in text
 
+    def test_a_redacted_export_never_replaces_what_was_recorded(self, command: Command) -> None:
+        key = "ghp_" + "A1b2" * 9
+        (command.home / "chat.json").write_text(
+            json.dumps([{"role": "user", "content": f"Use {key} now"}])
+        )
+        command("import", "chat.json")
+        (one,) = command.json("sessions", "list")
+        name = one["session"]["id"]
+        command("sessions", "export", name, "-o", "redacted.jsonl")
+        command("sessions", "export", name, "--raw", "-o", "raw.jsonl")
+        report = command.json("import", "redacted.jsonl")
+        assert (report["new"], report["updated"], report["unchanged"]) == (0, 0, 1)
+        assert key in command("sessions", "show", name, "--raw").stdout
+
+        # Elsewhere it is new; the faithful copy then replaces it.
+        elsewhere = {"JOURNEYMAN_HOME": str(command.home / "elsewhere")}
+        assert command.json("import", "redacted.jsonl", **elsewhere)["new"] == 1
+        assert key not in command("sessions", "show", name, "--raw", **elsewhere).stdout
+        command("import", "raw.jsonl", **elsewhere)
+        (back,) = command.json("sessions", "list", **elsewhere)
+        assert back["digest"] == one["digest"]
+
+    def test_show_and_search_are_redacted_unless_raw(self, command: Command) -> None:
+        key = "ghp_" + "A1b2" * 9
+        arguments = json.dumps({"command": f"curl -H 'Authorization: Bearer {key}' api.example"})
+        call = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": arguments}}
+        chat = [
+            {"role": "user", "content": "Ask bob@corp.example about the zebra"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": f"denied for {key}"},
+        ]
+        (command.home / "chat.json").write_text(json.dumps(chat))
+        command("import", "chat.json")
+        (one,) = command.json("sessions", "list")
+        name = one["session"]["id"]
+        for arguments in (
+            ("show", name),
+            ("show", name, "--full"),
+            ("show", name, "--calls"),
+            ("show", name, "--call", "1"),
+            ("show", name, "--message", "1"),
+            ("show", name, "--json"),
+            ("search", "zebra"),
+            ("search", "curl", "--json"),
+        ):
+            shown = command("sessions", *arguments).stdout
+            assert key not in shown, arguments
+            assert "bob@corp" not in shown, arguments
+            raw = command("sessions", *arguments, "--raw").stdout
+            assert key in raw or "bob@corp" in raw or arguments == ("search", "zebra"), arguments
+
+    def test_one_call_and_one_message_whole(self, filled: Command) -> None:
+        chosen = filled.json("sessions", "list", "--min-messages", 10)
+        one = next(one for one in chosen if one["errors"])
+        name = one["session"]["id"]
+        whole = filled.json("sessions", "show", name)
+        number = next(
+            number
+            for number, verdict in enumerate(whole["verdicts"], start=1)
+            if verdict["status"] == "failed"
+        )
+        call, verdict = whole["calls"][number - 1], whole["verdicts"][number - 1]
+        shown = filled("sessions", "show", name, "--call", number).stdout
+        for part in (call["tool"], verdict["rule"], verdict["evidence"], "request", "argument"):
+            assert part in shown, part
+        assert " ".join(call["result"].split()) in " ".join(shown.split())
+        as_json = filled.json("sessions", "show", name, "--call", number)
+        assert (as_json["call"], as_json["verdict"]) == (call, verdict)
+        assert whole["messages"][as_json["message"] - 1]["key"] == call["asked_key"]
+
+        message = filled.json("sessions", "show", name, "--message", 1)["message"]
+        assert message == whole["messages"][0]
+        assert message["text"][:50] in filled("sessions", "show", name, "--message", 1).stdout
+        for arguments, code in (
+            (("--call", len(whole["calls"]) + 1), 1),
+            (("--message", len(whole["messages"]) + 1), 1),
+            (("--call", 0), 2),
+            (("--call", 1, "--message", 1), 2),
+        ):
+            assert filled("sessions", "show", name, *arguments, code=code).stderr
+
+    def test_a_hit_says_what_opens_it(self, filled: Command) -> None:
+        places = set()
+        for word in ("error", "the"):
+            shown = filled("sessions", "search", word, "--limit", 5).stdout
+            for line in [line for line in shown.splitlines() if not line.startswith(" ")]:
+                session, place, number = line.split()[:3]
+                places.add(place)
+                opened = filled("sessions", "show", session, place, number).stdout
+                assert word in opened.lower(), line
+        assert places == {"--call", "--message"}
+
+    def test_the_list_shows_project_errors_and_cost(self, filled: Command) -> None:
+        rows = filled.json("sessions", "list", "--limit", 1000)
+        most = max(rows, key=lambda row: row["errors"])
+        verdicts = filled.json("sessions", "show", most["session"]["id"])["verdicts"]
+        errors = [
+            verdict
+            for verdict in verdicts
+            if verdict["status"] in ("failed", "invalid") and verdict.get("kind") != "no_match"
+        ]
+        assert most["errors"] == len(errors) > 0
+        assert any(row["cost_usd"] for row in rows)
+        for columns in (60, 80, 120):
+            shown = filled("sessions", "list", COLUMNS=str(columns)).stdout
+            heading, *lines = shown.splitlines()
+            assert {"errors", "cost"} <= set(heading.split())
+            assert all(len(line) <= columns for line in lines)
+
+    def test_short_ids_are_as_long_as_they_must_be(self, command: Command) -> None:
+        ids = [f"01990a2f-{part}-7000-8000-000000000000" for part in ("1a2b", "1a2c", "ffff")]
+        lines = [
+            json.dumps(
+                {
+                    "journeyman": 1,
+                    "session": {"id": id_, "source": "test", "started_at": float(n)},
+                    "messages": [{"key": "k", "position": 1, "role": "user", "text": f"zebra {n}"}],
+                }
+            )
+            for n, id_ in enumerate([*ids, "e4599950-b028-44fb-a2d5-ca8caffa2c3d", "short"])
+        ]
+        (command.home / "own.jsonl").write_text("\n".join(lines))
+        command("import", "own.jsonl")
+        expected = ["short", "e4599950", "01990a2f-f", "01990a2f-1a2c", "01990a2f-1a2b"]
+        assert [row["short_id"] for row in command.json("sessions", "list")] == expected
+        _, *lines = command("sessions", "list").stdout.splitlines()
+        assert [line.split()[0] for line in lines] == expected
+        for short_id in expected:
+            command("sessions", "show", short_id)
+            assert short_id in command("sessions", "search", "zebra").stdout
+        command("sessions", "show", "01990a2f", code=1)
+
     def test_an_export_in_another_format_is_a_separate_session(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "claude_code")
         name = one["session"]["id"]

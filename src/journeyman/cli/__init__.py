@@ -111,6 +111,9 @@ def main() -> None:
     # would log a traceback when Ctrl-C arrives while a connection closes.
     for name in ("journeyman", "sqlalchemy"):
         logging.getLogger(name).addHandler(logging.NullHandler())
+    if sys.stderr.isatty():
+        # The one thing that takes long before a command has begun.
+        logging.getLogger("journeyman.store.engine").addHandler(logging.StreamHandler())
     atexit.unregister(_ignore_interrupts)
     atexit.register(_ignore_interrupts)
     try:

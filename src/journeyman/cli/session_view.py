@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from journeyman.cli import formatting
@@ -294,7 +295,7 @@ def _flags(recorded: ResultFlags | None) -> list[str]:
 
 
 def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[str, str]) -> None:
-    """Print each hit with where it is; in a narrow terminal, the text follows on its own line."""
+    """Print each hit with what opens it in `sessions show`, and the text around the match."""
     for hit in hits:
         place = f"--message {hit.message}" if hit.call is None else f"--call {hit.call}"
         line = Text.assemble(
@@ -304,7 +305,7 @@ def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[s
             (f"  {formatting.local_time(hit.at)}", "dim"),
         )
         console.print(line, soft_wrap=True)
-        console.print(Text("    ").append(_highlighted(hit.snippet)), soft_wrap=False)
+        console.print(Padding(_highlighted(hit.snippet), (0, 0, 0, 4)))
 
 
 def _where(hit: SearchHit) -> str:

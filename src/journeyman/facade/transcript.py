@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from journeyman.records import Call, Message, SessionOverview, Verdict, join_calls
 from journeyman.records.errors import WrongInput
-from journeyman.redaction.redactor import redacted_evidence
 from journeyman.store.sessions import Sessions
 
 _Item = TypeVar("_Item")
@@ -54,6 +53,8 @@ def transcript(
     verdicts = [judge(call) for call in calls]
     if raw:
         return Transcript(overview=overview, messages=messages, calls=calls, verdicts=verdicts)
+    from journeyman.redaction.redactor import redacted_evidence
+
     exported = sessions.export(overview.session.id, redacted=True)
     # The id and the places are needed to find the session; only its text is for reading.
     kept = {name: getattr(overview.session, name) for name in ("id", "lineage", "log", "source")}

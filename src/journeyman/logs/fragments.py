@@ -35,6 +35,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.fragment import ExportedSession
+from journeyman.records.session import REDACTED_DETAIL
 from journeyman.text.strict_json import InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
@@ -281,6 +282,9 @@ class JourneymanExportReader:
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
             session = msgspec.structs.replace(exported.session, log=log.name)
+            if exported.redacted:
+                details = session.details | {REDACTED_DETAIL: True}
+                session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
         return read_session_lines(

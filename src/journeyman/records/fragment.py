@@ -72,10 +72,12 @@ SessionChange = Literal["new", "updated", "unchanged"]
 
 class ExportedSession(Struct, frozen=True, kw_only=True):
     """A session with everything stored about it. `journeyman` is the version of this format; it
-    comes first, so that the first bytes identify the file.
+    comes first, so that the first bytes identify the file. `redacted` is true if secrets and
+    personal data were replaced: it is then no faithful copy.
     """
 
     journeyman: int = 1
     session: Session
     messages: list[Message]
     usage: list[Usage] = []
+    redacted: bool = False

@@ -14,6 +14,10 @@ that the user branched off, it belongs to a subagent, it was started fresh from 
 recorder names a parent without a reason."""
 
 
+REDACTED_DETAIL = "redacted"
+"""The detail of a session that was imported from a redacted export."""
+
+
 class Lineage(Struct, frozen=True, kw_only=True):
     """The parent of a session, which need not be in the store."""
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol, Unpack, get_args
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import WrongInput
 from journeyman.records.usage import LAST_MOMENT, UsageBy, UsageLine, UsageReport
-from journeyman.redaction.redactor import redacted_record
 from journeyman.store.session_filters import SessionFilters
 from journeyman.store.store import Store
 
@@ -90,6 +89,8 @@ class Accounting:
             raise WrongInput(
                 f"Usage cannot be grouped by {by!r}. Choose one of: {', '.join(get_args(UsageBy))}."
             )
+        from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - loads slowly
+
         lines, total = self._lines(self._store.usage.used(**filters), by)
         report = UsageReport(
             by=by,

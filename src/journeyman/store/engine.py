@@ -1,5 +1,6 @@
 """Connecting to SQLite or PostgreSQL, and explaining in words why a connection failed."""
 
+import logging
 import os
 import sqlite3
 import time
@@ -20,6 +21,8 @@ SCHEMA_VERSION = "0013"
 loaded only if there is something to migrate."""
 
 _PAUSE_S = 0.02
+
+logger = logging.getLogger(__name__)
 
 
 def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
@@ -215,6 +218,12 @@ def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
             config = Config()
             config.set_main_option("script_location", "journeyman.store:migrations")
             config.attributes["connection"] = connection
+            if version is not None:
+                logger.warning(
+                    "Upgrading the database from schema %s to %s. A large one can take a minute "
+                    "per gigabyte.",
+                    *(version, SCHEMA_VERSION),
+                )
             command.upgrade(config, "head")
     return True
 

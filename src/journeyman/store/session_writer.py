@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from journeyman.records import Fragment, LogState, Session, SessionId
 from journeyman.records.fragment import SessionChange
 from journeyman.records.opening_marks import marked_opening
+from journeyman.records.session import REDACTED_DETAIL
 from journeyman.store import rows
 from journeyman.store.copies import (
     NewMessages,
@@ -89,6 +90,8 @@ class SessionWriter:
         # Another log of the same session, such as an export, may contain less of it: only the log
         # that a session came from can remove messages.
         is_own = opened.before is None or opened.before.log == storable(fragment.session.log)
+        if _would_lose_text(opened, fragment.session):
+            return opened.id
         row_id = opened.row_id
         if fragment.replaces and is_own and opened.baseline is not None:
             opened.baseline = None
@@ -263,6 +266,13 @@ class SessionWriter:
             return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **facts})
         return "new" if before is None else "updated"
+
+
+def _would_lose_text(opened: _OpenSession, session: Session) -> bool:
+    """Whether the session is stored as it was recorded, and this is only a redacted copy of it."""
+    if opened.before is None or not session.details.get(REDACTED_DETAIL):
+        return False
+    return not rows.decode_details(opened.before.details).get(REDACTED_DETAIL)
 
 
 @cache

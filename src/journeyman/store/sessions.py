@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any, Unpack
 
 import msgspec
@@ -99,19 +99,19 @@ class Sessions(Repository):
         """Return the shortest prefix of each id that identifies it in this store, of at least eight
         characters, so that it is unlikely to become ambiguous soon.
         """
-        # In the order of code points, in which ids with the same beginning are neighbours.
-        dialect = self._engine.dialect.name
-        order = sa.collate(sessions.c.id, "BINARY" if dialect == "sqlite" else "C")
-        neighbours = sa.select(
-            sessions.c.id,
-            sa.func.lag(sessions.c.id, 1, "").over(order_by=order).label("before"),
-            sa.func.lead(sessions.c.id, 1, "").over(order_by=order).label("after"),
-        ).subquery()
+        wanted = set(session_ids)
+        beginning = sa.func.substr(sessions.c.id, 1, _MIN_ID)
         with self._reading("looking up sessions") as connection:
-            found = list(select_in(connection, sa.select(neighbours), neighbours.c.id, session_ids))
+            prefixes = {id_[:_MIN_ID] for id_ in wanted}
+            rows = select_in(connection, sa.select(sessions.c.id), beginning, prefixes)
+            alike = sorted(row.id for row in rows)
+        # Of sorted ids, each has the longest common beginning with one of its neighbours.
+        shared = [_shared(*pair) for pair in pairwise(alike)]
+        lengths = map(max, [0, *shared], [*shared, 0])
         return {
-            row.id: row.id[: max(_MIN_ID, _shared(row.id, row.before), _shared(row.id, row.after))]
-            for row in found
+            id_: id_[: max(_MIN_ID, length + 1)]
+            for id_, length in zip(alike, lengths, strict=True)
+            if id_ in wanted
         }
 
     def messages(self, session_id: str) -> Iterator[Message]:
@@ -144,7 +144,7 @@ class Sessions(Repository):
             return exported
         from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - exports are rare
 
-        return redacted_record(exported)
+        return msgspec.structs.replace(redacted_record(exported), redacted=True)
 
     def ancestors(self, session_id: str) -> Sequence[Session]:
         """Return the parent of a session, the parent's parent and so on, while they are stored. A
@@ -283,10 +283,10 @@ class Sessions(Repository):
         return overview
 
 
-def _shared(session_id: str, neighbour: str) -> int:
-    """Return how many characters distinguish an id from its neighbour."""
-    pairs = zip(session_id, neighbour, strict=False)
-    return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+def _shared(one: str, other: str) -> int:
+    """Return how many characters two ids have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:
