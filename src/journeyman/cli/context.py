@@ -103,6 +103,7 @@ POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
 source_option = option("--source", "Only sessions from this recorder.")
+platform_option = option("--platform", "Only sessions from this platform: cli, telegram, cron, …")
 workers_option = option(
     "--workers N",
     "Number of processes to use for larger amounts of work.",
@@ -295,6 +296,7 @@ project_option = option(
 _SESSION_OPTIONS = (
     project_option,
     source_option,
+    platform_option,
     option("--model", "Only sessions of this model."),
     option("--tag", "Only sessions with this tag."),
     option("--since DAY", "Only sessions started on this day or later.", callback=_parse_day),
@@ -311,7 +313,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, no_subagents: bool, **options: Any) -> None:
-        names = ("project", "source", "model", "tag", "since", "until", "min_messages")
+        names = ("project", "source", "platform", "model", "tag", "since", "until", "min_messages")
         filters = {name: value for name in names if (value := options.pop(name)) is not None}
         if no_subagents:
             filters["subagents"] = False

@@ -162,6 +162,7 @@ def _show_details(console: Console, journeyman: Journeyman, overview: SessionOve
         "session": session.id,
         "title": session.title,
         "recorded by": f"{session.source} ({session.agent})" if session.agent else session.source,
+        "platform": session.platform,
         "model": session.model,
         "time": f"{started} to {ended}",
         "end": session.end_reason,

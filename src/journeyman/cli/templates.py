@@ -174,6 +174,7 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 )
 @context.project_option
 @context.source_option
+@context.platform_option
 @_tags_option
 @_description_option
 @_addendum_option

@@ -154,8 +154,8 @@ class ExperienceFacade(Rooms):
         sessions: str | Iterable[str] | None = None,
         **chosen: "Unpack[SessionQuery]",
     ) -> "tuple[Group, ...]":
-        """Return error rates by tool, model, source, project, length or type; sessions are selected
-        as in `judged`.
+        """Return error rates by tool, model, source, platform, project, day, length or type;
+        sessions are selected as in `judged`.
         """
         from journeyman.reliability.profile import By, grouped
 

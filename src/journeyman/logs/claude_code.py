@@ -159,6 +159,7 @@ class _Entry(Struct, rename="camel", gc=False):
     is_api_error_message: bool | None = None
     cwd: str | None = None
     git_branch: str | None = None
+    entrypoint: str | None = None
     version: str | None = None
     custom_title: str | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
@@ -233,6 +234,7 @@ class _Transcript:
                 chain.session,
                 cwd=entry.cwd or "",
                 git_branch=entry.git_branch or "",
+                platform=entry.entrypoint or "",
                 agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
             )
         if entry.type == "system":

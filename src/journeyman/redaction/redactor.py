@@ -245,7 +245,7 @@ def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
         redacted = [
             redact_fields(
                 session,
-                *("id", "source", "model", "project"),
+                *("id", "source", "model", "project", "platform"),
                 tags=tuple(map(clean, session.tags)),
                 calls=tuple(
                     redact_fields(

@@ -4,6 +4,7 @@ session, and the most common failures.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ COMMONEST_FAILURES = 10
 CURVE_PARTS = 10
 """A session needs this many counted calls, so that it has one in each part of the curve."""
 
-By = Literal["tool", "model", "source", "project", "length", "type"]
+By = Literal["tool", "model", "source", "platform", "project", "day", "length", "type"]
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -159,29 +160,39 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
     )
 
 
-def grouped(sessions: Sequence[JudgedSession], by: By) -> tuple[Group, ...]:
-    """Return the sessions' calls in groups, the largest first; for lengths, all bands in their
-    order. By tool and by model, each call belongs to its own group, and a session counts in every
-    group that it has calls in; otherwise a session is in one group with all its calls.
+def grouped(
+    sessions: Sequence[JudgedSession], by: By, *, zone: tzinfo | None = None
+) -> tuple[Group, ...]:
+    """Return the sessions' calls in groups, the largest first; lengths and days in their order, and
+    all lengths. By tool, by model and by day, each call belongs to its own group, and a session
+    counts in every group that it has calls in; otherwise a session is in one group with all its
+    calls. Days are those of this machine, or of the time zone `zone`.
     """
     groups: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
     if by == "length":
         groups |= {band.name: [] for band in BANDS}
     for session in distinct(sessions):
-        for name, calls in _calls_by_group(session, by).items():
+        for name, calls in _calls_by_group(session, by, zone).items():
             groups[name].append(calls)
     result = [_group(name, parts) for name, parts in groups.items()]
-    if by != "length":
+    if by == "day":
+        result.sort(key=lambda group: group.name)
+    elif by != "length":
         result.sort(key=lambda group: (-group.calls, group.name))
     return tuple(result)
 
 
-def _calls_by_group(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
-    if by in ("tool", "model"):
+def _calls_by_group(
+    session: JudgedSession, by: By, zone: tzinfo | None
+) -> Mapping[str, list[JudgedCall]]:
+    if by in ("tool", "model", "day"):
         parts: defaultdict[str, list[JudgedCall]] = defaultdict(list)
         for call in session.calls:
-            name = _tool(call) if by == "tool" else call.model or session.model or "unknown model"
-            parts[name].append(call)
+            if by == "day":
+                name = _day(session.started_at if call.at is None else call.at, zone)
+            else:
+                name = _tool(call) if by == "tool" else call.model or session.model
+            parts[name or f"unknown {by}"].append(call)
         return parts
     if by == "length":
         name = length_band(session.messages)
@@ -199,6 +210,13 @@ def _group(name: str, parts: Sequence[Sequence[JudgedCall]]) -> Group:
     apart = calls - rate.total - unknown
     sessions = len(parts)
     return Group(name=name, sessions=sessions, calls=calls, rate=rate, apart=apart, unknown=unknown)
+
+
+def _day(at: float | None, zone: tzinfo | None) -> str:
+    try:
+        return "" if at is None else datetime.fromtimestamp(at, zone).date().isoformat()
+    except (OverflowError, ValueError, OSError):  # a clock that was far off
+        return ""
 
 
 def _tool(call: JudgedCall) -> str:

@@ -68,7 +68,7 @@ class Sessions(Repository):
         self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[SessionFilters]
     ) -> list[SessionOverview]:
         """Return sessions, newest first; those without a time come last. Filters are project,
-        source, model, tag, since, until, min_messages and subagents.
+        source, platform, model, tag, since, until, min_messages and subagents.
         """
         columns = sessions.c
         query = sessions.select().where(*conditions(**filters))

@@ -64,13 +64,19 @@ class UsageStore(Repository):
             connection.execute(_put(connection.dialect.name, is_total=True), values)
 
     def used(self, **filters: Unpack[SessionFilters]) -> Iterator[Any]:
-        """Yield the usage of the selected sessions, each row with the `session_row`, `source` and
-        `project` of its session. Usage without its own time has the start time of its session.
+        """Yield the usage of the selected sessions, each row with the `session_row`, `session`,
+        `source`, `platform` and `project` of its session. Usage without its own time has the start
+        time of its session.
         """
         columns = usage.c["session_row", "model", "task", "api_calls", "cost_origin", *_COUNTS]
         at = sa.func.coalesce(usage.c.at, sessions.c.started_at).label("at")
         query: sa.Select[Any] = (
-            sa.select(*columns, at, *sessions.c["source", "project"])
+            sa.select(
+                *columns,
+                at,
+                sessions.c.id.label("session"),
+                *sessions.c["source", "platform", "project"],
+            )
             .join(sessions)
             .where(usage.c.cost_origin != IN_TOTAL, *conditions(**filters))
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from journeyman.outcomes import RULES_VERSION
 from journeyman.records import (
     Call,
     JudgedCall,
@@ -21,6 +22,7 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
+from journeyman.records.verdict import JUDGED_CALLS_VERSION
 from journeyman.redaction.redactor import redacted_evidence
 from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
@@ -33,6 +35,9 @@ Judge = Callable[[Call], Verdict]
 
 logger = logging.getLogger(__name__)
 
+VERDICT_RULES = f"{RULES_VERSION}.{JUDGED_CALLS_VERSION}"
+"""Identifies what stored verdicts were made with."""
+
 Progress = Callable[[int, int], None]
 
 _CONTINUES = ("compression", "unknown")
@@ -43,6 +48,12 @@ parent without a reason is believed."""
 def judged_calls(messages: Sequence[Message], judge: Judge) -> tuple[JudgedCall, ...]:
     """Return the verdicts on an agent's own calls, without a simulated user's and an opening's."""
     opening_keys = {message.key for message in messages[: opening_length(messages)]}
+    answers = (
+        message.key
+        for message in messages
+        if message.role == "assistant" and message.key not in opening_keys
+    )
+    turns = {key: number for number, key in enumerate(answers, start=1)}
     return tuple(
         JudgedCall(
             call_id=call.id,
@@ -51,6 +62,8 @@ def judged_calls(messages: Sequence[Message], judge: Judge) -> tuple[JudgedCall,
             index=call.index,
             generation=call.generation,
             model=call.model,
+            turn=turns.get(call.asked_key, 0),
+            at=call.asked_at if call.answered_at is None else call.answered_at,
         )
         for call in join_calls(messages)
         if call.asked_by == "assistant"
@@ -71,6 +84,7 @@ def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> 
         project=session.project,
         platform=session.platform,
         opening=session.opening,
+        started_at=session.started_at,
         calls=calls,
     )
 

@@ -86,7 +86,7 @@ def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
         arguments["name"],
         min_messages=arguments.get("min_messages", MIN_MESSAGES),
         max_sessions=arguments.get("max_sessions", MAX_SESSIONS),
-        source=arguments.get("source_filter"),
+        origin=arguments.get("source_filter"),
         tags=arguments.get("tags"),
         description=arguments.get("description"),
     )
@@ -94,7 +94,7 @@ def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
 
 
 def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
-    filters = {"source": arguments["source_filter"]} if "source_filter" in arguments else {}
+    filters = {"origin": arguments["source_filter"]} if "source_filter" in arguments else {}
     return warm_session_answers.profile_answer(
         journeyman.profile(arguments.get("session_id"), **filters)
     )
@@ -187,8 +187,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "Learn from up to this many sessions, the newest first. For build.",
     },
     "source_filter": _text_parameter(
-        "Only sessions of this recorder, such as claude_code, codex or hermes. For build and "
-        "profile."
+        "Only sessions of this platform, such as cli, telegram or cron, or of this recorder, such "
+        "as claude_code, codex or hermes. For build and profile."
     ),
     "tags": {
         "type": "array",
