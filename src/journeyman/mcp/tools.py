@@ -15,7 +15,7 @@ from journeyman.records.confirmation import ConfirmationStatus
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.records.errors import BadSetting, WrongInput
 from journeyman.redaction.redactor import Redactor
-from journeyman.reliability.profile import By
+from journeyman.reliability.groups import By
 from journeyman.templates import warm_session_answers
 from journeyman.templates.opening import Form
 from journeyman.templates.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
@@ -149,6 +149,11 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
         "project": _PROJECT,
         "source": _SOURCE,
         "platform": _PLATFORM,
+        "without_trivial": {
+            "type": "boolean",
+            "default": False,
+            "description": "Leave out tools that do nothing of their own, such as memory and todo.",
+        },
         "by": _text(
             "Group the error rates by this, instead of the whole profile.",
             enum=[*get_args(By)],

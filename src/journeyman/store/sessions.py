@@ -5,7 +5,7 @@ verdicts.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import msgspec
 import sqlalchemy as sa
@@ -38,6 +38,7 @@ from journeyman.store.session_filters import (
     snippet,
 )
 from journeyman.store.tables import deleted, messages, sessions, usage, verdicts
+from journeyman.store.unmatched_filters import explain
 
 LONGEST_LINEAGE = 1000
 
@@ -219,6 +220,14 @@ class Sessions(Repository):
         last = name.lower().rstrip("/").rpartition("/")[2]
         like = [by_last[match] for match in get_close_matches(last, by_last, limit)]
         return like or list(known.values())[:limit]
+
+    def no_match(self, **filters: Unpack[SessionQuery]) -> str:
+        """Explain why no session matches these filters: which of them excludes all, and what values
+        exist. Empty if sessions match, or none are stored.
+        """
+        chosen = {name: value for name, value in filters.items() if name not in ("limit", "offset")}
+        with self._reading("listing sessions") as connection:
+            return explain(connection, cast("SessionFilters", chosen))
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates
