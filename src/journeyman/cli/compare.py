@@ -11,6 +11,7 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import option
+from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
@@ -68,16 +69,16 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         return
     formatting.print_heading(console, "By tool")
     shown = shown_with_worst(comparison.tools, _MAX_TOOLS, lambda row: row.warm)
-    numbers = ("warm calls", "rate", "cold calls", "rate ", "points", "95 % interval")
-    tools = (
-        (
-            *(row.tool, row.warm.total, percent(row.warm.estimate)),
-            *(row.cold.total, percent(row.cold.estimate)),
-            *(change(row.difference), change_interval(row.difference)),
-        )
-        for row in shown
+    columns = (
+        Column("tool", lambda row: row.tool, **formatting.TRUNCATED, min_width=12),
+        Column("warm calls", lambda row: row.warm.total, min_terminal_width=100, numeric=True),
+        Column("warm", lambda row: percent(row.warm.estimate), numeric=True),
+        Column("cold calls", lambda row: row.cold.total, min_terminal_width=100, numeric=True),
+        Column("cold", lambda row: percent(row.cold.estimate), numeric=True),
+        Column("points", lambda row: change(row.difference), numeric=True),
+        Column("95 % interval", lambda row: change_interval(row.difference), numeric=True),
     )
-    console.print(formatting.table("tool", *numbers, numbers=numbers, rows=tools))
+    console.print(formatting.fit_table(shown, columns, console.width))
     total = len(comparison.tools)
     formatting.print_remainder(console, total, _MAX_TOOLS, ": --json lists all", noun="tool")
 
