@@ -6,9 +6,9 @@ import pytest
 from tests.conversations import stock_keeping
 
 from journeyman import Journeyman
-from journeyman.outcomes import RULES_VERSION
 from journeyman.records.report import Progress
 from journeyman.templates import learner
+from journeyman.templates.session_judge import VERDICT_RULES
 
 SESSIONS = 7
 
@@ -23,7 +23,7 @@ def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
         report = journeyman.learn(workers=workers, progress=reported.append)
         assert report.mined == SESSIONS
         store = journeyman._store
-        verdicts = store.verdicts.known(str(RULES_VERSION))
+        verdicts = store.verdicts.known(VERDICT_RULES)
         rows = store.episodes.rows()
         keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
         patterns = sorted(repr(one) for one in journeyman.patterns.list())

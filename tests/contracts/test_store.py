@@ -532,12 +532,14 @@ _EARLIER_SEARCH = {
         "CREATE VIRTUAL TABLE messages_search USING fts5(text, content='messages_searched')",
         "CREATE TRIGGER messages_removed AFTER DELETE ON messages BEGIN SELECT 1; END",
         "CREATE TRIGGER messages_changed AFTER UPDATE ON messages BEGIN SELECT 1; END",
+        "DROP INDEX ix_sessions_platform",
         "UPDATE alembic_version SET version_num = '0012'",
     ),
     "postgresql": (
         "ALTER TABLE messages DROP COLUMN search",
         "ALTER TABLE messages DROP COLUMN call_text",
         "ALTER TABLE messages ADD COLUMN search tsvector",
+        "DROP INDEX ix_sessions_platform",
         "UPDATE alembic_version SET version_num = '0012'",
     ),
 }

@@ -115,7 +115,7 @@ def test_an_unknown_project(worked: Command) -> None:
         worked("profile", "--project", "websit", code=1).stderr,
         worked("learn", "--project", "websit", code=1).stderr,
     ):
-        assert "Known projects: website." in " ".join(done.split())
+        assert "Projects: website, " in " ".join(done.split())
     built = worked("templates", "build", "x", "--project", "websit", code=1)
     assert "of project 'websit'" in built.stderr
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from html.parser import HTMLParser
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,6 +12,8 @@ from tests.program import Command
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.reliability.groups import By
+from journeyman.templates.warm_session import warm_session
 from journeyman.testing import Corpus
 
 
@@ -120,7 +123,7 @@ class TestProfile:
         for line in filled("profile", COLUMNS=columns).stdout.splitlines():
             assert len(line) <= int(columns)
 
-    @table("by", ["tool", "model", "source", "length", "type"])
+    @table("by", get_args(By))
     def test_groups(self, filled: Command, by: str) -> None:
         told = filled.json("profile", "--by", by)
         assert told["by"] == by
@@ -161,6 +164,82 @@ class TestProfile:
         assert "<svg" in text
         assert "<script" not in text
 
+    def test_files_show_the_groups_that_were_asked_for(self, filled: Command) -> None:
+        filled("profile", "--by", "source", "--plot", "rates.svg", "--html", "report.html")
+        drawn = (filled.home / "rates.svg").read_text()
+        assert "How often calls fail, by source" in drawn
+        assert "How often each tool fails" not in drawn
+        page = (filled.home / "report.html").read_text()
+        assert page.index("<h2>By source</h2>") < page.index("<h2>What fails</h2>")
+        assert page.count("<h2>By source</h2>") == 1
+        assert page.count("How often calls fail, by source") >= 1
+
+    def test_platforms(self, filled: Command) -> None:
+        groups = filled.json("profile", "--source", "hermes", "--by", "platform")["groups"]
+        platforms = {group["name"] for group in groups}
+        assert "cli" in platforms
+        one = filled.json("profile", "--platform", "cli", "--source", "hermes")
+        assert one["calls"] == next(each["calls"] for each in groups if each["name"] == "cli")
+        said = " ".join(filled("profile", "--platform", "fax", code=1).stderr.split())
+        assert "None has the platform 'fax'. Platforms: " in said
+        assert "cli" in said
+        session = filled.json("sessions", "list", "--platform", "cli", "--limit", 1)[0]["session"]
+        assert "platform    cli" in filled("sessions", "show", session["id"]).stdout
+
+    def test_early_and_late_calls_by_type_with_one_command(self, filled: Command) -> None:
+        shown = filled("profile", "--by", "type").stdout
+        assert "Early and late calls, by the same tools" in shown
+        assert "same tools" in shown
+        types = filled.json("profile")["types"]
+        assert all(
+            {"early", "late", "crude", "stratified"} <= each["learning"].keys() for each in types
+        )
+
+    def test_tools_that_do_nothing_of_their_own(self, command: Command) -> None:
+        plan = {"id": "p", "type": "function", "function": {"name": "todo", "arguments": "{}"}}
+        work = {"id": "w", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+        messages = [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": [plan, work]},
+            {"role": "tool", "tool_call_id": "p", "content": "noted"},
+            {"role": "tool", "tool_call_id": "w", "content": "Exit code 1\nbroken"},
+        ]
+        with Journeyman(home=command.home / ".journeyman", environ={}) as journeyman:
+            journeyman.record(messages, session_id="s")
+            answer = json.loads(warm_session(journeyman, {"action": "profile"}))
+            whole = {"action": "profile", "include_trivial": "true"}
+            everything = json.loads(warm_session(journeyman, whole))
+        found = [command.json("profile", *more) for more in ((), ("--without-trivial",))]
+        assert [one["rate"]["total"] for one in found] == [2, 1]
+        assert "1 call of tools that do nothing of their own: todo." in " ".join(
+            command("profile", "--without-trivial").stdout.split()
+        )
+        assert (answer["error_rate"]["of"], everything["error_rate"]["of"]) == (1, 2)
+        assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
+        assert everything["tool_distribution"] == {"shell": 0.5, "todo": 0.5}
+
+    def test_secrets_are_shown_only_on_request(self, command: Command) -> None:
+        """Even a secret that only the arguments of the failed call reveal as one."""
+        token, password, mail = "ghp_" + "A1b2" * 9, "xK9mQ2vL7pRt", "bob.smith@corp.example"
+        arguments = json.dumps({"command": f"login --password {password}"})
+        call = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": arguments}}
+        result = f"Exit code 1\ndenied for {mail} with {token}: no such login {password}"
+        messages = [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": result},
+        ]
+        with Journeyman(home=command.home / ".journeyman", environ={}) as journeyman:
+            journeyman.record(messages, session_id="s", project=f"github.com/{mail}/app")
+
+        def shown(*more: str) -> str:
+            told = command("profile", "--by", "project", "--html", "p.html", *more).stdout
+            document = command("profile", "--json", *more).stdout
+            return told + document + (command.home / "p.html").read_text()
+
+        assert [secret for secret in (token, password, mail) if secret in shown()] == []
+        assert [secret for secret in (token, password, mail) if secret not in shown("--raw")] == []
+
 
 class TestBadInput:
     """Each gets a message, never a traceback or NaN."""
@@ -175,7 +254,8 @@ class TestBadInput:
     def test_no_sessions(self, command: Command) -> None:
         assert "There are no sessions" in self.told(command, "profile")
         record(command, "quiet")
-        assert "matches these options" in command("profile", "--source", "nope", code=1).stderr
+        said = command("profile", "--source", "nope", code=1).stderr
+        assert "None has the recorder 'nope'. Recorders: mine." in said
         command("sessions", "delete", "quiet", "--yes")
         assert "nothing to draw" in command("profile", "--plot", "a.png", code=1).stderr
 

@@ -208,7 +208,6 @@ class Agent:
             "lead": lead,
             "provider": self.model.provider,
             "asked_model": setup.requested_model,
-            "platform": setup.platform,
             "tools": list(self.toolbox.names),
             "warm": not opening.is_empty,
         }
@@ -225,6 +224,7 @@ class Agent:
             model=self.model.name,
             cwd=setup.workspace,
             project=find_project(setup.workspace) if setup.workspace else "",
+            platform=setup.platform,
             title=" ".join(task.split())[:120],
             started_at=at,
             tags=setup.tags,

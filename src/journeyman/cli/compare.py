@@ -11,10 +11,18 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
-from journeyman.cli.profile import interval, percent, points, show_rates
+from journeyman.cli.formatting import Column
+from journeyman.cli.rate_tables import (
+    change,
+    change_interval,
+    percent,
+    show_rates,
+    show_warm_up,
+)
 from journeyman.facade.journeyman import Journeyman
 from journeyman.reliability.comparison import Comparison
 from journeyman.reliability.compression import CompressionReport, CompressionStep
+from journeyman.reliability.rates import shown_with_worst
 from journeyman.text.display import readable
 
 _STYLES = {
@@ -40,10 +48,15 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     show_rates(console, "", ("sessions", "counted"), rows)
     difference = comparison.difference
     if difference.estimate is not None:
-        line = f"\nWarm minus cold: {points(difference)} points"
-        if difference.low is not None:
-            line += f" (95 % interval {interval(difference)}, {difference.method})"
-        console.print(line)
+        differences = (
+            ("all tools pooled", difference),
+            ("tool by tool", comparison.same_tools),
+            (f"first {comparison.warm.warm_up.turns} turns", comparison.first_turns),
+        )
+        headers = ("points", "95 % interval")
+        changes = ((name, change(one), change_interval(one)) for name, one in differences)
+        console.print()
+        console.print(formatting.table("errors in warm", *headers, numbers=headers, rows=changes))
     if comparison.fisher_p is not None:
         p = f"= {comparison.fisher_p:.2g}" if comparison.fisher_p >= 0.0001 else "< 0.0001"
         console.print(f"Fisher's exact test: p {p}", style="dim")
@@ -51,21 +64,47 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     console.print(Text(comparison.reading))
     if comparison.note:
         console.print(Text(comparison.note, style="dim"))
+    formatting.print_heading(console, "How sessions get going")
+    show_warm_up(console, [(name, side.warm_up) for name, side in sides])
+    _show_types(console, comparison)
     if len(comparison.tools) < 2:
         return
-    numbers = ("warm calls", "rate", "cold calls", "rate ", "points", "95 % interval")
-    tools = (
-        (
-            *(row.tool, row.warm.total, percent(row.warm.estimate)),
-            *(row.cold.total, percent(row.cold.estimate)),
-            *(points(row.difference), interval(row.difference)),
-        )
-        for row in comparison.tools[:_MAX_TOOLS]
+    formatting.print_heading(console, "By tool")
+    shown = shown_with_worst(comparison.tools, _MAX_TOOLS, lambda row: row.warm)
+    columns = (
+        Column("tool", lambda row: row.tool, **formatting.TRUNCATED, min_width=12),
+        Column("warm calls", lambda row: row.warm.total, min_terminal_width=100, numeric=True),
+        Column("warm", lambda row: percent(row.warm.estimate), numeric=True),
+        Column("cold calls", lambda row: row.cold.total, min_terminal_width=100, numeric=True),
+        Column("cold", lambda row: percent(row.cold.estimate), numeric=True),
+        Column("points", lambda row: change(row.difference), numeric=True),
+        Column("95 % interval", lambda row: change_interval(row.difference), numeric=True),
     )
-    console.print()
-    console.print(formatting.table("tool", *numbers, numbers=numbers, rows=tools))
+    console.print(formatting.fit_table(shown, columns, console.width))
     total = len(comparison.tools)
     formatting.print_remainder(console, total, _MAX_TOOLS, ": --json lists all", noun="tool")
+
+
+def _show_types(console: Console, comparison: Comparison) -> None:
+    """Show early and late error rates by type of work, on both sides."""
+    rows = [
+        (f"{group.name}, {name}", group.learning)
+        for name, side in (("warm", comparison.warm), ("cold", comparison.cold))
+        for group in side.types
+        if group.learning is not None and group.learning.sessions
+    ]
+    if not rows:
+        return
+    formatting.print_heading(console, "Early and late calls, by the same tools")
+    numbers = ("early", "late", "points", "95 % interval")
+    cells = (
+        (
+            *(name, percent(effect.early.estimate), percent(effect.late.estimate)),
+            *(change(effect.stratified), change_interval(effect.stratified)),
+        )
+        for name, effect in sorted(rows, key=lambda row: row[0])
+    )
+    console.print(formatting.table("type of work", *numbers, numbers=numbers, rows=cells))
 
 
 @context.command(render=_show_comparison, is_paged=True)
@@ -76,19 +115,21 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
 @flag("--by-opening", "Compare sessions that started with an opening with all others.")
 @context.project_option
+@context.without_trivial_option
 def compare(
     journeyman: Journeyman,
     *,
     pair: Sequence[str],
     by_opening: bool,
     project: str | None,
+    without_trivial: bool,
     **sides: Any,
 ) -> Comparison:
     """Compare the error rates of warm and cold sessions, or of two sets of them.
 
-    The difference is shown with a 95 % interval. The verdict is better or worse only if the
-    interval excludes zero; otherwise it is undecided, and the output says how many calls would
-    decide it.
+    The difference is shown with a 95 % interval: fewer errors in warm sessions is better. The
+    verdict is better or worse only if the interval excludes no difference; otherwise it is
+    undecided, and the output says how many calls would decide it.
 
     Examples:
       journeyman compare WARM COLD
@@ -115,7 +156,7 @@ def compare(
             "--project only narrows --by-opening, --warm-tag and --cold-tag: pass one of them."
         )
     selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
-    return journeyman.compare(**selection, project=project)
+    return journeyman.compare(**selection, project=project, without_trivial=without_trivial)
 
 
 def _show_compression(console: Console, report: CompressionReport) -> None:
@@ -133,7 +174,10 @@ def _show_compression(console: Console, report: CompressionReport) -> None:
     is_paged=True,
 )
 @click.argument("session")
-def compression(journeyman: Journeyman, *, session: str) -> CompressionReport:
+@context.without_trivial_option
+def compression(
+    journeyman: Journeyman, *, session: str, without_trivial: bool
+) -> CompressionReport:
     """Check whether context compression preserved proficiency.
 
     For each compression inside SESSION and in its lineage, compares the error rate after it with
@@ -143,7 +187,7 @@ def compression(journeyman: Journeyman, *, session: str) -> CompressionReport:
       journeyman compression SESSION
       journeyman compression SESSION --json
     """
-    return journeyman.compression(session)
+    return journeyman.compression(session, without_trivial=without_trivial)
 
 
 def _show_step(console: Console, step: CompressionStep) -> None:
@@ -151,11 +195,11 @@ def _show_step(console: Console, step: CompressionStep) -> None:
     rows = [(f"{name}: {_label(label)}", rate.total, rate) for name, label, rate in sides]
     show_rates(console, "", ("counted",), rows)
     if step.difference.low is not None:
-        change = f"{points(step.difference)} points ({interval(step.difference)})"
+        text = f"{change(step.difference)} ({change_interval(step.difference)})"
         same_tools = step.same_tools_difference
         if same_tools.low is not None:
-            change += f"; with the same tools {points(same_tools)} ({interval(same_tools)})"
-        console.print(f"Change: {change}", style="dim")
+            text += f"; with the same tools {change(same_tools)} ({change_interval(same_tools)})"
+        console.print(f"Errors after, in points: {text}", style="dim")
     console.print(Text(readable(step.reading), style=_STYLES[step.state]))
     if step.state != "preserved" and step.worse_tools:
         title = "tools that got worse" if step.state == "lost" else "worse, possibly by chance"

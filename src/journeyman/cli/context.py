@@ -105,6 +105,10 @@ POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
 source_option = option("--source", "Only sessions from this recorder.")
+platform_option = option("--platform", "Only sessions from this platform: cli, telegram, cron, …")
+without_trivial_option = flag(
+    "--without-trivial", "Leave out tools that do nothing of their own: memory, to-do lists, …"
+)
 workers_option = option(
     "--workers N",
     "Number of processes to use for larger amounts of work.",
@@ -318,6 +322,7 @@ project_option = option(
 _SESSION_OPTIONS = (
     project_option,
     source_option,
+    platform_option,
     option("--model", "Only sessions of this model."),
     option("--tag", "Only sessions with this tag."),
     option(
@@ -341,7 +346,10 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, no_subagents: bool, **options: Any) -> None:
-        names = ("project", "source", "model", "tag", "since", "until", "min_messages", "warm")
+        names = (
+            *("project", "source", "platform", "model", "tag"),
+            *("since", "until", "min_messages", "warm"),
+        )
         filters = {name: value for name in names if (value := options.pop(name)) is not None}
         if no_subagents:
             filters["subagents"] = False
@@ -354,15 +362,8 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def no_match_message(journeyman: Journeyman, filters: SessionFilters) -> str:
-    """Return the message for filters that match no session; empty if there are no filters or no
-    sessions are stored.
+    """Return why no session matches these filters, and how to see all; empty if there are no
+    filters or no sessions are stored.
     """
-    if not filters or not journeyman.sessions.list(limit=1):
-        return ""
-    text = "No stored session matches these options. `journeyman sessions list` shows all sessions."
-    project = filters.get("project")
-    if project and not journeyman.sessions.list(project=project, limit=1):
-        nearest = journeyman.sessions.nearest_projects(project)
-        text += f" No session belongs to project {project!r}."
-        text += f" Known projects: {', '.join(nearest)}." if nearest else ""
-    return text
+    reason = journeyman.sessions.no_match(**filters)
+    return f"{reason} `journeyman sessions list` shows all sessions." if reason else ""

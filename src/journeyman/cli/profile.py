@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import msgspec
@@ -12,29 +11,30 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
-from journeyman.cli.formatting import Column
+from journeyman.cli.context import flag, option
+from journeyman.cli.rate_tables import (
+    change,
+    change_interval,
+    interval,
+    percent,
+    show_early_and_late,
+    show_groups,
+    show_rates,
+    show_warm_up,
+    sparkline,
+)
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
-from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.profile import (
-    By,
-    FailureGroup,
-    Group,
-    Profile,
-    grouped,
-    profile,
-    refusers,
-)
-from journeyman.reliability.rates import Difference, Rate
+from journeyman.reliability.groups import By, grouped
+from journeyman.reliability.profile import FailureGroup, Profile, profile, refusers
+from journeyman.reliability.rates import shown_with_worst
 from journeyman.reliability.reports import write_chart, write_html_report
+from journeyman.reliability.trivial_tools import without_tools
 from journeyman.text.display import readable
 
 _MAX_REMEDIES = 3
-_SPARK_LEVELS = "▁▂▃▄▅▆▇█"
-_MIN_NAME_WIDTH = 16
-_BAR_WIDTH = 12
+_MAX_LEFT_OUT = 6
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _MAX_TOOLS, _MAX_FAILURES = 12, 10
@@ -46,6 +46,8 @@ _MAX_TOOLS, _MAX_FAILURES = 12, 10
 @context.session_options
 @option("--plot FILE", "Draw the error rates to FILE (.png or .svg).", type=_file)
 @option("--html FILE", "Write the report as a single HTML page.", type=_file)
+@context.without_trivial_option
+@flag("--raw", "Do not replace secrets and personal data: for your eyes only.")
 def profile_command(
     journeyman: Journeyman,
     *,
@@ -54,33 +56,40 @@ def profile_command(
     filters: context.SessionFilters,
     plot: Path | None,
     html: Path | None,
+    without_trivial: bool,
+    raw: bool,
     as_json: bool,
 ) -> None:
     """Show how reliable the tool calls of sessions were.
 
     Without SESSION, covers all stored sessions that match the options. Errors are calls that
     failed or were invalid. Calls that a person refused or that were interrupted say nothing about
-    a tool and are counted separately. Each call is judged once, and the verdict is stored.
+    a tool and are counted separately. Each call is judged once, and the verdict is stored. With
+    --by, charts and pages show the same groups.
 
     Examples:
       journeyman profile
       journeyman profile --by model
       journeyman profile --by length --source claude_code
       journeyman profile --by tool --project .
+      journeyman profile --by type --without-trivial
+      journeyman profile --by platform --source hermes
       journeyman profile SESSION
       journeyman profile --plot reliability.png
       journeyman profile --html report.html
     """
     with formatting.counting_bar("Judging") as progress:
-        judged = journeyman.judged(sessions or None, progress=progress, **filters)
+        judged = journeyman.judged(sessions or None, raw=raw, progress=progress, **filters)
     if not judged and (message := context.no_match_message(journeyman, filters)):
         raise WrongInput(message)
-    report = profile(judged)
+    trivial = journeyman.settings.trivial_tools if without_trivial else ()
+    report = profile(judged, trivial=trivial)
+    judged = [*without_tools(judged, trivial)]
+    groups = grouped(judged, by, with_learning=True) if by else ()
     if plot:
-        write_chart(report, plot)
+        write_chart(report, plot, by=by, groups=groups)
     if html:
-        write_html_report(report, judged, html, made_at=time.time())
-    groups = grouped(judged, by) if by else ()
+        write_html_report(report, judged, html, by=by, groups=groups, made_at=time.time())
     remedies = journeyman.remedies(session.id for session in judged)[:_MAX_REMEDIES]
     if as_json:
         document = msgspec.to_builtins(report) | {"remedies": remedies}
@@ -91,6 +100,7 @@ def profile_command(
         show_summary(console, report)
         console.print()
         show_groups(console, by, groups)
+        show_early_and_late(console, by, groups)
     else:
         show_profile(console, report)
     show_remedies(console, remedies, failures=report.rate.errors)
@@ -126,22 +136,23 @@ def show_profile(console: Console, report: Profile) -> None:
     if learning.early.total:
         before, after = percent(learning.early.estimate), percent(learning.late.estimate)
         compared = (
-            ("all calls together", before, after, learning.crude),
             ("tool by tool", "", "", learning.stratified),
+            ("all calls together", before, after, learning.crude),
             ("later use of a tool", "", "", learning.first_later),
         )
-        headers = ("rate before", "rate after", "points", "95 % interval")
-        rows = ((*row[:3], points(row[3]), interval(row[3])) for row in compared)
-        console.print(formatting.table("late versus early", *headers, numbers=headers, rows=rows))
+        headers = ("early", "late", "points", "95 % interval")
+        rows = ((*row[:3], change(row[3]), change_interval(row[3])) for row in compared)
+        console.print(formatting.table("errors late", *headers, numbers=headers, rows=rows))
     console.print(Text(learning.reading))
+    show_early_and_late(console, "type", report.types if len(report.types) > 1 else ())
+    formatting.print_heading(console, "How sessions get going")
+    show_warm_up(console, [("median, or rate", report.warm_up)])
 
 
 def show_summary(console: Console, report: Profile) -> None:
-    sessions, calls = (
-        formatting.pluralize(report.sessions, "session"),
-        formatting.pluralize(report.calls, "call"),
-    )
-    console.print(Text(f"{sessions}, {calls}", style="bold"))
+    counts = ((report.sessions, "session"), (report.messages, "message"), (report.calls, "call"))
+    total = ", ".join(formatting.pluralize(number, noun) for number, noun in counts)
+    console.print(Text(total, style="bold"))
     if report.note:
         console.print(report.note)
         if not report.sessions:
@@ -151,35 +162,31 @@ def show_summary(console: Console, report: Profile) -> None:
     part = f"{percent(rate.estimate)} of {formatting.pluralize(rate.total, 'call')}"
     errors = f" ({formatting.pluralize(rate.errors, 'error')}; 95 % interval {interval(rate)})"
     console.print(Text.assemble("Errors: ", (part, "bold"), errors))
-    counts = (report.refused, report.interrupted, report.unknown)
-    words = (f"refused{refusers(report)}", "interrupted", "of unknown outcome")
-    separate = [f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count]
+    apart = (
+        (report.refused, f"refused{refusers(report)}"),
+        (report.interrupted, "interrupted"),
+        (report.unknown, "of unknown outcome"),
+    )
+    separate = [f"{count:,} {word}" for count, word in apart if count]
     if separate:
         console.print(f"Counted separately: {', '.join(separate)}.", style="dim")
     if report.no_match:
         searches = formatting.pluralize(report.no_match, "search or test", "searches or tests")
         console.print(f"Not errors: {searches} with a negative result.", style="dim")
+    if report.left_out:
+        calls = formatting.pluralize(sum(report.left_out.values()), "call")
+        tools = readable(formatting.join_names([*report.left_out], _MAX_LEFT_OUT))
+        console.print(Text(f"Left out: {calls} of tools that do nothing of their own: {tools}."))
     console.print(f"Kind of work: {report.task_type}.", style="dim")
 
 
 def show_tools(console: Console, report: Profile, *, limit: int) -> None:
-    rows = [(tool.tool, tool.rate.total, tool.rate) for tool in report.tools[:limit]]
-    show_rates(console, "tool", ("counted",), rows)
+    shown = shown_with_worst(report.tools, limit, lambda tool: tool.rate)
+    rows = [(tool.tool, f"{100 * tool.share:.0f} %", tool.rate.total, tool.rate) for tool in shown]
+    show_rates(console, "tool", ("share", "counted"), rows)
     formatting.print_remainder(
         console, len(report.tools), limit, ": journeyman profile --by tool", noun="tool"
     )
-
-
-def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
-    has_words = by == "length" and console.width >= 100
-    words: dict[str, str] = {
-        band.name: f" ({band.words})" for band in BANDS if band.words and has_words
-    }
-    rows = [
-        (group.name + words.get(group.name, ""), group.sessions, group.rate.total, group.rate)
-        for group in groups
-    ]
-    show_rates(console, by, ("sessions", "counted"), rows)
 
 
 def show_failure(console: Console, failure: FailureGroup) -> None:
@@ -205,85 +212,3 @@ def show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, fail
         share = f"{mistake.times} of {failures:,} failures"
         line = f'{target}: "{mistake.error}", {share}, fixed by {remedy_text(mistake.remedy)}'
         console.print(Text(f"- {readable(line)}"))
-
-
-def percent(value: float | None) -> str:
-    return formatting.UNKNOWN if value is None else f"{100 * value:.1f} %"
-
-
-def points(difference: Difference) -> str:
-    """Return a difference of two rates in percentage points, with its sign."""
-    return (
-        formatting.UNKNOWN if difference.estimate is None else f"{100 * difference.estimate:+.1f}"
-    )
-
-
-def interval(estimate: Rate | Difference) -> str:
-    """Return the interval of a rate in percent, or of a difference in points."""
-    low, high = estimate.low, estimate.high
-    if low is None or high is None:
-        return formatting.UNKNOWN
-    if isinstance(estimate, Rate):
-        return f"{100 * low:.1f} to {100 * high:.1f} %"
-    return f"{100 * low:+.1f} to {100 * high:+.1f}"
-
-
-def sparkline(rates: Sequence[Rate]) -> str:
-    """Return the rates as a row of small columns."""
-    most = max((rate.estimate or 0.0 for rate in rates), default=0.0) or 1.0
-    steps = len(_SPARK_LEVELS) - 1
-    return "".join(
-        formatting.UNKNOWN
-        if rate.estimate is None
-        else _SPARK_LEVELS[round(rate.estimate / most * steps)]
-        for rate in rates
-    )
-
-
-def scale(rates: Sequence[Rate]) -> float:
-    """Return the top of the scale that the bars share. An interval that reaches far beyond every
-    rate is cut off; otherwise a tool with a single failed call would flatten all other bars.
-    """
-    most = max((rate.estimate or 0.0 for rate in rates), default=0.0)
-    highest = max((rate.high or 0.0 for rate in rates), default=0.0)
-    return min(highest, max(2 * most, 0.05)) or 1.0
-
-
-def bar(rate: Rate, top: float) -> Text:
-    """Return the rate as a dot on its interval: ──●─────."""
-    if rate.estimate is None or rate.low is None or rate.high is None:
-        return Text("")
-    start, dot, end = (
-        min(_BAR_WIDTH - 1, int(value / top * _BAR_WIDTH))
-        for value in (rate.low, rate.estimate, rate.high)
-    )
-    colour = "red" if rate.errors else "green"
-    before, after = ("─" * (dot - start), "dim"), ("─" * (end - dot), "dim")
-    return Text.assemble(" " * start, before, ("●", colour), after, no_wrap=True)
-
-
-def show_rates(
-    console: Console, header: str, counts: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """Print a table of rates; a row is a name, its counts and the rate. Numbers are never
-    truncated: in a narrow terminal the bars are dropped first, then the counts and the interval,
-    and names are truncated.
-    """
-    top = scale([row[-1] for row in rows])
-    shortest = min(_MIN_NAME_WIDTH, max((len(row[0]) for row in rows), default=1))
-
-    def name(row: tuple[Any, ...]) -> Text:
-        return Text(readable(row[0]), no_wrap=True, overflow="ellipsis")
-
-    columns = (
-        Column(header, name, min_width=shortest),
-        *(
-            Column(count, itemgetter(index), min_terminal_width=46 + 10 * len(counts), numeric=True)
-            for index, count in enumerate(counts, 1)
-        ),
-        Column("errors", lambda row: row[-1].errors if row[-1].total else None, numeric=True),
-        Column("rate", lambda row: percent(row[-1].estimate), numeric=True),
-        Column("95 % interval", lambda row: interval(row[-1]), min_terminal_width=50, numeric=True),
-        Column("", lambda row: bar(row[-1], top), min_terminal_width=72),
-    )
-    console.print(formatting.fit_table(rows, columns, console.width))

@@ -127,11 +127,12 @@ def _show_stats(console: Console, stats: TemplateStats) -> None:
 
 
 def _gain(gain: Gain) -> str:
-    """Return how much the error rate fell from early to late calls; positive is better."""
+    """Return how late calls of the sessions differ from early ones, in words."""
     if gain.estimate is None or gain.low is None or gain.high is None:
         return "too few calls to measure"
-    points = f"{100 * gain.estimate:+.1f} points from early to late calls"
-    return f"{points} (95 % interval {100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+    from journeyman.reliability.learning_curve import change_of_gain, late_change_text  # noqa: PLC0415 - loads slowly
+
+    return late_change_text(change_of_gain(gain))
 
 
 def _effect(effect: Effect) -> str:
@@ -174,6 +175,7 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 )
 @context.project_option
 @context.source_option
+@context.platform_option
 @_tags_option
 @_description_option
 @_addendum_option

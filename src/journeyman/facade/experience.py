@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
-    from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.reliability.groups import By, Group
+    from journeyman.reliability.profile import Profile
     from journeyman.store.sessions import SessionQuery
     from journeyman.templates.opening import Opening
     from journeyman.templates.opening_builder import Style
@@ -123,12 +124,14 @@ class ExperienceFacade(Rooms):
         self,
         sessions: str | Iterable[str] | None = None,
         *,
+        raw: bool = False,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
         **chosen: "Unpack[SessionQuery]",
     ) -> list[JudgedSession]:
         """Return sessions with verdicts on their calls: those named, or all that `sessions.list`
-        returns for the same filters (project, source, model, tag, since, until, …). Each session
-        is judged once. Secrets are redacted, because reports get passed on.
+        returns for the same filters (project, source, platform, model, tag, since, until, …). Each
+        session is judged once. Secrets are redacted, because reports get passed on; with `raw`, the
+        text is as it was recorded, and the calls are judged anew for it.
         """
         from journeyman.redaction.redactor import redacted_sessions
 
@@ -139,6 +142,8 @@ class ExperienceFacade(Rooms):
         else:
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
+        if raw:
+            return self._session_judge.judged_raw(overviews, progress)
         return redacted_sessions(self._session_judge.judged(overviews, progress))
 
     def errors(
@@ -160,36 +165,62 @@ class ExperienceFacade(Rooms):
         return transcript(self.sessions, self.judge, session_id, raw=raw)
 
     def profile(
-        self, sessions: str | Iterable[str] | None = None, **chosen: "Unpack[SessionQuery]"
+        self,
+        sessions: str | Iterable[str] | None = None,
+        *,
+        without_trivial: bool = False,
+        **chosen: "Unpack[SessionQuery]",
     ) -> "Profile":
-        """Return the reliability of the calls in these sessions, selected as in `judged`."""
+        """Return the reliability of the calls in these sessions, selected as in `judged`; with
+        `without_trivial`, without the calls of the tools in the setting `trivial_tools`. Raises
+        WrongInput if the filters match none of the stored sessions.
+        """
         from journeyman.reliability.profile import profile
 
-        return profile(self.judged(sessions, **chosen))
+        judged = self._judged_or_explained(sessions, chosen)
+        return profile(judged, trivial=self._left_out(without_trivial=without_trivial))
 
     def grouped(
         self,
         by: "By",
         sessions: str | Iterable[str] | None = None,
+        *,
+        without_trivial: bool = False,
         **chosen: "Unpack[SessionQuery]",
     ) -> "tuple[Group, ...]":
-        """Return error rates by tool, model, source, project, length or type; sessions are selected
-        as in `judged`.
+        """Return error rates by tool, model, source, platform, project, day, length or type, with
+        early and late calls compared except by tool; the arguments are those of `profile`.
         """
-        from journeyman.reliability.profile import By, grouped
+        from journeyman.reliability.groups import By, grouped
+        from journeyman.reliability.trivial_tools import without_tools
 
         if by not in get_args(By):
             raise WrongInput(
                 f"Sessions can be grouped by {', '.join(get_args(By))}, not by {by!r}."
             )
-        return grouped(self.judged(sessions, **chosen), by)
+        judged = self._judged_or_explained(sessions, chosen)
+        kept = without_tools(judged, self._left_out(without_trivial=without_trivial))
+        return grouped(kept, by, with_learning=True)
 
-    def compression(self, session_id: str) -> "CompressionReport":
+    def _judged_or_explained(
+        self, sessions: str | Iterable[str] | None, chosen: "SessionQuery"
+    ) -> list[JudgedSession]:
+        judged = self.judged(sessions, **chosen)
+        if not judged and (reason := self.sessions.no_match(**chosen)):
+            raise WrongInput(reason)
+        return judged
+
+    def _left_out(self, *, without_trivial: bool) -> tuple[str, ...]:
+        return self.settings.trivial_tools if without_trivial else ()
+
+    def compression(self, session_id: str, *, without_trivial: bool = False) -> "CompressionReport":
         """Return whether the compressions in a session's lineage preserved its proficiency."""
         from journeyman.redaction.redactor import redacted_record
         from journeyman.reliability.compression import compression
 
-        return redacted_record(compression(*self._session_judge.segments(session_id)))
+        segments, note = self._session_judge.segments(session_id)
+        trivial = self._left_out(without_trivial=without_trivial)
+        return redacted_record(compression(segments, note, trivial=trivial))
 
     def compare(
         self,
@@ -200,10 +231,11 @@ class ExperienceFacade(Rooms):
         cold_tag: str | None = None,
         by_opening: bool = False,
         project: str | None = None,
+        without_trivial: bool = False,
     ) -> "Comparison":
         """Compare warm sessions with cold ones: two sessions, two lists of sessions, all sessions
         with a tag or, `by_opening`, those that started with an opening and those that did not; tags
-        and openings optionally of one project.
+        and openings optionally of one project. `without_trivial` is that of `profile`.
         """
         from journeyman.reliability.comparison import compare
 
@@ -223,7 +255,9 @@ class ExperienceFacade(Rooms):
             self.judged(tag=tag, project=project) if named is None else self.judged(named)
             for _, named, tag in sides
         )
-        return compare(warm_side, cold_side)
+        return compare(
+            warm_side, cold_side, trivial=self._left_out(without_trivial=without_trivial)
+        )
 
     def learn(
         self,
@@ -239,9 +273,9 @@ class ExperienceFacade(Rooms):
         """
         _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
-            nearest = ", ".join(self.sessions.nearest_projects(project)) or "none"
             raise WrongInput(
-                f"No stored session belongs to project {project!r}. Known projects: {nearest}."
+                self.sessions.no_match(project=project)
+                or f"No session is stored, so there is none of project {project!r}."
             )
         started = time.perf_counter()
         mined = 0

@@ -64,11 +64,10 @@ class Rooms:
 
     @cached_property
     def _session_judge(self) -> "SessionJudge":
-        from journeyman.outcomes import RULES_VERSION
         from journeyman.outcomes.judge import judge
-        from journeyman.templates.session_judge import SessionJudge
+        from journeyman.templates.session_judge import VERDICT_RULES, SessionJudge
 
-        return SessionJudge(self._store, judge, str(RULES_VERSION))
+        return SessionJudge(self._store, judge, VERDICT_RULES)
 
     @cached_property
     def _learner(self) -> "Learner":

@@ -200,6 +200,7 @@ class _Entry(Struct, rename="camel", gc=False):
     is_api_error_message: bool | None = None
     cwd: str | None = None
     git_branch: str | None = None
+    entrypoint: str | None = None
     version: str | None = None
     custom_title: str | None = None
     request_session_id: str | None = None
@@ -283,6 +284,7 @@ class _Transcript:
                 chain.session,
                 cwd=entry.cwd or "",
                 git_branch=entry.git_branch or "",
+                platform=entry.entrypoint or "",
                 agent=f"Claude Code {entry.version}" if entry.version else "Claude Code",
             )
         self._note_fork(chain, entry)

@@ -355,12 +355,22 @@ def _session_facts(meta: dict[str, Any]) -> dict[str, Any]:
         "cwd": only_text(meta.get("cwd")),
         "project": remote_project(only_text(git.get("repository_url"))),
         "git_branch": only_text(git.get("branch")),
+        "platform": _platform(meta),
         "agent": only_text(meta.get("agent_role")) or only_text(meta.get("agent_nickname")),
         "started_at": seconds(meta.get("timestamp")),
         "lineage": _lineage(meta),
         "details": details,
     }
     return {key: value for key, value in facts.items() if value}
+
+
+def _platform(meta: dict[str, Any]) -> str:
+    """Return where the session was started: cli, exec, vscode, …; older versions name only the
+    program.
+    """
+    if only_object(meta.get("source")).get("subagent") is not None:
+        return "subagent"
+    return only_text(meta.get("source")) or only_text(meta.get("originator"))
 
 
 def _lineage(meta: dict[str, Any]) -> Lineage | None:

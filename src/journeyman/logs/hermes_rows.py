@@ -29,6 +29,9 @@ from journeyman.records.copies import MessageTrace, text_trace
 Row = Mapping[str, Any]
 
 SOURCE = "hermes"
+_NO_PLATFORM = "unknown"
+"""What Hermes writes until it knows where a session comes from."""
+
 _PARTS_PREFIX = "\x00json:"
 _ROLES: tuple[Role, ...] = get_args(Role)
 _SUMMARY_PREFIXES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
@@ -83,11 +86,12 @@ _DETAIL_COLUMNS = (
 def parse_session(row: Row, parent_end_reason: str | None, log: str) -> Session:
     """Return the session in a row. `parent_end_reason` shows whether a parent was compressed."""
     details = {name: row[name] for name in _DETAIL_COLUMNS if row.get(name) not in (None, "", 0)}
-    details["channel"] = row.get("source") or "unknown"
+    platform = str(row.get("source") or "")
     texts: dict[str, Any] = {name: str(row.get(name) or "") for name in _TEXT_COLUMNS}
     return Session(
         id=SessionId(str(row["id"])),
         source=SOURCE,
+        platform="" if platform == _NO_PLATFORM else platform,
         agent="Hermes",
         started_at=seconds(row.get("started_at")),
         ended_at=seconds(row.get("ended_at")),

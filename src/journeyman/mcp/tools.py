@@ -15,7 +15,7 @@ from journeyman.records.confirmation import ConfirmationStatus
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.records.errors import BadSetting, WrongInput
 from journeyman.redaction.redactor import Redactor
-from journeyman.reliability.profile import By
+from journeyman.reliability.groups import By
 from journeyman.templates import warm_session_answers
 from journeyman.templates.opening import Form
 from journeyman.templates.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
@@ -95,6 +95,7 @@ _PROJECT = _text(
     "several have that name."
 )
 _SOURCE = _text("Only sessions of this recorder, such as claude_code, codex or hermes.")
+_PLATFORM = _text("Only sessions from this platform, such as cli, telegram, discord or cron.")
 
 
 @_offer(
@@ -147,6 +148,12 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
         "session_id": _SESSION,
         "project": _PROJECT,
         "source": _SOURCE,
+        "platform": _PLATFORM,
+        "without_trivial": {
+            "type": "boolean",
+            "default": False,
+            "description": "Leave out tools that do nothing of their own, such as memory and todo.",
+        },
         "by": _text(
             "Group the error rates by this, instead of the whole profile.",
             enum=[*get_args(By)],
@@ -158,7 +165,7 @@ def profile(journeyman: Journeyman, arguments: Arguments) -> object:
     """How often tool calls failed in recorded sessions, by tool and by length of session, each rate
     with its 95 % interval, and whether the agent gets better within a session. Use it when asked
     how reliable an agent, a tool or a session is; `by` groups the rates by tool, model, source,
-    project, length or type of task.
+    platform, project, day, length or type of task.
     """
     session, by = arguments.pop("session_id", None), arguments.pop("by", None)
     if by is None:

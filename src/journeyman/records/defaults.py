@@ -26,18 +26,27 @@ MAX_EXAMPLES = 10
 """The maximum number of patterns in a template built from many sessions, and in one created from
 one session."""
 
-TRIVIAL_TOOLS: tuple[str, ...] = (
-    # Hermes: questions, memory, skills, past sessions and to-do lists
-    *("clarify", "memory", "fact_store", "fact_feedback", "session_search", "skill_view"),
-    *("skills_list", "skill_manage", "todo", "todo_list"),
-    # Claude Code: plans, lists, questions and background tasks
-    *("TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList", "TaskOutput"),
-    *("TaskStop", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "SlashCommand"),
-    *("ToolSearch", "BashOutput", "KillShell", "KillBash"),
-    # Codex and others
-    *("update_plan", "request_user_input", "think", "sequentialthinking"),
-    *("ask_followup_question", "attempt_completion", "finish", "submit"),
-    # Journeyman
-    *("warm_session", "request_confirmation"),
-)
-"""Tools that are never learned from: they only manage the agent's own state."""
+TRIVIAL_TOOLS_BY_REASON: dict[str, tuple[str, ...]] = {
+    "asks or answers the person": (
+        *("clarify", "AskUserQuestion", "request_user_input", "ask_followup_question"),
+        *("attempt_completion", "finish", "submit"),
+    ),
+    "keeps the agent's own memory": (
+        *("memory", "fact_store", "fact_feedback", "session_search", "warm_session"),
+    ),
+    "keeps the agent's own plan": (
+        *("todo", "todo_list", "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskGet"),
+        *("TaskList", "EnterPlanMode", "ExitPlanMode", "update_plan", "think"),
+        "sequentialthinking",
+    ),
+    "looks up what the agent can do": (
+        *("skill_view", "skills_list", "skill_manage", "Skill", "SlashCommand", "ToolSearch"),
+    ),
+    "waits for or stops work that another call started": (
+        *("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "request_confirmation"),
+    ),
+}
+"""Tools that do nothing of their own, by reason."""
+
+TRIVIAL_TOOLS = tuple(name for names in TRIVIAL_TOOLS_BY_REASON.values() for name in names)
+"""Tools that are never learned from and can be left out of rates."""

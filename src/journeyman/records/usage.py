@@ -52,11 +52,11 @@ class Usage(Tokens, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 _LIMITS = {"at": LAST_MOMENT, "api_calls": 2**31, **dict.fromkeys(Tokens.__struct_fields__, 2**53)}
 """The exclusive upper limit of each number: what a database or JSON can hold."""
 
-UsageBy = Literal["model", "source", "project", "day", "task"]
+UsageBy = Literal["model", "source", "platform", "project", "day", "week", "task", "session"]
 
 
 class UsageLine(Tokens, frozen=True, kw_only=True):
-    """The usage of one model, source, project, day or task, or of all together. Sums cover what is
+    """The usage of one model, source, platform, …, or of all together. Sums cover what is
     known. `unknown_tokens` and `unknown_cost` count the calls missing from them: unless 0, a sum is
     a lower bound. `estimated_share` is the part of the cost, from 0 to 1, that was not charged but
     estimated, by the recorder or by Journeyman.
@@ -72,7 +72,8 @@ class UsageLine(Tokens, frozen=True, kw_only=True):
 
 class UsageReport(Struct, frozen=True, kw_only=True):
     """Usage grouped by `by`. `sessions` counts the selected sessions, `total.sessions` those of
-    them with recorded usage. Days are in the time zone `zone`. An empty key is the conversation
+    them with recorded usage. Days and weeks are in the time zone `zone`; a week
+    is named by its Monday. An empty key is the conversation
     itself when grouped by task; otherwise it means unknown.
     """
 

@@ -65,9 +65,15 @@ class Verdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         return self.status in ("failed", "invalid") and self.kind != "no_match"
 
 
+JUDGED_CALLS_VERSION = 2
+"""Raise this with every change of what is stored about a judged call."""
+
+
 class JudgedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A call's verdict, with the parts of the call that counting needs. `index` is the call's
-    position among all calls of its session.
+    position among all calls of its session. `turn` counts the model's answers in the session from
+    1: the one that made the call; 0 if it is unknown. `at` is when the call ended, or else when it
+    was made.
     """
 
     call_id: str
@@ -76,6 +82,8 @@ class JudgedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False
     index: int = 0
     generation: int = 0
     model: str = ""
+    turn: int = 0
+    at: float | None = None
 
 
 class JudgedSession(Struct, frozen=True, kw_only=True):
@@ -89,4 +97,5 @@ class JudgedSession(Struct, frozen=True, kw_only=True):
     project: str = ""
     platform: str = ""
     opening: str = ""
+    started_at: float | None = None
     calls: tuple[JudgedCall, ...]

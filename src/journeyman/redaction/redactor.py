@@ -245,7 +245,7 @@ def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
         redacted = [
             redact_fields(
                 session,
-                *("id", "source", "model", "project"),
+                *("id", "source", "model", "project", "platform"),
                 tags=tuple(map(clean, session.tags)),
                 calls=tuple(
                     redact_fields(
@@ -259,13 +259,14 @@ def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
     return redacted
 
 
-def redacted_evidence(evidence: str, result: str) -> str:
+def redacted_evidence(evidence: str, result: str, arguments: str = "") -> str:
     """Return the evidence of a verdict, redacted. It is a single line; what reveals a secret in it
-    may be on another line of the result it comes from.
+    may be on another line of the result it comes from, or in the arguments of the call.
     """
     redactor = Redactor()
-    redactor.text(result[:_RESULT_CONTEXT])
-    redactor.text(result[_RESULT_CONTEXT:][-_RESULT_CONTEXT:])
+    for context in (arguments, result):
+        redactor.text(context[:_RESULT_CONTEXT])
+        redactor.text(context[_RESULT_CONTEXT:][-_RESULT_CONTEXT:])
     return redactor.text(evidence)
 
 

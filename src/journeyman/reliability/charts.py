@@ -9,9 +9,10 @@ from textwrap import wrap
 from typing import Any
 
 from journeyman.records.errors import MissingPart
+from journeyman.reliability.groups import By, Group
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import Profile
-from journeyman.reliability.rates import Rate, count_text, percent
+from journeyman.reliability.rates import Rate, count_text, percent, shown_with_worst
 from journeyman.text.display import printable
 
 THEME = json.loads(files(__package__).joinpath("theme.json").read_text("utf-8"))
@@ -35,9 +36,9 @@ FORMATS = (".png", ".svg")
 """The file name suffixes that a chart can be written to."""
 
 
-MAX_TOOLS = 15
+MAX_ROWS = 15
 MIN_CALLS = 5
-"""With fewer counted calls, a tool's interval is too wide to be useful."""
+"""With fewer counted calls, an interval is too wide to be useful."""
 
 _LABEL_WIDTH = 230
 _PLOT_WIDTH = 340
@@ -57,27 +58,42 @@ _SHORTENED_LABEL = (
 
 def reliability_by_tool(profile: Profile) -> alt.LayerChart | None:
     """Draw the error rates of the most used tools, the most used first."""
-    eligible = [tool for tool in profile.tools if tool.rate.total >= MIN_CALLS]
-    shown = eligible[:MAX_TOOLS]
+    rows = [(tool.tool, tool.rate) for tool in profile.tools]
+    return _rates_chart(rows, profile.rate, "How often each tool fails", "tool")
+
+
+def reliability_of_groups(
+    profile: Profile, by: By, groups: Sequence[Group]
+) -> alt.LayerChart | None:
+    """Draw the error rates of groups, in their order."""
+    rows = [(group.name, group.rate) for group in groups]
+    return _rates_chart(rows, profile.rate, f"How often calls fail, by {by}", by)
+
+
+def _rates_chart(
+    rows: Sequence[tuple[str, Rate]], overall: Rate, title: str, noun: str
+) -> alt.LayerChart | None:
+    eligible = [row for row in rows if row[1].total >= MIN_CALLS]
+    shown = shown_with_worst(eligible, MAX_ROWS, lambda row: row[1])
     if not shown:
         return None
-    labels = [f"{' '.join(printable(tool.tool).split())} ({tool.calls:,})" for tool in shown]
-    rates = [tool.rate for tool in shown]
-    # The axis must include the dashed line: tools that are not shown may be worse.
-    top = _axis_end([*rates, profile.rate])
+    labels = [f"{' '.join(printable(name).split())} ({rate.total:,})" for name, rate in shown]
+    rates = [rate for _, rate in shown]
+    # The axis must include the dashed line: what is not shown may be worse.
+    top = _axis_end([*rates, overall])
     dots = _dots(labels, rates, top=top, step=24, label=_SHORTENED_LABEL)
-    overall = (
-        alt.Chart(alt.InlineData(values=[{"all": profile.rate.estimate}]))
+    line = (
+        alt.Chart(alt.InlineData(values=[{"all": overall.estimate}]))
         .mark_rule(strokeDash=[4, 3], color=QUIET)
         .encode(x="all:Q")
     )
-    return alt.LayerChart(layer=[overall, *dots]).properties(
+    return alt.LayerChart(layer=[line, *dots]).properties(
         width=_PLOT_WIDTH,
         title=_title(
-            "How often each tool fails",
-            f"{_EXPLANATION} In brackets: number of calls.",
-            f"Dashed: all tools, {percent(profile.rate)}. "
-            + _omission_note(len(shown), len(eligible), len(profile.tools) - len(eligible)),
+            title,
+            f"{_EXPLANATION} In brackets: number of counted calls.",
+            f"Dashed: all calls, {percent(overall)}. "
+            + _omission_note(len(shown), len(eligible), len(rows) - len(eligible), noun),
         ),
     )
 
@@ -119,7 +135,7 @@ def rate_by_length(profile: Profile) -> alt.LayerChart | None:
     words: dict[str, str] = {band.name: band.words for band in BANDS}
     labels = [
         f"{group.name}: {words[group.name]}\n{count_text(group.sessions, 'session')}, "
-        f"{count_text(group.calls, 'call')}"
+        f"{count_text(group.rate.total, 'counted call')}"
         for group in profile.lengths
     ]
     rates = [group.rate for group in profile.lengths]
@@ -134,10 +150,15 @@ def rate_by_length(profile: Profile) -> alt.LayerChart | None:
     )
 
 
-def overview_chart(profile: Profile) -> alt.VConcatChart | None:
-    """Draw all charts that have data, one below the other."""
+def overview_chart(
+    profile: Profile, by: By | None = None, groups: Sequence[Group] = ()
+) -> alt.VConcatChart | None:
+    """Draw all charts that have data, one below the other: first the tools, or the groups if there
+    are any.
+    """
     along = rate_along_session(profile, width=_PLOT_WIDTH + _VALUE_WIDTH)
-    candidates = [reliability_by_tool(profile), along, rate_by_length(profile)]
+    first = reliability_of_groups(profile, by, groups) if by else reliability_by_tool(profile)
+    candidates = [first, along, rate_by_length(profile) if by != "length" else None]
     charts = [chart for chart in candidates if chart is not None]
     if not charts:
         return None
@@ -220,14 +241,17 @@ def _title(text: str, *subtitle: str) -> alt.Title:
     return alt.Title(text, subtitle=lines)
 
 
-def _omission_note(shown: int, eligible: int, rare: int) -> str:
+def _omission_note(shown: int, eligible: int, rare: int, noun: str) -> str:
     if shown < eligible:
-        return f"The {shown} most used of {eligible} tools with at least {MIN_CALLS} counted calls."
+        return (
+            f"{shown} of {eligible} {noun}s with at least {MIN_CALLS} counted calls, the worst"
+            " among them."
+        )
     if rare == 0:
         return ""
     few = f"fewer than {MIN_CALLS} counted calls"
     return (
-        f"One tool with {few} is omitted."
+        f"One {noun} with {few} is omitted."
         if rare == 1
-        else f"{rare:,} tools with {few} are omitted."
+        else f"{rare:,} {noun}s with {few} are omitted."
     )

@@ -3,10 +3,11 @@ which did not: two single sessions or two sets. The caller decides which session
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.records.verdict import JudgedCall, JudgedSession
 from journeyman.reliability.clusters import (
@@ -16,18 +17,27 @@ from journeyman.reliability.clusters import (
     contrast_sets,
     counts_of,
     distinct,
+    session_shortage,
+)
+from journeyman.reliability.groups import Group, grouped
+from journeyman.reliability.learning_curve import (
+    bootstrap_difference,
+    table_by_tool,
+    tools_on_both_sides,
 )
 from journeyman.reliability.rates import (
     CallsNeeded,
     Difference,
     Rate,
     calls_to_decide,
-    compared_text,
+    change_text,
     fisher_exact,
     interval_text,
     percent,
     shortage_text,
 )
+from journeyman.reliability.trivial_tools import without_tools
+from journeyman.reliability.warm_up import WarmUp, first_calls, warm_up
 
 Conclusion = Literal["better", "worse", "undecided"]
 """Better: the error rate of warm is lower."""
@@ -35,15 +45,21 @@ Conclusion = Literal["better", "worse", "undecided"]
 SIGNIFICANCE_LEVEL = 0.05
 
 _SIDES = ("warm", "cold")
+_BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: its sessions, those of them with counted calls, these calls and their rate."""
+    """One side: its sessions, those of them with counted calls, these calls and their rate, how its
+    sessions get going, and its sessions by type of work, with early and late calls.
+    """
 
     sessions: int
     with_calls: int
+    messages: int
     calls: int
     rate: Rate
+    warm_up: WarmUp
+    types: tuple[Group, ...]
 
 
 class ToolRow(Struct, frozen=True, kw_only=True):
@@ -56,13 +72,17 @@ class ToolRow(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """Warm against cold. The difference is warm minus cold: negative means a lower error rate in
-    warm. `fisher_p` is None if a side has no calls; `note` states what to keep in mind.
+    """Warm against cold. Differences are warm minus cold: negative is improvement. `difference`
+    pools all tools; `same_tools` compares each tool with itself; `first_turns` covers the first
+    turns of the sessions. `fisher_p` is None if a side has no calls; `note` states what to keep in
+    mind.
     """
 
     warm: Side
     cold: Side
     difference: Difference
+    same_tools: Difference
+    first_turns: Difference
     fisher_p: float | None
     verdict: Conclusion
     calls_to_decide: CallsNeeded
@@ -85,20 +105,37 @@ class _SideCounts:
         self.tools = {tool: counts_of(calls) for tool, calls in by_tool.items()}
 
     def side(self, rate: Rate) -> Side:
-        sessions, with_calls = len(self.sessions), len(self.counts)
-        return Side(sessions=sessions, with_calls=with_calls, calls=rate.total, rate=rate)
+        return Side(
+            sessions=len(self.sessions),
+            with_calls=len(self.counts),
+            messages=sum(session.messages for session in self.sessions),
+            calls=rate.total,
+            rate=rate,
+            warm_up=warm_up(self.sessions),
+            types=grouped(self.sessions, "type", with_learning=True),
+        )
 
 
-def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Comparison:
-    """Compare warm with cold sessions. The interval decides; for two single sessions Fisher's test
-    must agree with it.
+def compare(
+    warm: Sequence[JudgedSession], cold: Sequence[JudgedSession], *, trivial: Iterable[str] = ()
+) -> Comparison:
+    """Compare warm with cold sessions, without the calls of `trivial` tools. The interval decides.
+    For two single sessions Fisher's test must agree with it, and a difference that turns around
+    when each tool is compared with itself decides nothing.
     """
-    sides = _SideCounts(warm), _SideCounts(cold)
+    left_out = frozenset(trivial)
+    sides = (
+        _SideCounts(without_tools(warm, left_out)),
+        _SideCounts(without_tools(cold, left_out)),
+    )
     single = all(len(side.sessions) == 1 for side in sides)
     contrast = _contrast(sides[0].counts, sides[1].counts, single=single)
+    same_tools = _same_tools(*sides)
+    turned = (contrast.difference.estimate or 0) * (same_tools.estimate or 0) < 0
     fisher_p = fisher_exact(contrast.first, contrast.second)
+    by_chance = single and (fisher_p or 0) >= SIGNIFICANCE_LEVEL
     verdict: Conclusion = "undecided"
-    if contrast.difference.decided and not (single and (fisher_p or 0) >= SIGNIFICANCE_LEVEL):
+    if contrast.difference.decided and not (by_chance or turned):
         verdict = "better" if (contrast.difference.estimate or 0) < 0 else "worse"
     needed = CallsNeeded(calls=None, note="too little is known about how much sessions differ")
     if contrast.design_effect is not None:
@@ -108,17 +145,43 @@ def compare(warm: Sequence[JudgedSession], cold: Sequence[JudgedSession]) -> Com
         warm=sides[0].side(contrast.first),
         cold=sides[1].side(contrast.second),
         difference=contrast.difference,
+        same_tools=same_tools,
+        first_turns=_first_turns(*sides, single=single),
         fisher_p=fisher_p,
         verdict=verdict,
         calls_to_decide=needed,
         tools=_tools(*sides, single=single),
         note=_note(*sides, single=single, has_interval=contrast.difference.low is not None),
-        reading=_reading(contrast, verdict, needed, single=single),
+        reading=_reading(contrast, same_tools, verdict, needed, single=single),
     )
 
 
 def _contrast(warm: Counts, cold: Counts, *, single: bool) -> Contrast:
     return contrast_sessions(warm, cold) if single else contrast_sets(warm, cold, _SIDES)
+
+
+def _same_tools(warm: _SideCounts, cold: _SideCounts) -> Difference:
+    """Return the difference with each tool compared with itself; only tools used on both sides have
+    a weight.
+    """
+    tables = [
+        table_by_tool((call, is_warm) for call in session.calls if call.verdict.counts)
+        for side, is_warm in ((warm, True), (cold, False))
+        for session in side.sessions
+    ]
+    having = "tools used on both sides"
+    difference = bootstrap_difference(tools_on_both_sides(tables), method=_BY_TOOL, having=having)
+    note = session_shortage(len(warm.counts), which="warm") or session_shortage(
+        len(cold.counts), which="cold"
+    )
+    if not note or difference.low is None:
+        return difference
+    return replace(difference, low=None, high=None, note=note)
+
+
+def _first_turns(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> Difference:
+    counts = [counts_of(map(first_calls, side.sessions)) for side in (warm, cold)]
+    return _contrast(*counts, single=single).difference
 
 
 def _tools(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> tuple[ToolRow, ...]:
@@ -147,7 +210,14 @@ def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: b
     return " ".join(notes)
 
 
-def _reading(contrast: Contrast, verdict: Conclusion, needed: CallsNeeded, *, single: bool) -> str:
+def _reading(
+    contrast: Contrast,
+    same_tools: Difference,
+    verdict: Conclusion,
+    needed: CallsNeeded,
+    *,
+    single: bool,
+) -> str:
     difference = contrast.difference
     rates = f"{percent(contrast.first)} against {percent(contrast.second)}"
     if difference.estimate is None or difference.low is None:
@@ -155,17 +225,29 @@ def _reading(contrast: Contrast, verdict: Conclusion, needed: CallsNeeded, *, si
         if difference.estimate is None:
             return shortage
         return f"{shortage} So far the error rates are {rates}."
-    warm, cold = ("the warm session", "the cold one") if single else ("warm sessions", "cold ones")
+    warm, cold = "Warm sessions have", "cold ones"
+    if single:
+        warm, cold = "The warm session has", "the cold one"
     reading = (
-        f"The error rate of {warm} is {compared_text(difference.estimate, f'that of {cold}')}"
+        f"{warm} {change_text(difference.estimate, than=cold)}"
         f" ({rates}; 95 % interval: {interval_text(difference)})."
     )
+    by_tool = ""
+    if same_tools.estimate is not None:
+        change = change_text(same_tools.estimate)
+        if difference.estimate * same_tools.estimate < 0:
+            return (
+                f"{reading} Tool by tool it is the other way round ({change}): the two sides use"
+                " different tools, so this decides nothing."
+            )
+        if change != change_text(difference.estimate):
+            by_tool = f" Tool by tool: {change}."
     if verdict != "undecided":
-        return f"{reading} Chance is unlikely to explain this."
+        return f"{reading} Chance is unlikely to explain this.{by_tool}"
     reading += " This may be due to chance"
     if needed.calls is None:
-        return f"{reading}."
+        return f"{reading}.{by_tool}"
     return (
         f"{reading}; about {needed.calls:,} calls per side would likely decide a difference of"
-        " this size."
+        f" this size.{by_tool}"
     )

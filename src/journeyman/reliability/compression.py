@@ -12,7 +12,16 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.records import JudgedCall, Verdict
-from journeyman.reliability.rates import Difference, Rate, newcombe, percent, rate_of, wilson
+from journeyman.reliability.rates import (
+    Difference,
+    Rate,
+    change_text,
+    newcombe,
+    percent,
+    rate_of,
+    wilson,
+)
+from journeyman.reliability.trivial_tools import calls_without_tools
 
 TOLERATED_RATIO = 1.2
 """Proficiency counts as preserved if the rate after is at most this many times the rate before."""
@@ -40,8 +49,8 @@ class ToolChange(Struct, frozen=True, kw_only=True):
 
 
 class CompressionStep(Struct, frozen=True, kw_only=True):
-    """One compression. `difference` is the rate after minus the rate before; `ratio` is None if
-    there was no error before.
+    """One compression. Differences are the rate after minus the rate before: negative is
+    improvement. `ratio` is None if there was no error before.
 
     Work changes along a session, and some tools fail more often than others, so the `same_tools`
     rates compare only tools used on both sides. There the rate before is weighted by how often
@@ -74,8 +83,10 @@ class CompressionReport(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def compression(segments: Sequence[CallSegment], note: str = "") -> CompressionReport:
-    """Report how each compression affected the error rate.
+def compression(
+    segments: Sequence[CallSegment], note: str = "", *, trivial: Iterable[str] = ()
+) -> CompressionReport:
+    """Report how each compression affected the error rate, without the calls of `trivial` tools.
 
     Lost: the rate is more than 1.2 times the rate before, and the intervals of both the difference
     and the difference for the same tools lie above zero. Preserved: the rate is at most 1.2 times
@@ -84,6 +95,11 @@ def compression(segments: Sequence[CallSegment], note: str = "") -> CompressionR
     tool that was used on both sides. The intervals treat calls as independent, although the same
     mistake made five times in a row is weaker evidence than five mistakes.
     """
+    left_out = frozenset(trivial)
+    segments = [
+        CallSegment(label=segment.label, calls=calls_without_tools(segment.calls, left_out))
+        for segment in segments
+    ]
     steps = tuple(_step(before, after) for before, after in pairwise(segments))
     if not steps:
         reading = "There is no session to examine."
@@ -142,7 +158,10 @@ def _judge(
         )
     assert difference.low is not None
     assert difference.high is not None
-    rates = f"{_rate_text(was)} before, {_rate_text(now)} after"
+    rates = (
+        f"{_rate_text(was)} before, {_rate_text(now)} after "
+        f"({change_text(now.bounds[1] - was.bounds[1])})"
+    )
     if same_tools.low is None:
         return "undecided", (
             f"{rates}, but no tool was used on both sides, so the same work cannot be compared."

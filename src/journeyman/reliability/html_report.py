@@ -3,27 +3,38 @@ embedded. The layout is in `html_report.html`. Importing this module loads the c
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from importlib.resources import files
 from string import Template
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from journeyman.reliability import charts
+from journeyman.reliability.groups import By, Group
 from journeyman.reliability.learning_curve import LearningEffect
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.profile import FailureGroup, Group, Profile, ToolProfile, refusers
+from journeyman.reliability.markup import (
+    Markup,
+    escaped,
+    join_markup,
+    markup,
+    quiet,
+    section,
+    table,
+)
+from journeyman.reliability.profile import FailureGroup, Profile, ToolProfile, refusers
 from journeyman.reliability.rates import (
     Difference,
     Rate,
+    change_text,
     count_text,
     interval_text,
     percent,
     shortage_text,
+    shown_with_worst,
 )
-from journeyman.text.display import printable
+from journeyman.reliability.warm_up import Median, WarmUp
 
 if TYPE_CHECKING:
     import altair as alt
@@ -41,33 +52,14 @@ _COLUMNS = {
     "Error rate": "rate",
     "95 % interval": "rate",
     "Errors": "number",
-    "Calls": "number",
+    "Counted": "number",
     "Sessions": "number",
     "Not counted": "rate",
 }
 """Column headings and the CSS class of their cells."""
 
 
-class Markup(str):
-    """Text that is already HTML."""
-
-    __slots__ = ()
-
-
-def markup(form: str, *parts: str) -> Markup:
-    """Fill the placeholders of an HTML form. Parts that are not markup are cleaned and escaped, so
-    that recorded text can never become part of the page's HTML.
-    """
-    return Markup(form.format(*map(_safe, parts)))
-
-
-def join_markup(parts: Iterable[str], between: str = "") -> Markup:
-    """Join parts, each of them text or markup."""
-    return Markup(between.join(map(_safe, parts)))
-
-
-def _safe(part: str) -> str:
-    return part if isinstance(part, Markup) else escape(printable(part))
+_Row = TypeVar("_Row", bound=Group | ToolProfile)
 
 
 def render_page(
@@ -75,22 +67,31 @@ def render_page(
     *,
     title: str,
     made_at: float,
-    groups: Sequence[tuple[str, tuple[Group, ...]]] = (),
+    first: tuple[By, tuple[Group, ...]] | None = None,
+    groups: Sequence[tuple[By, tuple[Group, ...]]] = (),
 ) -> str:
-    """Return the page. `groups` are further tables, each with its grouping, such as "model"."""
+    """Return the page. `first` are the groups to begin with, `groups` further tables, each with its
+    grouping, such as "model".
+    """
     sections = [_header(profile, title, made_at)]
     if profile.calls:
-        no_chart = f"No tool has {charts.MIN_CALLS} counted calls, so there is no chart."
-        chart = _figure(charts.reliability_by_tool(profile), no_chart)
-        names = [_tool_name(tool) for tool in profile.tools[:MAX_ROWS]]
-        tools = _groups("Tool", profile.tools, names, "more tool")
-        sections += [_key_figures(profile), _failures(profile), _section("By tool", chart, tools)]
-        sections += [_along_session(profile), _lengths(profile)]
-        sections += [
-            _section(f"By {name}", _group_table(shown, name.capitalize())) for name, shown in groups
-        ]
+        parts: dict[str, Markup] = {
+            "failures": _failures(profile),
+            "tool": _tools(profile),
+            "course": _along_session(profile),
+            "start": _warm_up(profile.warm_up),
+            "type": _types(profile),
+            "length": _lengths(profile),
+            **{name: section(f"By {name}", _group_table(shown, name)) for name, shown in groups},
+        }
+        sections.append(_key_figures(profile))
+        if first:
+            by, shown = first
+            known = parts.pop(by, None)
+            sections.append(known or _grouping(profile, by, shown))
+        sections += parts.values()
     frame = Template((files(__package__) / "html_report.html").read_text("utf-8"))
-    html = frame.substitute(title=_safe(title), body="\n".join(sections))
+    html = frame.substitute(title=escaped(title), body="\n".join(sections))
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", html)  # no line starts with the sign
 
 
@@ -104,7 +105,7 @@ def _header(profile: Profile, title: str, made_at: float) -> Markup:
             f"failed ({rate.errors:,} of {rate.total:,}; 95 % interval: {_interval(rate)})."
         )
     day = datetime.fromtimestamp(made_at, UTC)
-    date = _quiet(f"Created on {day.day} {day:%B %Y}.")
+    date = quiet(f"Created on {day.day} {day:%B %Y}.")
     return markup('<header><h1>{}</h1><p class="lead">{}</p>{}</header>', title, lead, date)
 
 
@@ -117,6 +118,7 @@ def _key_figures(profile: Profile) -> Markup:
     reasons = f"{refused}, {profile.interrupted:,} interrupted"
     cards = [
         ("Sessions", f"{profile.sessions:,}", without),
+        ("Messages", f"{profile.messages:,}", "in all sessions"),
         ("Tool calls", f"{profile.calls:,}", f"with {count_text(len(profile.tools), 'tool')}"),
         ("Error rate", percent(profile.rate), _interval(profile.rate)),
         ("Errors", f"{profile.rate.errors:,}", f"{failed:,} failed, {profile.invalid:,} invalid"),
@@ -131,14 +133,14 @@ def _key_figures(profile: Profile) -> Markup:
 
 def _failures(profile: Profile) -> Markup:
     if not profile.failures:
-        return _section("What fails", markup("<p>No counted call failed.</p>"))
+        return section("What fails", markup("<p>No counted call failed.</p>"))
     items = join_markup(_failure(group, profile.rate) for group in profile.failures)
     parts = [markup('<ol class="failures">{}</ol>', items)]
     if profile.further_failures:
         groups = f"{count_text(profile.further_failures, 'further group')} of failures"
         errors = count_text(profile.further_errors, "error")
-        parts.append(_quiet(f"And {groups} with {errors} in total."))
-    return _section("What fails", *parts)
+        parts.append(quiet(f"And {groups} with {errors} in total."))
+    return section("What fails", *parts)
 
 
 def _failure(group: FailureGroup, rate: Rate) -> Markup:
@@ -161,6 +163,52 @@ def _failure(group: FailureGroup, rate: Rate) -> Markup:
     )
 
 
+def _tools(profile: Profile) -> Markup:
+    no_chart = f"No tool has {charts.MIN_CALLS} counted calls, so there is no chart."
+    chart = _figure(charts.reliability_by_tool(profile), no_chart)
+    return section("By tool", chart, _groups("Tool", profile.tools, _tool_name, "more tool"))
+
+
+def _grouping(profile: Profile, by: By, groups: Sequence[Group]) -> Markup:
+    no_chart = f"No {by} has {charts.MIN_CALLS} counted calls, so there is no chart."
+    chart = _figure(charts.reliability_of_groups(profile, by, groups), no_chart)
+    return section(f"By {by}", chart, _group_table(groups, by), _early_and_late(groups, by))
+
+
+def _types(profile: Profile) -> Markup:
+    readings = [
+        markup("<li><strong>{}</strong>: {}</li>", group.name, group.learning.reading)
+        for group in profile.types
+        if group.learning is not None and group.learning.sessions
+    ]
+    return section(
+        "By type of work",
+        _group_table(profile.types, "type"),
+        _early_and_late(profile.types, "type"),
+        markup("<ul>{}</ul>", join_markup(readings)) if readings else Markup(""),
+    )
+
+
+def _early_and_late(groups: Sequence[Group], by: By) -> Markup:
+    """Return a table of the early and late calls of each group."""
+    rows = [
+        (
+            group.name,
+            markup("<strong>{}</strong>", _short_difference(group.learning.stratified)),
+            _change(group.learning.crude),
+            *(percent(group.learning.early), percent(group.learning.late)),
+        )
+        for group in groups[:MAX_ROWS]
+        if group.learning is not None and group.learning.sessions
+    ]
+    if not rows:
+        return Markup("")
+    columns = {by.capitalize(): "name", "Late against early, same tools": "name"}
+    columns |= {"All tools pooled": "name", "Early": "rate", "Late": "rate"}
+    heading = markup("<h3>Early and late calls</h3>")
+    return join_markup((heading, table(columns, rows)))
+
+
 def _along_session(profile: Profile) -> Markup:
     learning = profile.learning
     share = f"{100 * learning.share:.0f} %"
@@ -174,13 +222,13 @@ def _along_session(profile: Profile) -> Markup:
             f" {count_text(learning.strata, 'tool')} {verb} calls in both parts: "
             f"{100 * learning.used:.0f} % of the calls there."
         )
-    return _section(
+    return section(
         "Along the session",
         _figure(charts.rate_along_session(profile), profile.curve.note),
         markup("<h3>Does the agent improve within a session?</h3><p>{}</p>", learning.reading),
         _learning_table(learning),
-        _quiet(basis),
-        _quiet(
+        quiet(basis),
+        quiet(
             "Agents mostly read early in a session and write late, and writes fail more often. "
             "Rely on the comparison with the same tools; the pooled figure is shown only because "
             "people expect it."
@@ -188,19 +236,44 @@ def _along_session(profile: Profile) -> Markup:
     )
 
 
+def _warm_up(warm_up: WarmUp) -> Markup:
+    """Return how sessions get going."""
+    rows = [
+        (f"Errors in the first {warm_up.turns} turns", _with_interval(warm_up.first_turns)),
+        ("Calls to the first success", _median(warm_up.calls)),
+        ("Seconds to the first success", _median(warm_up.seconds)),
+        ("Sessions without a success", f"{warm_up.without_success:,}"),
+        ("Different tools in a session", _median(warm_up.tools)),
+        ("Effective number of tools", _median(warm_up.diversity)),
+    ]
+    note = quiet("A turn is one answer of the model. Medians over sessions, with 95 % intervals.")
+    columns = {"Beginning": "name", "Value": "name"}
+    return section("How sessions get going", table(columns, rows), note)
+
+
+def _median(value: Median) -> str:
+    if value.estimate is None:
+        return "unknown"
+    text = f"{value.estimate:,.1f}".removesuffix(".0")
+    if value.low is None or value.high is None:
+        return text
+    low, high = (f"{bound:,.1f}".removesuffix(".0") for bound in (value.low, value.high))
+    return f"{text} ({low} to {high})"
+
+
 def _lengths(profile: Profile) -> Markup:
     words: dict[str, str] = {band.name: f"{band.name}: {band.words}" for band in BANDS}
-    return _section(
+    return section(
         "By length of the session",
         _figure(charts.rate_by_length(profile), profile.note),
         markup("<p>{}</p>", profile.marathons.reading),
-        _group_table(profile.lengths, "Length", words),
+        _group_table(profile.lengths, "length", words),
     )
 
 
 def _figure(chart: "alt.LayerChart | None", no_chart: str) -> Markup:
     if chart is None:
-        return _quiet(no_chart)
+        return quiet(no_chart)
     title, notes, svg = charts.svg_with_caption(chart)
     # A screen reader reads the title and the caption of a chart, not each of its marks.
     image = Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1))
@@ -211,14 +284,6 @@ def _figure(chart: "alt.LayerChart | None", no_chart: str) -> Markup:
     return markup(form, title, notes, image)
 
 
-def _section(heading: str, *parts: Markup) -> Markup:
-    return markup("<section><h2>{}</h2>{}</section>", heading, join_markup(parts))
-
-
-def _quiet(text: str) -> Markup:
-    return markup('<p class="quiet">{}</p>', text)
-
-
 def _tool_name(tool: ToolProfile) -> Markup:
     """Return a tool's name, which a narrow column may break, and its most common failure."""
     failure = shorten(tool.commonest_failure, MAX_FAILURE_CHARACTERS, placeholder=" …")
@@ -226,27 +291,27 @@ def _tool_name(tool: ToolProfile) -> Markup:
     return markup("<code>{}</code>{}", join_markup(tool.tool.split("_"), "_<wbr>"), mostly)
 
 
-def _group_table(
-    groups: Sequence[Group], heading: str, words: Mapping[str, str] | None = None
-) -> Markup:
+def _group_table(groups: Sequence[Group], by: By, words: Mapping[str, str] | None = None) -> Markup:
     """Return a table of groups, each labelled with its name or the words for it."""
-    names = [(words or {}).get(group.name, group.name) for group in groups[:MAX_ROWS]]
-    return _groups(heading, groups, names, "more group")
+
+    def name(group: Group) -> str:
+        return (words or {}).get(group.name, group.name)
+
+    return _groups(by.capitalize(), groups, name, "more group")
 
 
-def _groups(
-    heading: str, groups: Sequence[Group | ToolProfile], names: Sequence[str], more: str
-) -> Markup:
-    shown, rest = groups[:MAX_ROWS], groups[MAX_ROWS:]
-    top = max((group.rate.estimate or 0 for group in shown), default=0)
-    rows = [(name, *_cells(group, top)) for name, group in zip(names, shown, strict=True)]
-    table = _table({heading: "name", **_COLUMNS}, rows)
+def _groups(heading: str, groups: Sequence[_Row], name: Callable[[_Row], str], more: str) -> Markup:
+    shown = shown_with_worst(groups, MAX_ROWS, lambda group: group.rate)
+    top = max((group.rate.estimate or 0.0 for group in shown), default=0.0)
+    cells = [(name(group), *_cells(group, top)) for group in shown]
+    rows = table({heading: "name", **_COLUMNS}, cells)
+    rest = [group for group in groups if group not in shown]
     if not rest:
-        return table
-    calls = count_text(sum(group.calls for group in rest), "call")
+        return rows
+    calls = count_text(sum(group.rate.total for group in rest), "counted call")
     errors = count_text(sum(group.rate.errors for group in rest), "error")
     note = f"And {count_text(len(rest), more)} with {calls} and {errors} in total."
-    return join_markup((table, _quiet(note)))
+    return join_markup((rows, quiet(note)))
 
 
 def _cells(group: Group | ToolProfile, top: float) -> tuple[str, ...]:
@@ -254,7 +319,7 @@ def _cells(group: Group | ToolProfile, top: float) -> tuple[str, ...]:
     return (
         _bar(group.rate, top),
         _interval(group.rate),
-        *(f"{number:,}" for number in (group.rate.errors, group.calls, group.sessions)),
+        *(f"{number:,}" for number in (group.rate.errors, group.rate.total, group.sessions)),
         ", ".join(f"{number:,} {word}" for number, word in not_counted if number),
     )
 
@@ -282,7 +347,7 @@ def _learning_table(learning: LearningEffect) -> Markup:
     heading = "First and later uses of a tool, same tools compared"
     first_later = heading, _difference(learning.first_later), *uses
     columns = {"Comparison": "name", "Difference": "name"}
-    return _table(
+    return table(
         columns | {"Early or first": "rate", "Late or later": "rate"},
         (stratified, crude, first_later),
     )
@@ -298,32 +363,21 @@ def _with_interval(rate: Rate) -> str:
     return "unknown" if rate.estimate is None else f"{percent(rate)} ({_interval(rate)})"
 
 
+def _change(difference: Difference) -> str:
+    return "unknown" if difference.estimate is None else change_text(difference.estimate)
+
+
+def _short_difference(difference: Difference) -> str:
+    interval = interval_text(difference) or "not enough data"
+    return f"{_change(difference)} ({interval})"
+
+
 def _difference(difference: Difference) -> str:
     shortage = shortage_text(difference.note)
     if difference.estimate is None:
         return f"Unknown: {shortage}."
-    points = f"{100 * abs(difference.estimate):.1f}"
-    direction = "lower" if difference.estimate < 0 else "higher"
-    text = "no difference" if points == "0.0" else f"{points} points {direction}"
+    text = change_text(difference.estimate)
     interval = interval_text(difference)
     if not interval:
         return f"{text}, interval unknown: {shortage}"
     return f"{text} (95 % interval: {interval})"
-
-
-def _table(columns: Mapping[str, str], rows: Iterable[Sequence[str]]) -> Markup:
-    """Return a table; the first cell of each row is its heading."""
-    heading, first, cell = (
-        *('<th scope="col" class="{}">{}</th>', '<th scope="row" class="{}">{}</th>'),
-        '<td class="{}">{}</td>',
-    )
-    head = join_markup(markup(heading, css_class, name) for name, css_class in columns.items())
-    body = join_markup(
-        markup(
-            "<tr>{}</tr>",
-            join_markup(map(markup, (first, *[cell] * len(row)), columns.values(), row)),
-        )
-        for row in rows
-    )
-    form = "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
-    return markup('<div class="scroll">{}</div>', markup(form, head, body))

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from journeyman.records import Gain
 from journeyman.records.verdict import JudgedCall, JudgedSession
 from journeyman.reliability.clusters import (
     MIN_SESSIONS,
@@ -23,7 +24,7 @@ from journeyman.reliability.clusters import (
 from journeyman.reliability.rates import (
     Difference,
     Rate,
-    compared_text,
+    change_text,
     interval_text,
     mantel_haenszel,
     shortage_text,
@@ -187,9 +188,11 @@ def learning(
     counted = [
         [call for call in session.calls if call.verdict.counts] for session in distinct(sessions)
     ]
-    parts = [_table(_late_and_early(calls, share)) for calls in counted if len(calls) >= MIN_CALLS]
-    uses = [_table(_later_and_first(calls)) for calls in counted if calls]
-    same_tools, used_again = _tools_on_both_sides(parts), _tools_on_both_sides(uses)
+    parts = [
+        table_by_tool(_late_and_early(calls, share)) for calls in counted if len(calls) >= MIN_CALLS
+    ]
+    uses = [table_by_tool(_later_and_first(calls)) for calls in counted if calls]
+    same_tools, used_again = tools_on_both_sides(parts), tools_on_both_sides(uses)
     late, early = _rates(parts)
     later, first = _rates(uses)
     sums = [[sum(column) for column in zip(*table.values(), strict=True)] for table in parts]
@@ -235,7 +238,8 @@ def _later_and_first(calls: Iterable[JudgedCall]) -> Iterator[tuple[JudgedCall, 
         used_tools.add(call.tool)
 
 
-def _table(marked: Iterable[tuple[JudgedCall, bool]]) -> SessionTable:
+def table_by_tool(marked: Iterable[tuple[JudgedCall, bool]]) -> SessionTable:
+    """Count the calls of one session by tool; those marked True are on the first side."""
     errors: Counter[tuple[str, bool]] = Counter()
     calls: Counter[tuple[str, bool]] = Counter()
     for call, is_first_side in marked:
@@ -247,7 +251,7 @@ def _table(marked: Iterable[tuple[JudgedCall, bool]]) -> SessionTable:
     }
 
 
-def _tools_on_both_sides(tables: Sequence[SessionTable]) -> list[SessionTable]:
+def tools_on_both_sides(tables: Sequence[SessionTable]) -> list[SessionTable]:
     """Return the tables with only the tools that have calls on both sides, in any session."""
     sides = [{tool for table in tables for tool in table if table[tool][at]} for at in (1, 3)]
     both = sides[0] & sides[1]
@@ -269,8 +273,8 @@ def _reading(crude: Difference, stratified: Difference) -> str:
         return reading
     if crude.estimate * stratified.estimate < 0:
         reading += (
-            f" All tools pooled point the other way ({_change(crude.estimate)}), because different"
-            " tools are used late than early; do not rely on that figure."
+            f" All tools pooled point the other way ({change_text(crude.estimate)} late), because"
+            " different tools are used late than early; do not rely on that figure."
         )
     return reading
 
@@ -279,15 +283,27 @@ def _stratified_reading(stratified: Difference) -> str:
     if stratified.estimate is None or stratified.low is None:
         shortage = shortage_text(stratified.note)
         return f"Not enough data to say whether the agent improves within a session: {shortage}."
-    change = (
-        f"with the same tools, the error rate is {_change(stratified.estimate)}"
-        f" (95 % interval: {interval_text(stratified)})"
-    )
+    change = f"with the same tools, {late_change_text(stratified)}"
     if not stratified.decided:
         return f"No significant change within a session: {change}, which may be due to chance."
     verb = "improves" if stratified.estimate < 0 else "gets worse"
     return f"The agent {verb} within a session: {change}."
 
 
-def _change(estimate: float) -> str:
-    return compared_text(estimate, "early", when="late")
+def late_change_text(difference: Difference) -> str:
+    """Word the difference between late and early calls."""
+    if difference.estimate is None:
+        return "late calls cannot be compared with early ones"
+    text = f"late calls have {change_text(difference.estimate, than='early ones')}"
+    interval = interval_text(difference)
+    return f"{text} (95 % interval: {interval})" if interval else text
+
+
+def change_of_gain(gain: Gain) -> Difference:
+    """Return the gain of a template, which is positive if late calls are better, as a difference
+    between late and early calls.
+    """
+    estimate, low, high = (
+        None if bound is None else -bound for bound in (gain.estimate, gain.high, gain.low)
+    )
+    return Difference(estimate=estimate, low=low, high=high, method=gain.method)

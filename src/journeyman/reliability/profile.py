@@ -3,8 +3,8 @@ session, and the most common failures.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -20,8 +20,9 @@ from journeyman.records import (
 )
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
+from journeyman.reliability.groups import Group, grouped, tool_name
 from journeyman.reliability.learning_curve import LearningEffect, learning
-from journeyman.reliability.lengths import BANDS, Marathons, length_band, marathons
+from journeyman.reliability.lengths import Marathons, marathons
 from journeyman.reliability.rates import Rate, wilson
 from journeyman.reliability.task_types import (
     TaskType,
@@ -30,29 +31,12 @@ from journeyman.reliability.task_types import (
     task_type,
     tool_type,
 )
+from journeyman.reliability.trivial_tools import without_tools
+from journeyman.reliability.warm_up import WarmUp, warm_up
 
 COMMONEST_FAILURES = 10
 CURVE_PARTS = 10
 """A session needs this many counted calls, so that it has one in each part of the curve."""
-
-By = Literal["tool", "model", "source", "project", "length", "type"]
-
-
-class Group(Struct, frozen=True, kw_only=True):
-    """Calls that share a property. `apart` counts refused and interrupted calls, which say nothing
-    about reliability; `unknown` counts calls with an unknown result.
-
-    Calls within one session are correlated. From eight sessions on, the interval of the rate
-    accounts for that; with fewer it treats calls as independent and is too narrow. The rate's
-    method states which applies.
-    """
-
-    name: str
-    sessions: int
-    calls: int
-    rate: Rate
-    apart: int
-    unknown: int
 
 
 class ToolProfile(Struct, frozen=True, kw_only=True):
@@ -107,12 +91,15 @@ class Profile(Struct, frozen=True, kw_only=True):
     The six counts after `calls` add up to it. `no_match` counts the calls among them that are
     searches without a match and tests that are false, which are not errors. `refused_by` counts the
     refused calls by who refused them, the most frequent first. `task_types` counts sessions.
-    `lengths` always holds the three bands, the shortest first. `further_failures` counts the groups
-    of failures that are not listed, and `further_errors` the errors in them.
+    `lengths` always holds the three bands, the shortest first. `types` are the sessions by type of
+    work, each type with its early and late calls. `left_out` counts, by tool, the calls of trivial
+    tools that are not in any other number. `further_failures` counts the groups of failures that
+    are not listed, and `further_errors` the errors in them.
     """
 
     sessions: int
     sessions_without_calls: int
+    messages: int
     calls: int
     ok: int
     failed: int
@@ -126,21 +113,27 @@ class Profile(Struct, frozen=True, kw_only=True):
     task_type: TaskType
     task_types: dict[TaskType, int]
     tools: tuple[ToolProfile, ...]
+    left_out: dict[str, int]
     failures: tuple[FailureGroup, ...]
     further_failures: int
     further_errors: int
     lengths: tuple[Group, ...]
+    types: tuple[Group, ...]
+    warm_up: WarmUp
     marathons: Marathons
     curve: Curve
     learning: LearningEffect
     note: str
 
 
-def profile(sessions: Sequence[JudgedSession]) -> Profile:
-    """Return the profile of these sessions, each counted once. The note states if there are no
-    sessions or calls.
+def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -> Profile:
+    """Return the profile of these sessions, each counted once, without the calls of `trivial`
+    tools. The note states if there are no sessions or calls.
     """
-    sessions = distinct(sessions)
+    every_call = Counter(
+        tool_name(call) for session in distinct(sessions) for call in session.calls
+    )
+    sessions = distinct(without_tools(sessions, trivial))
     tools = grouped(sessions, "tool")
     calls = sum(len(session.calls) for session in sessions)
     verdicts = [call.verdict for session in sessions for call in session.calls]
@@ -151,6 +144,7 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
     return Profile(
         sessions=len(sessions),
         sessions_without_calls=sum(not session.calls for session in sessions),
+        messages=sum(session.messages for session in sessions),
         calls=calls,
         **{name: status[name] for name in get_args(VerdictStatus)},
         no_match=sum(verdict.kind == "no_match" for verdict in verdicts),
@@ -161,10 +155,15 @@ def profile(sessions: Sequence[JudgedSession]) -> Profile:
         task_type=dominant_type(types),
         task_types=dict(Counter(task_type(session.calls) for session in sessions).most_common()),
         tools=_tool_profiles(tools, calls, failures),
+        left_out=dict(
+            (every_call - Counter({tool.name: tool.calls for tool in tools})).most_common()
+        ),
         failures=tuple(_failure_group(*failure) for failure in failures[:COMMONEST_FAILURES]),
         further_failures=max(0, len(failures) - COMMONEST_FAILURES),
         further_errors=sum(len(failed) for _, failed in failures[COMMONEST_FAILURES:]),
         lengths=grouped(sessions, "length"),
+        types=grouped(sessions, "type", with_learning=True),
+        warm_up=warm_up(sessions),
         marathons=marathons(sessions),
         curve=_curve(sessions),
         learning=learning(sessions),
@@ -177,52 +176,6 @@ def refusers(profile: Profile) -> str:
     counts = profile.refused_by.items()
     parts = [f"{count:,} {REFUSER_PHRASES[by]}" for by, count in counts if by]
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def grouped(sessions: Sequence[JudgedSession], by: By) -> tuple[Group, ...]:
-    """Return the sessions' calls in groups, the largest first; for lengths, all bands in their
-    order. By tool and by model, each call belongs to its own group, and a session counts in every
-    group that it has calls in; otherwise a session is in one group with all its calls.
-    """
-    groups: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
-    if by == "length":
-        groups |= {band.name: [] for band in BANDS}
-    for session in distinct(sessions):
-        for name, calls in _calls_by_group(session, by).items():
-            groups[name].append(calls)
-    result = [_group(name, parts) for name, parts in groups.items()]
-    if by != "length":
-        result.sort(key=lambda group: (-group.calls, group.name))
-    return tuple(result)
-
-
-def _calls_by_group(session: JudgedSession, by: By) -> Mapping[str, list[JudgedCall]]:
-    if by in ("tool", "model"):
-        parts: defaultdict[str, list[JudgedCall]] = defaultdict(list)
-        for call in session.calls:
-            name = _tool(call) if by == "tool" else call.model or session.model or "unknown model"
-            parts[name].append(call)
-        return parts
-    if by == "length":
-        name = length_band(session.messages)
-    elif by == "type":
-        name = task_type(session.calls)
-    else:
-        name = getattr(session, by) or f"unknown {by}"
-    return {name: [*session.calls]}
-
-
-def _group(name: str, parts: Sequence[Sequence[JudgedCall]]) -> Group:
-    rate = rate_over_sessions(counts_of(parts))
-    calls = sum(map(len, parts))
-    unknown = sum(call.verdict.status == "unknown" for part in parts for call in part)
-    apart = calls - rate.total - unknown
-    sessions = len(parts)
-    return Group(name=name, sessions=sessions, calls=calls, rate=rate, apart=apart, unknown=unknown)
-
-
-def _tool(call: JudgedCall) -> str:
-    return call.tool or "unknown tool"
 
 
 _Failure = tuple[str, list[tuple[SessionId, JudgedCall]]]
@@ -244,7 +197,7 @@ def _failures(sessions: Sequence[JudgedSession]) -> list[_Failure]:
 
 def _failure_group(text: str, failed: Sequence[tuple[SessionId, JudgedCall]]) -> FailureGroup:
     session, first = failed[0]
-    tools = Counter(_tool(call) for _, call in failed)
+    tools = Counter(tool_name(call) for _, call in failed)
     return FailureGroup(
         fingerprint=text,
         kind=Counter(call.verdict.kind for _, call in failed).most_common(1)[0][0],
@@ -255,7 +208,7 @@ def _failure_group(text: str, failed: Sequence[tuple[SessionId, JudgedCall]]) ->
         example=FailureExample(
             session=session,
             call_index=first.index,
-            tool=_tool(first),
+            tool=tool_name(first),
             rule=first.verdict.rule,
             evidence=first.verdict.evidence,
         ),
@@ -267,13 +220,14 @@ def _tool_profiles(
 ) -> tuple[ToolProfile, ...]:
     commonest: dict[str, tuple[int, str]] = {}
     for text, failed in failures:
-        for tool, count in Counter(_tool(call) for _, call in failed).items():
+        for tool, count in Counter(tool_name(call) for _, call in failed).items():
             if count > commonest.get(tool, (0, ""))[0]:
                 commonest[tool] = count, text
     profiles = []
     for group in tools:
         facts = asdict(group)
         name = facts.pop("name")
+        del facts["learning"]
         profile_of_tool = ToolProfile(
             tool=name,
             type=tool_type(name),

@@ -3,8 +3,9 @@ decide a difference, and their wording. A rate is never a bare number: it has it
 interval and its method.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, hypot, sqrt
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -77,8 +78,9 @@ MAX_CALLS_NEEDED = 1_000_000
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """The first rate minus the second: negative means that the first is lower. Unknown values are
-    None, and the note states why.
+    """The first rate minus the second. What is hoped to be better comes first (late, later, after,
+    warm), so a negative difference is an improvement everywhere. Unknown values are None, and the
+    note states why.
     """
 
     estimate: float | None
@@ -91,6 +93,24 @@ class Difference(Struct, frozen=True, kw_only=True):
     def decided(self) -> bool:
         """Whether the interval is known and excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+_Rated = TypeVar("_Rated")
+
+
+def shown_with_worst(
+    rows: Sequence[_Rated], limit: int, rate: Callable[[_Rated], Rate]
+) -> Sequence[_Rated]:
+    """Return the first rows. If the worst of all is not among them, it takes the last place. The
+    worst is the one with the highest lower bound, so that a single failed call does not outrank a
+    tool that fails all the time.
+    """
+    if len(rows) <= limit:
+        return rows
+    worst = max(range(len(rows)), key=lambda at: rate(rows[at]).low or 0.0)
+    if worst < limit or not rate(rows[worst]).errors:
+        return rows[:limit]
+    return [*rows[: limit - 1], rows[worst]]
 
 
 class CallsNeeded(Struct, frozen=True, kw_only=True):
@@ -175,28 +195,28 @@ def percent(rate: Rate) -> str:
     return "unknown" if rate.estimate is None else f"{100 * rate.estimate:.1f} %"
 
 
-def compared_text(estimate: float, other: str, *, when: str = "") -> str:
-    """Word a difference between rates, as in "2.5 percentage points lower late than early", where
-    `when` is "late" and `other` is "early".
+def change_text(estimate: float, *, than: str = "") -> str:
+    """Word a difference between error rates, of which the negative is the improvement: "2.3 points
+    fewer errors". Points are percentage points.
     """
     amount = _points(estimate)
-    suffix = f" {when}" if when else ""
     if amount == "0.0":
-        return f"about the same{suffix} as {other}"
-    unit = "percentage point" if amount == "1.0" else "percentage points"
-    return f"{amount} {unit} {'lower' if estimate < 0 else 'higher'}{suffix} than {other}"
+        return f"the same error rate as {than}" if than else "no difference"
+    unit = "point" if amount == "1.0" else "points"
+    change = f"{amount} {unit} {'fewer' if estimate < 0 else 'more'} errors"
+    return f"{change} than {than}" if than else change
 
 
 def interval_text(difference: Difference) -> str:
-    """Word the interval with lower and higher instead of signs; empty if it is unknown."""
+    """Word the interval with fewer and more instead of signs; empty if it is unknown."""
     low, high = difference.low, difference.high
     if low is None or high is None:
         return ""
     if high <= 0:
-        return f"{_points(high)} to {_points(low)} points lower"
+        return f"{_points(high)} to {_points(low)} fewer"
     if low >= 0:
-        return f"{_points(low)} to {_points(high)} points higher"
-    return f"{_points(low)} points lower to {_points(high)} points higher"
+        return f"{_points(low)} to {_points(high)} more"
+    return f"{_points(low)} fewer to {_points(high)} more"
 
 
 def shortage_text(note: str) -> str:

@@ -22,7 +22,7 @@ calls."""
 DOMINANT_PERCENT = 60
 """A type dominates if it has more than this percentage of all calls."""
 
-TYPES_VERSION = 1
+TYPES_VERSION = 2
 """Raise this with every change that can give a session another type."""
 
 TABLE: dict[ToolType, str] = {
@@ -41,11 +41,12 @@ TABLE: dict[ToolType, str] = {
         mcp__filesystem__* mcp_filesystem_*
     """,
     "research": """
-        web_search web_extract web_crawl browser_* vision_analyze session_search
+        web_search web_extract web_crawl browser browser_* vision_analyze session_search
         WebFetch WebSearch ListMcpResourcesTool ReadMcpResourceTool
         list_mcp_resources list_mcp_resource_templates read_mcp_resource
-        web_fetch
-        mcp__playwright__* mcp_playwright_* mcp__puppeteer__* mcp_puppeteer_*
+        web_fetch browser.*
+        mcp__browser* mcp_browser* mcp__playwright__* mcp_playwright_*
+        mcp__puppeteer__* mcp_puppeteer_*
         mcp__chrome-devtools__* mcp_chrome_devtools_* mcp__context7__* mcp_context7_*
         mcp__fetch__* mcp_fetch_*
     """,

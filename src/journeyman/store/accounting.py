@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple, Protocol, Unpack, get_args
 
 from journeyman.records import Tokens, Usage
@@ -18,6 +18,7 @@ from journeyman.store.store import Store
 _TOKENS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")
 _PROMPT = ("input_tokens", "cache_read_tokens", "cache_write_tokens")
 _DAY_S = 86_400
+_PERIODS = ("day", "week")
 
 PROMPT_SIZES = (32_000, 100_000, 128_000, 200_000, 256_000, 272_000, 512_000)
 """The prompt sizes from which providers charge more for every token of a call. Calls on different
@@ -78,8 +79,9 @@ class Accounting:
         self._store.usage.set_total(session_id, total)
 
     def report(self, by: UsageBy = "model", **filters: Unpack[SessionFilters]) -> UsageReport:
-        """Report usage by model, source, project, day or task, for the sessions that
-        `sessions.list` returns with the same filters: the most expensive first, days in order.
+        """Report usage by model, source, platform, project, day, week, task or session, for the
+        sessions that `sessions.list` returns with the same filters: the most expensive first, days
+        and weeks in order.
 
         Recorded costs are used unchanged. Others are estimated per day and model, as the price of
         the average call times the number of calls. That is exact while each token has one price;
@@ -96,7 +98,7 @@ class Accounting:
             by=by,
             zone=str(self._zone or "/".join(dict.fromkeys(time.tzname))),
             sessions=self._store.usage.session_count(**filters),
-            rows=tuple(sorted(lines, key=_by_day if by == "day" else _by_cost)),
+            rows=tuple(sorted(lines, key=_by_day if by in _PERIODS else _by_cost)),
             total=total,
         )
         return redacted_record(report)
@@ -106,17 +108,17 @@ class Accounting:
         lines, _ = self._lines(self._store.usage.used_by(session_ids), "session")
         return {line.key: line for line in lines}
 
-    def _lines(self, rows: Iterable[Any], by: str) -> tuple[list[UsageLine], UsageLine]:
+    def _lines(self, rows: Iterable[Any], by: UsageBy) -> tuple[list[UsageLine], UsageLine]:
         """Return the usage by the values of one column, and that of all rows together."""
         sums = defaultdict[_CallGroup, Counter[str]](Counter)
         sessions = defaultdict[str, set[int]](set)
         for row in rows:
-            session, model, _, calls, origin, *values, at, _, _, _ = row
+            session, model, _, calls, origin, *values, at, _, _, _, _ = row
             used = dict(zip(Tokens.__struct_fields__, values, strict=True))
             # Tokens imply at least one call, even if the recorder counted none.
             calls = max(calls, 1)
             day = self._day(at)
-            key = (day and day.isoformat()) or "" if by == "day" else getattr(row, by)
+            key = _period(day, by) if by in _PERIODS else getattr(row, by)
             prompt = sum(used[name] or 0 for name in _PROMPT)
             group = _CallGroup(
                 key,
@@ -193,6 +195,13 @@ def _line(key: str, sessions: int, priced: Sequence[_PricedGroup]) -> UsageLine:
 def _known_sum(priced: Sequence[_PricedGroup], name: str) -> int | None:
     known = [group.sums[name] for group in priced if name in group.sums]
     return sum(known) if known else None
+
+
+def _period(day: date | None, by: UsageBy) -> str:
+    """Return the day, or the Monday of its week; empty if it is unknown."""
+    if day is None:
+        return ""
+    return (day - timedelta(days=day.weekday()) if by == "week" else day).isoformat()
 
 
 def _by_day(line: UsageLine) -> tuple[bool, str]:

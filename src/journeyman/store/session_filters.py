@@ -11,10 +11,12 @@ from journeyman.store.tables import sessions
 
 
 class SessionFilters(TypedDict, total=False):
-    """Filters on sessions, by their properties."""
+    """Filters on sessions, by their properties. `origin` is a source or a platform."""
 
     project: str | None
     source: str | None
+    platform: str | None
+    origin: str | None
     model: str | None
     tag: str | None
     since: float | None
@@ -53,6 +55,8 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
     "project": in_project,
     "source": lambda name: sessions.c.source == name,
+    "platform": lambda name: sessions.c.platform == name,
+    "origin": lambda name: sa.or_(sessions.c.source == name, sessions.c.platform == name),
     "model": lambda name: sessions.c.model == name,
     "tag": _has_tag,
     "since": lambda at: sessions.c.started_at >= at,

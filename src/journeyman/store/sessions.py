@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import msgspec
 import sqlalchemy as sa
@@ -36,6 +36,7 @@ from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tok
 from journeyman.store.search import SearchOrder, erase_deleted_words, find_messages
 from journeyman.store.session_filters import SessionFilters, conditions
 from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
+from journeyman.store.unmatched_filters import explain
 
 LONGEST_LINEAGE = 1000
 
@@ -71,8 +72,8 @@ class Sessions(Repository):
         self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[SessionFilters]
     ) -> list[SessionOverview]:
         """Return sessions, newest first; those without a time come last. Filters are project,
-        source, model, tag, since, until, min_messages, subagents and warm: with an opening or
-        without.
+        source, platform, model, tag, since, until, min_messages, subagents and warm: with an
+        opening or without.
         """
         columns = sessions.c
         query = sessions.select().where(*conditions(**filters))
@@ -257,6 +258,14 @@ class Sessions(Repository):
             these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
             statement = sessions.update().where(these, columns.opening == "")
             connection.execute(statement.values(opening=opening_id))
+
+    def no_match(self, **filters: Unpack[SessionQuery]) -> str:
+        """Explain why no session matches these filters: which of them excludes all, and what values
+        exist. Empty if sessions match, or none are stored.
+        """
+        chosen = {name: value for name, value in filters.items() if name not in ("limit", "offset")}
+        with self._reading("listing sessions") as connection:
+            return explain(connection, cast("SessionFilters", chosen))
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates

@@ -33,7 +33,7 @@ _USED: sa.Select[Any] = (
     sa.select(
         *usage.c["session_row", "model", "task", "api_calls", "cost_origin", *_COUNTS],
         sa.func.coalesce(usage.c.at, sessions.c.started_at).label("at"),
-        *(sessions.c.source, sessions.c.project, sessions.c.id.label("session")),
+        *(sessions.c.id.label("session"), *sessions.c["source", "platform", "project"]),
     )
     .join(sessions)
     .where(usage.c.cost_origin != IN_TOTAL, ~usage.c.copied)
@@ -74,8 +74,8 @@ class UsageStore(Repository):
 
     def used(self, **filters: Unpack[SessionFilters]) -> Iterator[Any]:
         """Yield the usage of the selected sessions, each row with the `session_row`, `session`,
-        `source` and `project` of its session. Usage without its own time has the start time of its
-        session.
+        `source`, `platform` and `project` of its session. Usage without its own time has the start
+        time of its session.
         """
         with self._reading("reading usage") as connection:
             query = _USED.where(*conditions(**filters))

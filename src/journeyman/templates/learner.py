@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.models.embedder import Embedder, Vectors
-from journeyman.outcomes import RULES_VERSION
 from journeyman.outcomes.judge import judge
 from journeyman.records import (
     Episode,
@@ -28,9 +27,7 @@ from journeyman.store.store import Store
 from journeyman.templates.examples import call_text, episode_pattern, example_texts, example_tokens
 from journeyman.templates.mining.miner import mine
 from journeyman.templates.ranking import words
-from journeyman.templates.session_judge import judged_calls, judged_session
-
-VERDICT_RULES = str(RULES_VERSION)
+from journeyman.templates.session_judge import VERDICT_RULES, judged_calls, judged_session
 
 ShowProgress = Callable[[Progress], None]
 

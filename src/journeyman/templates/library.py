@@ -57,6 +57,8 @@ class _BuildOptions(Struct, frozen=True, kw_only=True):
     max_patterns: int
     project: str | None
     source: str | None
+    platform: str | None
+    origin: str | None
     tags: Iterable[str] | None
     description: str | None
     addendum: str | None
@@ -64,15 +66,21 @@ class _BuildOptions(Struct, frozen=True, kw_only=True):
     @property
     def filters(self) -> SessionFilters:
         return SessionFilters(
-            min_messages=self.min_messages, source=self.source, project=self.project
+            min_messages=self.min_messages,
+            source=self.source,
+            origin=self.origin,
+            platform=self.platform,
+            project=self.project,
         )
 
     @property
     def filter_text(self) -> str:
         """The filters in words, as they follow "sessions"."""
         source = f" of source {self.source!r}" if self.source else ""
+        origin = f" of {self.origin!r}" if self.origin else ""
+        platform = f" of platform {self.platform!r}" if self.platform else ""
         project = f" of project {self.project!r}" if self.project else ""
-        return f"{source}{project} with at least {self.min_messages} messages"
+        return f"{source}{origin}{platform}{project} with at least {self.min_messages} messages"
 
 
 class Library:
@@ -101,13 +109,16 @@ class Library:
         max_patterns: int = MAX_PATTERNS,
         project: str | None = None,
         source: str | None = None,
+        platform: str | None = None,
+        origin: str | None = None,
         tags: Iterable[str] | None = None,
         description: str | None = None,
         addendum: str | None = None,
         progress: Progress = lambda _done, _total: None,
     ) -> Template:
-        """Build a template from the newest long sessions that may teach. Omitted tags and texts are
-        taken from the previous version. Raises BadTemplate when no session teaches anything.
+        """Build a template from the newest long sessions that may teach. `origin` is a source or a
+        platform. Omitted tags and texts are taken from the previous version. Raises BadTemplate
+        when no session teaches anything.
         """
         options = _BuildOptions(
             min_messages=min_messages,
@@ -115,6 +126,8 @@ class Library:
             max_patterns=max_patterns,
             project=project,
             source=source,
+            platform=platform,
+            origin=origin,
             tags=tags,
             description=description,
             addendum=addendum,
@@ -145,7 +158,7 @@ class Library:
             tags=tags,
             description=previous.description if description is None else description,
             addendum=previous.addendum if addendum is None else addendum,
-            source=options.source or "",
+            source=options.source or options.origin or "",
             task_type=type_of(judged),
             created_at=self._clock(),
             scanned=scanned,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from journeyman.outcomes import RULES_VERSION
 from journeyman.records import (
     Call,
     JudgedCall,
@@ -21,6 +22,7 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
+from journeyman.records.verdict import JUDGED_CALLS_VERSION
 from journeyman.redaction.redactor import redacted_evidence
 from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
@@ -33,6 +35,9 @@ Judge = Callable[[Call], Verdict]
 
 logger = logging.getLogger(__name__)
 
+VERDICT_RULES = f"{RULES_VERSION}.{JUDGED_CALLS_VERSION}"
+"""Identifies what stored verdicts were made with."""
+
 Progress = Callable[[int, int], None]
 
 _CONTINUES = ("compression", "unknown")
@@ -40,17 +45,29 @@ _CONTINUES = ("compression", "unknown")
 parent without a reason is believed."""
 
 
-def judged_calls(messages: Sequence[Message], judge: Judge) -> tuple[JudgedCall, ...]:
-    """Return the verdicts on an agent's own calls, without a simulated user's and an opening's."""
+def judged_calls(
+    messages: Sequence[Message], judge: Judge, *, raw: bool = False
+) -> tuple[JudgedCall, ...]:
+    """Return the verdicts on an agent's own calls, without a simulated user's and an opening's.
+    Evidence is redacted unless `raw`.
+    """
     opening_keys = {message.key for message in messages[: opening_length(messages)]}
+    answers = (
+        message.key
+        for message in messages
+        if message.role == "assistant" and message.key not in opening_keys
+    )
+    turns = {key: number for number, key in enumerate(answers, start=1)}
     return tuple(
         JudgedCall(
             call_id=call.id,
             tool=call.tool,
-            verdict=_redacted_verdict(judge(call), call.result or ""),
+            verdict=judge(call) if raw else _redacted_verdict(judge(call), call),
             index=call.index,
             generation=call.generation,
             model=call.model,
+            turn=turns.get(call.asked_key, 0),
+            at=call.asked_at if call.answered_at is None else call.answered_at,
         )
         for call in join_calls(messages)
         if call.asked_by == "assistant"
@@ -71,15 +88,17 @@ def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> 
         project=session.project,
         platform=session.platform,
         opening=session.opening,
+        started_at=session.started_at,
         calls=calls,
     )
 
 
-def _redacted_verdict(verdict: Verdict, result: str) -> Verdict:
+def _redacted_verdict(verdict: Verdict, call: Call) -> Verdict:
     """Return the verdict, its evidence without secrets and lone surrogates: reports show it."""
     if not verdict.evidence:
         return verdict
-    evidence = redacted_evidence(verdict.evidence, result if verdict.is_error else "")
+    context = (call.result or "", call.arguments) if verdict.is_error else ("", "")
+    evidence = redacted_evidence(verdict.evidence, *context)
     evidence = evidence.encode("utf-8", "replace").decode()
     return msgspec.structs.replace(verdict, evidence=evidence)
 
@@ -112,6 +131,21 @@ class SessionJudge:
             for overview in overviews
             if overview.session.id in verdicts or not overview.calls
         ]
+
+    def judged_raw(
+        self, overviews: Sequence[SessionOverview], progress: Progress = lambda _done, _total: None
+    ) -> list[JudgedSession]:
+        """Return the same with the evidence as it was recorded. Nothing is stored, because stored
+        verdicts contain no secrets.
+        """
+        judged = []
+        for done, overview in enumerate(overviews, start=1):
+            with suppress(UnknownSession, AmbiguousSession):
+                messages = list(self._store.sessions.messages(overview.session.id))
+                calls = judged_calls(messages, self._judge, raw=True)
+                judged.append(judged_session(overview, calls))
+            progress(done, len(overviews))
+        return judged
 
     def segments(self, session_id: str) -> "tuple[list[CallSegment], str]":
         """Return a session's lineage, cut at each compression, and a note on what is unknown."""

@@ -86,7 +86,8 @@ def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
         arguments["name"],
         min_messages=arguments.get("min_messages", MIN_MESSAGES),
         max_sessions=arguments.get("max_sessions", MAX_SESSIONS),
-        source=arguments.get("source_filter"),
+        origin=arguments.get("source_filter"),
+        platform=arguments.get("platform"),
         tags=arguments.get("tags"),
         description=arguments.get("description"),
     )
@@ -94,16 +95,29 @@ def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
 
 
 def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
-    filters = {"source": arguments["source_filter"]} if "source_filter" in arguments else {}
+    filters = {
+        name: arguments[parameter]
+        for name, parameter in (("origin", "source_filter"), ("platform", "platform"))
+        if parameter in arguments
+    }
     return warm_session_answers.profile_answer(
-        journeyman.profile(arguments.get("session_id"), **filters)
+        journeyman.profile(
+            arguments.get("session_id"), without_trivial=_without_trivial(arguments), **filters
+        )
     )
+
+
+def _without_trivial(arguments: Arguments) -> bool:
+    return not arguments.get("include_trivial", False)
 
 
 ACTIONS = {
     "build": Action(
         run=_build,
-        accepts=("name", "description", "min_messages", "max_sessions", "source_filter", "tags"),
+        accepts=(
+            *("name", "description", "min_messages", "max_sessions", "source_filter", "platform"),
+            "tags",
+        ),
         requires=("name",),
         description="make a template from long recorded sessions that went well; building the same "
         "name again makes a new version",
@@ -136,24 +150,30 @@ ACTIONS = {
     ),
     "profile": Action(
         run=_profile,
-        accepts=("session_id", "source_filter"),
+        accepts=("session_id", "source_filter", "platform", "include_trivial"),
         requires=(),
-        description="error rates of tool calls by tool and by length of session, in one session or "
-        "in all, and whether the agent gets better within a session",
+        description="error rates of tool calls by tool, by length of session and by type of work, "
+        "in one session or in all, and whether the agent gets better within a session",
     ),
     "compress-check": Action(
         run=lambda journeyman, arguments: warm_session_answers.compression_answer(
-            journeyman.compression(arguments["session_id"])
+            journeyman.compression(
+                arguments["session_id"], without_trivial=_without_trivial(arguments)
+            )
         ),
-        accepts=("session_id",),
+        accepts=("session_id", "include_trivial"),
         requires=("session_id",),
         description="whether a session kept its proficiency when its context was compressed",
     ),
     "compare": Action(
         run=lambda journeyman, arguments: warm_session_answers.comparison_answer(
-            journeyman.compare(arguments["session_id"], arguments["compare_with"])
+            journeyman.compare(
+                arguments["session_id"],
+                arguments["compare_with"],
+                without_trivial=_without_trivial(arguments),
+            )
         ),
-        accepts=("session_id", "compare_with"),
+        accepts=("session_id", "compare_with", "include_trivial"),
         requires=("session_id", "compare_with"),
         description="whether a warm session (session_id) made fewer errors than a cold one "
         "(compare_with)",
@@ -187,9 +207,19 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "Learn from up to this many sessions, the newest first. For build.",
     },
     "source_filter": _text_parameter(
-        "Only sessions of this recorder, such as claude_code, codex or hermes. For build and "
+        "Only sessions of this platform, such as cli, telegram or cron, or of this recorder, such "
+        "as claude_code, codex or hermes. For build and profile."
+    ),
+    "platform": _text_parameter(
+        "Only sessions from this platform, such as cli, telegram, discord or cron. For build and "
         "profile."
     ),
+    "include_trivial": {
+        "type": "boolean",
+        "default": False,
+        "description": "Also count tools that do nothing of their own, such as memory and todo. "
+        "For profile, compress-check and compare.",
+    },
     "tags": {
         "type": "array",
         "items": {"type": "string"},
@@ -223,6 +253,7 @@ SCHEMA: dict[str, Any] = {
 _KINDS: dict[str, tuple[Any, str]] = {
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
     "array of string": (list[str], "a list of texts"),
     "object": (dict[str, Any], "a JSON object"),
     "array of object": (list[dict[str, Any]], "a list of objects"),
@@ -276,8 +307,8 @@ def _value(name: str, value: object, parameter: Schema) -> object:
     type_, type_name = _KINDS[kind]
     low, high = parameter.get("minimum", -math.inf), parameter.get("maximum", math.inf)
     try:
-        # Models sometimes write numbers as text.
-        read = msgspec.convert(value, type_, strict=kind != "integer")
+        # Models sometimes write numbers and truth values as text.
+        read = msgspec.convert(value, type_, strict=kind not in ("integer", "boolean"))
     except msgspec.ValidationError:
         read = None
     if read is None or (kind == "integer" and not low <= read <= high):

@@ -6,8 +6,15 @@ from datetime import UTC, datetime
 from journeyman.records import Gain, SearchHit, Template
 from journeyman.reliability.comparison import Comparison, Side
 from journeyman.reliability.compression import CompressionReport
-from journeyman.reliability.profile import By, Group, Profile, ToolProfile
-from journeyman.reliability.rates import Difference, Rate
+from journeyman.reliability.groups import By, Group
+from journeyman.reliability.learning_curve import LearningEffect, change_of_gain, late_change_text
+from journeyman.reliability.profile import Profile, ToolProfile
+from journeyman.reliability.rates import (
+    Difference,
+    Rate,
+    shown_with_worst,
+)
+from journeyman.reliability.warm_up import Median, WarmUp
 from journeyman.templates.opening import MessageForm, Opening
 from journeyman.text.truncation import truncate
 
@@ -21,21 +28,32 @@ Answer = dict[str, object]
 
 
 def profile_answer(profile: Profile) -> Answer:
-    """Return a profile without its failures, curve and examples."""
-    tools = profile.tools
+    """Return a profile without its failures, curve and examples. Differences are late minus early:
+    negative is improvement, and the readings say it in words.
+    """
+    tools = shown_with_worst(profile.tools, MOST_TOOLS, lambda tool: tool.rate)
     lengths = [group for group in profile.lengths if group.sessions]
     return {
-        **_fields(profile, "sessions", "calls"),
+        **_fields(profile, "sessions", "messages", "calls"),
         "apart": profile.refused + profile.interrupted,
         **_fields(profile, "unknown", "task_type"),
         "error_rate": _rate(profile.rate),
-        "tools": [_row("tool", tool.tool, tool) for tool in tools[:MOST_TOOLS]],
-        "more_tools": max(0, len(tools) - MOST_TOOLS),
-        "lengths": [_row("length", group.name, group) for group in lengths],
-        "learning": {
-            "late_minus_early": _interval(profile.learning.stratified),
-            "reading": profile.learning.reading,
+        "tools": [_row("tool", tool.tool, tool) for tool in tools],
+        "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
+        "tool_distribution": {
+            truncate(tool.tool, _LONGEST_NAME): _number(tool.share) for tool in tools
         },
+        "left_out": {
+            truncate(tool, _LONGEST_NAME): calls
+            for tool, calls in [*profile.left_out.items()][:MOST_TOOLS]
+        },
+        "lengths": [_row("length", group.name, group) for group in lengths],
+        "types": [
+            {**_row("type", group.name, group), **_learning(group.learning)}
+            for group in profile.types
+        ],
+        "learning": _learning(profile.learning),
+        "warm_up": _warm_up(profile.warm_up),
         **_note(profile.note),
     }
 
@@ -44,7 +62,10 @@ def groups_answer(by: By, groups: Sequence[Group]) -> Answer:
     """Return error rates in groups, the largest first."""
     return {
         "by": by,
-        "groups": [_row(by, group.name, group) for group in groups[:MOST_TOOLS]],
+        "groups": [
+            {**_row(by, group.name, group), **_learning(group.learning)}
+            for group in shown_with_worst(groups, MOST_TOOLS, lambda group: group.rate)
+        ],
         "more_groups": max(0, len(groups) - MOST_TOOLS),
     }
 
@@ -74,9 +95,11 @@ def comparison_answer(comparison: Comparison) -> Answer:
     return {
         "verdict": comparison.verdict,
         "warm_minus_cold": _interval(comparison.difference),
+        "same_tools": _interval(comparison.same_tools),
+        "first_turns": _interval(comparison.first_turns),
         "reading": comparison.reading,
-        "warm": _group(comparison.warm),
-        "cold": _group(comparison.cold),
+        "warm": _side(comparison.warm),
+        "cold": _side(comparison.cold),
         **_note(comparison.note),
     }
 
@@ -84,11 +107,13 @@ def comparison_answer(comparison: Comparison) -> Answer:
 def built_answer(template: Template) -> Answer:
     """Return a template that was just built."""
     gain = template.gain or Gain()
+    change = change_of_gain(gain)
     return {
         "template": template.name,
         **_fields(template, "version", "task_type", "scanned", "qualified"),
         "patterns": len(template.patterns),
-        "average_gain": {**_interval(gain), "calls": gain.calls},
+        "late_minus_early": {**_interval(change), "calls": gain.calls},
+        "reading": late_change_text(change),
     }
 
 
@@ -147,6 +172,36 @@ def _group(group: Group | ToolProfile | Side) -> Answer:
     return {**_fields(group, "sessions", "calls"), "error_rate": _rate(group.rate)}
 
 
+def _side(side: Side) -> Answer:
+    types = [
+        {**_row("type", group.name, group), **_learning(group.learning)} for group in side.types
+    ]
+    return {**_group(side), "warm_up": _warm_up(side.warm_up), "types": types}
+
+
+def _learning(effect: LearningEffect | None) -> Answer:
+    """Return late against early calls; nothing if they were not compared."""
+    if effect is None:
+        return {}
+    return {
+        "early": _rate(effect.early),
+        "late": _rate(effect.late),
+        "late_minus_early": _interval(effect.stratified),
+        "reading": effect.reading,
+    }
+
+
+def _warm_up(begun: WarmUp) -> Answer:
+    return {
+        f"error_rate_first_{begun.turns}_turns": _rate(begun.first_turns),
+        "calls_to_first_success": _interval(begun.calls),
+        "seconds_to_first_success": _interval(begun.seconds),
+        "sessions_without_success": begun.without_success,
+        "different_tools": _interval(begun.tools),
+        "tool_diversity": _interval(begun.diversity),
+    }
+
+
 def _fields(record: object, *names: str) -> Answer:
     return {name: getattr(record, name) for name in names}
 
@@ -155,7 +210,7 @@ def _rate(rate: Rate) -> Answer:
     return {"errors": rate.errors, "of": rate.total, **_interval(rate)}
 
 
-def _interval(estimate: Rate | Difference | Gain) -> Answer:
+def _interval(estimate: Rate | Difference | Median) -> Answer:
     numbers = {name: _number(getattr(estimate, name)) for name in ("estimate", "low", "high")}
     return {**numbers, "method": estimate.method}
 

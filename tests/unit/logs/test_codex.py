@@ -149,12 +149,28 @@ class TestWrappedFormat:
         assert (session.git_branch, session.end_reason) == ("dev", "completed")
         assert session.project == "github.com/acme/app"
         assert session.details["originator"] == "codex_cli"
+        assert session.platform == "cli"
         shell, patch, search = reading.calls()
         assert (shell.result, shell.model) == ("ok", "gpt-5")
         assert json.loads(patch.arguments) == {"input": "*** Begin"}
         assert (patch.result, patch.recorded) == ("no", ResultFlags(exit_code=1))
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
+
+    def test_platforms(self, write, lines, read):
+        cases = {
+            "exec": {"source": "exec", "originator": "codex_exec"},
+            "codex_vscode": {"originator": "codex_vscode"},
+            "subagent": {"source": {"subagent": {"other": "review"}}, "originator": "codex"},
+            "": {"source": 7},
+        }
+        found = {
+            platform: read(READER, write(f"{at}.jsonl", lines(meta(**fields), call("c1")))).session
+            for at, (platform, fields) in enumerate(cases.items())
+        }
+        assert {name: session.platform for name, session in found.items()} == {
+            name: name for name in cases
+        }
 
     @table("prefix", HARNESS_PREFIXES)
     def test_prompts_injected_by_the_program_are_harness(self, write, lines, read, prefix):

@@ -166,7 +166,7 @@ class TestMessages:
         session = reading.session
         assert (session.id, session.source, session.title) == ("s1", "hermes", "Files")
         assert (session.model, session.end_reason) == ("opus", "idle")
-        assert session.details["channel"] == "cli"
+        assert session.platform == "cli"
         assert (session.started_at, session.ended_at) == (1_767_225_600.0, 1_767_225_700.0)
         assert [m.role for m in reading.messages] == ["system", "user", "assistant", "tool"]
         assert [m.key for m in reading.messages] == ["row1", "row2", "row3", "row4"]

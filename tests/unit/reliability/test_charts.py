@@ -146,7 +146,7 @@ class TestByTool:
         chart = reliability_by_tool(profile([session("s", many)]))
         assert len(rows(chart, "point")) == 15
         assert rows(chart, "point")[-1]["label"] == "tool14 (26)"
-        assert "The 15 most used of 20 tools with at least 5 counted calls." in notes(chart)
+        assert "15 of 20 tools with at least 5 counted calls, the worst among them." in notes(chart)
 
         # No chart without a tool that has enough calls.
         assert reliability_by_tool(profile([session("s", [("a", 1, 4)])])) is None
@@ -185,9 +185,9 @@ class TestByLength:
         chart = rate_by_length(full_profile())
         assert [mark for mark, _ in layers(chart)] == ["rule", "point", "text"]
         assert [row["label"] for row in rows(chart, "text")] == [
-            "short: under 20 messages\n0 sessions, 0 calls",
-            "mid: 20 to 99 messages\n1 session, 32 calls",
-            "marathon: 100 messages or more\n1 session, 1,561 calls",
+            "short: under 20 messages\n0 sessions, 0 counted calls",
+            "mid: 20 to 99 messages\n1 session, 32 counted calls",
+            "marathon: 100 messages or more\n1 session, 1,561 counted calls",
         ]
 
         # A band without calls has a label and no dot.
@@ -245,7 +245,7 @@ class TestImages:
         # An SVG with its title and notes separate.
         title, notes, svg = svg_with_caption(existing(reliability_by_tool(full_profile())))
         assert title == "How often each tool fails"
-        assert "Dashed: all tools" in notes
+        assert "Dashed: all calls" in notes
         assert title not in svg
 
 

@@ -44,8 +44,8 @@ class TestTwoSessions:
         assert found.verdict == "better"
         assert (found.warm.sessions, found.warm.with_calls, found.warm.calls) == (1, 1, 100)
         assert found.reading == (
-            "The error rate of the warm session is 12.0 percentage points lower than that of the"
-            " cold one (3.0 % against 15.0 %; 95 % interval: 4.1 to 20.5 points lower). Chance is"
+            "The warm session has 12.0 points fewer errors than the"
+            " cold one (3.0 % against 15.0 %; 95 % interval: 4.1 to 20.5 fewer). Chance is"
             " unlikely to explain this."
         )
         assert found.note.startswith("The result applies to these two sessions")
@@ -75,7 +75,7 @@ class TestTwoSessions:
 
         # Equal sessions.
         found = compare([session("w", 2, 20)], [session("c", 3, 30)])
-        assert "is about the same as that of the cold one" in found.reading
+        assert "has the same error rate as the cold one" in found.reading
         assert found.reading.endswith("This may be due to chance.")
 
 
@@ -90,7 +90,7 @@ class TestTwoSets:
         assert (found.warm.sessions, found.warm.calls, found.warm.rate.errors) == (15, 335, 15)
         assert found.difference.method == "Newcombe 95 %, by session"
         assert found.reading.startswith(
-            "The error rate of warm sessions is 13.4 percentage points lower than that of cold ones"
+            "Warm sessions have 13.4 points fewer errors than cold ones"
         )
         assert "Fisher's test treats all calls as independent" in found.note
 

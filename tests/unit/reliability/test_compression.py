@@ -173,18 +173,19 @@ def test_step_ratio_tools_and_reading() -> None:
     # Readings.
     lost = step(stretch((4, 100)), stretch((20, 100)))
     assert lost.reading == (
-        "Lost: 4.0 % of 100 calls failed before, 20.0 % of 100 calls failed after, more than 1.2 "
-        "times as often, which chance is unlikely to explain. Worse than before: bash."
+        "Lost: 4.0 % of 100 calls failed before, 20.0 % of 100 calls failed after "
+        "(16.0 points more errors), more than 1.2 times as often, which chance is "
+        "unlikely to explain. Worse than before: bash."
     )
     kept = step(stretch((8, 100)), stretch((7, 100)))
     assert kept.reading.startswith(
-        "Preserved: 8.0 % of 100 calls failed before, 7.0 % of 100 calls failed after, not more "
-        "than 1.2 times as often. A rise of more than 6."
+        "Preserved: 8.0 % of 100 calls failed before, 7.0 % of 100 calls failed after "
+        "(1.0 point fewer errors), not more than 1.2 times as often. A rise of more than 6."
     )
     better = step(stretch((50, 100)), stretch((1, 100)))
     assert better.reading == (
-        "Preserved: 50.0 % of 100 calls failed before, 1.0 % of 100 calls failed after, "
-        "significantly less often."
+        "Preserved: 50.0 % of 100 calls failed before, 1.0 % of 100 calls failed after "
+        "(49.0 points fewer errors), significantly less often."
     )
 
     # JSON round trip.

@@ -15,8 +15,10 @@ from journeyman.records import (
     VerdictKind,
     VerdictStatus,
 )
-from journeyman.reliability.html_report import Markup, join_markup, markup, render_page
-from journeyman.reliability.profile import Profile, grouped, profile
+from journeyman.reliability.groups import grouped
+from journeyman.reliability.html_report import render_page
+from journeyman.reliability.markup import Markup, join_markup, markup
+from journeyman.reliability.profile import Profile, profile
 from journeyman.text.display import printable
 
 WITHOUT_END = {"meta", "wbr", "br"}
@@ -163,6 +165,8 @@ class TestContent:
             "What fails",
             "By tool",
             "Along the session",
+            "How sessions get going",
+            "By type of work",
             "By length of the session",
             "By model",
             "By source",
@@ -227,24 +231,25 @@ class TestContent:
         # Table of tools.
         text = ParsedPage(full_page()).text
         assert "Editmostly: No file <path> | 51.7 % | 32.4 to 70.6 % | 15 | 29 | 11 | |" in text
-        assert "Bash | 0.0 % | 0.0 to 5.5 % | 0 | 86 | 12 | 1 excluded, 1 unknown |" in text
+        assert "Bash | 0.0 % | 0.0 to 5.5 % | 0 | 84 | 12 | 1 excluded, 1 unknown |" in text
 
         # The length of a bar is its rate relative to the highest.
         calls = [call("a", "failed"), call("a"), *[call("b", "failed"), *[call("b")] * 3]]
         widths = re.findall(r"width:([\d.]+)%", page(profile([session("s", *calls)])))
-        # Tools a and b, then the three bands of length, of which one has calls.
-        assert widths == ["50.0", "100.0", "100.0"]
+        # Tools a and b, then one type and three bands of length, of which one has calls.
+        assert widths == ["50.0", "100.0", "100.0", "100.0"]
 
         # Learning shows the crude and the stratified figure.
         found = full_profile()
         text = ParsedPage(page(found)).text
         assert found.learning.reading in text
         assert (
-            "Early and late calls, same tools compared | 83.3 points higher (95 % interval: "
+            "Early and late calls, same tools compared | 83.3 points more errors (95 % interval: "
             in text
         )
         assert (
-            "Early and late calls, all tools pooled | 55.6 points higher (95 % interval: " in text
+            "Early and late calls, all tools pooled | 55.6 points more errors (95 % interval: "
+            in text
         )
         assert "First and later uses of a tool, same tools compared | " in text
         assert "Early means the first 20 % of a session's calls, late the last 20 %" in text
@@ -290,7 +295,8 @@ class TestSmallAndLargeProfiles:
         calls = [call(f"tool{at:04}") for at in range(3000)]
         text = page(profile([session("s", *calls)]))
         assert (
-            "And 2,975 more tools with 2,975 calls and 0 errors in total." in ParsedPage(text).text
+            "And 2,975 more tools with 2,975 counted calls and 0 errors in total."
+            in ParsedPage(text).text
         )
         assert len(text) < 100_000
 
@@ -300,7 +306,7 @@ class TestSmallAndLargeProfiles:
             for by in ("model",)
         ]
         assert (
-            "And 74 more groups with 74 calls and 0 errors in total."
+            "And 74 more groups with 74 counted calls and 0 errors in total."
             in ParsedPage(page(full_profile(), groups=groups)).text
         )
 

@@ -11,8 +11,9 @@ from journeyman.records import (
     VerdictKind,
     VerdictStatus,
 )
+from journeyman.reliability.groups import By, Group, grouped
 from journeyman.reliability.learning_curve import learning
-from journeyman.reliability.profile import By, Group, Profile, ToolProfile, grouped, profile
+from journeyman.reliability.profile import Profile, ToolProfile, profile
 from journeyman.reliability.rates import wilson
 
 

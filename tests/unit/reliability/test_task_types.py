@@ -21,7 +21,7 @@ NAMES: dict[ToolType, str] = {
     "research": """
         web_search web_extract web_crawl vision_analyze session_search
         WebFetch WebSearch ListMcpResourcesTool ReadMcpResourceTool
-        list_mcp_resources list_mcp_resource_templates read_mcp_resource web_fetch
+        list_mcp_resources list_mcp_resource_templates read_mcp_resource web_fetch browser
     """,
     "other": """
         memory skills_list todo todo_list delegate_task mixture_of_agents clarify cronjob
@@ -35,6 +35,9 @@ EXPECTED = {name: kind for kind, names in NAMES.items() for name in names.split(
 
 FAMILIES: dict[str, tuple[str, ToolType]] = {
     "browser_*": ("browser_navigate", "research"),
+    "browser.*": ("browser.open", "research"),
+    "mcp__browser*": ("mcp__browsermcp__click", "research"),
+    "mcp_browser*": ("mcp_browserbase_navigate", "research"),
     "skill_*": ("skill_manage", "other"),
     "ha_*": ("ha_call_service", "other"),
     "mcp__playwright__*": ("mcp__playwright__anything", "research"),
@@ -89,7 +92,7 @@ def test_mcp_tool_is_classified_by_its_own_name(tool: str, kind: ToolType) -> No
     assert tool_type(tool) == kind
 
 
-@table("tool", ["cancel_reservation", "READ_FILE", "browser", "", "__"])
+@table("tool", ["cancel_reservation", "READ_FILE", "browse", "", "__"])
 def test_unknown_tool_has_type_other(tool: str) -> None:
     assert tool_type(tool) == "other"
 

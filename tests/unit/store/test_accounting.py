@@ -123,13 +123,16 @@ class TestRows:
         accounting = Accounting(store, prices, zone=ZoneInfo("UTC"))
         sessions = {
             by: {line.key: (line.sessions, line.api_calls) for line in accounting.report(by).rows}
-            for by in ("model", "source", "day", "task")
+            for by in ("model", "source", "platform", "day", "week", "task", "session")
         }
         assert sessions == {
             "model": {"dear": (1, 1), "cheap": (2, 2)},
             "source": {"test": (1, 2), "other": (1, 1)},
             "day": {"2026-09-21": (1, 2), "2026-09-22": (1, 1)},
+            "platform": {"": (2, 3)},
+            "week": {"2026-09-21": (2, 3)},
             "task": {"compression": (1, 1), "": (2, 2)},
+            "session": {"s": (1, 2), "t": (1, 1)},
         }
 
     def test_the_most_expensive_come_first_and_days_in_order(self, store: Store) -> None:
@@ -159,7 +162,9 @@ class TestRows:
         assert (report.total.cost_usd, report.total.input_tokens) == (None, None)
 
         # An unknown grouping.
-        with pytest.raises(WrongInput, match="model, source, project, day, task"):
+        with pytest.raises(
+            WrongInput, match="model, source, platform, project, day, week, task, session"
+        ):
             Accounting(store, prices).report("colour")  # type: ignore[arg-type]
 
 

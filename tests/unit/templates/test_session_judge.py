@@ -95,6 +95,7 @@ class TestJudging:
                         index=0,
                         generation=0,
                         model="small-1",
+                        turn=1,
                     ),
                     JudgedCall(
                         call_id="b",
@@ -103,6 +104,7 @@ class TestJudging:
                         index=1,
                         generation=1,
                         model="small-1",
+                        turn=2,
                     ),
                 ),
             )

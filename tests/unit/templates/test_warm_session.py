@@ -82,7 +82,9 @@ class TestBuild:
         answer = run_action(own, "build", name="stock", description="Keeping lists", tags=["shed"])
         template = own.templates.get("stock")
         assert (template.description, template.tags) == ("Keeping lists", ("shed",))
-        assert answer.pop("average_gain").keys() == {"estimate", "low", "high", "calls", "method"}
+        change = answer.pop("late_minus_early")
+        assert change.keys() == {"estimate", "low", "high", "calls", "method"}
+        assert answer.pop("reading").startswith("late calls ")
         assert answer == {
             "template": "stock",
             "version": 1,
@@ -182,11 +184,11 @@ class TestReliability:
         answer = run_action(shared, "compress-check", session_id="good-1")
         assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
 
-        # An empty profile is labelled.
-        answer = run_action(shared, "profile", source_filter="nobody")
-        assert answer["sessions"] == 0
-        assert answer["note"] == "There are no sessions to profile."
-        assert answer["error_rate"]["estimate"] is None
+        # A filter that matches nothing is explained.
+        answer = json.loads(warm_session(shared, {"action": "profile", "source_filter": "nobody"}))
+        assert answer["success"] is False
+        assert "None has the recorder or platform 'nobody'" in answer["error"]
+        assert "shed, barn" in answer["error"]
 
     def test_profile_of_many_tools_stays_short(self, tmp_path: Path) -> None:
         messages = [{"role": "user", "content": "Go"}]
