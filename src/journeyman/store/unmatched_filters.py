@@ -59,6 +59,8 @@ def _phrase(name: str, value: Any) -> str:
         return f"minimum of {value:,} messages"
     if name == "subagents":
         return "exclusion of subagents"
+    if name == "warm":
+        return "start with an opening" if value else "start without an opening"
     return f"start {'from' if name == 'since' else 'before'} {_day(value)}"
 
 
@@ -67,6 +69,8 @@ def _reason(connection: sa.Connection, name: str, value: Any) -> str:
         return _missing_value(connection, name, value)
     if name == "subagents":
         return "All of them are sessions of subagents."
+    if name == "warm":
+        return f"{'None' if value else 'Every session'} started with an opening."
     if name == "min_messages":
         longest = connection.execute(sa.select(sa.func.max(sessions.c.messages))).scalar_one()
         return f"None has {value:,} messages or more: the longest has {longest:,}."
