@@ -100,8 +100,8 @@ OUTCOMES = [
     ("session_search", {"query": " "}, "failed", "error"),
     ("session_search", {"query": "broken"}, "failed", "error"),
     ("request_confirmation", {"action": "yes", "description": "d"}, "ok", ""),
-    ("request_confirmation", {"action": "no", "description": "d"}, "refused", "policy"),
-    ("request_confirmation", {"action": "silence", "description": "d"}, "refused", "policy"),
+    ("request_confirmation", {"action": "no", "description": "d"}, "refused", "declined"),
+    ("request_confirmation", {"action": "silence", "description": "d"}, "refused", "pending"),
     ("fly", {"to": "the moon"}, "invalid", "unknown_tool"),
 ]
 
