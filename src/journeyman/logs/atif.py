@@ -70,8 +70,8 @@ class AtifReader:
 
 
 class _Trajectories:
-    """Handles lines that each hold one trajectory. Segments of one run may have the same id: a later
-    one gets the number of its line, so that both are kept.
+    """Handles lines that each hold one trajectory. Segments of one run may have the same id: a
+    later one gets the number of its line, so that both are kept.
     """
 
     def __init__(self, log: LogFile, names: Iterable[str]) -> None:
