@@ -56,7 +56,13 @@ class AtifReader:
         """Read every trajectory of the log, a log of lines from where the last read ended."""
         if log.is_jsonl:
             state = since if since is not None and since.reader == self.name else None
-            yield from read_lines(self.name, Lines(log, state), Any, lambda: _Trajectories(log))
+            lines = Lines(log, state)
+
+            def make_handler() -> _Trajectories:
+                names = state.memory.get("names", []) if state and lines.resumed else []
+                return _Trajectories(log, names)
+
+            yield from read_lines(self.name, lines, Any, make_handler)
             return
         for value in document_items(log, ""):
             yield from [value] if isinstance(value, Skip) else _sessions(log, value)
@@ -64,28 +70,39 @@ class AtifReader:
 
 
 class _Trajectories:
-    """Handles lines that each hold one trajectory."""
+    """Handles lines that each hold one trajectory. Segments of one run may have the same id: a
+    later one gets the number of its line, so that both are kept.
+    """
 
-    def __init__(self, log: LogFile) -> None:
+    def __init__(self, log: LogFile, names: Iterable[str]) -> None:
         self.ready: list[LogEvent] = []
         self._log = log
+        self._names = set(names)
 
     def handle(self, value: Any, line: Line) -> None:
-        for event in _sessions(self._log, value):
+        name = _recorded_id(only_object(value))
+        suffix = f"#{line.number}" if name in self._names else ""
+        self._names.add(name)
+        for event in _sessions(self._log, value, suffix=suffix):
             if isinstance(event, Skip):
                 self.ready.append(Skip(line=line.number, reason=event.reason))
             else:
                 self.ready.append(event)
 
     def memory(self) -> dict[str, Any]:
-        return {}
+        return {"names": sorted(self._names)}
 
     def close(self, read_bytes: int) -> Iterable[LogEvent]:  # noqa: ARG002
         return ()
 
 
 def _sessions(
-    log: LogFile, trajectory: Any, parent: SessionId | None = None, depth: int = 0
+    log: LogFile,
+    trajectory: Any,
+    parent: SessionId | None = None,
+    *,
+    depth: int = 0,
+    suffix: str = "",
 ) -> Iterator[LogEvent]:
     """Yield the session of a trajectory and those of its embedded subagents."""
     if not isinstance(trajectory, dict) or not isinstance(trajectory.get("steps"), list):
@@ -94,17 +111,23 @@ def _sessions(
     if depth > _MAX_DEPTH:
         yield Skip(line=0, reason=f"subagents are nested more than {_MAX_DEPTH} deep")
         return
-    session = _session(log, trajectory, parent)
+    session = _session(log, trajectory, parent, suffix)
     yield from in_fragments(session, _parts(trajectory))
     embedded = trajectory.get("subagent_trajectories")
     for child in embedded if isinstance(embedded, list) else []:
-        yield from _sessions(log, child, session.id, depth + 1)
+        yield from _sessions(log, child, session.id, depth=depth + 1)
 
 
-def _session(log: LogFile, trajectory: dict[str, Any], parent: SessionId | None) -> Session:
+def _recorded_id(trajectory: dict[str, Any]) -> str:
+    return only_text(trajectory.get("trajectory_id")) or only_text(trajectory.get("session_id"))
+
+
+def _session(
+    log: LogFile, trajectory: dict[str, Any], parent: SessionId | None, suffix: str
+) -> Session:
     agent = only_object(trajectory.get("agent"))
     own = only_object(only_object(trajectory.get("extra")).get(OWN_FIELDS))
-    recorded = only_text(trajectory.get("trajectory_id")) or only_text(trajectory.get("session_id"))
+    recorded = _recorded_id(trajectory)
     if parent is not None:
         id_ = f"{parent}/{recorded or only_text(agent.get('name'))}"
     elif own:
@@ -126,7 +149,7 @@ def _session(log: LogFile, trajectory: dict[str, Any], parent: SessionId | None)
         "recorded_id": recorded,
     }
     return Session(
-        id=SessionId(id_),
+        id=SessionId(id_ + suffix),
         source=AtifReader.name,
         title=only_text(own.get("title")),
         cwd=only_text(own.get("cwd")),

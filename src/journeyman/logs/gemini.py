@@ -1,6 +1,7 @@
 """Reader for Gemini CLI's chats (`~/.gemini/tmp/<project>/chats`): lines in newer versions, one
 document in older ones. A message is written again whenever it gains tokens or tool calls, and a
-resumed chat repeats all its messages, so each message, call and result counts when first seen.
+resumed or compressed chat repeats its messages, so each message, call and result counts when first
+seen.
 """
 
 import re
@@ -141,8 +142,8 @@ class _Chat:
             changes = only_object(value.get("$set", value))
             self._read_facts(session, changes)
             messages = changes.get("messages")
-            for record in messages if isinstance(messages, list) else []:
-                self._read_record(session, only_object(record), line)
+            if isinstance(messages, list):
+                self._read_history(session, [only_object(record) for record in messages], line)
         elif "$rewindTo" in value:
             self._rewind(session, only_text(value["$rewindTo"]), line)
         else:
@@ -160,6 +161,20 @@ class _Chat:
                 session.facts["lineage"] = Lineage(parent=parent, kind="subagent")
         if title := only_text(fields.get("summary")):
             session.facts["title"] = title
+
+    def _read_history(
+        self, session: LineSession, records: list[dict[str, Any]], line: Line
+    ) -> None:
+        """Read the messages that a chat starts or goes on with. After a compression, those that
+        were kept follow the summary under new ids.
+        """
+        is_compressed = any(_is_summary(record) for record in records)
+        for record in records:
+            if is_compressed and not _is_summary(record):
+                id_ = only_text(record.get("id"))
+                self._state.seen.setdefault(id_, session.next_position(line))
+            else:
+                self._read_record(session, record, line)
 
     def _rewind(self, session: LineSession, id_: str, line: Line) -> None:
         """Undo a message and everything after it; an unknown message undoes everything."""
@@ -251,6 +266,11 @@ class _Chat:
 
     def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
         session.add(line, at=at, generation=self._state.generation, **fields)
+
+
+def _is_summary(record: dict[str, Any]) -> bool:
+    content = _sorted_content(record.get("content"))
+    return record.get("type") == "user" and content.text.lstrip().startswith(_SUMMARY_PREFIX)
 
 
 def _sorted_content(content: Any) -> _Content:

@@ -141,13 +141,17 @@ class _OpencodeDatabase:
         forked_at = seconds(session["time_created"])
         if session.get("parent_id") or forked_at is None:
             return None
+        newest_copy = self._database.execute(
+            "SELECT max(time_created) FROM message WHERE session_id = ? AND time_created < ?",
+            *(session["id"], session["time_created"]),
+        ).fetchone()[0]
+        if newest_copy is None:
+            return None
         for row in self._database.execute(
-            "SELECT other.session_id FROM message AS mine JOIN message AS other"
-            " ON other.time_created = mine.time_created AND other.session_id != mine.session_id"
-            " JOIN session ON session.id = other.session_id"
-            " WHERE mine.session_id = ? AND mine.time_created < ? AND session.time_created < ?"
-            " ORDER BY mine.time_created DESC, session.time_created DESC LIMIT 1",
-            *(session["id"], session["time_created"], session["time_created"]),
+            "SELECT session.id FROM message JOIN session ON session.id = message.session_id"
+            " WHERE message.time_created = ? AND session.id != ? AND session.time_created < ?"
+            " ORDER BY session.time_created DESC LIMIT 1",
+            *(newest_copy, session["id"], session["time_created"]),
         ):
             return _Origin(str(row[0]), forked_at)
         return None

@@ -102,6 +102,13 @@ class TestReading:
         append(path, [trajectory(agent_step("b"), session_id=RUN[::-1])])
         assert list(read(READER, path, first.state).sessions) == [RUN[::-1]]
 
+    def test_segments_with_the_same_id_are_both_kept(self, read, write, lines, append):
+        path = write("runs.jsonl", lines(trajectory(agent_step("a")), trajectory(agent_step("b"))))
+        first = read(READER, path)
+        assert list(first.sessions) == [RUN, f"{RUN}#2"]
+        append(path, [trajectory(agent_step("c"))])
+        assert list(read(READER, path, first.state).sessions) == [f"{RUN}#3"]
+
     def test_broken_steps_cost_themselves(self, read, write):
         value = trajectory(agent_step("a"), {"source": "x"}, {"source": ["y"]})
         value["steps"] += [

@@ -128,18 +128,29 @@ def test_a_call_that_gets_its_result_later(path, read):
     assert joined.result == "x"
 
 
-def test_a_compressed_chat_starts_a_generation(path, read):
+def test_a_compressed_chat_starts_a_generation_and_repeats_what_it_keeps(path, read):
     log = GeminiLog()
     log.prompt("Before")
-    summary = {"id": "s", "type": "user", "content": [{"text": "<state_snapshot>x"}]}
-    log.append({"$set": {"messages": [summary]}})
+    log.answer("", gemini_call("c1", "read_file", {}, output="x"))
+    call = {"functionCall": {"id": "c1", "name": "read_file", "args": {}}}
+    history = [
+        {"id": "s", "type": "user", "content": [{"text": "<state_snapshot>x"}]},
+        {"id": "t", "type": "gemini", "content": [{"text": "Got it. Thanks!"}]},
+        {"id": "new", "type": "user", "content": [{"text": "Before"}]},
+        {"id": "new-2", "type": "gemini", "content": [call]},
+    ]
+    log.append({"$set": {"messages": history}})
+    log.append({"$set": {"messages": history}})
     log.prompt("After")
-    messages = read(READER, write_lines(path, log)).messages
-    assert [(one.text, one.kind, one.generation) for one in messages] == [
+    reading = read(READER, write_lines(path, log))
+    assert [(one.text, one.kind, one.generation) for one in reading.messages] == [
         ("Before", "plain", 0),
+        ("", "plain", 0),
+        ("x", "plain", 0),
         ("<state_snapshot>x", "summary", 1),
         ("After", "plain", 1),
     ]
+    assert len(reading.calls()) == 1
 
 
 def test_rewinding_undoes_messages(path, read):
