@@ -100,7 +100,7 @@ def test_no_placeholders() -> None:
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     known |= {setting.also for setting in SETTINGS}
     known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENAI_API_KEY"}
-    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION"}
+    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION", "NO_PAGER"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 
 
