@@ -383,6 +383,13 @@ class TestSessions:
             assert short_id in command("sessions", "search", "zebra").stdout
         command("sessions", "show", "01990a2f", code=1)
 
+    def test_a_project_without_sessions_has_no_opening(self, filled: Command) -> None:
+        done = filled("open", "fix the tests", "--project", "nowhere", code=1)
+        known = filled.json("sessions", "list", "--limit", 1000)
+        assert "'nowhere'" in done.stderr
+        assert any(one["session"]["project"] in done.stderr for one in known)
+        assert not done.stdout
+
     def test_an_export_in_another_format_is_a_separate_session(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "claude_code")
         name = one["session"]["id"]
@@ -635,3 +642,21 @@ def test_samples_are_imported_on_request(command: Command) -> None:
 
 def test_samples_and_logs_cannot_be_imported_together(command: Command) -> None:
     assert "not both" in command("import", "--sample", "x.jsonl", code=2).stderr
+
+
+def test_a_misspelt_command_gets_a_suggestion(command: Command) -> None:
+    hints = {
+        "session list": " Did you mean 'sessions'?",
+        "sesions": " Did you mean 'sessions'?",
+        "profil": " Did you mean 'profile'?",
+        "templates lst": " Did you mean 'list'?",
+        "sessions list --limt 3": " Did you mean '--limit'?",
+        "xyzzy": "",
+    }
+    shown = {words: command(*words.split(), code=2).stderr for words in hints}
+    assert {words: stderr.strip().rpartition(".")[2] for words, stderr in shown.items()} == hints
+
+
+def test_a_missing_path_says_what_to_do_next(command: Command) -> None:
+    done = command("import", "nowhere.jsonl", code=1)
+    assert "run `journeyman import` without one" in " ".join(done.stdout.split())

@@ -63,7 +63,7 @@ class _LazyGroup(click.Group):
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             # click looks for similar names only among commands that are loaded.
-            similar = get_close_matches(name, _COMMANDS, n=3)
+            similar = get_close_matches(name, _COMMANDS, cutoff=0.7)
             hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
