@@ -110,9 +110,11 @@ ACTIONS = {
     ),
     "list": Action(
         run=lambda journeyman, arguments: warm_session_answers.templates_answer(
-            journeyman.templates.list(tags=arguments.get("tags", ()))
+            journeyman.templates.list(
+                tags=arguments.get("tags", ()), all_tags=arguments.get("all_tags", False)
+            )
         ),
-        accepts=("tags",),
+        accepts=("tags", "all_tags"),
         requires=(),
         description="see which templates there are, before you load, build or delete one",
     ),
@@ -193,7 +195,13 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "tags": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Tags to give to a template (build), or that a template must have (list).",
+        "description": "Tags to give to a template (build), or of which a template must have one "
+        "(list).",
+    },
+    "all_tags": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether a template must have all the tags. For list.",
     },
     "session_id": _text_parameter(
         "A recorded session, by its id or the beginning of it. For profile, compress-check and "
@@ -223,6 +231,7 @@ SCHEMA: dict[str, Any] = {
 _KINDS: dict[str, tuple[Any, str]] = {
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
     "array of string": (list[str], "a list of texts"),
     "object": (dict[str, Any], "a JSON object"),
     "array of object": (list[dict[str, Any]], "a list of objects"),
@@ -276,8 +285,8 @@ def _value(name: str, value: object, parameter: Schema) -> object:
     type_, type_name = _KINDS[kind]
     low, high = parameter.get("minimum", -math.inf), parameter.get("maximum", math.inf)
     try:
-        # Models sometimes write numbers as text.
-        read = msgspec.convert(value, type_, strict=kind != "integer")
+        # Models sometimes write numbers and truth values as text.
+        read = msgspec.convert(value, type_, strict=kind not in ("integer", "boolean"))
     except msgspec.ValidationError:
         read = None
     if read is None or (kind == "integer" and not low <= read <= high):
