@@ -48,6 +48,7 @@ RENAMED = {
     "jobs add": {"--workdir": "--workspace", "--tz": "--timezone"},
     "open": {"--max": "--max-patterns"},
     "templates create": {"--max-examples": "--max-patterns"},
+    "templates import": {"--name": "--as"},
 }
 
 

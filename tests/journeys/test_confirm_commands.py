@@ -142,7 +142,7 @@ class TestRequest:
             assert (card.details, card.session_key) == ({"amount": 900}, "s")
             ann.approve(card.id, card.digest, reason="in time")
 
-        asked = ("request", "pay_rent", "For March", "--detail", "amount=900", "--session", "s")
+        asked = ("request", "pay_rent", "For March", "--detail", "amount:=900", "--session", "s")
         with decided(ann, "pay_rent", approve) as card_of:
             done = office(*asked)
         card = card_of()
@@ -164,7 +164,7 @@ class TestRequest:
 
         for number, options in enumerate(((), ("--edits",))):
             action = f"pay_part_{number}"
-            asked = ("request", action, "Some of it", "--detail", "amount=9", *options)
+            asked = ("request", action, "Some of it", "--detail", "amount:=9", *options)
             with decided(ann, action, change) as card_of:
                 done = office(*asked, code=0 if options else 1)
             assert '"amount": 5' in done.stdout
@@ -182,33 +182,40 @@ class TestRequest:
 
     def test_details_from_a_file_and_from_standard_input(self, office: Office) -> None:
         (office.command.home / "d.json").write_text('{"to": "ACME", "amount": 1}')
-        card = office.asked("pay_a", "File", "--details", "@d.json", "--detail", "amount=2")
+        card = office.asked("pay_a", "File", "--details", "@d.json", "--detail", "amount:=2")
         assert card["details"] == {"to": "ACME", "amount": 2}
         said = office(
             *("request", "pay_b", "Input", "--details", "-", "--no-wait", "--json"),
             typed='{"n": [1, {"x": null}]}',
         )
         assert json.loads(said.stdout)["details"] == {"n": [1, {"x": None}]}
-        card = office.asked("pay_c", "Text", "--detail", "a=b=c", "--detail", 'v="2.10"')
+        card = office.asked("pay_c", "Text", "--detail", "a=b=c", "--detail", "v=2.10")
         assert card["details"] == {"a": "b=c", "v": "2.10"}
+        details = ("--detail", "n:=3", "--detail", 'list:=["a"]', "--detail", "t=3")
+        said = office("request", "pay_d", "JSON", *details, "--timeout", "5", "--no-wait", "--json")
+        card = json.loads(said.stdout)
+        assert card["details"] == {"n": 3, "list": ["a"], "t": "3"}
+        assert card["warnings"][0].startswith("timeout_seconds is 5")
+        assert said.stderr.startswith("Warning: timeout_seconds is 5")
 
     @table(
         ("arguments", "code", "said"),
         [
             (("pay_x",), 2, "DESCRIPTION"),
-            (("pay_x", "y", "--detail", "amount"), 2, "Write it as name=value"),
+            (("pay_x", "y", "--detail", "amount"), 2, "Write it as name=text or name:=JSON"),
             (("pay_x", "y", "--details", "[1]"), 2, "must be a JSON object"),
             (("pay_x", "y", "--details", "{"), 2, "not valid JSON"),
             (("pay_x", "y", "--details", '{"a": NaN}'), 2, "not valid JSON"),
             (("pay_x", "y", "--details", "@nowhere"), 1, "cannot be read"),
-            (("pay_x", "y", "--timeout", "5"), 2, "30<=x<=3600"),
-            (("pay_x", " "), 1, "description"),
-            (("pay_x", "y", "--detail", f"n={2**60}"), 1, "exact JSON"),
+            (("pay_x", "y", "--detail", "n:=2.1.0"), 2, "'n' is not valid JSON"),
+            (("pay_x", " "), 1, "One of the two is empty"),
+            (("", "y"), 1, "A request names an action, such as deploy"),
+            (("pay_x", "y", "--detail", f"n:={2**60}"), 1, "exact JSON"),
             (("burn_house", "y"), 1, "forbids burn_house"),
         ],
         ids=[
             *("no_description", "no_value", "not_an_object", "not_json", "nan", "no_file"),
-            *("too_short", "empty", "too_large", "forbidden"),
+            *("text_as_json", "no_words", "no_action", "too_large", "forbidden"),
         ],
     )
     def test_invalid_requests(
@@ -233,22 +240,22 @@ class TestRequest:
 
 class TestWaitRedeemAndCancel:
     def test_wait_and_redeem(self, office: Office, ann: ConfirmClient) -> None:
-        card = office.asked("pay_toll", "Bridge", "--detail", "amount=3")
+        card = office.asked("pay_toll", "Bridge", "--detail", "amount:=3")
         waited = office("wait", card["short_id"], "--timeout", "0.1", code=1)
         assert "No one has decided yet." in waited.stdout
         refused = office("redeem", card["short_id"], code=1)
         assert "not approved" in refused.stderr
         ann.approve(card["id"], card["digest"])
         assert "Approved by ann." in office("wait", card["id"]).stdout
-        changed = office("redeem", card["id"], "--detail", "amount=4", code=1)
+        changed = office("redeem", card["id"], "--detail", "amount:=4", code=1)
         assert "not what was approved" in changed.stderr
-        told = office.json("redeem", card["id"], "--detail", "amount=3")
+        told = office.json("redeem", card["id"], "--detail", "amount:=3")
         assert told["grant"]["details"] == {"amount": 3}
         assert "already used" in office("redeem", card["id"], code=1).stderr
         assert office.json("wait", card["id"], code=1)["status"] == "redeemed"
 
     def test_redeem_shows_the_approved_details(self, office: Office, ann: ConfirmClient) -> None:
-        card = office.asked("pay_tax", "Yearly", "--detail", "amount=8")
+        card = office.asked("pay_tax", "Yearly", "--detail", "amount:=8")
         ann.approve(card["id"], card["digest"])
         done = office("redeem", card["id"])
         assert "exactly these parameters" in done.stdout
@@ -287,13 +294,13 @@ class TestDecisions:
         assert office.json("approve", card["id"], *same, **office.as_ann)["status"] == "approved"
 
     def test_approve_with_edited_details(self, office: Office) -> None:
-        card = office.asked("pay_tip", "Round up", "--detail", "amount=9", "--detail", "to=Joe")
+        card = office.asked("pay_tip", "Round up", "--detail", "amount:=9", "--detail", "to=Joe")
         short = card["short_id"]
         refused = office(
             *("approve", short, "--detail", "to=Jim"), code=1, typed=f"{short}\n", **office.as_ann
         )
         assert "does not allow changing 'to'" in refused.stderr
-        office("approve", short, "--detail", "amount=7", typed=f"{short}\n", **office.as_ann)
+        office("approve", short, "--detail", "amount:=7", typed=f"{short}\n", **office.as_ann)
         stored = office.server.card(card["id"])
         assert (stored.status, stored.edited) == ("approved", {"amount": 7, "to": "Joe"})
 
@@ -357,7 +364,7 @@ class TestWhitelist:
         (entry,) = office.json("whitelist", "list", **office.as_ann)
         assert (entry["id"], entry["added_by"], entry["reason"]) == (id_[1], "ann", "hungry")
         assert entry["constraints"] == {"cans": {"at_most": 2}, "sort": {"one_of": ["a", "b"]}}
-        details = ("--detail", "cans=1", "--detail", "sort=a", "--session", "s")
+        details = ("--detail", "cans:=1", "--detail", "sort=a", "--session", "s")
         done = office("request", "feed_dog", "Wuff", *details)
         assert "Approved without asking" in done.stdout
         shown = office("whitelist", "list", **office.as_ann).stdout

@@ -193,8 +193,8 @@ class TestCalls:
             ),
             (
                 "request_confirmation",
-                {"action": "x", "description": "y", "details": {}, "timeout_seconds": 5},
-                "from 30 to 3600",
+                {"action": "x", "description": "y", "details": {}, "timeout_seconds": -5},
+                "from 0 to",
             ),
             ("get_confirmation", {}, "needs id"),
             ("get_confirmation", {"id": "../whitelist"}, "is not an id"),

@@ -28,7 +28,7 @@ from tests.tables import table
 from journeyman.confirm import credentials
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.schemas import Accepted, Granted
-from journeyman.records.confirmation import Confirmation, Refusal, WhitelistEntry
+from journeyman.records.confirmation import Confirmation, Constraint, Refusal, WhitelistEntry
 
 POLICY = """
 requester_limit = 100000
@@ -546,15 +546,37 @@ class TestRateLimit:
         assert len(found) == 5
         assert server.submit(server.agent("other"), action="limited")["status"] == "pending"
 
-    def test_rate_limit_applies_before_the_whitelist(self, tmp_path: Path) -> None:
+    def test_rate_limit_of_whitelisted_requests_is_their_own(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:
-            entry = WhitelistEntry(id="", action="send_mail", added_by="", added_at=0.0)
+            allowed = {"to": Constraint(equals="bob")}
+            entry = WhitelistEntry(
+                id="", action="send_mail", added_by="", added_at=0.0, constraints=allowed
+            )
             await core.service.add_to_whitelist(entry, core.approver("ann"))
-            statuses = [(await core.ask(details={"n": n})).status for n in range(3)]
-            assert statuses == ["auto_approved"] * 3
-            assert refused_as(await core.submit(details={"n": 4})) == "over_limit"
+            bob = {"details": {"to": "bob"}}
+            statuses = [(await core.ask(**bob)).status for _ in range(4)]
+            assert statuses == ["auto_approved"] * 4
+            # They used up nothing of what people may be asked, and the other way round.
+            asked = [await core.ask(details={"to": f"eve-{n}"}) for n in range(2)]
+            assert [card.status for card in asked] == ["pending"] * 2
+            assert refused_as(await core.submit(details={"to": "eve-3"})) == "over_limit"
+            assert (await core.ask(**bob)).status == "auto_approved"
+            refused = await core.submit(**bob)
+            assert isinstance(refused, Refusal)
+            assert (refused.code, refused.about["limit"]) == ("over_limit", 5)
 
-        run_core(tmp_path, work, Policy(rate_limit=3))
+        run_core(tmp_path, work, Policy(rate_limit=2, automatic_limit=5))
+
+    def test_rate_limit_of_a_routine_rule(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            for number in range(2):
+                assert (await core.ask(action="read_mail", details={"n": number})).status == (
+                    "auto_approved"
+                )
+            assert refused_as(await core.submit(action="read_mail")) == "over_limit"
+
+        routine = Rule(action="read_*", tier="routine", rate_limit=2)
+        run_core(tmp_path, work, Policy(rules=(routine,)))
 
     def test_rate_limit_uses_a_sliding_window(self, tmp_path: Path) -> None:
         async def work(core: Core) -> None:

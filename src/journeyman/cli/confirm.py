@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import confirm_admin, confirm_cards, formatting
+from journeyman.cli import confirm_admin, confirm_cards, context, formatting
 from journeyman.cli.confirm_options import command, examples_epilog, name_argument, operator_name
 from journeyman.cli.context import WholeNumber, flag, option
 from journeyman.facade.journeyman import Journeyman
@@ -30,7 +30,7 @@ _PORT = WholeNumber(0, 65_535)
         None,
         "serve",
         "token add builder",
-        'request pay_invoice "Pay ACME for March" --detail amount=100',
+        'request pay_invoice "Pay ACME for March" --detail amount:=100',
         "list --status pending",
         "approve 5f0c2d",
     )
@@ -44,12 +44,19 @@ def confirm() -> None:
 
 
 @confirm.command(
-    epilog=examples_epilog(None, "serve", "serve --port 6001 --page-port 6081")
+    epilog=examples_epilog(
+        None, "serve", "serve --port 6001 --page-port 6081", "serve --rate-limit 30"
+    )
     + "\n  CONFIRMATION_PORT=6001 journeyman confirm serve"
 )
 @option("--host ADDRESS", "Address to listen on (default 127.0.0.1).")
 @option("--port", "Port for agents (default 6000).", type=_PORT)
 @option("--page-port", "Port of the page for people (default 6080).", type=_PORT)
+@option(
+    "--rate-limit N",
+    "Requests for one action that each agent may make per hour (default 10).",
+    type=context.POSITIVE_INT,
+)
 @flag("--anonymous", "Accept requests without a token, to try it out locally.")
 @click.pass_context
 def serve(ctx: click.Context, /, *, anonymous: bool, **options: str | int | None) -> None:

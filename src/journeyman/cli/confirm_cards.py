@@ -32,9 +32,9 @@ limit_option = option(
 
 @command(
     None,
-    'request pay_invoice "Pay ACME for March" --detail amount=100 && ./pay.sh',
+    'request pay_invoice "Pay ACME for March" --detail amount:=100 && ./pay.sh',
     'request deploy "Release 2.1" --details @release.json --timeout 900',
-    'request deploy "Release 2.1" --detail version=\'"2.1"\' --no-wait --json',
+    'request deploy "Release 2.10" --detail version=2.10 --no-wait --json',
 )
 @click.argument("action")
 @click.argument("description")
@@ -43,9 +43,9 @@ limit_option = option(
 @option("--wait/--no-wait", "Wait for the decision (the default), or return at once.", default=True)
 @option(
     "--timeout SECONDS",
-    "Time that people have to decide; after that, the answer is no.",
+    "Time that people have to decide, from 30 to 3,600; after that, the answer is no.",
     dest="timeout_s",
-    type=click.IntRange(30, 3600),
+    type=context.NON_NEGATIVE_INT,
     default=300,
 )
 @option("--session NAME", "Session that the request belongs to.", dest="session_key", default="")
@@ -76,6 +76,8 @@ def request(
     details = confirm_options.parse_details(document, pairs)
     client = confirm_options.agent_client(journeyman)
     card = client.request(details=details, **fields)
+    for warning in card.warnings:
+        click.echo(f"Warning: {visible(warning)}", err=True)
     if not wait:
         context.print_result(card, confirm_view.show_requested, as_json=as_json)
         return
@@ -113,7 +115,7 @@ def wait(journeyman: Journeyman, *, id_: str, timeout: float | None) -> Card:
     return _wait_for_decision(confirm_options.reader_client(journeyman), id_, timeout)
 
 
-@command(None, "redeem 5f0c2d --detail amount=100 && ./pay.sh", "redeem 5f0c2d --json")
+@command(None, "redeem 5f0c2d --detail amount:=100 && ./pay.sh", "redeem 5f0c2d --json")
 @id_argument
 @detail_option
 @details_option
@@ -207,7 +209,7 @@ _reason_option = option("--reason", "Reason, for the agent and the audit log.", 
 @command(
     None,
     "approve 5f0c2d",
-    'approve 5f0c2d --reason "as agreed" --detail amount=80',
+    'approve 5f0c2d --reason "as agreed" --detail amount:=80',
     "approve 5f0c2d --yes --digest sha256:9a1b…",
     render=confirm_view.show_vote,
 )
@@ -217,7 +219,7 @@ _reason_option = option("--reason", "Reason, for the agent and the audit log.", 
 @flag("--yes", "Do not ask for confirmation; needs --digest.")
 @option("--digest SHA256", "Digest of what you were shown; with --yes.", default="")
 @option(
-    "--detail NAME=VALUE",
+    "--detail NAME=TEXT|NAME:=JSON",
     "Change this parameter and approve, if the policy allows changes; repeatable.",
     dest="pairs",
     multiple=True,

@@ -16,13 +16,13 @@ from journeyman.text.display import visible
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
 
-_MAX_DETAILS_BYTES = 256 * 1024
+_MAX_DETAILS_BYTES = 1024 * 1024
 
 id_argument = click.argument("id_", metavar="ID")
 name_argument = click.argument("name")
 detail_option = context.option(
-    "--detail NAME=VALUE",
-    "One parameter; repeatable. VALUE is JSON, or text if it is not valid JSON.",
+    "--detail NAME=TEXT|NAME:=JSON",
+    "One parameter; repeatable. version=2.10 is text, count:=3 is JSON: a number here.",
     dest="pairs",
     multiple=True,
 )
@@ -69,12 +69,20 @@ def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
             raise click.UsageError('--details must be a JSON object, like {"amount": 100}.')
     for pair in pairs:
         name, sign, text = pair.partition("=")
-        if not sign or not name.strip():
-            raise click.UsageError(f"{visible(pair)!r} is not a parameter. Write it as name=value.")
+        is_json = name.endswith(":")
+        name = name.removesuffix(":").strip()
+        if not sign or not name:
+            raise click.UsageError(
+                f"{visible(pair)!r} is not a parameter. Write it as name=text or name:=JSON."
+            )
         try:
-            details[name.strip()] = json.loads(text, parse_constant=_reject_constant)
-        except (ValueError, RecursionError):
-            details[name.strip()] = text
+            value = json.loads(text, parse_constant=_reject_constant) if is_json else text
+        except (ValueError, RecursionError) as error:
+            raise click.UsageError(
+                f"The value of {visible(name)!r} is not valid JSON: {visible(str(error))}. Write "
+                f"{visible(name)}=… for a text."
+            ) from error
+        details[name] = value
     return details
 
 

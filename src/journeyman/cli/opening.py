@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections.abc import Callable
 from typing import Any, get_args
 
 import click
@@ -31,6 +32,26 @@ _ALL_PROJECTS = "*"
 _MAX_TOOLS_BYTES = 20 * 1024 * 1024
 
 
+def _split_tags(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(tag for value in values for tag in value.split(",") if tag.strip())
+
+
+def tags_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the option that takes tags, repeated or separated by commas."""
+    return option(
+        "--tag --tags TAG[,TAG…]",
+        f"{help_text}; repeatable.",
+        dest="tags",
+        multiple=True,
+        callback=_split_tags,
+    )
+
+
+all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not just one of them.")
+
+
 @context.command(name="open")
 @click.argument("task", nargs=-1, metavar="[TASK]")
 @option(
@@ -39,7 +60,8 @@ _MAX_TOOLS_BYTES = 20 * 1024 * 1024
 )
 @option("--template NAME", "Use only examples from this template.")
 @option("--type", "Pick a template of this type.", dest="task_type", type=TASK_TYPE)
-@option("--tag", "Pick a template with this tag; repeatable.", dest="tags", multiple=True)
+@tags_option("Pick a template with one of these tags, preferably with all")
+@all_tags_flag
 @option(
     "--format",
     "Message format; text is for hosts that accept no messages.",
@@ -86,6 +108,7 @@ def open_(
     template: str | None,
     task_type: str | None,
     tags: tuple[str, ...],
+    all_tags: bool,
     form: Form,
     tools: str | None,
     explain: bool,
@@ -104,10 +127,12 @@ def open_(
       journeyman open "Add a test for an amount split among people" --explain
       journeyman open "create a PR" --project ~/src/app --format text
       journeyman open --template web --format anthropic > opening.json
-      journeyman open --type code --tag python --format text
+      journeyman open --type code --tags python,tests --format text
       cat task.txt | journeyman open - --tools tools.json --budget 800
     """
     picks_template = task_type is not None or bool(tags)
+    if all_tags and not tags:
+        raise click.UsageError("--all-tags needs tags: pass them with --tag.")
     if template is not None and picks_template:
         raise click.UsageError("Name a template, or pick one with --type and --tag, not both.")
     if not task and template is None and not picks_template:
@@ -125,7 +150,9 @@ def open_(
         task_text,
         project=project_name,
         tools=definitions,
-        template=_pick_template(journeyman, task_type, tags) if picks_template else template,
+        template=_pick_template(journeyman, task_type, tags, all_tags=all_tags)
+        if picks_template
+        else template,
         counted=not explain,
         **limits,
     )
@@ -168,11 +195,14 @@ def _read_tool_definitions(name: str) -> Any:
         ) from error
 
 
-def _pick_template(journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...]) -> str:
-    template = journeyman.templates.pick(task_type=task_type, tags=tags)
+def _pick_template(
+    journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...], *, all_tags: bool
+) -> str:
+    template = journeyman.templates.pick(task_type=task_type, tags=tags, all_tags=all_tags)
     if template is None:
         of_type = f" of type {task_type}" if task_type else ""
-        tagged = f" with the tag {', '.join(tags)}" if tags else ""
+        between = " and " if all_tags else " or "
+        tagged = f" with the tag {between.join(tags)}" if tags else ""
         hint = "`journeyman templates list` shows all templates."
         raise UnknownTemplate(f"There is no template{of_type}{tagged}. {hint}")
     return f"{template.name}@{template.version}"

@@ -13,7 +13,7 @@ from rich.text import Text
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.formatting import Column
-from journeyman.cli.opening import TASK_TYPE, show_pattern
+from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_option
 from journeyman.cli.quarantine import quarantine
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
@@ -27,7 +27,8 @@ from journeyman.records import (
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.text.display import readable
 
-_tags_option = option("--tag", "Tag for the template; repeatable.", dest="tags", multiple=True)
+_tags_option = tags_option("Tag for the template")
+_raw_flag = flag("--raw", "As stored, without redacting it again by the present rules.")
 _description_option = option("--description", "Description of the template, for people.")
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
@@ -238,7 +239,8 @@ def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
 
 @context.command(templates, "list", render=_show_list, to_json=_without_patterns, is_paged=True)
 @option("--type", "Only templates of this type.", dest="task_type", type=TASK_TYPE)
-@option("--tag", "Only templates with this tag; repeatable.", dest="tags", multiple=True)
+@tags_option("Only templates with one of these tags")
+@all_tags_flag
 @flag("--versions", "List all versions, not only the newest.")
 def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence[Template]:
     """List templates by name.
@@ -246,6 +248,7 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
     Examples:
       journeyman templates list
       journeyman templates list --type code --tag python
+      journeyman templates list --tags python,tests --all-tags
       journeyman templates list --versions --json
     """
     return journeyman.templates.list(versions=versions, **filters)
@@ -254,14 +257,16 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
 @context.command(templates, is_paged=True)
 @_reference
 @flag("--full", "Show calls and results in full.")
-def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
-    """Show a template: its details and its patterns.
+@_raw_flag
+def show(journeyman: Journeyman, reference: str, *, full: bool, raw: bool, as_json: bool) -> None:
+    """Show a template: its details and its patterns, redacted.
 
     Examples:
       journeyman templates show web
       journeyman templates show web@1 --full | less
     """
-    template = journeyman.templates.get(reference)
+    library = journeyman.templates
+    template = library.get(reference) if raw else library.redacted(reference)
     if as_json:
         context.print_json(template)
         return
@@ -314,30 +319,43 @@ def delete(journeyman: Journeyman, reference: str, *, yes: bool) -> dict[str, An
 
 @context.command(templates, has_json=False)
 @_reference
+@_raw_flag
 @files.output_options
-def export(journeyman: Journeyman, *, reference: str, **destination: Any) -> None:
-    """Write a template as JSON, for another machine or a colleague.
+def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: Any) -> None:
+    """Write a template as JSON, redacted, for another machine or a colleague.
 
     Examples:
       journeyman templates export web > web.json
       journeyman templates export web@1 -o web.json --force
     """
-    files.write(journeyman.templates.export(reference), "template", reference, **destination)
+    content = journeyman.templates.export(reference, raw=raw)
+    files.write(content, "template", reference, **destination)
 
 
 @context.command(templates, "import", render=_show_imported)
 @click.argument("file")
-@option("--name", "Name of the template here (default: as in the file).")
+@option(
+    "--as NAME",
+    "Name of the template here (default: as in the file).",
+    dest="name",
+    former_names=["--name"],
+)
+@flag(
+    "--replace",
+    "If the name is taken, make this its next version; older versions stay.",
+    dest="replace_existing",
+)
 @flag("--with-addendum", "Also import its addendum for models. Read it first.")
 def import_(journeyman: Journeyman, *, file: str, **options: Any) -> ImportedTemplate:
     """Import a template from FILE, or from standard input for a dash.
 
     The file is not trusted: its examples are redacted and checked like everything that is learned.
-    If the name exists, a new version is added.
+    If the name is taken, nothing is imported unless you pass --as or --replace.
 
     Examples:
       journeyman templates import web.json
-      journeyman templates import web.json --name colleagues-web
+      journeyman templates import web.json --as colleagues-web
+      journeyman templates import web.json --replace
       ssh build journeyman templates export web | journeyman templates import -
     """
     # Imported here because loading it takes longer than showing help.

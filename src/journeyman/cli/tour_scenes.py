@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from journeyman.cli import formatting
+from journeyman.confirm.schemas import Card
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import ConfirmationRefused, MissingPart
 from journeyman.testing import ScriptedModel, calls, says
@@ -64,7 +65,7 @@ def _confirmation_scene(folder: Path) -> Scene:
 
 def _confirmation_steps(journeyman: Journeyman, token: str, key: str) -> Scene:
     with journeyman.approver_client(token) as agent, journeyman.approver_client(key) as ana:
-        card = agent.request(ACTION, "Pay the invoice for March.", DETAILS)
+        card: Card = agent.request(ACTION, "Pay the invoice for March.", DETAILS)
         requested = f"requests {ACTION} to {DETAILS['to']}, {DETAILS['amount']}"
         yield "agent", f"{requested}: {card.status} ({readable(card.rule)})", True
         yield from _refused("tries to approve it itself", agent.approve, card.id, card.digest)

@@ -141,11 +141,17 @@ class Operations:
         *,
         timeout_s: int = 300,
         **options: str,
-    ) -> Card:
-        """Request a confirmation and return it as a `SubmittedCard`. Options are `session_key`,
+    ) -> schemas.SubmittedCard:
+        """Request a confirmation and return it. Its `warnings` say what the service changed, such
+        as a timeout outside 30 to 3,600 seconds. Options are `session_key`,
         `idempotency_key`, which prevents a second request when a call is repeated, and `requester`,
         what the agent calls itself (the service identifies it by its token).
         """
+        if not action.strip() or not description.strip():
+            raise WrongInput(
+                "A request names an action, such as deploy, and describes in words what would be "
+                "done. One of the two is empty."
+            )
         submitted = schemas.NewConfirmation(
             action=action,
             description=description,

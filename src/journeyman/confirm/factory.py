@@ -16,6 +16,7 @@ from journeyman.store.store import Store
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
+    from journeyman.confirm.schemas import Card
     from journeyman.confirm.service_options import ServiceOptions
 
 _POLL_S = 1.0
@@ -83,7 +84,7 @@ def _ask_service(
     service: "ConfirmClient", request: ApprovalRequest, workspace: str, notify: Notify
 ) -> bool | None:
     details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
-    card = service.request(request.tool, request.reason, details, session_key=request.session)
+    card: Card = service.request(request.tool, request.reason, details, session_key=request.session)
     if card.status == "pending":
         notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
     until = time.monotonic() + card.expires_in_s + _EXPIRY_GRACE_S

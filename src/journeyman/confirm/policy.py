@@ -52,7 +52,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     edits: bool | _Names = False
     """Which parameters an approver may change: none, all, or these."""
     rate_limit: _Count | None = None
-    """Requests allowed per hour; see `Policy.rate_limit_of`."""
+    """Requests allowed per hour; see `Policy.rate_limit_of` and `automatic_limit_of`."""
     channels: Annotated[tuple[Channel, ...], Meta(min_length=1)] = ()
     self_approval: bool | None = None
     second_factor: bool | None = None
@@ -77,6 +77,9 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     more_never_bypass: tuple[_Pattern, ...] = field(default=(), name="never_bypass")
     rate_limit: int = 10
     """Requests for one action allowed per hour, unless its rule sets another limit."""
+    automatic_limit: _Count = 1_000
+    """Requests for one action that are approved without asking, allowed per hour; they do not count
+    towards the other limits."""
     requester_limit: _Count = 60
     """Confirmations that one agent may request from people per hour."""
     redeem_within_s: _Count = 600
@@ -145,6 +148,13 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
 
     def rate_limit_of(self, rule: Rule) -> int:
         return self.rate_limit if rule.rate_limit is None else rule.rate_limit
+
+    def automatic_limit_of(self, rule: Rule) -> int:
+        """Return how many requests may be approved without asking: as the rule says if it approves
+        by itself, since its limit then has no other meaning.
+        """
+        own = rule.rate_limit if TIERS[rule.tier].is_automatic else None
+        return self.automatic_limit if own is None else own
 
     def describe(self) -> dict[str, Any]:
         """Return the policy as plain data."""

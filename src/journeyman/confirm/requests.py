@@ -134,12 +134,21 @@ def _accept(
     prepared: Confirmation,
     fingerprint: str,
 ) -> Accepted | Refusal:
-    """Decide on a submission. The limits apply before anything can be approved without asking."""
+    """Decide on a submission. What is approved without asking has its own limit, and so has what
+    people are asked.
+    """
     rule, actor = policy.rule_for(submission.action), f"agent:{submission.requester}"
+    owner = ledger.owner_of(submission.requester)
+    entries = ledger.whitelisted(submission.action)
+    if owner and not rule.self_approval:  # an owner's entry must not approve their own agent
+        entries = [entry for entry in entries if entry.added_by != owner]
+    entry = entry_for(policy, submission, entries, ledger.now)
+    twin = _waiting_twin(ledger, fingerprint)
+    asks_person = twin is not None or (entry is None and not TIERS[rule.tier].is_automatic)
     # Another spelling of an action counts towards the same limit.
     counted_as = spellings_of(submission.action).squashed
-    recent = ledger.times(submission.requester, counted_as)
-    limit = policy.rate_limit_of(rule)
+    recent = ledger.times(submission.requester, counted_as, "asked" if asks_person else "automatic")
+    limit = policy.rate_limit_of(rule) if asks_person else policy.automatic_limit_of(rule)
     replay = _replay(ledger, submission, fingerprint, actor, _limit_state(ledger, recent, limit))
     if replay is not None:
         return replay
@@ -149,20 +158,12 @@ def _accept(
     if len(recent) >= limit:
         return _over_limit(recent, limit, f"for {submission.action} ")
     state = _limit_state(ledger, [*recent, ledger.now], limit)
-    if (twin := ledger.waiting_alike(fingerprint)) is not None:
-        card, refusal = checked_card(ledger, twin.id)
-        if card is not None and refusal is None and card.status == "pending":
-            # Identical requests share one card, so that a person is asked once.
-            card = replace(card, submissions=card.submissions + 1)
-            about: dict[str, Any] = {"submissions": card.submissions, "counted_as": counted_as}
-            ledger.record("shared", actor, card, **about)
-            return Accepted(confirmation=card, shared=True, limit=state)
-    owner = ledger.owner_of(submission.requester)
-    entries = ledger.whitelisted(submission.action)
-    if owner and not rule.self_approval:  # an owner's entry must not approve their own agent
-        entries = [entry for entry in entries if entry.added_by != owner]
-    entry = entry_for(policy, submission, entries, ledger.now)
-    asks_person = entry is None and not TIERS[rule.tier].is_automatic
+    if twin is not None:
+        # Identical requests share one card, so that a person is asked once.
+        card = replace(twin, submissions=twin.submissions + 1)
+        about: dict[str, Any] = {"submissions": card.submissions, "counted_as": counted_as}
+        ledger.record("shared", actor, card, **about)
+        return Accepted(confirmation=card, shared=True, limit=state)
     asked_times = ledger.times(submission.requester)
     if asks_person and len(asked_times) >= policy.requester_limit:
         return _over_limit(asked_times, policy.requester_limit, "")
@@ -181,6 +182,14 @@ def _accept(
     if not asks_person:
         card = _approve_automatically(ledger, policy, card, entry)
     return Accepted(confirmation=card, limit=state)
+
+
+def _waiting_twin(ledger: Ledger, fingerprint: str) -> Confirmation | None:
+    """Return the waiting card of an identical request, if any."""
+    found = ledger.waiting_alike(fingerprint)
+    card, refusal = (None, None) if found is None else checked_card(ledger, found.id)
+    is_waiting = card is not None and refusal is None and card.status == "pending"
+    return card if is_waiting else None
 
 
 def _replay(

@@ -32,6 +32,9 @@ Secret = Annotated[str, Meta(min_length=1, max_length=4_000)]
 
 Moment = Annotated[datetime, Meta(tz=True)]
 
+SHORTEST_TIMEOUT_S, LONGEST_TIMEOUT_S = 30, 3_600
+"""How long a request waits for people at least and at most."""
+
 Schema = TypeVar("Schema")
 
 
@@ -100,7 +103,8 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
         return f"LoggedIn(name={self.credential.name!r})"
 
 
-# Requests to the service. Unknown fields are ignored, so a request cannot approve itself.
+# Requests to the service. Unknown fields are ignored, so a request cannot approve itself. Null in
+# an optional field means that it is left out.
 
 
 class NewConfirmation(Struct, frozen=True, kw_only=True):
@@ -111,8 +115,23 @@ class NewConfirmation(Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = {}
     requester: Short = ""
     session_key: Short = ""
-    timeout_seconds: Annotated[int, Meta(ge=30, le=3600)] = 300
+    timeout_seconds: int = 300
     idempotency_key: Short = ""
+
+    @property
+    def timeout_s(self) -> int:
+        """The time that people have to decide, within the limits."""
+        return min(max(self.timeout_seconds, SHORTEST_TIMEOUT_S), LONGEST_TIMEOUT_S)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the service does otherwise than requested."""
+        if self.timeout_s == self.timeout_seconds:
+            return ()
+        return (
+            f"timeout_seconds is {self.timeout_seconds}, and must be from {SHORTEST_TIMEOUT_S} to "
+            f"{LONGEST_TIMEOUT_S:,}: people have {self.timeout_s:,} seconds to decide.",
+        )
 
 
 class Cancellation(Struct, frozen=True, kw_only=True):
@@ -222,11 +241,12 @@ class LimitLeft(Struct, frozen=True, kw_only=True):
 
 class SubmittedCard(Card, frozen=True, kw_only=True):
     """A confirmation that was just requested. `shared`: an identical request was already waiting;
-    `replayed`: this very request was received before.
+    `replayed`: this very request was received before; `warnings`: what differs from the request.
     """
 
     shared: bool = False
     replayed: bool = False
+    warnings: tuple[str, ...] = ()
     limit: LimitLeft | None = None
     urls: dict[str, str] = field(default_factory=dict)
 

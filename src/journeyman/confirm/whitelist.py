@@ -5,7 +5,6 @@ import re
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice, product
 from typing import Any
 
@@ -208,8 +207,9 @@ _FIELDS = {"=": "equals", "<=": "at_most", ">=": "at_least", "in": "one_of"}
 
 
 def parse_constraints(texts: Iterable[str]) -> dict[str, Constraint]:
-    """Parse `name=value`, `name<=N`, `name>=N` and `name in [..]`; what is not JSON is text. Raise
-    WrongInput, also for a condition that is stated twice.
+    """Parse `name=value`, `name:=JSON`, `name<=N`, `name>=N` and `name in [..]`. What is not JSON
+    is text, and so is a number that would be written differently, like 2.10. Raise WrongInput, also
+    for a condition that is stated twice.
     """
     constraints: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for text in texts:
@@ -231,10 +231,18 @@ def _parse_constraint(text: str) -> tuple[str, dict[str, Any]]:
     match = _CONSTRAINT.fullmatch(text)
     if match is None:
         raise ValueError("the name or the operator is missing")
-    value: Any
-    field, value = _FIELDS[match["sign"] or match["among"]], match["value"].strip()
-    with suppress(ValueError, RecursionError):
-        value = msgspec.json.decode(value)
+    field, written = _FIELDS[match["sign"] or match["among"]], match["value"].strip()
+    is_json = field == "equals" and match["name"].endswith(":")
+    name = match["name"].removesuffix(":") if is_json else match["name"]
+    value: Any = written
+    try:
+        value = msgspec.json.decode(written)
+    except (ValueError, RecursionError):
+        if is_json or not name:
+            raise ValueError("the value after := is not JSON") from None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if field == "equals" and not is_json and is_number:
+        value = value if msgspec.json.encode(value).decode() == written else written
     if field == "equals" and value is None:  # None means that there is no such condition
         field, value = "one_of", (None,)
-    return match["name"], {field: value}
+    return name, {field: value}

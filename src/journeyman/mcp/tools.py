@@ -260,7 +260,10 @@ _DETAILS = {
         "details": _DETAILS,
         "session_key": _text("The name of the session that this belongs to, if any."),
         "timeout_seconds": _number(
-            30, 3600, 300, "Seconds that people have to decide; after that the answer is no."
+            0,
+            1_000_000,
+            300,
+            "Seconds that people have to decide, from 30 to 3,600; after that the answer is no.",
         ),
         "idempotency_key": _text("Requests with the same key are made only once."),
     },
@@ -276,7 +279,9 @@ def request_confirmation(journeyman: Journeyman, arguments: Arguments) -> object
     """
     timeout_s = arguments.pop("timeout_seconds", 300)
     with _client(journeyman) as client:
-        return _card_answer(client.request(**arguments, timeout_s=timeout_s))
+        card = client.request(**arguments, timeout_s=timeout_s)
+        warnings = {"warnings": card.warnings} if card.warnings else {}
+        return {**_card_answer(card), **warnings}
 
 
 @_offer(

@@ -169,8 +169,8 @@ class AuditChain:
         return _TRANSITIONS[card.stage if card else ""].get(kind)
 
     def times(self, key: tuple[str, ...], now: float) -> list[float]:
-        """Return when (requester, action) was recently requested, or when (requester,) recently
-        asked for a person's approval.
+        """Return when (requester, action, "asked" or "automatic") was recently requested, or when
+        (requester,) recently asked for a person's approval.
         """
         return list(self._recent(key, now))
 
@@ -223,9 +223,14 @@ class AuditChain:
             self.problems.clear()
         about, requester = entry.about, entry.actor.removeprefix("agent:")
         if entry.kind in ("submitted", "shared"):
-            keys: list[tuple[str, ...]] = [(requester, str(about.get("counted_as", "")))]
-            for key in [*keys, (requester,)] if about.get("asks") is True else keys:
-                self._recent(key, entry.at).append(entry.at)
+            # A request that shares a card counts as asked; a new card says whether it asks.
+            asks = about.get("asks", entry.kind == "shared")
+            action = str(about.get("counted_as", ""))
+            self._recent((requester, action, "asked" if asks else "automatic"), entry.at).append(
+                entry.at
+            )
+            if about.get("asks") is True:
+                self._recent((requester,), entry.at).append(entry.at)
         if not isinstance(body := about.get("card"), str):
             return
         id_, stage = entry.confirmation, self.stage_after(entry.confirmation, entry.kind)

@@ -179,7 +179,9 @@ class Ledger:
         return None if id_ is None else self.find(id_)
 
     def times(self, *key: str) -> list[float]:
-        """Return when a requester recently requested an action, or any person's approval."""
+        """Return when a requester recently requested an action (`requester`, `action`, and "asked"
+        or "automatic"), or any person's approval (`requester`).
+        """
         return self._chain.times(key, self.now)
 
     def find_key(self, requester: str, key: str) -> str | None:

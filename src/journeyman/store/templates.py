@@ -9,6 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import Effect, Template
+from journeyman.records.errors import BadTemplate
 from journeyman.store.engine import Repository
 from journeyman.store.quarantine import read_released, without_released
 from journeyman.store.rows import dialect_insert, json_text
@@ -37,8 +38,10 @@ _IS_NEWEST = ~sa.exists().where(
 class Templates(Repository):
     """The templates of a store, by name and version."""
 
-    def add(self, template: Template) -> Template:
-        """Store a template as the next version of its name; return it as stored."""
+    def add(self, template: Template, *, new_name: bool = False) -> Template:
+        """Store a template as the next version of its name; return it as stored. With `new_name`,
+        raise BadTemplate if the name is taken.
+        """
         with self._writing("storing a template") as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(_LOCK)  # two builders of the same name get two versions
@@ -46,6 +49,12 @@ class Templates(Repository):
                 templates.c.name == template.name
             )
             version = (connection.execute(query).scalar() or 0) + 1
+            if new_name and version > 1:
+                raise BadTemplate(
+                    f"There is a template {template.name!r} already, at version {version - 1}. "
+                    "Nothing was imported. Use --as NAME to import under another name, or "
+                    f"--replace to make this version {version} of it; older versions stay."
+                )
             stored = msgspec.structs.replace(
                 template, version=version, used=0, last_used_at=None, effect=Effect()
             )

@@ -4,7 +4,7 @@ export, import and delete them. Building the same name again adds a version and 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from journeyman.records import (
     Pattern,
     SessionId,
     SessionOverview,
+    Step,
     Template,
     TemplateStats,
 )
@@ -28,7 +29,7 @@ from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
 from journeyman.templates.mining.miner import merged_by_id, type_of
-from journeyman.templates.mining.safety import why_unsafe
+from journeyman.templates.mining.safety import why_unsafe_anywhere
 from journeyman.templates.names import (
     checked_tags,
     checked_template,
@@ -37,10 +38,11 @@ from journeyman.templates.names import (
     parse_reference,
     suggested_name,
 )
-from journeyman.templates.sanitizer import clean_pattern
+from journeyman.templates.sanitizer import clean_pattern, pattern_id
 
 JudgeSessions = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
+_Text = tuple[str, str, tuple[Step, ...]]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
 """Accepted names of models and recorders in a file."""
@@ -212,17 +214,23 @@ class Library:
         return self._store.templates.add(checked_template(template))
 
     def list(
-        self, *, task_type: str | None = None, tags: Iterable[str] = (), versions: bool = False
+        self,
+        *,
+        task_type: str | None = None,
+        tags: Iterable[str] = (),
+        all_tags: bool = False,
+        versions: bool = False,
     ) -> Sequence[Template]:
-        """Return the templates of this type with all these tags, by name: the newest version of
-        each, or all versions.
+        """Return the templates of this type with one of these tags, or with `all_tags` all of them,
+        by name: the newest version of each, or all versions.
         """
-        required_type, required_tags = checked_type(task_type), set(checked_tags(tags))
+        required_type, wanted = checked_type(task_type), set(checked_tags(tags))
+        least = len(wanted) if all_tags else min(1, len(wanted))
         return [
             template
             for template in self._store.templates.list(newest_only=not versions)
             if (required_type is None or template.task_type == required_type)
-            and required_tags <= set(template.tags)
+            and len(wanted.intersection(template.tags)) >= least
         ]
 
     def get(self, reference: str) -> Template:
@@ -236,13 +244,21 @@ class Library:
             )
         return template
 
-    def pick(self, *, task_type: str | None = None, tags: Iterable[str] = ()) -> Template | None:
-        """Return the template of a type and tags that trials found most effective, then the least
-        used, then the newest.
+    def pick(
+        self,
+        *,
+        task_type: str | None = None,
+        tags: Iterable[str] = (),
+        all_tags: bool = False,
+    ) -> Template | None:
+        """Return the template of a type with most of these tags, then the one that trials found
+        most effective, then the least used, then the newest.
         """
+        wanted = checked_tags(tags)
         return min(
-            self.list(task_type=task_type, tags=tags),
+            self.list(task_type=task_type, tags=wanted, all_tags=all_tags),
             key=lambda template: (
+                -len({*wanted}.intersection(template.tags)),
                 -template.effect.shrunk,
                 template.used,
                 -(template.created_at or 0.0),
@@ -276,25 +292,38 @@ class Library:
         self.get(reference)
         return self._store.templates.delete(*parse_reference(reference))
 
-    def export(self, reference: str) -> bytes:
-        """Return a template as a file, redacted again: an earlier release knew fewer secrets."""
-        from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - files are rare
-        from journeyman.templates.template_files import encode  # noqa: PLC0415
+    def redacted(self, reference: str) -> Template:
+        """Return a template redacted again, to be passed on: an earlier release knew fewer
+        secrets.
+        """
+        from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - loads slowly
 
-        return encode(redacted_record(self.get(reference)))
+        return redacted_record(self.get(reference))
+
+    def export(self, reference: str, *, raw: bool = False) -> bytes:
+        """Return a template as a file: redacted again, or with `raw` as it is stored."""
+        from journeyman.templates.template_files import encode  # noqa: PLC0415 - files are rare
+
+        return encode(self.get(reference) if raw else self.redacted(reference))
 
     def import_file(
-        self, data: bytes, *, name: str | None = None, with_addendum: bool = False
+        self,
+        data: bytes,
+        *,
+        name: str | None = None,
+        replace_existing: bool = False,
+        with_addendum: bool = False,
     ) -> ImportedTemplate:
         """Store a template from a file, redacted and checked like everything that is learned. Its
-        addendum goes to models verbatim, so it is stored only `with_addendum`. Raises BadTemplate,
-        and stores nothing then.
+        addendum goes to models verbatim, so it is stored only `with_addendum`. A template of the
+        same name is not touched, unless `replace_existing` makes this its next version. Raises
+        BadTemplate, and stores nothing then.
         """
         from journeyman.templates.template_files import decode  # noqa: PLC0415 - files are rare
 
         decoded = decode(data, name=name)
         imported = decoded.template
-        patterns = merged_by_id(map(self._cleaned, imported.patterns))
+        patterns = merged_by_id(self._cleaned(imported.patterns))
         if not patterns:
             left_out = f" ({decoded.skipped[0]})" if decoded.skipped else ""
             raise BadTemplate(
@@ -309,7 +338,8 @@ class Library:
         )
         created_at = self._clock() if imported.created_at is None else imported.created_at
         template = replace(imported, patterns=patterns, created_at=created_at)
-        return ImportedTemplate(template=self._store.templates.add(template), skipped=skipped)
+        stored = self._store.templates.add(template, new_name=not replace_existing)
+        return ImportedTemplate(template=stored, skipped=skipped)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
         """Record what trials found: for ids of patterns, and of templates as
@@ -321,21 +351,36 @@ class Library:
         """Record that an opening was made from a template."""
         self._store.templates.count_use(template.name, template.version, self._clock())
 
-    def _cleaned(self, pattern: Pattern) -> Pattern:
-        cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
-        decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
-        unsafe_rule = next((decision.rule for decision in decisions if decision), "")
-        kept = replace(
-            pattern,
-            id=cleaned.id,
-            intent=cleaned.intent,
-            steps=cleaned.steps,
-            source=pattern.source if _NAME.fullmatch(pattern.source) else "",
-            sessions=(),  # sessions of another store
-            models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
-            quarantined=cleaned.quarantined or pattern.quarantined or unsafe_rule,
-        )
-        return replace(kept, tokens=example_tokens(kept, self._count_tokens))
+    def _cleaned(self, patterns: Sequence[Pattern]) -> Iterator[Pattern]:
+        """Yield patterns from a file as they may be stored. What was learned here from the same
+        text, and is not in quarantine, does not get there by an import.
+        """
+        learned: set[_Text] = set()
+        for template in self._store.templates.list():
+            if template.origin != "imported":
+                learned.update(_text(one) for one in template.patterns if not one.quarantined)
+        for pattern in patterns:
+            cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
+            id_ = pattern_id(cleaned.kind, cleaned.intent, cleaned.steps)
+            known = self._store.patterns.get(id_)
+            if known is not None and not known.quarantined:
+                learned.add(_text(known))
+            decisions = [why_unsafe_anywhere(step.tool, step.arguments) for step in pattern.steps]
+            unsafe_rule = next((decision.rule for decision in decisions if decision), "")
+            rule = cleaned.quarantined or pattern.quarantined or unsafe_rule
+            if _text(cleaned) in learned:
+                cleaned, rule = replace(cleaned, id=id_), ""
+            kept = replace(
+                pattern,
+                id=cleaned.id,
+                intent=cleaned.intent,
+                steps=cleaned.steps,
+                source=pattern.source if _NAME.fullmatch(pattern.source) else "",
+                sessions=(),  # sessions of another store
+                models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
+                quarantined=rule,
+            )
+            yield replace(kept, tokens=example_tokens(kept, self._count_tokens))
 
     def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
         patterns = self._store.patterns.of_sessions(sessions)
@@ -362,6 +407,11 @@ class Library:
             scanned += len(batch)
             progress(scanned, len(matching))
         return scanned, qualified
+
+
+def _text(pattern: Pattern) -> _Text:
+    """Return the text of a pattern, which is what the rules of quarantine judge."""
+    return pattern.kind, pattern.intent, pattern.steps
 
 
 def _check_positive(**limits: int) -> None:

@@ -61,8 +61,10 @@ def suggested_name(title: str, fallback: str) -> str:
 
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags without surrounding spaces and duplicates. Raises BadTemplate."""
-    listed = (tags,) if isinstance(tags, str) else tags
+    """Return the tags without surrounding spaces and duplicates; one text may name several tags,
+    separated by commas. Raises BadTemplate.
+    """
+    listed = tags.split(",") if isinstance(tags, str) else tags
     return tuple(dict.fromkeys(map(checked_tag, listed)))
 
 

@@ -15,6 +15,7 @@ from journeyman.templates.briefing import is_briefing
 
 NO_OUTPUT = "(no output)"
 NO_REQUEST = "(the request was not recorded)"
+NO_RESULT = "(the result was not recorded)"
 
 _NAMED_TOOLS = 5
 _CORRECTED = "; the second call corrected the first"

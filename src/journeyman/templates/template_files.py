@@ -5,6 +5,7 @@ The library redacts what is read, and searches it for instructions.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, get_args
 
@@ -23,7 +24,10 @@ from journeyman.records import (
     Template,
 )
 from journeyman.records.errors import BadTemplate
+from journeyman.templates.mining.requests import is_stub
 from journeyman.templates.names import checked_tag, checked_tags, checked_template_name
+from journeyman.templates.opening_text import NO_RESULT
+from journeyman.templates.sanitizer import joined_intent
 from journeyman.text.strict_json import InvalidJson, canonical_json, read_json
 
 FORMAT = "journeyman-template"
@@ -40,8 +44,18 @@ _OLDER_FIELDS = {
     "result": ("result_summary", "result"),
     "success": ("result_success", "success"),
     "intent": ("context_hint", "intent", "context"),
+    "before": ("preceding_context",),
+    "times": ("success_count",),
     "time": ("timestamp", "created_at"),
 }
+_PLACEHOLDER = re.compile(
+    r"(?!.*\bno output\b)[\[(<{]+\s*(?:[\w.:-]+ +){0,6}?"
+    r"(?:results?|outputs?|succe(?:ss|eded|ssful)|omitted|truncated|placeholder)\b"
+    r"[^\n\])>}]{0,80}[\])>}]+"
+    r"|(?:success|succeeded|n/?a|none|null|placeholder|…|\.\.\.)",
+    re.IGNORECASE,
+)
+"""What older programs wrote in place of a result that they did not keep."""
 
 Count = Annotated[int, Meta(ge=0, lt=2**53)]
 Number = Annotated[int, Meta(ge=1, lt=2**31)]
@@ -107,7 +121,7 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
         raise _not_a_template(f"it does not have the expected shape ({error})") from error
     name = form.name if name is None else name
     if not name:
-        raise BadTemplate("The file does not name the template. Pass a name with --name.")
+        raise BadTemplate("The file does not name the template. Pass a name with --as.")
     fields = msgspec.structs.asdict(form) | {
         "name": checked_template_name(name),
         "origin": "imported",
@@ -172,6 +186,7 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
         "task_type": task_type,
         "tags": tags,
         "description": only_text(document.get("description")).strip(),
+        "addendum": only_text(document.get("system_prompt_addendum")).strip(),
         "created_at": seconds(document.get("created_at")),
         "patterns": patterns,
     }, skipped
@@ -193,13 +208,35 @@ def _older_pattern(entry: object) -> dict[str, Any] | str:
     call = Call(id="", tool=tool, arguments=arguments, result=result)
     if flag != 1 and not (flag is None and judge(call).status == "ok"):
         return "it did not succeed, or its success is unknown"
+    times = values["times"]
     return {
         "kind": "first_try",
-        "intent": only_text(values["intent"]),
-        "steps": [{"tool": tool, "arguments": arguments, "result": result or ""}],
+        "intent": _older_intent(values["before"], only_text(values["intent"])),
+        "steps": [{"tool": tool, "arguments": arguments, "result": _older_result(result)}],
+        "times": times if type(times) is int and 1 <= times < 2**31 else 1,
         "first_seen": seconds(values["time"]),
         "last_seen": seconds(values["time"]),
     }
+
+
+def _older_intent(before: object, hint: str) -> str:
+    """Return the intent from the text before a call, or from the user's last message in a list of
+    messages, and the hint about it.
+    """
+    if isinstance(before, list):
+        messages = [message for message in before if isinstance(message, dict)]
+        asked = [message for message in messages if message.get("role") == "user"]
+        before = (asked or messages)[-1].get("content") if messages else ""
+    context = only_text(before).strip()
+    return joined_intent(context, "" if hint.strip() == context else hint)
+
+
+def _older_result(result: str | None) -> str:
+    """Return a result, or a sentence in place of one that the file does not contain."""
+    if result is None:
+        return NO_RESULT
+    is_placeholder = _PLACEHOLDER.fullmatch(result.strip()) is not None
+    return NO_RESULT if is_placeholder or is_stub(result) else result
 
 
 def _arguments(value: object) -> str | None:

@@ -124,9 +124,11 @@ ACTIONS = {
     ),
     "list": Action(
         run=lambda journeyman, arguments: warm_session_answers.templates_answer(
-            journeyman.templates.list(tags=arguments.get("tags", ()))
+            journeyman.templates.list(
+                tags=arguments.get("tags", ()), all_tags=arguments.get("all_tags", False)
+            )
         ),
-        accepts=("tags",),
+        accepts=("tags", "all_tags"),
         requires=(),
         description="see which templates there are, before you load, build or delete one",
     ),
@@ -223,7 +225,13 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "tags": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Tags to give to a template (build), or that a template must have (list).",
+        "description": "Tags to give to a template (build), or of which a template must have one "
+        "(list).",
+    },
+    "all_tags": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether a template must have all the tags. For list.",
     },
     "session_id": _text_parameter(
         "A recorded session, by its id or the beginning of it. For profile, compress-check and "

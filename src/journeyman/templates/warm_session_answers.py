@@ -111,6 +111,7 @@ def built_answer(template: Template) -> Answer:
     return {
         "template": template.name,
         **_fields(template, "version", "task_type", "scanned", "qualified"),
+        "created_at": _time(template.created_at),
         "patterns": len(template.patterns),
         "late_minus_early": {**_interval(change), "calls": gain.calls},
         "reading": late_change_text(change),
@@ -118,13 +119,15 @@ def built_answer(template: Template) -> Answer:
 
 
 def templates_answer(templates: Sequence[Template]) -> Answer:
-    """Return the templates, by name."""
+    """Return the templates, by name, and how many there are."""
     return {
+        "count": len(templates),
         "templates": [
             {
                 **_fields(template, "name", "version", "task_type", "tags"),
                 "description": truncate(template.description, _LONGEST_TEXT),
                 "patterns": len(template.patterns),
+                "created_at": _time(template.created_at),
                 "used": template.used,
                 "effect": {
                     "tried": template.effect.tried,
@@ -139,8 +142,10 @@ def templates_answer(templates: Sequence[Template]) -> Answer:
 
 def opening_answer(opening: Opening, form: MessageForm = "openai") -> Answer:
     """Return an opening as messages, with the note on the examples in `system` too."""
+    messages = opening.messages(form)
     return {
-        "messages": opening.messages(form),
+        "message_count": len(messages),
+        "messages": messages,
         "system": opening.system,
         "template": opening.template,
         "patterns": len(opening.patterns),

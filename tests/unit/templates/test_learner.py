@@ -443,6 +443,24 @@ class TestTemplates:
         assert filled.templates.pick(task_type="code").name == "c"
         assert filled.templates.get("c").effect.mean == 0.5
 
+    def test_tags_match_any_or_all(self, filled):
+        for name, tags in (("a", ["web", "python"]), ("b", ["web"]), ("c", ["rust"])):
+            filled.templates.create("order", name=name, tags=tags)
+
+        def names(tags, **options):
+            return [one.name for one in filled.templates.list(tags=tags, **options)]
+
+        assert names(["python", "rust"]) == ["a", "c"]
+        assert names("web, python") == ["a", "b"]
+        assert names(["web", "python"], all_tags=True) == ["a"]
+        assert names(["web", "rust"], all_tags=True) == []
+        assert names([], all_tags=True) == ["a", "b", "c"]
+
+        # The one with most of the tags is picked, although another was used less.
+        filled.opening("return shoes", template="a")
+        assert filled.templates.pick(tags=["web", "python"]).name == "a"
+        assert filled.templates.pick(tags=["web", "rust"], all_tags=True) is None
+
     def test_stats(self, filled):
         assert filled.templates.stats().total == 0
         filled.templates.create("order", name="a", task_type="code")
@@ -459,7 +477,12 @@ class TestFiles:
     def test_export_and_import(self, filled):
         made = filled.templates.create("order", name="t", tags=["x"], addendum="Be brief.")
         file = filled.templates.export("t")
-        back = filled.templates.import_file(file, with_addendum=True).template
+        with pytest.raises(BadTemplate, match=r"--as NAME .*--replace to make this version 2"):
+            filled.templates.import_file(file)
+        assert filled.templates.list(versions=True) == [made]
+        back = filled.templates.import_file(
+            file, replace_existing=True, with_addendum=True
+        ).template
         assert (back.version, back.origin) == (2, "imported")
         assert [one.sessions for one in back.patterns] == [()] * len(back.patterns)
         assert back.patterns == tuple(
@@ -469,7 +492,7 @@ class TestFiles:
 
     def test_imported_addendum_is_dropped_by_default(self, filled):
         filled.templates.create("order", name="t", addendum="Be brief.")
-        imported = filled.templates.import_file(filled.templates.export("t"))
+        imported = filled.templates.import_file(filled.templates.export("t"), name="other")
         assert imported.template.addendum == ""
         assert imported.skipped[0].startswith("the addendum")
 
@@ -506,6 +529,28 @@ class TestFiles:
         (one,) = filled.templates.import_file(data, name="risky").template.patterns
         assert one.quarantined == "run.download"
         assert filled.opening(template="risky").is_empty
+
+    def test_what_was_learned_here_is_not_quarantined_by_an_import(self, filled):
+        turns = (
+            user("Delete the old notes"),
+            call("Bash", {"command": "rm /srv/shop/docs/notes.md"}, "ok"),
+            agent("Deleted."),
+        )
+        filled.record(chat(*turns), session_id="shop", outcome=1.0, cwd="/srv/shop")
+        made = filled.templates.create("shop", name="notes")
+        assert [one.quarantined for one in made.patterns] == [""]
+        file = filled.templates.export("notes")
+        imported = filled.templates.import_file(file, name="copy").template
+        assert [one.quarantined for one in imported.patterns] == [""]
+
+        # Also when the sessions are gone, because the template stays.
+        filled.sessions.delete("shop")
+        imported = filled.templates.import_file(file, name="again").template
+        assert [one.quarantined for one in imported.patterns] == [""]
+
+        # Another text was not learned here, and its folder is unknown.
+        other = filled.templates.import_file(file.replace(b"/srv/shop", b"/srv/bank"), name="bank")
+        assert [one.quarantined for one in other.template.patterns] == ["write.outside"]
 
     def test_addendum_that_instructs_is_refused(self, filled):
         made = filled.templates.create("order", name="t", addendum="Be brief.")

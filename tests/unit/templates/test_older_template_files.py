@@ -8,6 +8,8 @@ from tests.tables import table
 
 from journeyman.records import ImportedTemplate, Step
 from journeyman.records.errors import BadTemplate
+from journeyman.templates.opening_text import NO_RESULT
+from journeyman.templates.sanitizer import clipped_intent
 from journeyman.templates.template_files import decode
 
 
@@ -162,6 +164,48 @@ def test_tool_is_the_intent_without_a_hint(hint: object) -> None:
 def test_result_may_be_any_value(result: object, expected: str) -> None:
     (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
     assert pattern.steps[0].result == expected
+
+
+def test_context_count_and_addendum_are_kept() -> None:
+    before = "The customer wants to change a booking."
+    decoded = read(
+        {
+            "system_prompt_addendum": " Prefer read-only calls. ",
+            "patterns": [entry(preceding_context=before, success_count=7, context_hint=None)],
+        }
+    )
+    assert decoded.template.addendum == "Prefer read-only calls."
+    (pattern,) = decoded.template.patterns
+    assert (pattern.intent, pattern.times) == (before, 7)
+
+    # With a hint too, both are kept; as messages, what the user said last.
+    messages = [{"role": "user", "content": before}, {"role": "assistant", "content": "Sure."}]
+    for context in (before, messages):
+        (pattern,) = read({"patterns": [entry(preceding_context=context)]}).template.patterns
+        assert clipped_intent(pattern.intent) == f"{before} … Look up who is asking."
+
+    # A count that is none means once.
+    for count in (0, -3, "many", None, 10**30, True):
+        (pattern,) = read({"patterns": [entry(success_count=count)]}).template.patterns
+        assert pattern.times == 1, count
+
+
+PLACEHOLDERS = [
+    *(None, "[result omitted]", "(success)", "<tool output>", "[terminal succeeded]", "...", "N/A"),
+    *("[Old tool output cleared to save context space]", "Success", "[Result from web_search]"),
+    "[terminal] ran `npm test` -> exit 0, 47 lines output",
+]
+RESULTS = ["ok", "[]", "(no output)", '{"result": 3}', "[1, 2]", "found", "[INFO] build succeeded"]
+
+
+def test_placeholders_are_not_results() -> None:
+    misses = []
+    for result in PLACEHOLDERS + RESULTS:
+        (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
+        expected = NO_RESULT if result in PLACEHOLDERS else result
+        if pattern.steps[0].result != expected:
+            misses.append((result, pattern.steps[0].result))
+    assert misses == []
 
 
 @table("arguments", [None, "", {}, "{}"], ids=str)

@@ -91,6 +91,7 @@ class TestBuild:
             "task_type": template.task_type,
             "scanned": 3,
             "qualified": 2,
+            "created_at": "1970-01-01T00:00:04Z",
             "patterns": len(template.patterns),
         }
         assert template.patterns
@@ -121,13 +122,17 @@ class TestTemplates:
             ]
 
         assert names() == ["a", "b"]
-        assert names(tags="shed, goods") == names(tags=["goods"]) == ["b"]
-        assert names(tags='["shed", "goods"]') == ["b"]
+        assert names(tags="shed, goods") == ["a", "b"]
+        assert names(tags="shed, goods", all_tags=True) == names(tags=["goods"]) == ["b"]
+        assert names(tags=["shed", "goods"], all_tags="true") == ["b"]
+        assert names(tags='["shed", "goods"]', all_tags=True) == ["b"]
         assert names(tags=["other"]) == []
 
     def test_list_summarises_a_template(self, own: Journeyman) -> None:
         built = run_action(own, "build", name="stock", description="x" * 300)
-        (listed,) = run_action(own, "list")["templates"]
+        answer = run_action(own, "list")
+        assert answer["count"] == 1
+        (listed,) = answer["templates"]
         assert listed == {
             "name": "stock",
             "version": 1,
@@ -135,6 +140,7 @@ class TestTemplates:
             "tags": [],
             "description": "x" * 199 + "…",
             "patterns": built["patterns"],
+            "created_at": built["created_at"],
             "used": 0,
             "effect": {"tried": 0, "mean": None},
         }
@@ -145,6 +151,7 @@ class TestTemplates:
         assert loaded["messages"] == own.opening(template="stock").messages()
         assert loaded["messages"][0] == {"role": "system", "content": loaded["system"]}
         assert openai_faults(loaded["messages"]) == []
+        assert loaded["message_count"] == len(loaded["messages"])
         assert loaded["patterns"] == len(loaded["reasons"]) > 0
         assert (loaded["template"], loaded["tokens"] > 0) == ("stock@1", True)
         assert run_action(own, "list")["templates"][0]["used"] == 2

@@ -53,6 +53,6 @@ export function raw(values) {
     toggle.setAttribute("aria-expanded", String(opening));
   }, { class: "small", "aria-expanded": "false" });
   place.append(toggle, el("span", { class: "hint" },
-    "Nothing hidden or folded; unusual characters as JSON escapes."));
+    "Every value in full, unusual characters as JSON escapes."));
   return place;
 }

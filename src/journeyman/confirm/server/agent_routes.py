@@ -39,7 +39,8 @@ async def submit(
     idempotency_key: IdempotencyKey = "",
 ) -> Response[api.SubmittedCard]:
     """Request confirmation of an action. Returns 202 with a pending confirmation, or 200 when no
-    person is needed. The header Idempotency-Key is the same as idempotency_key in the body.
+    person is needed. A timeout outside 30 to 3,600 seconds is adjusted; `warnings` says so. The
+    header Idempotency-Key is the same as idempotency_key in the body.
     """
     if not data.action.strip() or not data.description.strip():
         raise ApiError("bad_request", "State what to do, in both action and description.")
@@ -52,7 +53,8 @@ async def submit(
         )
     fields = asdict(data) | {"requester": request.user.name, "claimed": data.requester}
     fields["idempotency_key"] = data.idempotency_key or idempotency_key
-    submission = Submission(timeout_s=fields.pop("timeout_seconds"), **fields)
+    del fields["timeout_seconds"]
+    submission = Submission(timeout_s=data.timeout_s, **fields)
     accepted = raise_if_refused(await request.service.submit(submission))
     options, confirmation = request.context.options, accepted.confirmation
     url = f"{options.agents_url}/confirm/{confirmation.id}"
@@ -63,6 +65,7 @@ async def submit(
         confirmation,
         shared=accepted.shared,
         replayed=accepted.replayed,
+        warnings=data.warnings,
         limit=to_schema(accepted.limit, api.LimitLeft),
         urls={"self": url, "wait": f"{url}?wait=25", **action_urls, "page": page_url},
     )

@@ -20,7 +20,7 @@ from journeyman.records.errors import OutsideProblem
 
 log = logging.getLogger("journeyman.confirm")
 
-MAX_BODY_BYTES = 256 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 MAX_DRAINED_BYTES = 8 * 1024 * 1024
 """A body that is too large is read up to this size, so that its sender sees the response."""
 
@@ -249,7 +249,7 @@ async def _read_body(receive: Receive, headers: Headers, timeout_s: float) -> by
     """Return the body, or None if the client disconnected. Raise ApiError if it is too large or
     too slow.
     """
-    too_large = f"The body is larger than {MAX_BODY_BYTES // 1024} KB."
+    too_large = f"The body is larger than {MAX_BODY_BYTES // 1024**2} MB."
     if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
         raise ApiError("too_large", too_large)
     body, size, more = bytearray(), 0, True

@@ -18,6 +18,10 @@ from journeyman.confirm.server.errors import STATUS_CODES
 from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
 from journeyman.version import __version__
 
+_REQUESTS = (
+    *("NewConfirmation", "Cancellation", "Redemption", "Approval", "Denial", "NewWhitelistEntry"),
+    *("LoginRequest", "LinkRequest"),
+)
 _WITHOUT_CREDENTIAL = ("/health", "/login", "/links/open")
 
 
@@ -51,6 +55,16 @@ _CONFIG = OpenAPIConfig(
 )
 
 
+def _allow_nulls(definition: dict[str, Any]) -> None:
+    """Document that an optional field of a request may be null, which means that it is left out."""
+    properties = definition["properties"]
+    for name in properties.keys() - set(definition["required"]):
+        options = properties[name].get("anyOf", [properties[name]])
+        if {"type": "null"} not in options:
+            default = properties[name].pop("default", None)
+            properties[name] = {"anyOf": [*options, {"type": "null"}], "default": default}
+
+
 def openapi_document(routes: Sequence[HTTPRouteHandler]) -> bytes:
     """Return the OpenAPI document of these routes, as JSON."""
     # A separate application: the OpenAPI support of Litestar also serves third-party pages.
@@ -67,6 +81,9 @@ def openapi_document(routes: Sequence[HTTPRouteHandler]) -> bytes:
         [schemas.ErrorBody, *types], ref_template="#/components/schemas/{name}"
     )
     components["schemas"] |= definitions
+    for name, definition in definitions.items():
+        if name in _REQUESTS:
+            _allow_nulls(definition)
     operations = [(path, operation) for path, item in paths.items() for operation in item.values()]
     for path, operation in operations:
         operation["description"] = " ".join(operation["description"].split())

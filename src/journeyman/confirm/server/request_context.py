@@ -28,6 +28,9 @@ from journeyman.redaction.masking import mask_parameters, mask_text
 log = logging.getLogger("journeyman.confirm")
 
 _WRITE_CHECK_INTERVAL_S = 1.0
+_LENGTH = re.compile(r"Expected `str` of length (>=|<=) (\d+)")
+"""How the decoder says that a text is too short or too long."""
+
 MAX_BODY_DEPTH = 32
 """Maximum nesting of lists and objects in a body; no person reads deeper ones."""
 LARGEST_INTEGER = 2**53 - 1
@@ -161,11 +164,14 @@ class ApiRequest(Request[Credential, Any, State]):
 
 
 def decode_body(body: bytes, type_: type[Body]) -> Body:
-    """Return a body as the given type. Raise ApiError that names the invalid field."""
+    """Return a body as the given type; null in an optional field means that it is left out. Raise
+    ApiError that names the invalid field.
+    """
     try:
-        value = msgspec.json.decode(body, type=type_)
+        value = msgspec.json.decode(_without_nulls(body, type_), type=type_)
     except msgspec.ValidationError as error:
         problem, _, location = str(error).partition(" - at ")
+        problem = _LENGTH.sub(_length_in_words, problem)
         field = location.strip("`").removeprefix("$").removeprefix(".")
         place = f" in {field!r}" if field else ""
         raise _invalid_body(f"The body is not valid{place}: {problem}.", field) from error
@@ -175,6 +181,26 @@ def decode_body(body: bytes, type_: type[Body]) -> Body:
         raise _nested_too_deeply("") from error
     _check_value(value)
     return value
+
+
+def _without_nulls(body: bytes, type_: type) -> bytes:
+    if b"null" not in body or not issubclass(type_, msgspec.Struct):
+        return body
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    optional = {field.encode_name for field in msgspec.structs.fields(type_) if not field.required}
+    kept = {
+        name: value
+        for name, value in fields.items()
+        if name not in optional or bytes(value).strip() != b"null"
+    }
+    return msgspec.json.encode(kept)
+
+
+def _length_in_words(match: re.Match[str]) -> str:
+    sign, length = match.groups()
+    if sign == ">=":
+        return "it is empty" if length == "1" else f"it has fewer than {length} characters"
+    return f"it has more than {int(length):,} characters"
 
 
 def _check_value(value: Any, field: str = "", depth: int = 0) -> None:
