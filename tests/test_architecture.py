@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("templates",),
     ("agent", "confirm", "testing"),
     ("trials", "jobs"),
-    ("facade",),
+    ("facade", "warm_session"),
     ("mcp",),
     ("cli",),  # the command line starts the other surfaces
     ("__main__",),

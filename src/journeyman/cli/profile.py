@@ -17,8 +17,9 @@ from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
+from journeyman.reliability import By
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.profile import By, FailureGroup, Group, Profile, grouped, profile
+from journeyman.reliability.profile import FailureGroup, Group, Profile, grouped, profile
 from journeyman.reliability.rates import Difference, Rate
 from journeyman.reliability.reports import write_chart, write_html_report
 from journeyman.text.display import readable

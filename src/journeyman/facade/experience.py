@@ -21,6 +21,7 @@ from journeyman.records.defaults import (
 )
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
+from journeyman.reliability import By
 from journeyman.settings import STYLES, sqlite_path
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
-    from journeyman.reliability.profile import By, Group, Profile
+    from journeyman.reliability.profile import Group, Profile
     from journeyman.store.sessions import SessionQuery
     from journeyman.templates.opening import Opening
     from journeyman.templates.opening_builder import Style
@@ -157,7 +158,7 @@ class ExperienceFacade(Rooms):
         """Return error rates by tool, model, source, project, length or type; sessions are selected
         as in `judged`.
         """
-        from journeyman.reliability.profile import By, grouped
+        from journeyman.reliability.profile import grouped
 
         if by not in get_args(By):
             raise WrongInput(

@@ -4,12 +4,13 @@ session, and the most common failures.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, VerdictKind, VerdictStatus
+from journeyman.reliability import By
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.learning_curve import LearningEffect, learning
@@ -26,8 +27,6 @@ from journeyman.reliability.task_types import (
 COMMONEST_FAILURES = 10
 CURVE_PARTS = 10
 """A session needs this many counted calls, so that it has one in each part of the curve."""
-
-By = Literal["tool", "model", "source", "project", "length", "type"]
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
-from journeyman.reliability.profile import By, Profile, grouped
+from journeyman.reliability import By
+from journeyman.reliability.profile import Profile, grouped
 from journeyman.text.atomic_write import replace_file
 
 _PAGE_GROUPS: tuple[By, ...] = ("source", "model", "type")

@@ -1,15 +1,21 @@
 """The answers that models read: reports reduced to what a model can use, in a fixed order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from journeyman.records import Gain, SearchHit, Template
-from journeyman.reliability.comparison import Comparison, Side
-from journeyman.reliability.compression import CompressionReport
-from journeyman.reliability.profile import By, Group, Profile, ToolProfile
-from journeyman.reliability.rates import Difference, Rate
-from journeyman.templates.opening import MessageForm, Opening
 from journeyman.text.truncation import truncate
+
+if TYPE_CHECKING:  # the reports load numpy and scipy, which an agent that starts must not wait for
+    from journeyman.reliability import By
+    from journeyman.reliability.comparison import Comparison, Side
+    from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.profile import Group, Profile, ToolProfile
+    from journeyman.reliability.rates import Difference, Rate
+    from journeyman.templates.opening import MessageForm, Opening
 
 MOST_TOOLS = 15
 MOST_STEPS = 10
