@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("version", "records"),
     ("text",),
     ("settings",),
+    ("configuration", "config_file"),
     ("outcomes", "reliability", "redaction", "gate"),
     ("logs", "store", "models", "notify"),
     ("templates",),

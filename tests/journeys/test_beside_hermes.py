@@ -65,6 +65,8 @@ def test_journeyman_moves_in_beside_hermes(hermes: Path, tmp_path: Path) -> None
             True,
         )
 
+    work = tmp_path / "work"
+    work.mkdir()
     with ModelServer(says("The list is sorted.")) as server:
         asked = {
             "JOURNEYMAN_MODEL_NAME": "scripted",
@@ -74,7 +76,7 @@ def test_journeyman_moves_in_beside_hermes(hermes: Path, tmp_path: Path) -> None
         ran = subprocess.run(
             [program, "run", "Is the list sorted?"],
             env=environ | asked,
-            cwd=tmp_path,
+            cwd=work,
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,

@@ -374,7 +374,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("colour = 1", "which is unknown"),
+            ("colour = 1", "is not a setting"),
             ("busy_timeout_s = 'long'", "seconds to wait"),
             ("busy_timeout_s = -1", "seconds to wait"),
             ("database = 5", "Expected: database URL"),

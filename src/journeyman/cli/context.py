@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from datetime import UTC, datetime
@@ -112,11 +112,20 @@ workers_option = option(
 )
 
 
-def open_journeyman() -> Journeyman:
+def open_journeyman(
+    *, tolerant: bool = False, environ: Mapping[str, str] | None = None
+) -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
-    return ctx.with_resource(Journeyman(home=selected["home"], database=selected["database"]))
+    return ctx.with_resource(
+        Journeyman(
+            home=selected["home"],
+            database=selected["database"],
+            environ=environ,
+            tolerant=tolerant,
+        )
+    )
 
 
 def command(
@@ -128,20 +137,21 @@ def command(
     to_json: Callable[[Any], Any] = lambda result: result,
     is_failure: Callable[[Any], object] = lambda _result: False,
     has_json: bool = True,
+    tolerant: bool = False,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, on its own or in a group. It is called with a Journeyman and its
     options. People see its result through `render` or `message`; --json prints `to_json` of it.
     Without `render` and `message`, the function also receives `as_json` and prints its own output.
-    If `is_failure` of the result is true, the exit code is 1. The examples in the docstring become
-    the end of the help.
+    If `is_failure` of the result is true, the exit code is 1. A `tolerant` command also runs with
+    settings that cannot be used. The examples in the docstring become the end of the help.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
         def run(**options: Any) -> None:
             as_json = options.pop("as_json", False) if render or message else False
-            result = function(open_journeyman(), **options)
+            result = function(open_journeyman(tolerant=tolerant), **options)
             if as_json:
                 print_json(to_json(result))
             elif message:
