@@ -16,10 +16,12 @@ from journeyman.records.errors import BadSetting
 from journeyman.settings import (
     BY_KEY,
     HOME_VARIABLE,
+    OPENAI,
     PROVIDERS,
     SECRETS,
     SETTINGS,
     TABLES,
+    VENDORS,
     ModelSettings,
     Settings,
     convert,
@@ -92,13 +94,11 @@ def read_configuration(
     if database is not None:
         values["database"], origins["database"] = database, FLAG
     values.setdefault("database", sqlite_url(folder / "journeyman.db"))
-    if (
-        not values.get("model.api_key")
-        and not values.get("model.base_url")
-        and (key := environ.get("OPENAI_API_KEY"))
-    ):
-        # The key of OpenAI's variable is only ever sent to OpenAI.
-        values["model.api_key"], origins["model.api_key"] = key, "OPENAI_API_KEY"
+    if not values.get("model.api_key"):
+        address = (values.get("model.base_url") or OPENAI).strip().rstrip("/")
+        for variable, (_, base_url) in VENDORS.items():
+            if address == base_url and (key := environ.get(variable)):
+                values["model.api_key"], origins["model.api_key"] = key, variable
     tables: dict[str, dict[str, Any]] = {name: {} for name in ("", *TABLES)}
     for key, value in values.items():
         table, _, name = key.rpartition(".")

@@ -23,6 +23,7 @@ Port = Annotated[int, Meta(ge=0, le=65_535)]
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 _SQLITE = "sqlite:///"
 HOME_VARIABLE = "JOURNEYMAN_HOME"
+OPENAI = "https://api.openai.com/v1"
 EMBEDDED = "embedded"
 """The name of the built-in model."""
 
@@ -148,7 +149,7 @@ busy_timeout_s        seconds to wait for a locked SQLite database; default 30
 trivial_tools         list of tools whose calls teach nothing; default clarify, memory, …
 model.name            the model that agents use: embedded, a .gguf file, or one at an endpoint
 model.base_url        address of an OpenAI-compatible endpoint
-model.api_key         API key for that endpoint; default OPENAI_API_KEY
+model.api_key         API key for that endpoint; default its vendor's variable, OPENAI_API_KEY …
 model.context_length  the model's context window in tokens; detected by default
 model.max_tokens      longest reply, in tokens
 model.temperature     sampling temperature; default: the endpoint's
@@ -199,6 +200,19 @@ SETTINGS = tuple(
     Setting(key, about, key.upper().replace("CONFIRM.", "CONFIRMATION_") if key in _ALSO else "")
     for key, about in (line.split(maxsplit=1) for line in _ABOUT.splitlines())
 )
+VENDORS = {
+    "OPENAI_API_KEY": ("OpenAI", OPENAI),
+    "OPENROUTER_API_KEY": ("OpenRouter", "https://openrouter.ai/api/v1"),
+    "ANTHROPIC_API_KEY": ("Anthropic", "https://api.anthropic.com/v1"),
+    "GEMINI_API_KEY": ("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    "MISTRAL_API_KEY": ("Mistral", "https://api.mistral.ai/v1"),
+    "DEEPSEEK_API_KEY": ("DeepSeek", "https://api.deepseek.com/v1"),
+    "GROQ_API_KEY": ("Groq", "https://api.groq.com/openai/v1"),
+    "TOGETHER_API_KEY": ("Together", "https://api.together.xyz/v1"),
+    "XAI_API_KEY": ("xAI", "https://api.x.ai/v1"),
+}
+"""The variables in which people keep API keys, with the vendor and its OpenAI-compatible endpoint.
+A key is only ever sent to its own vendor."""
 PROVIDERS = "providers"
 """The table of additional endpoints. Each has the keys of `model`, but no environment variables."""
 _ADDRESSES = ("confirm.notify", "jobs.deliver")

@@ -6,6 +6,7 @@ import platform
 import shlex
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ from journeyman.agent.tools.workspace import Workspace
 from journeyman.configuration import FLAG, Configuration
 from journeyman.confirm.service_options import BLOCKED_PORTS, probe
 from journeyman.logs.registry import Readers
+from journeyman.models.discovery import find_endpoints
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import LogLocation
 from journeyman.redaction.masking import mask_text
@@ -56,6 +58,8 @@ def diagnose(
     configuration: Configuration,
     readers: Readers,
     places: list[LogLocation],
+    *,
+    environ: Mapping[str, str],
     version: str,
     now: float,
 ) -> list[Finding]:
@@ -68,7 +72,7 @@ def diagnose(
         _home(settings.home),
         *_settings(configuration),
         *_database(settings, now),
-        _model(settings),
+        _model(settings, environ),
         _confinement(confine=settings.agent.confine),
         _confirmations(settings.confirm),
         *_readers(readers),
@@ -200,9 +204,25 @@ def _learned(store: Store, settings: Settings) -> Finding:
     return Finding("learned", "ok", found, "journeyman learn" if missing else "")
 
 
-def _model(settings: Settings) -> Finding:
+def _found_models(environ: Mapping[str, str]) -> Finding:
+    """Report which models could be configured, if none is."""
+    found = find_endpoints(environ)
+    if not found:
+        advice = "journeyman config set model.name NAME, and model.base_url for its address"
+        return Finding("model", "note", "none is configured, and no server was found", advice)
+    first, names = found[0], ", ".join(endpoint.name for endpoint in found)
+    advice = (
+        f"journeyman config set model.base_url {first.base_url} && "
+        f"journeyman config set model.name {shlex.quote(next(iter(first.models), 'NAME'))}"
+    )
+    return Finding("model", "note", f"none is configured; found: {names}", advice)
+
+
+def _model(settings: Settings, environ: Mapping[str, str]) -> Finding:
     """Check which model an agent would use, without sending a request, which may cost money."""
     model = settings.model
+    if not model.name and not model.base_url:
+        return _found_models(environ)
     if model.name not in ("", EMBEDDED) and not model.name.endswith(".gguf"):
         found = f"{model.name} at {model.base_url or 'OpenAI'}"
         file = settings.home / "config.toml"

@@ -152,7 +152,12 @@ class Journeyman(ExperienceFacade):
         from journeyman.facade.diagnosis import diagnose
 
         return diagnose(
-            self.configuration, self._readers, self.places(), version=__version__, now=self._clock()
+            self.configuration,
+            self._readers,
+            self.places(),
+            environ=self._environ,
+            version=__version__,
+            now=self._clock(),
         )
 
     def __enter__(self) -> "Journeyman":
