@@ -205,12 +205,14 @@ class ExperienceFacade(Rooms):
         *,
         project: str | None = None,
         workers: int = 1,
+        seconds: float | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> LearnReport:
         """Judge and mine all sessions that are new since the last run, in one project or in all,
-        and store what they teach. Several `workers` are separate processes; a program that uses
-        them must guard its entry point with `if __name__ == "__main__"`. The report counts
-        everything learned so far.
+        and store what they teach. With `seconds`, stop after about that long; the newest sessions
+        come first, and the next call learns from the rest. Several `workers` are separate
+        processes; a program that uses them must guard its entry point with
+        `if __name__ == "__main__"`. The report counts everything learned so far.
         """
         _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
@@ -219,13 +221,20 @@ class ExperienceFacade(Rooms):
                 f"No stored session belongs to project {project!r}. Known projects: {nearest}."
             )
         started = time.perf_counter()
+        is_over = None
+        if seconds is not None:
+            deadline = started + seconds
+
+            def is_over() -> bool:
+                return time.perf_counter() >= deadline
+
         mined = 0
         if self._store.learned.missing(self._learning_rules, project):
             from journeyman.logs.worker_pool import WorkerPool
 
             pool = WorkerPool(workers) if workers > 1 else None
             try:
-                mined = self._learner.run(progress, pool, project=project)
+                mined = self._learner.run(progress, pool, project=project, is_over=is_over)
             finally:
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)
