@@ -76,6 +76,7 @@ def test_every_flag_in_the_docs_exists() -> None:
     known = {"--home", "--database", "--help", "--version"}
     known |= {"--no-deps", "--user", "--now"}  # pip's and systemctl's
     known |= {"--no-verify", "--trusted-host"}  # git's and pip's
+    known |= {"--from", "--mcp-config"}  # uvx's and Claude Code's
     for script in (ROOT / "benchmarks").glob("*.py"):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text()))
     for command in commands().values():

@@ -1,10 +1,6 @@
-"""Reads all settings: command-line flags override `JOURNEYMAN_*` variables, which override
-`config.toml` in the home, which overrides the defaults.
-"""
+"""The settings: their records, their descriptions, and the conversion of a value to its type."""
 
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
@@ -13,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from journeyman.records.defaults import TRIVIAL_TOOLS
-from journeyman.records.errors import BadSetting
 
 HARMLESS = (
     *("ls", "cat", "head", "tail", "wc", "grep", "rg", "pwd", "echo", "which", "file", "stat"),
@@ -28,6 +23,7 @@ Port = Annotated[int, Meta(ge=0, le=65_535)]
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 _SQLITE = "sqlite:///"
 HOME_VARIABLE = "JOURNEYMAN_HOME"
+OPENAI = "https://api.openai.com/v1"
 EMBEDDED = "embedded"
 """The name of the built-in model."""
 
@@ -151,9 +147,9 @@ _ABOUT = """\
 database              database URL; default sqlite:///<home>/journeyman.db
 busy_timeout_s        seconds to wait for a locked SQLite database; default 30
 trivial_tools         list of tools whose calls teach nothing; default clarify, memory, …
-model.name            the model that agents use; default embedded
+model.name            the model that agents use: embedded, a .gguf file, or one at an endpoint
 model.base_url        address of an OpenAI-compatible endpoint
-model.api_key         API key for that endpoint; default OPENAI_API_KEY
+model.api_key         API key for that endpoint; default its vendor's variable, OPENAI_API_KEY …
 model.context_length  the model's context window in tokens; detected by default
 model.max_tokens      longest reply, in tokens
 model.temperature     sampling temperature; default: the endpoint's
@@ -204,104 +200,42 @@ SETTINGS = tuple(
     Setting(key, about, key.upper().replace("CONFIRM.", "CONFIRMATION_") if key in _ALSO else "")
     for key, about in (line.split(maxsplit=1) for line in _ABOUT.splitlines())
 )
+VENDORS = {
+    "OPENAI_API_KEY": ("OpenAI", OPENAI),
+    "OPENROUTER_API_KEY": ("OpenRouter", "https://openrouter.ai/api/v1"),
+    "ANTHROPIC_API_KEY": ("Anthropic", "https://api.anthropic.com/v1"),
+    "GEMINI_API_KEY": ("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    "MISTRAL_API_KEY": ("Mistral", "https://api.mistral.ai/v1"),
+    "DEEPSEEK_API_KEY": ("DeepSeek", "https://api.deepseek.com/v1"),
+    "GROQ_API_KEY": ("Groq", "https://api.groq.com/openai/v1"),
+    "TOGETHER_API_KEY": ("Together", "https://api.together.xyz/v1"),
+    "XAI_API_KEY": ("xAI", "https://api.x.ai/v1"),
+}
+"""The variables in which people keep API keys, with the vendor and its OpenAI-compatible endpoint.
+A key is only ever sent to its own vendor."""
 PROVIDERS = "providers"
 """The table of additional endpoints. Each has the keys of `model`, but no environment variables."""
 _ADDRESSES = ("confirm.notify", "jobs.deliver")
 """In an environment variable these are separated by spaces, because addresses may hold commas."""
-_SECRET = ("model.api_key", "confirm.token", "confirm.approver_key", *_ADDRESSES)
+SECRETS = ("model.api_key", "confirm.token", "confirm.approver_key", *_ADDRESSES)
 """Settings whose values are never shown."""
-_TABLES: dict[str, type[Struct]] = {
+TABLES: dict[str, type[Struct]] = {
     field.name: type(field.default)
     for field in msgspec.structs.fields(Settings)
     if isinstance(field.default, Struct)
 }
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(Settings)} | {
     f"{table}.{field.name}": field.type
-    for table, kind in _TABLES.items()
+    for table, kind in TABLES.items()
     for field in msgspec.structs.fields(kind)
 }
-_BY_KEY = {setting.key: setting for setting in SETTINGS}
+BY_KEY = {setting.key: setting for setting in SETTINGS}
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
-def load(
-    environ: Mapping[str, str],
-    user_home: Path,
-    *,
-    home: Path | str | None = None,
-    database: str | None = None,
-) -> Settings:
-    """Return the settings for this run. Raise BadSetting with the setting and where it is set."""
-    folder = Path(home or environ.get(HOME_VARIABLE) or user_home / ".journeyman")
-    try:
-        folder = folder.expanduser().absolute()
-    except RuntimeError as error:
-        raise BadSetting(
-            f"The home {folder} cannot be resolved: {error}. Set JOURNEYMAN_HOME to a folder."
-        ) from error
-    file = folder / "config.toml"
-    written = _from_file(file)
-    providers = _providers(written.pop(PROVIDERS, {}), f"{file}")
-    values = {key: _checked(key, value, f"{file}") for key, value in _flat(written)}
-    for setting in SETTINGS:
-        for variable in filter(None, (setting.also, setting.variable)):
-            if text := environ.get(variable):
-                values[setting.key] = _checked(setting.key, text, variable)
-    if database is not None:
-        values["database"] = database
-    values.setdefault("database", sqlite_url(folder / "journeyman.db"))
-    if not values.get("model.api_key") and not values.get("model.base_url"):
-        # The key of OpenAI's variable is only ever sent to OpenAI.
-        values["model.api_key"] = environ.get("OPENAI_API_KEY", "")
-    tables: dict[str, dict[str, Any]] = {name: {} for name in ("", *_TABLES)}
-    for key, value in values.items():
-        table, _, name = key.rpartition(".")
-        tables[table][name] = value
-    nested: dict[str, Any] = {table: kind(**tables[table]) for table, kind in _TABLES.items()}
-    return Settings(home=folder, providers=providers, **nested, **tables[""])
-
-
-def _providers(tables: Any, where: str) -> dict[str, ModelSettings]:
-    """Read the tables below `[providers]`, which have the keys of `[model]`."""
-    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
-        raise BadSetting(
-            f"{where} sets {PROVIDERS!r}, but not as tables. Write [providers.NAME], and below it "
-            "the keys of [model]."
-        )
-    return {
-        name: ModelSettings(
-            **{
-                key: _checked(f"model.{key}", value, f"[{PROVIDERS}.{name}] in {where}")
-                for key, value in table.items()
-            }
-        )
-        for name, table in tables.items()
-    }
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadSetting(
-            f"The settings in {path} cannot be read: {error}. Fix the file."
-        ) from error
-
-
-def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield keys prefixed with the names of their tables, and their values."""
-    for key, value in values.items():
-        if isinstance(value, Mapping) and f"{before}{key}" not in _BY_KEY:
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
-
-
-def _read(key: str, value: Any) -> Any:
-    """Convert a value to the type of the setting. Environment variables hold text, with lists
-    separated by commas.
+def convert(key: str, value: Any) -> Any:
+    """Return a value as the type of its setting; raise ValueError. Environment variables and
+    commands hold text, with lists separated by commas.
     """
     kind = _KINDS[key]
     if isinstance(value, str) and kind is not str:
@@ -316,20 +250,6 @@ def _read(key: str, value: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
     return found
-
-
-def _checked(key: str, value: Any, where: str) -> Any:
-    setting = _BY_KEY.get(key)
-    if setting is None:
-        known = ", ".join(_BY_KEY)
-        raise BadSetting(f"{where} sets {key!r}, which is unknown. Valid settings: {known}.")
-    try:
-        return _read(key, value)
-    except ValueError as error:
-        shown = "***" if key in _SECRET else repr(value)
-        raise BadSetting(
-            f"{where} sets {key} to {shown}, which is not valid. Expected: {setting.about}."
-        ) from error
 
 
 def sqlite_url(path: Path) -> str:

@@ -523,14 +523,33 @@ class TestDoctorAndTour:
         shown = Command(user_home)("tour", "--no-agent").stdout
         assert "of your agents" in shown
         assert "openai" not in shown
+        assert "This tour stored nothing." in shown
         assert not (user_home / ".journeyman").exists()
+
+    def test_the_tour_keeps_what_it_imported_if_one_agrees(self, user_home: Path) -> None:
+        for agent in (".claude", ".hermes"):
+            shutil.rmtree(user_home / agent)
+        command = Command(user_home)
+        shown = command("tour", "--no-agent", "--keep").stdout
+        assert "Your most frequent failures:" in shown
+        assert "The playbook of " in shown
+        database = user_home / ".journeyman" / "journeyman.db"
+        assert f"Kept in {database}." in shown
+        assert stat.S_IMODE(database.stat().st_mode) == 0o600
+        kept = len(command.json("sessions", "list"))
+        assert kept
+        assert command.json("learn")["mined"] == 0
+        # What is there already is kept too.
+        told = command.json("tour", "--no-agent", "--keep")
+        assert told["kept_in"] == str(database)
+        assert len(command.json("sessions", "list")) == kept
 
 
 class TestSettings:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("colour = 1", "which is unknown"),
+            ("colour = 1", "is not a setting"),
             ("busy_timeout_s = 'long'", "seconds to wait"),
             ("busy_timeout_s = -1", "seconds to wait"),
             ("database = 5", "Expected: database URL"),

@@ -8,7 +8,9 @@ from tests.job_desk import desk
 
 @pytest.mark.soak
 def test_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
-    with desk(tmp_path, JOURNEYMAN_JOBS_MIN_CONTEXT="8000") as jobs:
+    with desk(
+        tmp_path, JOURNEYMAN_MODEL_NAME="embedded", JOURNEYMAN_JOBS_MIN_CONTEXT="8000"
+    ) as jobs:
         jobs.script("disks.sh", "#!/bin/sh\necho '/home 93 % used'\n")
         answers = tmp_path / "answers.md"
         jobs.add(
@@ -36,7 +38,7 @@ def test_job_runs_on_the_embedded_model(tmp_path: Path) -> None:
 
 
 def test_embedded_window_is_below_the_default_minimum(tmp_path: Path) -> None:
-    with desk(tmp_path) as jobs:
+    with desk(tmp_path, JOURNEYMAN_MODEL_NAME="embedded") as jobs:
         jobs.add()
         run = jobs.journeyman.jobs.run("watch", terminal=jobs.heard.append)
         assert run.status == "blocked"

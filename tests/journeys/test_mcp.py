@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from jsonschema import Draft202012Validator
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.client import ConnectMode
-from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, Tool
+from mcp.types import CallToolResult, TextContent, Tool
 from tests.conversations import stock_keeping
 from tests.program import Command
 from tests.tables import table
@@ -227,10 +227,8 @@ class TestWrongCalls:
         assert answer["success"] is False
         assert "There is no template 'nothing'" in answer["error"]
 
-        # An unknown tool is a protocol error.
-        with pytest.raises(MCPError, match="no tool 'hammer'") as caught:
-            server.call("hammer")
-        assert caught.value.code == INVALID_PARAMS
+        # A model that calls an unknown tool learns which tools there are.
+        assert "no tool 'hammer'. The tools are: opening, profile," in server.error("hammer")
 
     @table(
         ("tool", "arguments", "said"),
@@ -243,6 +241,10 @@ class TestWrongCalls:
             ("opening", {"task": TASK, "max_patterns": 0}, "from 1 to 50"),
             ("profile", {"by": "colour"}, "Choose one of: tool, model,"),
             ("profile", {"session": "bad"}, "no parameter 'session'"),
+            ("opening", {"query": TASK}, "no parameter 'query'. It takes: task (required), proj"),
+            ("search_sessions", {"limit": 5}, "search_sessions needs query"),
+            ("warm_session", {"action": "compare"}, "needs session_id and compare_with"),
+            ("request_confirmation", {}, "needs action, description and details, which were"),
             ("profile", {"session_id": "nobody"}, "no session 'nobody'"),
             ("search_sessions", {"query": " "}, "needs query"),
             ("search_sessions", {"query": "x", "limit": 51}, "from 1 to 50"),

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder, read_chat
+from journeyman.agent.deeds import check_deeds
 from journeyman.agent.dispatch import Decide, Dispatch, interrupted_result, no_approver
 from journeyman.agent.loop import STOPPED_BY_USER, Loop
 from journeyman.agent.tools.toolbox import Toolbox
@@ -33,6 +34,7 @@ from journeyman.logs.repositories import find_project
 from journeyman.models.model import JsonObject, Model
 from journeyman.records import Message, Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
+from journeyman.settings import EMBEDDED
 from journeyman.store.store import Store
 from journeyman.templates.opening import Opening, leading_system_count
 from journeyman.templates.opening_text import opening_length
@@ -300,12 +302,14 @@ class Agent:
             if not is_complete:
                 self._conversation = None
             changed_files = self.snapshots is not None and self.snapshots.end()
+        if stopped.stop == "done" and not calls and self.model.provider == EMBEDDED:
+            stopped = check_deeds(user_message) or stopped
         self._finish_turn(loop, stopped, calls)
         return Turn(
             session=loop.conversation.session.id,
             began_in=began_in,
             stop=stopped.stop,
-            final_response=response if stopped.stop in ("done", "cut") else "",
+            final_response=response if stopped.stop in ("done", "cut", "nothing_done") else "",
             note=stopped.note,
             messages=loop.conversation.chat,
             api_calls=budget.api_calls,

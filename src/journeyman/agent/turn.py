@@ -23,10 +23,12 @@ StopReason = Literal[
     "model_failed",
     "cut",
     "empty",
+    "nothing_done",
 ]
 """Why a turn ended: the agent was done, a limit was reached, the user stopped it, it kept repeating
 the same calls with the same results, the context window was full, the model was unavailable, the
-last reply was cut off, or the model returned an empty reply."""
+last reply was cut off, the model returned an empty reply, or it only claimed to have done what
+needs a call."""
 
 END_REASONS: dict[StopReason, str] = {
     "done": "agent_stop",
@@ -40,6 +42,7 @@ END_REASONS: dict[StopReason, str] = {
     "model_failed": "error",
     "cut": "error",
     "empty": "error",
+    "nothing_done": "error",
 }
 """The end reason that is stored for each stop, in the terms that learning evaluates."""
 

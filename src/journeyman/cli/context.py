@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from functools import wraps
@@ -118,11 +118,18 @@ workers_option = option(
 )
 
 
-def open_journeyman() -> Journeyman:
+def open_journeyman(
+    *, tolerant: bool = False, environ: Mapping[str, str] | None = None
+) -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
-    opened = Journeyman(home=selected["home"], database=selected["database"])
+    opened = Journeyman(
+        home=selected["home"],
+        database=selected["database"],
+        environ=environ,
+        tolerant=tolerant,
+    )
     selected["opened"] = ctx.with_resource(opened)
     return opened
 
@@ -146,13 +153,15 @@ def command(
     is_failure: Callable[[Any], object] = lambda _result: False,
     has_json: bool = True,
     is_paged: bool = False,
+    tolerant: bool = False,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, on its own or in a group. It is called with a Journeyman and its
     options. People see its result through `render` or `message`; --json prints `to_json` of it.
     Without `render` and `message`, the function also receives `as_json` and prints its own output.
     If `is_failure` of the result is true, the exit code is 1. `is_paged` shows long output for
-    people in a pager. The examples in the docstring become the end of the help.
+    people in a pager. A `tolerant` command also runs with settings that cannot be used. The
+    examples in the docstring become the end of the help.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -164,7 +173,7 @@ def command(
 
         def run_unpaged(**options: Any) -> None:
             as_json = options.pop("as_json", False) if render or message else False
-            result = function(open_journeyman(), **options)
+            result = function(open_journeyman(tolerant=tolerant), **options)
             if as_json:
                 print_json(to_json(result))
             elif message:

@@ -26,6 +26,7 @@ def _show(console: Console, findings: Sequence[Finding]) -> None:
 @context.command(
     render=_show,
     is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
+    tolerant=True,
 )
 def doctor(journeyman: Journeyman) -> Sequence[Finding]:
     """Check this machine: what is installed, what works, and what to fix. Changes nothing.

@@ -14,14 +14,10 @@ Examples:
   journeyman --home FOLDER mcp
 
 \b
-In Claude Code:
-  claude mcp add journeyman -- journeyman mcp
-
-\b
-In other clients:
+In Claude Code (.mcp.json), and without alwaysLoad in most other clients:
   {
     "mcpServers": {
-      "journeyman": {"command": "journeyman", "args": ["mcp"]}
+      "journeyman": {"command": "journeyman", "args": ["mcp"], "alwaysLoad": true}
     }
   }"""
 )

@@ -78,7 +78,7 @@ def playbook(
     elif as_json:
         context.print_json(learned)
     else:
-        _show_playbook(formatting.console(), learned, show_all=show_all)
+        show_playbook(formatting.console(), learned, show_all=show_all)
 
 
 def _report_empty(journeyman: Journeyman, project: str, *, named: bool) -> None:
@@ -130,7 +130,7 @@ def _day(at: float | None) -> str:
     return formatting.local_time(at)[:10]
 
 
-def _show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> None:
+def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> None:
     sessions = formatting.pluralize(playbook.sessions, "session")
     console.print(Text(f"{readable(playbook.project)}: {sessions}", style="bold"))
 

@@ -26,7 +26,8 @@ from journeyman.cli.rate_tables import (
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
-from journeyman.reliability.groups import By, grouped
+from journeyman.reliability import By
+from journeyman.reliability.groups import grouped
 from journeyman.reliability.profile import FailureGroup, Profile, profile, refusers
 from journeyman.reliability.rates import shown_with_worst
 from journeyman.reliability.reports import write_chart, write_html_report

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from journeyman.cli import formatting
 from journeyman.cli.formatting import Column
-from journeyman.reliability.groups import By, Group
+from journeyman.reliability import By
+from journeyman.reliability.groups import Group
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.rates import Difference, Rate, change_text, interval_text
 from journeyman.reliability.warm_up import Median, WarmUp

@@ -11,6 +11,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import option
 from journeyman.cli.formatting import Column
+from journeyman.cli.model_choice import with_model
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import JournalEntry, Review
 from journeyman.text.display import readable
@@ -58,6 +59,7 @@ def session_(journeyman: Journeyman, *, session: str, model: str) -> "ReviewResu
       journeyman review 20261116-081500-3fa2b1
       journeyman review 20261116-081500-3fa2b1 --model gpt-5-mini
     """
+    journeyman = with_model(journeyman, model)
     with formatting.spinner("reviewing"):
         return journeyman.review(session, model=model, platform="cli")
 

@@ -27,6 +27,7 @@ from journeyman.agent.turn import (
 )
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, option
+from journeyman.cli.model_choice import with_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
 from journeyman.facade.journeyman import Journeyman
@@ -50,6 +51,7 @@ _STOP_MESSAGES = {
     "model_failed": "Stopped: the model did not answer.",
     "cut": "The answer was cut off.",
     "empty": "Stopped: the model returned an empty answer.",
+    "nothing_done": "Nothing was done.",
 }
 
 
@@ -115,6 +117,7 @@ def run(
         session = journeyman.sessions.get(resume).session
         workspace = workspace or (Path(session.cwd) if session.cwd else None)
         options["model"] = options["model"] or session.details.get("asked_model", "")
+    journeyman = with_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
         workspace=workspace or Path(),

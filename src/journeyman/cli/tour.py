@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -17,6 +20,7 @@ from journeyman.agent.turn import Turn
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
 from journeyman.cli.opening import show_choice
+from journeyman.cli.playbook import show_playbook
 from journeyman.cli.profile import show_failure, show_summary, show_tools
 from journeyman.cli.run import RunDisplay
 from journeyman.cli.session_view import print_call
@@ -24,6 +28,7 @@ from journeyman.cli.tour_scenes import SCENES, Scene, show_scene
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.records.errors import MissingPart
+from journeyman.settings import sqlite_path
 from journeyman.templates.briefing import mistake_line
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
@@ -41,8 +46,11 @@ _RISKY_COMMANDS = (
     f"curl -H 'x-api-key: {_KEY}' -d @notes.json https://api.example/v1/messages",
     "git commit -qm 'Fix the totals' --no-verify && git push --force origin main",
 )
+_LEARNING_S = 15.0
+"""The tour learns for about this long, from the newest sessions first."""
+
 _END = """
-This tour stored nothing. To use Journeyman yourself:
+To use Journeyman yourself:
   [bold]journeyman import[/]          import the sessions of your agents
   [bold]journeyman profile[/]         see how reliable their calls are
   [bold]journeyman learn[/]           learn what works
@@ -68,26 +76,57 @@ def _risky_session() -> Iterator[dict[str, Any]]:
     epilog="""\b
 Examples:
   journeyman tour
+  journeyman tour --keep       keep what it imported and learned, without asking
   journeyman tour --sample     with sample sessions, even if this machine has logs"""
 )
 @flag("--sample", "Use sample sessions even if this machine has logs.")
+@flag("--keep", "Keep what was imported from your logs and learned from them.")
 @flag("--no-agent", "Skip the agent, which takes half a minute.")
 @flag("--json", context.JSON_HELP, dest="as_json")
-def tour(*, sample: bool, no_agent: bool, as_json: bool) -> None:
+def tour(*, sample: bool, keep: bool, no_agent: bool, as_json: bool) -> None:
     """See what Journeyman does, with this machine's own sessions or with samples.
 
-    Everything happens in a temporary folder: nothing is stored, and no log is changed.
+    Everything happens in a temporary folder, and no log is changed. At the end you are asked
+    whether to keep what was imported from your own logs; in a pipe, only --keep keeps it.
     """
     console = Console(quiet=True) if as_json else formatting.console()
     # Without this machine's settings, which may name a production database.
     environ = {key: os.environ[key] for key in os.environ if not key.startswith("JOURNEYMAN_")}
-    with (
-        tempfile.TemporaryDirectory(prefix="journeyman-tour-") as folder,
-        Journeyman(home=Path(folder, "home"), environ=environ) as journeyman,
-    ):
-        results = _Tour(console, journeyman, Path(folder), sample=sample).show(agent=not no_agent)
+    with tempfile.TemporaryDirectory(prefix="journeyman-tour-") as folder:
+        with Journeyman(home=Path(folder, "home"), environ=environ) as journeyman:
+            shown = _Tour(console, journeyman, Path(folder), sample=sample)
+            results = shown.show(agent=not no_agent)
+        kept = ""
+        if shown.own_logs and (keep or _wants_to_keep(as_json=as_json)):
+            kept = _keep(journeyman, shown.own_logs)
+        results["kept_in"] = kept
+        ending = f"Kept in {kept}." if kept else "This tour stored nothing."
+        console.print(Text(f"\n{readable(ending)}"), soft_wrap=True)
+        console.print(_END)
     if as_json:
         context.print_json(results)
+
+
+def _wants_to_keep(*, as_json: bool) -> bool:
+    """Ask whether to keep what was imported; without a terminal the answer is no."""
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return click.confirm("\nKeep what was imported from your logs, and learned from them?")
+
+
+def _keep(toured: Journeyman, logs: list[Path]) -> str:
+    """Store what the tour imported in the home of the settings; return its database."""
+    journeyman = context.open_journeyman()
+    database = sqlite_path(journeyman.settings.database)
+    temporary = sqlite_path(toured.settings.database)
+    if database is not None and temporary is not None and not database.exists():
+        database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(temporary, database)
+        database.chmod(0o600)
+    else:  # there are sessions already: these join them
+        journeyman.import_logs(logs)
+        journeyman.learn(seconds=_LEARNING_S)
+    return journeyman.settings.database if database is None else str(database)
 
 
 class _Tour:
@@ -101,11 +140,17 @@ class _Tour:
         self._logs = [] if sample else _newest_logs(journeyman)
         self._is_sample = not self._logs
 
+    @property
+    def own_logs(self) -> list[Path]:
+        """The logs of this machine that were imported; none if the tour showed samples."""
+        return [] if self._is_sample else self._logs
+
     def show(self, *, agent: bool) -> dict[str, Any]:
         parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
             ("Sessions that agents recorded", self._sessions),
             ("Each call with its result and verdict", self._calls),
             ("What works and what fails", self._reliability),
+            ("What was learned from it", self._learn),
             ("The next session starts warm", self._opening),
             ("Every message can be searched", self._search),
             ("Nothing is imported twice", self._import_again),
@@ -117,7 +162,6 @@ class _Tour:
         for number, (title, part) in enumerate(parts, start=1):
             self._console.print(f"\n[bold cyan]{number}. {title}[/]")
             results |= part()
-        self._console.print(_END)
         return results
 
     def _print(self, text: str, style: str = "") -> None:
@@ -176,6 +220,9 @@ class _Tour:
         show_summary(self._console, profile)
         self._console.print()
         show_tools(self._console, profile, limit=_SEVERAL)
+        if profile.failures:
+            whose = "The" if self._is_sample else "Your"
+            self._print(f"\n{whose} most frequent failures:", "bold")
         for failure in profile.failures[:_FEW]:
             show_failure(self._console, failure)
         if self._is_sample:
@@ -191,10 +238,15 @@ class _Tour:
         pattern = next(long, patterns[0] if patterns else None)
         return _SAMPLE_TASK if self._is_sample else pattern.intent if pattern else "anything"
 
-    def _opening(self) -> dict[str, Any]:
+    def _learn(self) -> dict[str, Any]:
         console, journeyman = self._console, self._journeyman
         with formatting.progress_bar("Learning", "sessions") as progress:
-            learned = journeyman.learn(progress=progress)
+            learned = journeyman.learn(seconds=_LEARNING_S, progress=progress)
+        total = sum(row.sessions + row.subagents for row in journeyman.sessions.totals())
+        if learned.sessions < total:
+            part = f"the newest {learned.sessions:,} of {total:,} sessions"
+            rest = "`journeyman learn` learns from the rest."
+            self._print(f"To stay short, the tour learned only from {part}; {rest}", "yellow")
         sessions = f"{learned.teaching:,} of {formatting.pluralize(learned.sessions, 'session')}"
         patterns = formatting.pluralize(learned.patterns, "pattern")
         self._print(f"Learned from {sessions}: {patterns} that worked, with secrets redacted.")
@@ -205,10 +257,28 @@ class _Tour:
             for item in quarantined[:_FEW]:
                 self._print(f"- {formatting.one_line(item.text, max(console.width - 4, 40))}")
                 self._print(f"  {item.rule}: {item.reason}", "dim")
-        task = self._task()
-        projects = [row for row in journeyman.sessions.projects() if row.project]
+        project = self._busiest_project()
+        playbook = journeyman.playbook(project) if project else None
+        if playbook is not None and not playbook.is_empty:
+            self._print(f"\nThe playbook of {project}, the project with most sessions:", "bold")
+            short = msgspec.structs.replace(
+                playbook,
+                commands=playbook.commands[:_SEVERAL],
+                mistakes=playbook.mistakes[:_FEW],
+                files=playbook.files[:_FEW],
+            )
+            show_playbook(console, short, show_all=False)
+        return {"learned": learned, "playbook": playbook}
+
+    def _busiest_project(self) -> str:
+        projects = [row for row in self._journeyman.sessions.projects() if row.project]
         busiest = max(projects, key=lambda row: (row.sessions, row.project), default=None)
-        opening = journeyman.opening(task, project=busiest.project if busiest else "")
+        return busiest.project if busiest else ""
+
+    def _opening(self) -> dict[str, Any]:
+        console, journeyman = self._console, self._journeyman
+        task = self._task()
+        opening = journeyman.opening(task, project=self._busiest_project())
         self._print(f'A session on "{formatting.one_line(task, 60)}" would start with:')
         briefing = opening.briefing
         where = f" in {briefing.project}" if briefing.project else ""
@@ -226,10 +296,11 @@ class _Tour:
         for number, choice in enumerate(opening.choices, start=1):
             show_choice(console, choice, number)
         count = len(opening.inject([{"role": "user", "content": task}])) - 1
-        summary = f"{count} messages, about {opening.tokens:,} tokens, placed before your own."
+        messages = formatting.pluralize(count, "message")
+        summary = f"{messages}, about {opening.tokens:,} tokens, placed before your own."
         self._print(opening.note if opening.is_empty else summary)
         self._print("`journeyman playbook` shows everything learned in a project.", "dim")
-        return {"learned": learned, "opening": opening}
+        return {"opening": opening}
 
     def _search(self) -> dict[str, Any]:
         search = self._journeyman.sessions.search

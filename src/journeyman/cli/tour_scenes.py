@@ -18,6 +18,7 @@ from journeyman.cli import formatting
 from journeyman.confirm.schemas import Card
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import ConfirmationRefused, MissingPart
+from journeyman.settings import EMBEDDED
 from journeyman.testing import ScriptedModel, calls, says
 from journeyman.text.display import readable
 
@@ -142,7 +143,7 @@ def _jobs_scene(folder: Path) -> Scene:
     for name, text in SCRIPTS.items():
         (home / "scripts" / name).write_text(f"{text}\n")
         (home / "scripts" / name).chmod(0o600)
-    environ = {"HOME": str(folder)}
+    environ = {"HOME": str(folder), "JOURNEYMAN_MODEL_NAME": EMBEDDED}
     with Journeyman(home=home, environ=environ) as journeyman:
         added = journeyman.jobs.add(
             "every monday 09:00", "Which disk is nearly full?", timezone=ZONE, workdir=workdir

@@ -3,8 +3,10 @@
 import importlib.util
 import os
 import platform
+import shlex
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +15,10 @@ from msgspec import Struct
 
 from journeyman.agent.tools.confinement import filter_options
 from journeyman.agent.tools.workspace import Workspace
+from journeyman.configuration import FLAG, Configuration
 from journeyman.confirm.service_options import BLOCKED_PORTS, probe
 from journeyman.logs.registry import Readers
+from journeyman.models.discovery import find_endpoints
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import LogLocation
 from journeyman.redaction.masking import mask_text
@@ -36,6 +40,9 @@ _EXTRAS = (
 )
 _MOST_NAMES = 5
 _COMMAND_TIMEOUT_S = 10.0
+_MOST_PATIENCE_S = 2.0
+"""Seconds to wait for a locked database: it is reported, so there is no need to wait longer."""
+_CHOOSE_HOME = 'export JOURNEYMAN_HOME="$HOME/.journeyman"  (or another folder of yours)'
 
 
 class Finding(Struct, frozen=True):
@@ -48,16 +55,24 @@ class Finding(Struct, frozen=True):
 
 
 def diagnose(
-    settings: Settings, readers: Readers, places: list[LogLocation], version: str, now: float
+    configuration: Configuration,
+    readers: Readers,
+    places: list[LogLocation],
+    *,
+    environ: Mapping[str, str],
+    version: str,
+    now: float,
 ) -> list[Finding]:
     """Return all findings, most basic first. Users paste them into bug reports, so secrets in
     addresses are masked.
     """
+    settings = configuration.settings
     findings = [
         Finding("program", "ok", f"Journeyman {version}, Python {platform.python_version()}"),
         _home(settings.home),
+        *_settings(configuration),
         *_database(settings, now),
-        _model(settings),
+        _model(settings, environ),
         _confinement(confine=settings.agent.confine),
         _confirmations(settings.confirm),
         *_readers(readers),
@@ -70,15 +85,52 @@ def diagnose(
 
 
 def _home(home: Path) -> Finding:
-    if not home.exists():
-        return Finding("home", "ok", f"{home} does not exist yet; the first import creates it")
-    if not os.access(home, os.W_OK):
-        advice = f"Make {home} writable for your user, or set JOURNEYMAN_HOME."
-        return Finding("home", "problem", f"{home} is read-only", advice)
-    if stat.S_IMODE(home.stat().st_mode) & 0o077:
-        found = f"{home} is readable by other users of this machine"
-        return Finding("home", "note", found, f"chmod 700 {home}")
+    quoted = shlex.quote(str(home))
+    try:
+        if not home.exists():
+            return _missing_home(home)
+        if not home.is_dir():
+            found = f"{home} is a file, not a folder"
+            return Finding("home", "problem", found, f"mv {quoted} {quoted}.old")
+        if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+            found = f"{home} cannot be read and written by your user"
+            return Finding("home", "problem", found, _make_yours(home))
+        if stat.S_IMODE(home.stat().st_mode) & 0o077:
+            found = f"{home} is readable by other users of this machine"
+            return Finding("home", "note", found, f"chmod 700 {quoted}")
+    except OSError as error:  # a folder above it cannot be entered
+        return Finding("home", "problem", f"{home}: {error.strerror}", _CHOOSE_HOME)
     return Finding("home", "ok", str(home))
+
+
+def _missing_home(home: Path) -> Finding:
+    above = next(folder for folder in home.parents if folder.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("home", "ok", f"{home} does not exist yet; the first import creates it")
+    found = f"{home} does not exist and cannot be created: {above} is not writable"
+    return Finding("home", "problem", found, _CHOOSE_HOME)
+
+
+def _make_yours(path: Path) -> str:
+    """Return the command that gives a file or a folder back to this user."""
+    quoted = shlex.quote(str(path))
+    if path.stat().st_uid == os.getuid():
+        return f"chmod {'700' if path.is_dir() else '600'} {quoted}"
+    return f'sudo chown -R "$USER" {quoted}'
+
+
+def _settings(configuration: Configuration) -> list[Finding]:
+    """Report what is wrong in the file and the variables, or where the settings come from."""
+    what, file = "settings", configuration.file
+    if configuration.problems:
+        return [
+            Finding(what, "problem", problem.what, problem.fix)
+            for problem in configuration.problems
+        ]
+    variables = sorted({*configuration.origins.values()} - {str(file), FLAG})
+    found = str(file) if file.exists() else "defaults; there is no config.toml"
+    found += f"; from the environment: {', '.join(variables)}" if variables else ""
+    return [Finding(what, "ok", found)]
 
 
 def _database(settings: Settings, now: float) -> list[Finding]:
@@ -87,20 +139,41 @@ def _database(settings: Settings, now: float) -> list[Finding]:
         found = f"{settings.database} does not exist yet; the first import creates it"
         return [Finding(what, "ok", found)]
     try:
-        timeout = settings.busy_timeout_s
+        timeout = min(settings.busy_timeout_s, _MOST_PATIENCE_S)
         with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
             if not store.is_ready:
                 found = "its tables are created or migrated on first use"
                 return [Finding(what, "ok", f"{store.url} exists; {found}")]
             sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
             if faults := store.faults():
-                advice = "Move the database away and import again; the logs are unaffected."
-                return [Finding(what, "problem", faults[0], advice)]
+                return [Finding(what, "problem", faults[0], _replace_database(path))]
             found = f"{store.url}, {sessions:,} sessions, no faults"
             rest = (_learned(store, settings), _jobs(store, now))
             return [Finding(what, "ok", found), *rest]
     except JourneymanError as error:
-        return [Finding(what, "problem", str(error))]
+        return [Finding(what, "problem", str(error), _database_advice(str(error), path))]
+
+
+def _replace_database(path: Path | None) -> str:
+    if path is None:
+        return ""
+    quoted = shlex.quote(str(path))
+    return f"mv {quoted} {quoted}.damaged && journeyman import"
+
+
+def _database_advice(error: str, path: Path | None) -> str:
+    """Return the command that mends a database that cannot be opened."""
+    if "newer Journeyman" in error:
+        return "pip install --upgrade journeyman"
+    if path is None:
+        return "journeyman config set database postgresql://USER:PASSWORD@HOST/NAME"
+    if "locked" in error:
+        return f"fuser -v {shlex.quote(str(path))}  (shows the process to wait for)"
+    if any(words in error for words in ("not a database", "malformed", "damaged")):
+        return _replace_database(path)
+    if path.is_dir():
+        return f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.old"
+    return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
 
 
 def _jobs(store: Store, now: float) -> Finding:
@@ -131,9 +204,25 @@ def _learned(store: Store, settings: Settings) -> Finding:
     return Finding("learned", "ok", found, "journeyman learn" if missing else "")
 
 
-def _model(settings: Settings) -> Finding:
+def _found_models(environ: Mapping[str, str]) -> Finding:
+    """Report which models could be configured, if none is."""
+    found = find_endpoints(environ)
+    if not found:
+        advice = "journeyman config set model.name NAME, and model.base_url for its address"
+        return Finding("model", "note", "none is configured, and no server was found", advice)
+    first, names = found[0], ", ".join(endpoint.name for endpoint in found)
+    advice = (
+        f"journeyman config set model.base_url {first.base_url} && "
+        f"journeyman config set model.name {shlex.quote(next(iter(first.models), 'NAME'))}"
+    )
+    return Finding("model", "note", f"none is configured; found: {names}", advice)
+
+
+def _model(settings: Settings, environ: Mapping[str, str]) -> Finding:
     """Check which model an agent would use, without sending a request, which may cost money."""
     model = settings.model
+    if not model.name and not model.base_url:
+        return _found_models(environ)
     if model.name not in ("", EMBEDDED) and not model.name.endswith(".gguf"):
         found = f"{model.name} at {model.base_url or 'OpenAI'}"
         file = settings.home / "config.toml"
@@ -184,12 +273,12 @@ def _confirmations(confirm: ConfirmSettings) -> Finding:
     what = "confirmations"
     if confirm.page_port in BLOCKED_PORTS:
         found = f"browsers refuse to open port {confirm.page_port}"
-        return Finding(what, "problem", found, "Set confirm.page_port to another, such as 6080.")
+        return Finding(what, "problem", found, "journeyman config set confirm.page_port 6080")
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
     for name, port in ports.items():
         if probed[name].answer == "other":
-            advice = f"To serve confirmations, stop that program or set {name}."
+            advice = f"To serve confirmations, stop it, or: journeyman config set {name} PORT"
             return Finding(what, "note", f"another program uses port {port}", advice)
     answers = {result.answer for result in probed.values()}
     both = f"{confirm.port} and {confirm.page_port}"
@@ -215,7 +304,7 @@ def _readers(readers: Readers) -> list[Finding]:
 def _place(place: LogLocation) -> Finding:
     what = f"logs: {place.source}"
     if place.problems:
-        advice = "Make it readable for your user."
+        advice = f"chmod -R u+rX {shlex.quote(str(place.folder))}"
         return Finding(what, "problem", place.problems[0].reason, advice)
     if not place.logs:
         none = f"none in {place.folder}" if place.exists else f"none: no folder {place.folder}"

@@ -21,6 +21,7 @@ from journeyman.records.defaults import (
 )
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
+from journeyman.reliability import By
 from journeyman.settings import STYLES, sqlite_path
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from journeyman.records.playbook import Playbook, PlaybookMistake
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
-    from journeyman.reliability.groups import By, Group
+    from journeyman.reliability.groups import Group
     from journeyman.reliability.profile import Profile
     from journeyman.store.sessions import SessionQuery
     from journeyman.templates.opening import Opening
@@ -191,7 +192,7 @@ class ExperienceFacade(Rooms):
         """Return error rates by tool, model, source, platform, project, day, length or type, with
         early and late calls compared except by tool; the arguments are those of `profile`.
         """
-        from journeyman.reliability.groups import By, grouped
+        from journeyman.reliability.groups import grouped
         from journeyman.reliability.trivial_tools import without_tools
 
         if by not in get_args(By):
@@ -264,12 +265,14 @@ class ExperienceFacade(Rooms):
         *,
         project: str | None = None,
         workers: int = 1,
+        seconds: float | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> LearnReport:
         """Judge and mine all sessions that are new since the last run, in one project or in all,
-        and store what they teach. Several `workers` are separate processes; a program that uses
-        them must guard its entry point with `if __name__ == "__main__"`. The report counts
-        everything learned so far.
+        and store what they teach. With `seconds`, stop after about that long; the newest sessions
+        come first, and the next call learns from the rest. Several `workers` are separate
+        processes; a program that uses them must guard its entry point with
+        `if __name__ == "__main__"`. The report counts everything learned so far.
         """
         _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
@@ -278,13 +281,20 @@ class ExperienceFacade(Rooms):
                 or f"No session is stored, so there is none of project {project!r}."
             )
         started = time.perf_counter()
+        is_over = None
+        if seconds is not None:
+            deadline = started + seconds
+
+            def is_over() -> bool:
+                return time.perf_counter() >= deadline
+
         mined = 0
         if self._store.learned.missing(self._learning_rules, project):
             from journeyman.logs.worker_pool import WorkerPool
 
             pool = WorkerPool(workers) if workers > 1 else None
             try:
-                mined = self._learner.run(progress, pool, project=project)
+                mined = self._learner.run(progress, pool, project=project, is_over=is_over)
             finally:
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)

@@ -30,7 +30,8 @@ class Journeyman(ExperienceFacade):
     """Experience for agents, kept in one home.
 
     `Journeyman()` uses the home and database of the settings; `home` and `database` override
-    them. The database is opened on first use. Use it as a context manager, or `close` it.
+    them. The database is opened on first use. Use it as a context manager, or `close` it. If
+    `tolerant`, settings that cannot be used have their defaults, and `diagnose` reports them.
     """
 
     @cached_property
@@ -151,7 +152,12 @@ class Journeyman(ExperienceFacade):
         from journeyman.facade.diagnosis import diagnose
 
         return diagnose(
-            self.settings, self._readers, self.places(), version=__version__, now=self._clock()
+            self.configuration,
+            self._readers,
+            self.places(),
+            environ=self._environ,
+            version=__version__,
+            now=self._clock(),
         )
 
     def __enter__(self) -> "Journeyman":

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from journeyman.settings import load
+from journeyman.configuration import load, read_configuration
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
@@ -38,13 +38,16 @@ class Rooms:
         *,
         environ: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
+        tolerant: bool = False,
     ) -> None:
         self._environ = os.environ if environ is None else environ
         self._user_home = Path(self._environ.get("HOME") or Path.home())
         self._clock = clock
         # Durations are measured with a monotonic clock, unless the caller supplies one.
         self._timer = time.monotonic if clock is time.time else clock
-        self.settings = load(self._environ, self._user_home, home=home, database=database)
+        read = read_configuration if tolerant else load
+        self.configuration = read(self._environ, self._user_home, home=home, database=database)
+        self.settings = self.configuration.settings
 
     @cached_property
     def _store(self) -> "Store":

@@ -1,9 +1,12 @@
 """The MCP server. It lists the tools, runs calls one after the other in a worker thread, except
-those that wait for people, and returns errors as results that a model can act on.
+those that wait for people, and returns errors as results that a model can act on. It runs on both
+generations of the SDK, 1.26 and 2: what is sent is built from the protocol's own field names, which
+both accept.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,8 +17,8 @@ from journeyman.version import __version__
 
 try:
     import anyio
-    from mcp import MCPError, types
-    from mcp.server import Server, ServerRequestContext
+    from mcp import types
+    from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
 except ImportError as missing:
     raise MissingPart(
@@ -24,6 +27,8 @@ except ImportError as missing:
 
 _logger = logging.getLogger(__name__)
 
+_Handler = Callable[..., Awaitable[Any]]
+
 INSTRUCTIONS = (
     "Journeyman knows what worked in earlier sessions of tool-using agents: call `opening` before "
     "a task that needs tools. `warm_session` manages templates, `profile` reports error rates, "
@@ -31,8 +36,6 @@ INSTRUCTIONS = (
     "or that a person must confirm, call `request_confirmation`, wait with "
     "`get_confirmation`, and act only after `redeem_confirmation` grants it."
 )
-
-Context = ServerRequestContext[Any]
 
 
 def serve(journeyman: Journeyman) -> None:
@@ -56,33 +59,46 @@ def make_server(journeyman: Journeyman, worker: ThreadPoolExecutor) -> Server[An
     tools = {tool.name: tool for tool in TOOLS}
     listed = types.ListToolsResult(tools=[_definition(tool) for tool in tools.values()])
 
-    async def list_tools(
-        _: Context, __: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(*_: object) -> types.ListToolsResult:
         return listed
 
-    async def call_tool(_: Context, call: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(_: object, call: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(call.name)
         if tool is None:
-            names = ", ".join(tools)
-            message = f"There is no tool {call.name!r}. The tools are: {names}."
-            raise MCPError(code=types.INVALID_PARAMS, message=message)
+            return _result(f"There is no tool {call.name!r}. The tools are: {', '.join(tools)}.")
         loop = asyncio.get_running_loop()
         # Calls that wait for people run in other threads, so that they do not block the rest.
         executor = None if tool.waits else worker
         arguments = call.arguments or {}
         text, is_error = await loop.run_in_executor(executor, _answer, tool, journeyman, arguments)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)], is_error=is_error
-        )
+        return _result(text, is_error=is_error)
 
-    return Server(
-        "journeyman",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
+    about: dict[str, Any] = {"version": __version__, "instructions": INSTRUCTIONS}
+    if hasattr(Server, "add_request_handler"):
+        return Server("journeyman", **about, on_list_tools=list_tools, on_call_tool=call_tool)
+    server: Server[Any] = Server("journeyman", **about)
+    _first_generation(server, list_tools, call_tool)
+    return server
+
+
+def _first_generation(server: Any, list_tools: _Handler, call_tool: _Handler) -> None:
+    """Register the handlers with a server of SDK 1, where each takes a whole request and returns
+    its result in an envelope.
+    """
+    envelope: Any = types.ServerResult
+
+    async def listed(_: object) -> object:
+        return envelope(await list_tools())
+
+    async def called(request: Any) -> object:
+        return envelope(await call_tool(None, request.params))
+
+    server.request_handlers |= {types.ListToolsRequest: listed, types.CallToolRequest: called}
+
+
+def _result(text: str, *, is_error: bool = True) -> types.CallToolResult:
+    content = [{"type": "text", "text": text}]
+    return types.CallToolResult.model_validate({"content": content, "isError": is_error})
 
 
 def _answer(
@@ -100,15 +116,17 @@ def _answer(
 
 
 def _definition(tool: OfferedTool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.schema,
-        annotations=types.ToolAnnotations(
-            title=tool.title,
-            read_only_hint=tool.reads_only,
-            destructive_hint=tool.deletes,
-            open_world_hint=False,
-        ),
+    return types.Tool.model_validate(
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.schema,
+            "annotations": {
+                "title": tool.title,
+                "readOnlyHint": tool.reads_only,
+                "destructiveHint": tool.deletes,
+                "openWorldHint": False,
+            },
+        }
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import httpx2
 import msgspec
 
+from journeyman.models.http_library import http
 from journeyman.models.streaming_request import certificates
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def find_context_tokens(
     url = base_url.rstrip("/")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
-        with httpx2.Client(headers=headers, verify=certificates()) as client:
+        with http.Client(headers=headers, verify=certificates()) as client:
             deadline = clock() + timeout_s
 
             def fetch(method: str, url: str, payload: object = None) -> object:
@@ -72,11 +72,11 @@ def find_context_tokens(
                             if len(body) > LARGEST_BODY or clock() > deadline:
                                 return None
                     return msgspec.json.decode(body)
-                except (httpx2.HTTPError, OSError, msgspec.DecodeError, RecursionError):
+                except (http.HTTPError, OSError, msgspec.DecodeError, RecursionError):
                     return None
 
             tokens = _find_at_endpoint(name, url, fetch)
-    except (httpx2.InvalidURL, ValueError):  # an address or a key that no request can carry
+    except (http.InvalidURL, ValueError):  # an address or a key that no request can carry
         tokens = None
     return tokens or _find_in_price_data(name, url)
 

@@ -4,15 +4,19 @@ from pathlib import Path
 
 from journeyman.models.model import Model
 from journeyman.records.errors import BadSetting, MissingPart
-from journeyman.settings import EMBEDDED, ModelSettings, Settings
+from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
 
-OPENAI = "https://api.openai.com/v1"
+NO_MODEL = (
+    "No model is configured. Set one with `journeyman config set model.name NAME` and `journeyman "
+    "config set model.base_url http://127.0.0.1:11434/v1`, or pass --model; --model embedded is a "
+    "small model that runs offline, for trying things out."
+)
 
 
 def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     """Return the settings of a provider, or the default ones. Raise BadSetting."""
     default = settings.model
-    if not provider or (provider == EMBEDDED and not default.base_url and not default.name):
+    if not provider:
         return default
     if provider == EMBEDDED:
         return ModelSettings(name=EMBEDDED)
@@ -26,15 +30,19 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
 
 
 def make_model(settings: ModelSettings, name: str = "") -> Model:
-    """Return the model with this name, else the one in the settings, else the embedded one."""
+    """Return the model with this name, else the one in the settings. Raise BadSetting if neither
+    names one: the embedded model is never chosen silently.
+    """
     name = name or settings.name
     if not name and settings.base_url:
         raise BadSetting(
             f"model.base_url is {settings.base_url}, but no model is named. Set model.name, or "
             "pass --model."
         )
+    if not name:
+        raise BadSetting(NO_MODEL)
     is_file = name.endswith(".gguf") and not settings.base_url
-    if name in ("", EMBEDDED) or is_file:
+    if name == EMBEDDED or is_file:
         from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
 
         path = Path(name).expanduser() if is_file else None

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import httpx2
 from openai import APIError, OpenAI, Stream
 
 from journeyman.models.context_windows import find_context_tokens
+from journeyman.models.http_library import http
 from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reply_parser import NotAReply, ReplyParser, used_call_ids
 from journeyman.models.retries import (
@@ -187,12 +187,12 @@ class RemoteModel:
                 "/chat/completions",
                 content=content,
                 options={"headers": {"Content-Type": "application/json"}},
-                cast_to=httpx2.Response,
+                cast_to=http.Response,
                 stream=True,
                 stream_cls=Stream[object],
             )
             # With this `cast_to`, the SDK returns the plain response, whatever its types say.
-            with closing(cast("httpx2.Response", streamed)) as response:
+            with closing(cast("http.Response", streamed)) as response:
                 kind = response.headers.get("content-type", "").lower()
                 if "json" not in kind and "html" not in kind:
                     yield from Stream(cast_to=object, response=response, client=client)
@@ -204,13 +204,13 @@ class RemoteModel:
 
     def _client(self, connection: Connection) -> OpenAI:
         """Return a client with its own connection, which can be closed without affecting others."""
-        timeout = httpx2.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
+        timeout = http.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
         return OpenAI(
             base_url=self._url,
             api_key=self._api_key or NO_KEY,
             max_retries=0,
             timeout=timeout,
-            http_client=httpx2.Client(
+            http_client=http.Client(
                 timeout=timeout,
                 verify=certificates(),
                 follow_redirects=True,

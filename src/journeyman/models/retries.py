@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-import httpx2
 import openai
 from msgspec import Struct
 
+from journeyman.models.http_library import http
 from journeyman.models.model import Cancelled
 from journeyman.models.reply_parser import NotAReply
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
@@ -73,9 +73,9 @@ def excerpt(text: str, secret: str) -> str:
 
 def failure_of(error: Exception, timeout_s: float) -> Failure:
     """Return the failure that an exception of a request means."""
-    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
+    if isinstance(error, openai.APITimeoutError | http.TimeoutException):
         return timeout_failure(timeout_s)
-    if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | OSError):
+    if isinstance(error, openai.APIConnectionError | http.HTTPError | OSError):
         cause = str(error.__cause__ or error)
         return Failure(reason="the connection failed", body=cause, next_step=_UNREACHABLE)
     if isinstance(error, openai.APIError):

@@ -11,9 +11,9 @@ from contextlib import closing, suppress
 from functools import cache
 from typing import Any
 
-import httpx2
 import openai
 
+from journeyman.models.http_library import http
 from journeyman.models.model import Cancelled
 
 POLL_S = 0.1
@@ -26,7 +26,7 @@ GRACE_S = 0.2
 @cache
 def certificates() -> ssl.SSLContext:
     """Return the TLS context with the machine's certificates, which are slow to load."""
-    return httpx2.create_ssl_context()
+    return http.create_ssl_context()
 
 
 class RequestFailed(Exception):
@@ -52,7 +52,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self.is_closed = False
 
-    def watch(self, request: httpx2.Request) -> None:
+    def watch(self, request: http.Request) -> None:
         """Note the socket that a request uses; a hook for the HTTP client."""
         request.extensions = {**request.extensions, "trace": self._trace}
 
@@ -101,7 +101,7 @@ def stream_events(
                         break
         # What a server can cause: errors of the client and of the connection, invalid JSON
         # (ValueError) or JSON nested too deeply, a body closed while being read (RuntimeError).
-        except (openai.OpenAIError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
+        except (openai.OpenAIError, http.HTTPError, OSError, ValueError, RuntimeError) as error:
             end = RequestFailed(error)
         finally:
             arrived.put(end)

@@ -9,7 +9,8 @@ from textwrap import wrap
 from typing import Any
 
 from journeyman.records.errors import MissingPart
-from journeyman.reliability.groups import By, Group
+from journeyman.reliability import By
+from journeyman.reliability.groups import Group
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import Profile
 from journeyman.reliability.rates import Rate, count_text, percent, shown_with_worst

@@ -5,19 +5,17 @@ session or type of work, and whether agents improve within the sessions of each 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.records import JudgedCall, JudgedSession
+from journeyman.reliability import By
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.learning_curve import LearningEffect, learning
 from journeyman.reliability.lengths import BANDS, length_band
 from journeyman.reliability.rates import Rate
 from journeyman.reliability.task_types import task_type
-
-By = Literal["tool", "model", "source", "platform", "project", "day", "length", "type"]
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from string import Template
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
 
-from journeyman.reliability import charts
-from journeyman.reliability.groups import By, Group
+from journeyman.reliability import By, charts
+from journeyman.reliability.groups import Group
 from journeyman.reliability.learning_curve import LearningEffect
 from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.markup import (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
-from journeyman.reliability.groups import By, Group, grouped
+from journeyman.reliability import By
+from journeyman.reliability.groups import Group, grouped
 from journeyman.reliability.profile import Profile
 from journeyman.text.atomic_write import replace_file
 

@@ -169,15 +169,19 @@ class Learner:
         executor: Executor | None = None,
         *,
         project: str | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> int:
-        """Learn from all that is new, in one project or all; return the number of sessions."""
+        """Learn from all that is new, in one project or all; return the number of sessions. With
+        `is_over`, learn from the newest sessions first, until it returns true.
+        """
         learned: set[str] = set()
         for _ in range(_PASSES):
             missing = self.missing(project)
-            if not missing:
+            if not missing or (is_over and is_over()):
                 break
-            self.learn(missing, progress, executor)
-            learned.update(missing)
+            if is_over:
+                missing.reverse()
+            learned.update(self.learn(missing, progress, executor, is_over=is_over))
         return len(learned)
 
     def missing(self, project: str | None = None) -> list[str]:
@@ -189,8 +193,12 @@ class Learner:
         session_ids: Sequence[str],
         progress: ShowProgress = lambda _: None,
         executor: Executor | None = None,
-    ) -> None:
-        """Learn from these sessions, whether they are already learned or not."""
+        *,
+        is_over: Callable[[], bool] | None = None,
+    ) -> list[str]:
+        """Learn from these sessions, whether they are already learned or not, until `is_over`;
+        return those that were learned from.
+        """
         overviews = self._store.sessions.with_ids(session_ids)
         messages: dict[str, int] = {
             overview.session.id: overview.messages for overview in overviews
@@ -204,6 +212,7 @@ class Learner:
         at = Progress(done=0, total=len(session_ids), done_bytes=0, share=0.0)
         progress(at)
         done_messages = 0
+        done: list[str] = []
         for batch, lessons in zip(batches, extracted, strict=True):
             self._save(lessons)
             done_messages += sum(messages.get(session_id, 0) for session_id in batch)
@@ -214,6 +223,10 @@ class Learner:
                 share=done_messages / total if total else 1.0,
             )
             progress(at)
+            done += batch
+            if is_over and is_over():
+                break
+        return done
 
     def _extract_in_workers(
         self, batches: Iterable[Sequence[str]], executor: Executor

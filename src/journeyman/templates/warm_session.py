@@ -4,7 +4,7 @@ templates, and report how reliable sessions were.
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -71,10 +71,7 @@ def _run_action(journeyman: WarmSessionBackend, arguments: object) -> Answer:
     values = validated_arguments(_NAME, arguments, SCHEMA["parameters"])
     name = values.pop("action")
     action = ACTIONS[name]
-    for required in action.requires:
-        if required not in values:
-            about = _PARAMETERS[required]["description"]
-            raise WrongInput(f"The action {name} needs {required}, which was not passed. {about}")
+    _require(f"The action {name}", action.requires, values, _PARAMETERS)
     ignored = [parameter for parameter in values if parameter not in action.accepts]
     answer = action.run(journeyman, values)
     # Models pass more than is needed; they should know that it changed nothing.
@@ -283,21 +280,32 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
             f"The arguments of {tool} are {_shown(values)}. Pass a JSON object instead."
         )
     parameters: Mapping[str, Schema] = schema["properties"]
+    required: Sequence[str] = schema.get("required", ())
     if unknown := [name for name in values if name not in parameters]:
-        raise WrongInput(
-            f"{tool} has no parameter {_shown(unknown[0])}. It takes: {', '.join(parameters)}."
-        )
-    read = {
-        name: _value(name, values[name], parameter)
+        takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
+        raise WrongInput(f"{tool} has no parameter {_shown(unknown[0])}. It takes: {takes}.")
+    given = {name: value for name, value in values.items() if not _is_left_out(value)}
+    _require(tool, required, given, parameters)
+    return {
+        name: _value(name, given[name], parameter)
         for name, parameter in parameters.items()
-        if not _is_left_out(values.get(name))
+        if name in given
     }
-    for name in schema.get("required", ()):
-        if name not in read:
-            raise WrongInput(
-                f"{tool} needs {name}, which was not passed. {_hint(parameters[name])}"
-            )
-    return read
+
+
+def _require(
+    what: str, required: Sequence[str], given: Collection[str], parameters: Mapping[str, Schema]
+) -> None:
+    """Raise WrongInput that names every required argument which is missing."""
+    missing = [name for name in required if name not in given]
+    if not missing:
+        return
+    if len(missing) == 1:
+        needs = f"{missing[0]}, which was not passed. {_hint(parameters[missing[0]])}"
+    else:
+        about = " ".join(f"{name}: {_hint(parameters[name])}" for name in missing)
+        needs = f"{', '.join(missing[:-1])} and {missing[-1]}, which were not passed. {about}"
+    raise WrongInput(f"{what} needs {needs}")
 
 
 def _is_left_out(value: object) -> bool:

@@ -1,22 +1,24 @@
 """The answers that models read: reports reduced to what a model can use, in a fixed order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from journeyman.records import Gain, SearchHit, Template
-from journeyman.reliability.comparison import Comparison, Side
-from journeyman.reliability.compression import CompressionReport
-from journeyman.reliability.groups import By, Group
-from journeyman.reliability.learning_curve import LearningEffect, change_of_gain, late_change_text
-from journeyman.reliability.profile import Profile, ToolProfile
-from journeyman.reliability.rates import (
-    Difference,
-    Rate,
-    shown_with_worst,
-)
-from journeyman.reliability.warm_up import Median, WarmUp
-from journeyman.templates.opening import MessageForm, Opening
 from journeyman.text.truncation import truncate
+
+if TYPE_CHECKING:  # the reports load numpy and scipy, which an agent that starts must not wait for
+    from journeyman.reliability import By
+    from journeyman.reliability.comparison import Comparison, Side
+    from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.groups import Group
+    from journeyman.reliability.learning_curve import LearningEffect
+    from journeyman.reliability.profile import Profile, ToolProfile
+    from journeyman.reliability.rates import Difference, Rate
+    from journeyman.reliability.warm_up import Median, WarmUp
+    from journeyman.templates.opening import MessageForm, Opening
 
 MOST_TOOLS = 15
 MOST_STEPS = 10
@@ -31,6 +33,8 @@ def profile_answer(profile: Profile) -> Answer:
     """Return a profile without its failures, curve and examples. Differences are late minus early:
     negative is improvement, and the readings say it in words.
     """
+    from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
+
     tools = shown_with_worst(profile.tools, MOST_TOOLS, lambda tool: tool.rate)
     lengths = [group for group in profile.lengths if group.sessions]
     return {
@@ -60,6 +64,8 @@ def profile_answer(profile: Profile) -> Answer:
 
 def groups_answer(by: By, groups: Sequence[Group]) -> Answer:
     """Return error rates in groups, the largest first."""
+    from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
+
     return {
         "by": by,
         "groups": [
@@ -106,6 +112,11 @@ def comparison_answer(comparison: Comparison) -> Answer:
 
 def built_answer(template: Template) -> Answer:
     """Return a template that was just built."""
+    from journeyman.reliability.learning_curve import (  # noqa: PLC0415 - loads numpy
+        change_of_gain,
+        late_change_text,
+    )
+
     gain = template.gain or Gain()
     change = change_of_gain(gain)
     return {

@@ -30,17 +30,16 @@ class ScriptedModel:
     or repeats that line if `repeats` is set. `requests` lists the requests it received.
     """
 
-    provider = "scripted"
-
     def __init__(
         self,
         lines: Iterable[Line],
         *,
         name: str = "scripted",
+        provider: str = "scripted",
         context_tokens: int | None = None,
         repeats: bool = False,
     ) -> None:
-        self.name = name
+        self.name, self.provider = name, provider
         self.context_tokens = context_tokens
         self.requests: list[Request] = []
         self._lines = list(lines)

@@ -78,6 +78,15 @@ class TestLearning:
         assert report.kinds == {"final": 1, "first_try": 1, "sequence": 1}
         assert (report.patterns, report.quarantined) == (3, 0)
 
+    def test_learning_for_a_time_begins_with_the_newest_sessions(self, jm):
+        for number in range(120):
+            jm.record(chat(*FLIGHT), session_id=f"flight-{number}", outcome=1.0, model="m1")
+        assert jm.learn(seconds=0).mined == 0
+        answers = iter([False, True, True])  # one batch
+        assert jm._learner.run(is_over=lambda: next(answers)) == 100
+        assert jm._learner.missing() == [f"flight-{number}" for number in range(20)]
+        assert jm.learn(seconds=60).mined == 20
+
     def test_only_new_and_changed_sessions_are_mined(self, filled):
         # Nothing is mined twice.
         again = filled.learn()

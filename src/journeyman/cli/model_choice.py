@@ -1,0 +1,76 @@
+"""What a command that needs a model does if none is configured: it offers what it finds on this
+machine, on a terminal as a question, elsewhere in its error.
+"""
+
+import os
+import sys
+
+import click
+
+from journeyman import config_file
+from journeyman.cli import context
+from journeyman.facade.journeyman import Journeyman
+from journeyman.models.discovery import FoundEndpoint, find_endpoints
+from journeyman.models.factory import NO_MODEL
+from journeyman.records.errors import BadSetting
+from journeyman.settings import BY_KEY
+from journeyman.text.display import readable
+
+_MOST_MODELS = 5
+"""Models of one server that are offered."""
+
+
+def with_model(journeyman: Journeyman, name: str) -> Journeyman:
+    """Return a Journeyman that has a model: this one if a model is named or configured, else one
+    with the model that the person chooses. Raise BadSetting if there is no one to ask.
+    """
+    model = journeyman.settings.model
+    if name or model.name or model.base_url:
+        return journeyman
+    found = find_endpoints(os.environ)
+    if not found:
+        raise BadSetting(NO_MODEL)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadSetting(_choices_message(found))
+    chosen = _ask(found)
+    if click.confirm("Remember this choice in config.toml?", default=True, err=True):
+        for key, value in chosen.items():
+            config_file.set_value(journeyman.configuration.file, key, value)
+    variables = {BY_KEY[key].variable: value for key, value in chosen.items()}
+    return context.open_journeyman(environ={**os.environ, **variables})
+
+
+def _choices_message(found: list[FoundEndpoint]) -> str:
+    lines = ["No model is configured. This machine has:"]
+    for endpoint in found:
+        lines.append(f"  {_description(endpoint)}")
+        model = endpoint.models[0] if endpoint.models else "NAME"
+        lines.append(f"    journeyman config set model.base_url {endpoint.base_url}")
+        lines.append(f"    journeyman config set model.name {readable(model)}")
+    lines.append("Choose one with its two commands, or pass --model embedded to try things out.")
+    return "\n".join(lines)
+
+
+def _description(endpoint: FoundEndpoint) -> str:
+    if endpoint.key_variable:
+        return f"an API key for {endpoint.name} ({endpoint.key_variable})"
+    models = ", ".join(map(readable, endpoint.models[:_MOST_MODELS]))
+    more = len(endpoint.models) - _MOST_MODELS
+    others = f" and {more} more" if more > 0 else ""
+    return f"{endpoint.name} at {endpoint.base_url}: {models}{others}"
+
+
+def _ask(found: list[FoundEndpoint]) -> dict[str, str]:
+    """Ask which model to use; return the settings that select it."""
+    choices = [
+        (endpoint, model) for endpoint in found for model in endpoint.models[:_MOST_MODELS] or ("",)
+    ]
+    click.echo("No model is configured. Found:", err=True)
+    for number, (endpoint, model) in enumerate(choices, start=1):
+        text = f"{readable(model)} ({endpoint.name})" if model else _description(endpoint)
+        click.echo(f"  {number}. {text}", err=True)
+    number = click.prompt("Which one?", type=click.IntRange(1, len(choices)), default=1, err=True)
+    endpoint, model = choices[number - 1]
+    if not model:
+        model = click.prompt(f"Name of the model at {endpoint.name}", err=True)
+    return {"model.base_url": endpoint.base_url, "model.name": model}

@@ -1,0 +1,165 @@
+"""Settings as a person meets them: `config`, `doctor` with a broken configuration, and completion
+in a real shell.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.program import Command
+from tests.tables import table
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+def home_of(command: Command) -> Path:
+    home = command.home / ".journeyman"
+    home.mkdir(mode=0o700, exist_ok=True)
+    return home
+
+
+def test_settings_are_set_shown_and_removed(command: Command) -> None:
+    command("config", "init")
+    command("config", "set", "model.name", "qwen3:8b")
+    said = command("config", "set", "model.api_key", "-", typed="sk-secret-value\n").stdout
+    assert "sk-secret" not in said
+    rows = {
+        row["key"]: (row["value"], row["origin"])
+        for row in command.json("config", "show", JOURNEYMAN_AGENT_TURNS="7")
+    }
+    assert rows["model.name"] == ("qwen3:8b", "file")
+    assert rows["model.api_key"] == ("***", "file")
+    assert rows["agent.turns"] == (7, "environment")
+    assert rows["jobs.workers"] == (4, "default")
+    listed = command.json("--database", "sqlite:////tmp/x.db", "config", "show", "database")
+    assert [row["origin"] for row in listed] == ["flag"]
+    said = command("config", "set", "agent.turns", 9, JOURNEYMAN_AGENT_TURNS="7").stdout
+    assert "the variable JOURNEYMAN_AGENT_TURNS overrides it" in said
+    command("config", "unset", "model.name")
+    assert command.json("config", "show", "model.name")[0]["origin"] == "default"
+
+    said = command("config", "set", "agent.turns", "many", code=2).stderr
+    assert "agent.turns cannot be 'many'. Expected: maximum number of model requests" in said
+    said = command("config", "set", "agent.truns", "3", code=2).stderr
+    assert "'agent.truns' is not a setting. Did you mean agent.turns?" in said
+
+
+def test_one_wrong_setting_is_named_with_its_remedy(command: Command) -> None:
+    file = home_of(command) / "config.toml"
+    file.write_text('[model]\nnmae = "m"\n')
+    said = command("sessions", "list", code=2).stderr
+    assert "Did you mean model.name? To fix it: `journeyman config unset model.nmae`" in said
+    assert len(said) < 300
+    command("config", "unset", "model.nmae")
+    command("sessions", "list")
+
+
+def test_doctor_outlives_what_it_reports(command: Command) -> None:
+    """Each broken part is a finding with the command that mends it, and the rest is checked too."""
+    home = home_of(command)
+    file, database = home / "config.toml", home / "journeyman.db"
+    cases: list[tuple[str, str, str, dict[str, str]]] = [
+        ("[model]\nnmae = 1\n", "'model.nmae' is not a setting", "config unset model.nmae", {}),
+        ("[agent]\nturns = []\n", "agent.turns cannot be []", "config unset agent.turns", {}),
+        ("[agent\n", "cannot be read", f"mv {file} {file}.broken && journeyman config init", {}),
+        (
+            "",
+            "jobs.workers cannot be 'x'",
+            "unset JOURNEYMAN_JOBS_WORKERS",
+            {"JOURNEYMAN_JOBS_WORKERS": "x"},
+        ),
+    ]
+    for text, found, advice, environ in cases:
+        file.write_text(text)
+        findings = command.json("doctor", code=1, **environ)
+        problems = [row for row in findings if row["status"] == "problem"]
+        assert len(problems) == 1
+        assert found in problems[0]["found"]
+        assert advice in problems[0]["advice"]
+        assert {"database", "confinement", "extra: agent"} <= {row["what"] for row in findings}
+    file.write_bytes(b"\xff\xfe")
+    assert ".broken" in problem(command, "settings")
+    file.unlink()
+
+    database.write_bytes(b"no database at all, but long enough to be one" * 20)
+    assert problem(command, "database") == f"mv {database} {database}.damaged && journeyman import"
+    database.unlink()
+    command("sessions", "list")
+    with sqlite3.connect(database, isolation_level=None) as other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+        assert problem(command, "database") == "pip install --upgrade journeyman"
+        other.execute("PRAGMA journal_mode=DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        assert problem(command, "database").startswith(f"fuser -v {database}")
+        other.execute("ROLLBACK")
+    other.close()
+    database.unlink()
+    shutil.rmtree(home)
+    home.write_text("")
+    assert problem(command, "home") == f"mv {home} {home}.old"
+
+
+def problem(command: Command, what: str) -> str:
+    findings = command.json("doctor", code=1)
+    (found,) = [row for row in findings if (row["what"], row["status"]) == (what, "problem")]
+    return str(found["advice"])
+
+
+COMPLETE = """
+source {script}
+COMP_WORDS=({words}); COMP_CWORD={place}
+_journeyman_completion journeyman
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash here")
+    home = tmp_path_factory.mktemp("completion")
+    said = Command(home)("completion", "bash", "--install").stdout
+    installed = home / ".local/share/bash-completion/completions/journeyman"
+    assert str(installed) in said
+    return installed
+
+
+@table(
+    ("words", "expected"),
+    [
+        ("journeyman doc", "doctor"),
+        ("journeyman config s", "set show"),
+        ("journeyman completion ", "bash zsh fish"),
+        ("journeyman run --wa", "--warm"),
+        ("journeyman templates bui", "build"),
+    ],
+)
+def test_bash_completes_lazily_loaded_commands(script: Path, words: str, expected: str) -> None:
+    count = len(words.split(" ")) - 1
+    typed = words if not words.endswith(" ") else f"{words}''"
+    program = COMPLETE.format(script=script, words=typed, place=count)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", program],
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == expected.split()
+
+
+def test_each_shell_gets_its_script(command: Command) -> None:
+    for shell, mark in (("zsh", "#compdef journeyman"), ("fish", "complete --no-files")):
+        assert mark in command("completion", shell).stdout
+    said = command("completion", "zsh", "--install").stdout
+    assert "fpath+=" in said
+    assert (command.home / ".zfunc/_journeyman").exists()
+    command("completion", "tcsh", code=2)

@@ -1,0 +1,101 @@
+"""Edits of config.toml: one setting changes, and everything else stays as it was written."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.tables import table
+
+from journeyman.config_file import initial_text, set_value, unset_value, write_initial
+from journeyman.records.errors import BadSetting
+from journeyman.settings import SETTINGS
+
+WRITTEN = """\
+# mine
+busy_timeout_s = 5  # patience
+
+[model]  # the fast one
+# name = "old"
+api_key = "a#b" # not a comment: the first one
+temperature = 0.5
+
+[agent]
+harmless = [
+    "ls",  # look
+    "cat",
+]
+turns = 3"""
+
+
+@table(
+    ("key", "value", "before", "after"),
+    [
+        ("busy_timeout_s", 7.0, "busy_timeout_s = 5  #", "busy_timeout_s = 7.0  #"),
+        ("model.api_key", "k", 'api_key = "a#b" #', 'api_key = "k" #'),
+        ("model.name", "m", '# name = "old"\n', '# name = "old"\nname = "m"\n'),
+        ("model.max_tokens", 9, "fast one\n", "fast one\nmax_tokens = 9\n"),
+        ("agent.turns", 4, "turns = 3", "turns = 4\n"),
+        (
+            "agent.harmless",
+            ("ls",),
+            'harmless = [\n    "ls",  # look\n    "cat",\n]',
+            'harmless = ["ls"]',
+        ),
+        ("review.enabled", True, "turns = 3", "turns = 3\n\n[review]\nenabled = true\n"),
+        ("database", 'a"b', "\n\n[model]", '\n\ndatabase = "a\\"b"\n[model]'),
+        (
+            "opening.models",
+            {"qwen3:4b": "text"},
+            "turns = 3",
+            'turns = 3\n\n[opening]\nmodels = {"qwen3:4b" = "text"}\n',
+        ),
+    ],
+)
+def test_one_setting_changes(
+    tmp_path: Path, key: str, value: object, before: str, after: str
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(WRITTEN)
+    set_value(file, key, value)
+    assert file.read_text() == WRITTEN.replace(before, after)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_settings_and_tables_are_removed(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(WRITTEN + "\n[providers.desk]\nname = 'x'\n[providers.cloud]\nname = 'y'\n")
+    for key in ("agent.harmless", "model.temperature", "providers.desk"):
+        unset_value(file, key)
+    assert file.read_text() == (
+        WRITTEN.replace('harmless = [\n    "ls",  # look\n    "cat",\n]\n', "").replace(
+            "temperature = 0.5\n", ""
+        )
+        + "\n[providers.cloud]\nname = 'y'\n"
+    )
+    with pytest.raises(BadSetting, match="does not set 'model'"):
+        unset_value(tmp_path / "empty.toml", "model")
+
+
+def test_what_cannot_be_edited_safely_stays(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('model = {name = "m", temperature = 1}\n')
+    with pytest.raises(BadSetting, match="edit it by hand"):
+        set_value(file, "model.name", "n")
+    assert file.read_text() == 'model = {name = "m", temperature = 1}\n'
+    file.write_text("model = [")
+    with pytest.raises(BadSetting, match="cannot be read"):
+        set_value(file, "model.name", "n")
+
+
+def test_the_initial_file_describes_every_setting(tmp_path: Path) -> None:
+    text = initial_text()
+    assert not [key for key, table_ in tomllib.loads(text).items() if table_], "all commented out"
+    assert all(setting.about in text for setting in SETTINGS)
+    file = tmp_path / "home" / "config.toml"
+    write_initial(file)
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    set_value(file, "model.name", "m")
+    assert file.read_text() == text.replace("# name =\n", '# name =\nname = "m"\n')
+    with pytest.raises(BadSetting, match="exists already"):
+        write_initial(file)
