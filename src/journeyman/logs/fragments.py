@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from journeyman.logs.fields import whole_number
 from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
@@ -35,7 +36,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.fragment import ExportedSession
-from journeyman.text.strict_json import InvalidJson, decode_json
+from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
 
@@ -229,6 +230,8 @@ def _decode_value(value: Value) -> Any:
         raise InvalidJson(f"it has more than {MAX_VALUE_BYTES:,} bytes")
     try:
         return decode_json(value.data)
+    except ExcessiveJson:
+        raise
     except InvalidJson:
         return decode_json(repaired_json(value.data))
 
@@ -272,6 +275,8 @@ class JourneymanExportReader:
                 exported = msgspec.convert(value, ExportedSession)
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
+            if any(whole_number(message.position) is None for message in exported.messages):
+                raise BadLine("a message has a position that is too large")
             session = msgspec.structs.replace(exported.session, log=log.name)
             return session, (*exported.usage, *exported.messages)
 
