@@ -11,10 +11,11 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-_LINES, _ITEMS, _SESSIONS = 40, 8, 3
+_LINES, _ITEMS, _ROWS = 40, 8, 20
 """What is kept of a sample, so that thousands of variants are read quickly."""
 
 _DEEP = 40_000
@@ -143,10 +144,19 @@ def _replaced(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
+def _set_cell(database: sqlite3.Connection, *, update: str, value: str | tuple[object]) -> None:
+    if isinstance(value, str):
+        database.execute(update + value)
+    else:
+        database.execute(f"{update} ?", value)
+
+
 def damaged_databases(
-    sample: Path, folder: Path, chance: random.Random
+    sample: Path, folder: Path, chance: random.Random, count: int
 ) -> Iterator[tuple[str, Path]]:
-    """Yield variants of a database, as files in the folder."""
+    """Yield variants of a database, as files in the folder: with this number of bad values in their
+    columns, and damaged in other ways. Only a few rows of the sample are kept.
+    """
     base = folder / "base"
     shutil.copyfile(sample, base)
     with sqlite3.connect(base, isolation_level=None) as database:
@@ -161,10 +171,13 @@ def damaged_databases(
             name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
             for name in names
         }
+        for name in names:
+            database.execute(f"DELETE FROM {name} WHERE rowid > {_ROWS}")
         for (trigger,) in database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         ).fetchall():
             database.execute(f"DROP TRIGGER {trigger}")
+        database.execute("VACUUM")
     database.close()
     content = base.read_bytes()
 
@@ -211,21 +224,23 @@ def damaged_databases(
                 f"ALTER TABLE {t} ADD COLUMN huge AS (hex(zeroblob(900000000)))"
             ),
         )
-        for column in columns[table]:
-            for number, value in enumerate(_CELLS):
-                yield variant(
-                    f"{table}.{column}-{number}",
-                    lambda one, t=table, c=column, v=value: one.execute(
-                        f"UPDATE {t} SET {c} = {v if isinstance(v, str) else '?'}",
-                        () if isinstance(v, str) else v,
-                    ),
-                )
+    pairs = [(t, c, n) for t in names for c in columns[t] for n in range(len(_CELLS))]
+    for table, column, number in chance.sample(pairs, min(len(pairs), count)):
+        update = f"UPDATE {table} SET {column} = "
+        yield variant(
+            f"{table}.{column}-{number}", partial(_set_cell, update=update, value=_CELLS[number])
+        )
     base.unlink()
 
 
 _CELLS: tuple[str | tuple[object], ...] = (
     *("NULL", "-1", "9e999", "-9e999", "9223372036854775807", "'text'", "x'ff00fe'"),
-    *("zeroblob(1000)", "zeroblob(40000000)", "'a' || char(0) || 'b'", "CAST(x'ff41' AS TEXT)"),
+    *(
+        "zeroblob(1000)",
+        "CASE rowid WHEN 1 THEN zeroblob(40000000) END",
+        "'a' || char(0) || 'b'",
+        "CAST(x'ff41' AS TEXT)",
+    ),
     *((json.loads(value),) for value in TEXTS if "ud800" not in value),
     *((value,) for value in (*NUMBERS, *CONTAINERS)),
 )

@@ -4,6 +4,7 @@ little memory, and what was imported from it can be judged, learned from and sho
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -96,6 +97,8 @@ class Imports:
             self.misses.append(f"{folder}: takes {answer['peak']} MB")
         if answer["control"] != [self.control_messages]:
             self.misses.append(f"{folder}: the good log is not imported: {answer['control']}")
+        shutil.rmtree(home)
+        shutil.rmtree(folder)
 
     @property
     def control_messages(self) -> int:
@@ -202,7 +205,7 @@ def test_malformed_databases(
     for reader, sample in databases.items():
         made = tmp_path / reader
         made.mkdir()
-        for files in batches(damaged_databases(sample, made, chance)):
+        for files in batches(damaged_databases(sample, made, chance, _MANY)):
             folder = imports.folder()
             for name, path in files:
                 path.rename(folder / f"{reader}-{name}.db")

@@ -64,8 +64,9 @@ def sqlite_uri(path: Path, parameters: str) -> str:
 
 def is_database(path: Path) -> bool:
     """Return whether a file is a SQLite database, whatever its name. It is not locked, and no
-    files are created next to it.
+    files are created next to it. Raises OSError.
     """
+    check_regular(path.stat().st_mode)  # SQLite would wait for a pipe
     connection = None
     try:
         connection = sqlite3.connect(sqlite_uri(path, "mode=ro&immutable=1"), uri=True)

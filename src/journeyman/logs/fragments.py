@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from journeyman.logs.fields import whole_number
 from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
@@ -36,7 +37,7 @@ from journeyman.records import (
 )
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.session import REDACTED_DETAIL
-from journeyman.text.strict_json import InvalidJson, decode_json
+from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
 
@@ -238,6 +239,8 @@ def _decode_value(value: Value) -> Any:
         raise InvalidJson(f"it has more than {MAX_VALUE_BYTES:,} bytes")
     try:
         return decode_json(value.data)
+    except ExcessiveJson:
+        raise
     except InvalidJson:
         return decode_json(repaired_json(value.data))
 
@@ -281,6 +284,8 @@ class JourneymanExportReader:
                 exported = msgspec.convert(value, ExportedSession)
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
+            if any(whole_number(message.position) is None for message in exported.messages):
+                raise BadLine("a message has a position that is too large")
             session = msgspec.structs.replace(exported.session, log=log.name)
             if exported.redacted:
                 details = session.details | {REDACTED_DETAIL: True}

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from journeyman.logs import hermes_rows
+from journeyman.logs.fields import whole_number
 from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
@@ -145,7 +146,8 @@ def _conversation(
             in_review = row.get("role") == "tool" or hermes_rows.has_tool_calls(row)
             continue
         in_review = False
-        number = row["id"] if isinstance(row.get("id"), int) else index
+        recorded_id = whole_number(row["id"]) if isinstance(row.get("id"), int) else None
+        number = index if recorded_id is None else recorded_id
         generation += hermes_rows.is_summary(row) and has_messages
         where = f"message {number} of {session_id}"
         try:

@@ -16,7 +16,7 @@ import msgspec
 from journeyman.logs.log_file import LogFile
 from journeyman.records import LogEvent, LogState, Mark, Skip
 from journeyman.text.json_limits import find_excess
-from journeyman.text.strict_json import InvalidJson
+from journeyman.text.strict_json import ExcessiveJson
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """Longer lines are skipped and reported: they are embedded files, and reading one would take more
@@ -166,7 +166,7 @@ def repaired_json(data: bytes | str) -> bytes:
     # Decoded here, because json.loads mistakes bytes that contain NULs for UTF-16 or UTF-32.
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     if excess := find_excess(text.encode("utf-8", "replace")):
-        raise InvalidJson(excess)
+        raise ExcessiveJson(excess)
     value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
@@ -210,6 +210,9 @@ def read_lines(
             handler.handle(decoder.decode(line), line)
         except BadLine as error:
             yield Skip(line=line.number, reason=str(error))
+        except msgspec.DecodeError as error:
+            # In a part of the line that was decoded only now.
+            yield Skip(line=line.number, reason=f"not the expected shape: {error}")
         except RecursionError:
             yield Skip(line=line.number, reason="nested too deeply to be read")
         if handler.ready:

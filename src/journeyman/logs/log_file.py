@@ -25,6 +25,7 @@ from journeyman.text.strict_json import InvalidJson, decode_json
 
 HEAD_BYTES = 256 * 1024
 _KEY_LEVELS = 3
+_KEY_BYTES = 1024 * 1024
 MAX_FIRST_LINE_BYTES = 4 * 1024 * 1024
 
 _MAX_EXPANSION = 100
@@ -78,7 +79,8 @@ class LogFile:
                     head += file.readline(MAX_FIRST_LINE_BYTES)
                 return head.removeprefix(BYTE_ORDER_MARK)
         except (OSError, EOFError, zlib.error) as error:
-            raise LogUnreadable(f"{self.path}: {error}.") from error
+            reason = getattr(error, "strerror", None) or error
+            raise LogUnreadable(f"{self.path}: {reason}.") from error
 
     @cached_property
     def is_gzip(self) -> bool:
@@ -127,7 +129,7 @@ class LogFile:
             return False
 
         with suppress(BrokenDocument):  # the head ends inside a document, or is not JSON
-            list(split_head(self.head, note, lambda path: len(path) < _KEY_LEVELS))
+            list(split_head(self.head[:_KEY_BYTES], note, lambda path: len(path) < _KEY_LEVELS))
         return frozenset(keys)
 
     @property

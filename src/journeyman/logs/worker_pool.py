@@ -91,8 +91,7 @@ class WorkerPool(ThreadPoolExecutor):
 
     def _end_worker(self, *, kill: bool = False) -> int | None:
         """Give up this thread's process, and return its exit code."""
-        worker = self._thread_local.worker
-        process, connection = worker
+        process, connection = worker = self._worker()
         self._thread_local.worker = None
         self._workers.remove(worker)
         if kill:

@@ -15,6 +15,10 @@ MAX_DIGITS = 1000
 MAX_VALUES = 1_000_000
 """Maximum number of values in one line or element. Each takes about 100 bytes of memory."""
 
+_MAX_MARKS = 2 * MAX_VALUES
+"""Maximum number of brackets and commas, also in strings: removing the strings from a text takes
+memory for each of them."""
+
 _MIN_BYTES = MAX_DEPTH
 _DIGIT_STRIDE = 100
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -43,6 +47,8 @@ def find_excess(data: bytes) -> str:
         and (len(data) < MAX_VALUES or brackets + data.count(b",") <= MAX_VALUES)
     ):
         return ""
+    if len(data) > _MAX_MARKS and brackets + data.count(b",") > _MAX_MARKS:
+        return f"it has more than {MAX_VALUES:,} values"
     outside = _STRING.sub(b"", data)
     brackets = outside.count(b"[") + outside.count(b"{")
     if brackets + outside.count(b",") > MAX_VALUES:

@@ -18,6 +18,10 @@ class InvalidJson(ValueError):
     """Invalid JSON. The message is a clause that states the problem: "it is not JSON"."""
 
 
+class ExcessiveJson(InvalidJson):
+    """JSON that exceeds a limit. No other parser may try it."""
+
+
 def read_json(data: bytes | str) -> Any:
     """Return the value of a JSON text. Raise InvalidJson if it is invalid or nested too deeply."""
     try:
@@ -37,7 +41,7 @@ def decode_json(data: bytes | str) -> Any:
     try:
         encoded = data.encode() if isinstance(data, str) else data
         if excess := find_excess(encoded):
-            raise InvalidJson(excess)
+            raise ExcessiveJson(excess)
         return msgspec.json.decode(encoded)
     except (UnicodeError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidJson(f"it is not JSON ({error})") from error

@@ -1,0 +1,133 @@
+"""Other programs' files are opened without waiting for them and without dropping locks."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from journeyman import Journeyman
+from journeyman.logs.file_access import (
+    NotARegularFile,
+    database_header,
+    is_database,
+    open_regular,
+)
+from journeyman.logs.log_file import LogFile
+from journeyman.records.errors import LogUnreadable, NotALog
+from journeyman.testing import Corpus
+
+OTHER_WRITER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+try:
+    database.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError:
+    print("locked", end="")
+"""
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process finds the database locked."""
+    command = [sys.executable, "-c", OTHER_WRITER, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout == "locked"
+
+
+@pytest.fixture(params=["state.db", "history", "chat.jsonl"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, corpus: Corpus) -> Path:
+    """Hermes' database, also under names that no database has."""
+    path = tmp_path / "hermes" / request.param
+    path.parent.mkdir()
+    path.write_bytes(corpus.logs("hermes")[0].read_bytes())
+    return path
+
+
+@pytest.fixture(params=["delete", "wal"])
+def locked(request: pytest.FixtureRequest, database: Path) -> Iterator[Path]:
+    """The database, in which this process has begun to write."""
+    hermes = sqlite3.connect(database, isolation_level=None)
+    hermes.execute(f"PRAGMA journal_mode = {request.param}")
+    hermes.execute("BEGIN IMMEDIATE")
+    hermes.execute("UPDATE sessions SET title = title")
+    yield database
+    hermes.execute("ROLLBACK")
+    hermes.close()
+
+
+def test_an_import_leaves_the_locks_of_its_own_process(locked: Path, tmp_path: Path) -> None:
+    assert is_locked(locked)
+    with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
+        report = journeyman.import_logs([locked])
+        assert report.problems == []
+        assert report.new
+        journeyman.import_logs([locked], reread=True)
+    assert is_locked(locked)
+
+
+def test_a_plain_open_would_drop_them(locked: Path) -> None:
+    """What the test before would show if the database were opened as a file."""
+    if (locked.parent / f"{locked.name}-wal").exists():
+        pytest.skip("in WAL mode the locks are on another file")
+    locked.open("rb").close()
+    assert not is_locked(locked)
+
+
+def test_a_database_is_recognised_whatever_its_name(database: Path) -> None:
+    before = sorted(database.parent.iterdir())
+    assert is_database(database)
+    assert database_header(database) == database.read_bytes()[:100]
+    assert LogFile(database).head == database.read_bytes()[:100]
+    assert sorted(database.parent.iterdir()) == before
+
+
+def test_text_is_no_database(tmp_path: Path) -> None:
+    for content in (b"", b"{}\n", b"SQLite format 3\x00", bytes(5000), b"x" * 5000):
+        file = tmp_path / "state.db"
+        file.write_bytes(content)
+        assert not is_database(file) or not content
+
+
+def test_a_damaged_database_is_reported(tmp_path: Path, corpus: Corpus) -> None:
+    file = tmp_path / "state.db"
+    file.write_bytes(corpus.logs("hermes")[0].read_bytes()[:6000])
+    with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
+        (problem,) = journeyman.import_logs([file]).problems
+    assert problem.path == str(file)
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path, kind in (
+        (tmp_path / "pipe.jsonl", "a named pipe"),
+        (tmp_path, "a folder"),
+        (Path("/dev/null"), "a device"),
+    ):
+        with pytest.raises(NotARegularFile, match=kind):
+            open_regular(path)
+        with pytest.raises(NotALog, match=kind):
+            LogFile(path)
+
+
+def test_a_file_that_becomes_a_pipe(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"role": "user", "content": "a"}\n')
+    log = LogFile(file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(LogUnreadable, match="named pipe"):
+        _ = log.head
+
+
+def test_special_files_that_are_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    (tmp_path / "zero.jsonl").symlink_to("/dev/zero")
+    with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
+        report = journeyman.import_logs(sorted(tmp_path.glob("*.jsonl")))
+    reasons = [problem.reason for problem in report.problems]
+    expected = ("symbolic links", "named pipe", "device")
+    assert all(said in reason for said, reason in zip(expected, reasons, strict=True)), reasons
