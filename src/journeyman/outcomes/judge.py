@@ -25,6 +25,10 @@ _NO_RESULT = Verdict(status="unknown", rule="no_result")
 _EMPTY = Verdict(status="ok", rule="text.empty")
 _PLAIN = Verdict(status="ok", rule="text.plain")
 
+_ARROW = "→"
+_LONGEST_NUMBER = 8
+"""Claude Code puts the number of a line and an arrow before each line of a file that it shows."""
+
 _DEEPEST = 4
 """How many envelopes deep a result is read."""
 
@@ -175,6 +179,8 @@ def _is_content(call: Call, fields: dict[str, Any]) -> bool:
 
 
 def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
+    if structure.is_data(fields):
+        return _by_data(call, fields, depth)
     report = structure.report(fields)
     if verdict := structure.verdict("held_back", report):
         return verdict
@@ -233,6 +239,8 @@ def _by_items(call: Call, items: list[Any], depth: int) -> Verdict:
 
 
 def _by_phrases(call: Call, text: str) -> Verdict:
+    if text[0].isdigit() and _ARROW in text[:_LONGEST_NUMBER] and shows_content(call.tool):
+        return _PLAIN
     if stated := phrases.exit_at_head(text):
         return _by_exit(call, stated.code, stated.output, rule=stated.id)
     match = phrases.at_head(text) or phrases.near_end(text)

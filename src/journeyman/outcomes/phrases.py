@@ -55,8 +55,10 @@ def in_message(text: str) -> RuleMatch | None:
     if len(text) > _LONGEST_MESSAGE or text.count("\n") > 1:
         return None
     lowered = text.lower()
-    matches = (RuleMatch(row) for phrase, row in _PHRASES if phrase in lowered)
-    return next(matches, None) or _find_message(text)
+    for phrase, row in _PHRASES:
+        if phrase in lowered:
+            return RuleMatch(row)
+    return _find_message(text)
 
 
 def is_bare_failure(text: str) -> bool:

@@ -357,7 +357,7 @@ _RULE_FIELDS = frozenset(
         *("errors", "type", "success", "ok", "status", "status_code", "statusCode", "isError"),
         *("is_error", "timed_out", "interrupted", "metadata", "output", "results", "result"),
         *("code", "cod", "detail", "documentation_url", "lint", "backgroundTaskId"),
-        *("guardrail_refusal", "approval_pending", "notify_on_complete"),
+        *("guardrail_refusal", "approval_pending", "notify_on_complete", "digest"),
     )
 )
 """Every field that a rule reads; an object with none of them is data."""
