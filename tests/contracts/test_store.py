@@ -20,7 +20,12 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
-from journeyman.records.errors import AmbiguousSession, StoreUnavailable, UnknownSession
+from journeyman.records.errors import (
+    AmbiguousSession,
+    StoreUnavailable,
+    UnknownSession,
+    WrongInput,
+)
 from journeyman.store.engine import SCHEMA_VERSION
 from journeyman.store.store import Store
 from journeyman.store.tables import metadata
@@ -441,6 +446,11 @@ class TestSearch:
             "\0",
         ):
             assert store.sessions.search(query) == [], query
+        for query in ("x" * 5_000, "\u20ac" * 3_000, "\u00b2", "q\u00b2*", "\u2177 \u07c0"):
+            assert store.sessions.search(query) == [], query[:9]
+        assert store.sessions.search("denied " * 100)
+        with pytest.raises(WrongInput, match="101 words"):
+            store.sessions.search("denied " * 101)
 
     def test_hits_are_ranked(self, store: Store) -> None:
         texts = {

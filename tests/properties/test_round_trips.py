@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from journeyman.records import (
 )
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import message_digest
-from journeyman.store.session_filters import phrases, snippet
+from journeyman.store.search import call_text
 from journeyman.store.store import Store
 
 # Only text that a database can hold; the store contract tests cover the rest.
@@ -148,7 +149,29 @@ def test_standard_library_json_is_read(value: object) -> None:
     LineDecoder[object](object).decode(Line(1, 0, data, True))
 
 
-@given(st.text(max_size=200), st.text(max_size=40))
-def test_snippet_of_any_text(text: str, query: str) -> None:
-    if phrases(query):
-        assert isinstance(snippet(text, query), str)
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with one call for every kind of query to meet."""
+    call = ToolCall(id="c", name="Bash", arguments='{"command": "make a B 1 \u00e9"}')
+    message = Message(key="m", position=1, role="assistant", text="a b", tool_calls=(call,))
+    with Store(f"sqlite:///{tmp_path_factory.mktemp('searched') / 'j.db'}") as store:
+        with store.writing() as writing:
+            session = Session(id=SessionId("s"), source="test")
+            writing.add(Fragment(session=session, messages=(message,)))
+            writing.finish()
+        yield store
+
+
+@given(st.text(max_size=40) | st.text('ab1\u00e9"*-:() \x00', max_size=12))
+def test_any_query_is_answered(searched: Store, query: str) -> None:
+    for hit in searched.sessions.search(query):
+        assert (hit.key, hit.message) == ("m", 1)
+        assert "[" in hit.snippet
+
+
+@given(st.text(max_size=200))
+def test_calls_with_any_arguments_can_be_searched(arguments: str) -> None:
+    text = call_text([ToolCall(id="c", name="Bash", arguments=arguments)])
+    assert text is not None
+    assert text.startswith("Bash")
+    assert "\x00" not in text

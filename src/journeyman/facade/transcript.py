@@ -56,8 +56,8 @@ def transcript(
     from journeyman.redaction.redactor import redacted_evidence
 
     exported = sessions.export(overview.session.id, redacted=True)
-    # The id and the places are needed to find the session; only its text is for reading.
-    kept = {name: getattr(overview.session, name) for name in ("id", "lineage", "log", "source")}
+    # Commands need the ids of the session and of its parent as they are.
+    kept = {"id": overview.session.id, "lineage": overview.session.lineage}
     session = msgspec.structs.replace(exported.session, **kept)
     return Transcript(
         overview=msgspec.structs.replace(overview, session=session),

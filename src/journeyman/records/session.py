@@ -109,7 +109,7 @@ class SearchHit(Struct, frozen=True, kw_only=True):
     role: str
     at: float | None
     message: int
-    call: int | None
-    tool: str
-    argument: str
+    call: int | None = None
+    tool: str = ""
+    argument: str = ""
     snippet: str

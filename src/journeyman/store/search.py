@@ -13,6 +13,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import Call, Message, SearchHit, ToolCall, join_calls
+from journeyman.records.errors import WrongInput
 from journeyman.store.tables import messages, sessions
 
 SearchOrder = Literal["best", "newest"]
@@ -22,6 +23,10 @@ _SNIPPET_CHARACTERS = 150
 _CALL_CHARACTERS = 4_000
 _CALLS_CHARACTERS = 64_000
 """The searched part of a call, and of all calls of one message."""
+
+_MAX_WORDS = 100
+_LONGEST_WORD = 500
+"""Limits of a query. PostgreSQL indexes no word longer than about 2,000 bytes."""
 
 
 def argument_texts(arguments: str) -> Iterator[tuple[str, str]]:
@@ -119,8 +124,13 @@ def find_messages(
     word. Copies of messages are left out. `clean` is applied to a text before it is shortened.
     """
     query_phrases = phrases(query)
-    if not query_phrases:
+    words = [word for phrase in query_phrases for word in phrase.words]
+    if not words or max(map(len, words)) > _LONGEST_WORD:
         return []
+    if len(words) > _MAX_WORDS:
+        raise WrongInput(
+            f"The query has {len(words):,} words. Search for {_MAX_WORDS} words or fewer."
+        )
     # The texts are read in a second step: the first one visits every match.
     matches = connection.execute(_ranking(connection, query_phrases, filters, order).limit(limit))
     row_ids = [row.row_id for row in matches]

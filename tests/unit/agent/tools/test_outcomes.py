@@ -13,7 +13,13 @@ from journeyman.records import Call, SearchHit, SessionId
 from journeyman.records.errors import StoreUnavailable
 
 HIT = SearchHit(
-    session=SessionId("s1"), source="hermes", key="m1", role="user", at=0.0, snippet="[error] here"
+    session=SessionId("s1"),
+    source="hermes",
+    key="m1",
+    role="user",
+    at=0.0,
+    message=1,
+    snippet="[error] here",
 )
 
 

@@ -82,6 +82,7 @@ def test_session_search_passes_its_arguments_on():
                 session=SessionId("s1"),
                 source="hermes",
                 key="m1",
+                message=1,
                 role="user",
                 at=86_400.0,
                 snippet="the [word]",
