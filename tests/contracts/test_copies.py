@@ -5,6 +5,9 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 
 from journeyman.records import (
     Fragment,
@@ -19,6 +22,7 @@ from journeyman.records import (
     Verdict,
 )
 from journeyman.records.errors import WrongInput
+from journeyman.store.engine import connect
 from journeyman.store.store import Store
 from journeyman.templates.session_judge import SessionJudge
 
@@ -315,3 +319,20 @@ class TestOpenings:
         # A tool that prints one does not make a session warm.
         write(store, "t", [plain(1, mark, role="tool"), plain(2, mark, role="assistant")])
         assert self.openings(store) == {"s": self.OPENING, "t": ""}
+
+
+def test_logs_that_may_hold_copies_are_read_again_once(database_url: str) -> None:
+    engine = connect(database_url, busy_timeout_s=1.0)
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", "journeyman.store:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0011")
+        for reader in ("claude_code", "hermes", "tau2"):
+            insert = (
+                "INSERT INTO logs (log, reader, size, mtime_ns, state) VALUES (:r, :r, 1, 1, '')"
+            )
+            connection.execute(sa.text(insert), {"r": reader})
+    engine.dispose()
+    with Store(database_url) as store:
+        assert store.log_stamps() == {"tau2": ("tau2", 1, 1)}

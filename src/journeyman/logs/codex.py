@@ -76,6 +76,7 @@ _END_REASONS = {"task_complete": "completed", "turn_complete": "completed", "err
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _MAX_TURNS = 200
 _MAX_END_EVENTS = 64
+_SHELL_FLAGS = ("-c", "-lc")
 
 
 class CodexReader:
@@ -133,6 +134,7 @@ class _Rollout:
         self._pending = FragmentBuilder(replaces=saved is None)
         self._state = saved or _RolloutState()
         self._facts: dict[str, Any] = {}
+        self._commands: dict[str, Message] = {}
 
     def memory(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self._state)
@@ -209,6 +211,10 @@ class _Rollout:
             call = _tool_call(item, kind, line)
             self._state.processes.note_call(call)
             self._add(line, at, role="assistant", tool_calls=(call,))
+            if _command_arguments(call):
+                self._commands[call.id] = self._pending.messages[-1]
+                for oldest in list(self._commands)[:-_MAX_END_EVENTS]:
+                    del self._commands[oldest]
 
     def _read_message(self, item: dict[str, Any], at: float | None, line: Line) -> None:
         role = item.get("role")
@@ -246,6 +252,8 @@ class _Rollout:
 
     def _read_event(self, event: dict[str, Any], at: float | None, line: Line) -> None:
         kind = only_text(event.get("type"))
+        if kind == "item_completed":
+            self._note_what_ran(only_object(event.get("item")))
         if kind == "token_count":
             self._read_usage(event.get("info"), at, line)
         elif kind in CALL_END_EVENTS:
@@ -285,6 +293,26 @@ class _Rollout:
         if isinstance(usage, dict) and response and thread in ("", self._state.session):
             self._state.has_usage_records = True
             self._pending.usage.append(_usage(response, usage, self._state.model, at))
+
+    def _note_what_ran(self, item: dict[str, Any]) -> None:
+        """Correct a command that a hook rewrote: the line of the call keeps the model's version."""
+        asked = self._commands.pop(only_text(item.get("id")), None)
+        ran = item.get("command")
+        if (
+            asked is None
+            or not isinstance(ran, list)
+            or len(ran) != 3
+            or ran[1] not in _SHELL_FLAGS
+        ):
+            return
+        (call,) = asked.tool_calls
+        arguments = _command_arguments(call)
+        if arguments.get("cmd") == ran[2] or not isinstance(ran[2], str):
+            return
+        rewritten = msgspec.json.encode({**arguments, "cmd": ran[2]}).decode()
+        call = msgspec.structs.replace(call, arguments=rewritten, requested=call.arguments)
+        message = msgspec.structs.replace(asked, tool_calls=(call,))
+        self._pending.put(message)
 
     def _read_usage(self, info: Any, at: float | None, line: Line) -> None:
         last = info.get("last_token_usage") if isinstance(info, dict) else None
@@ -344,6 +372,16 @@ def _tool_call(item: dict[str, Any], kind: str, line: Line) -> ToolCall:
         name=name or kind.removesuffix("_call"),
         arguments="{}" if arguments is None else as_json(arguments),
     )
+
+
+def _command_arguments(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call that runs a command; empty for any other call."""
+    if call.name != "exec_command":
+        return {}
+    with suppress(ValueError, RecursionError):
+        arguments = only_object(msgspec.json.decode(call.arguments))
+        return arguments if isinstance(arguments.get("cmd"), str) else {}
+    return {}
 
 
 def _session_facts(meta: dict[str, Any]) -> dict[str, Any]:

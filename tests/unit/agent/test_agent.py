@@ -550,6 +550,7 @@ class TestWarmStart:
         details = store.sessions.get(turn.session).session.details
         assert details["warm"] is True
         assert details["opening"] == {"id": opening.id, "template": "", "patterns": ["p1"]}
+        assert store.sessions.get(turn.session).session.opening == opening.id
         sent = model_of(agent).requests[0].messages
         assert sent[0]["content"].startswith("You are a test.\n\nJourneyman shows 1 example")
         assert [message["role"] for message in sent].count("system") == 1

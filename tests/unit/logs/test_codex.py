@@ -274,6 +274,39 @@ class TestWrappedFormat:
         ]
 
 
+class TestHooks:
+    def ran(self, call_id, *command):
+        item = {"type": "CommandExecution", "id": call_id, "command": list(command)}
+        return event(type="item_completed", item=item)
+
+    def test_what_ran_is_what_the_hook_made_of_it(self, write, lines, read):
+        pytest_call = '{"cmd": "pytest", "workdir": "/x"}'
+        path = write(
+            "rollout.jsonl",
+            lines(
+                meta(),
+                call("c1", "exec_command", pytest_call),
+                self.ran("c1", "/bin/bash", "-lc", "uv run pytest"),
+                result("c1", "ok"),
+                call("c2", "exec_command", '{"cmd": "ls"}'),
+                self.ran("c2", "/bin/bash", "-lc", "ls"),
+                call("c3", "exec_command", '{"cmd": "ls"}'),
+                self.ran("c3", "powershell", "ls", "-Force"),
+                self.ran("c3", "/bin/bash", "-lc", "too late"),
+                self.ran("unknown", "/bin/bash", "-lc", "pwd"),
+                event(type="item_completed", item="odd"),
+            ),
+        )
+        reading = read(READER, path)
+        assert not reading.skips
+        made = [(each.id, each.arguments, each.requested) for each in reading.calls()]
+        assert made == [
+            ("c1", '{"cmd":"uv run pytest","workdir":"/x"}', pytest_call),
+            ("c2", '{"cmd": "ls"}', ""),
+            ("c3", '{"cmd": "ls"}', ""),
+        ]
+
+
 class TestUsage:
     def test_cached_tokens_and_repeated_totals(self, write, lines, read):
         # Cached tokens are counted separately.
