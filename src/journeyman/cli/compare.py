@@ -112,12 +112,14 @@ def _show_types(console: Console, comparison: Comparison) -> None:
 @option("--warm-tag TAG", "Treat all sessions with this tag as warm.")
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
 @context.project_option
+@context.platform_option
 @context.without_trivial_option
 def compare(
     journeyman: Journeyman,
     *,
     pair: Sequence[str],
     project: str | None,
+    platform: str | None,
     without_trivial: bool,
     **sides: Any,
 ) -> Comparison:
@@ -142,12 +144,15 @@ def compare(
             "Name the warm and the cold sessions: WARM COLD, or --warm or --warm-tag, and --cold "
             "or --cold-tag."
         )
-    if project is not None and not (sides["warm_tag"] or sides["cold_tag"]):
+    is_narrowed = project is not None or platform is not None
+    if is_narrowed and not (sides["warm_tag"] or sides["cold_tag"]):
         raise click.UsageError(
-            "--project only narrows --warm-tag and --cold-tag: pass one of them."
+            "--project and --platform only narrow --warm-tag and --cold-tag: pass one of them."
         )
     selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
-    return journeyman.compare(**selection, project=project, without_trivial=without_trivial)
+    return journeyman.compare(
+        **selection, project=project, platform=platform, without_trivial=without_trivial
+    )
 
 
 def _show_compression(console: Console, report: CompressionReport) -> None:

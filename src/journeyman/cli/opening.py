@@ -141,9 +141,8 @@ def open_(
 
 def _warn_if_unknown(journeyman: Journeyman, project: str) -> None:
     if not journeyman.sessions.list(project=project, limit=1):
-        nearest = ", ".join(journeyman.sessions.nearest_projects(project))
-        known = f" Known projects: {nearest}." if nearest else ""
-        click.echo(f"No session belongs to project {project!r}.{known}", err=True)
+        reason = journeyman.sessions.no_match(project=project) or "No session is stored."
+        click.echo(reason, err=True)
 
 
 def summarize_opening(opening: Opening) -> str:

@@ -211,10 +211,12 @@ class ExperienceFacade(Rooms):
         warm_tag: str | None = None,
         cold_tag: str | None = None,
         project: str | None = None,
+        platform: str | None = None,
         without_trivial: bool = False,
     ) -> "Comparison":
         """Compare warm sessions with cold ones: two sessions, two lists of sessions, or all
-        sessions with a tag, optionally of one project. `without_trivial` is that of `profile`.
+        sessions with a tag, optionally of one project or platform. `without_trivial` is that of
+        `profile`.
         """
         from journeyman.reliability.comparison import compare
 
@@ -226,7 +228,9 @@ class ExperienceFacade(Rooms):
                     f"{name}_tag."
                 )
         warm_side, cold_side = (
-            self.judged(tag=tag, project=project) if named is None else self.judged(named)
+            self.judged(tag=tag, project=project, platform=platform)
+            if named is None
+            else self.judged(named)
             for _, named, tag in sides
         )
         return compare(
