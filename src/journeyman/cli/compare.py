@@ -205,4 +205,4 @@ def _show_step(console: Console, step: CompressionStep) -> None:
 
 def _label(label: str) -> str:
     session, comma, part = label.partition(", ")
-    return formatting.short_id(session) + comma + part
+    return formatting.short_id(session) + comma + part.replace(" of ", "/")
