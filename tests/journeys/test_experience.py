@@ -197,7 +197,7 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
     assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
 
     opened = command("open", "commit this", "--project", "ap", "--format", "text")
-    assert "Known projects: github.com/acme/app" in opened.stderr
+    assert "Projects: github.com/acme/app" in opened.stderr
     assert "git commit" in opened.stdout
     assert command("open", "commit this", "--project", "app").stderr == ""
 

@@ -115,6 +115,7 @@ def _show_types(console: Console, comparison: Comparison) -> None:
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
 @flag("--by-opening", "Compare sessions that started with an opening with all others.")
 @context.project_option
+@context.platform_option
 @context.without_trivial_option
 def compare(
     journeyman: Journeyman,
@@ -122,6 +123,7 @@ def compare(
     pair: Sequence[str],
     by_opening: bool,
     project: str | None,
+    platform: str | None,
     without_trivial: bool,
     **sides: Any,
 ) -> Comparison:
@@ -140,8 +142,13 @@ def compare(
     """
     if by_opening and (pair or any(sides.values())):
         raise click.UsageError("--by-opening chooses both sides: pass no session and no tag.")
+    narrowed: dict[str, Any] = {
+        "project": project,
+        "platform": platform,
+        "without_trivial": without_trivial,
+    }
     if by_opening:
-        return journeyman.compare(by_opening=True, project=project)
+        return journeyman.compare(by_opening=True, **narrowed)
     if pair and (len(pair) != 2 or any(sides.values())):
         raise click.UsageError("Name two sessions, WARM and COLD, or both sets with options.")
     if pair:
@@ -151,12 +158,14 @@ def compare(
             "Name the warm and the cold sessions: WARM COLD, or --warm or --warm-tag, and --cold "
             "or --cold-tag; or pass --by-opening."
         )
-    if project is not None and not (sides["warm_tag"] or sides["cold_tag"]):
+    is_narrowed = project is not None or platform is not None
+    if is_narrowed and not (sides["warm_tag"] or sides["cold_tag"]):
         raise click.UsageError(
-            "--project only narrows --by-opening, --warm-tag and --cold-tag: pass one of them."
+            "--project and --platform only narrow --by-opening, --warm-tag and --cold-tag: pass "
+            "one of them."
         )
     selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
-    return journeyman.compare(**selection, project=project, without_trivial=without_trivial)
+    return journeyman.compare(**selection, **narrowed)
 
 
 def _show_compression(console: Console, report: CompressionReport) -> None:
@@ -213,4 +222,4 @@ def _show_step(console: Console, step: CompressionStep) -> None:
 
 def _label(label: str) -> str:
     session, comma, part = label.partition(", ")
-    return context.short_ids([session])[session] + comma + part
+    return context.short_ids([session])[session] + comma + part.replace(" of ", "/")

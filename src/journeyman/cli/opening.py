@@ -168,10 +168,8 @@ def open_(
 
 def _check_project(journeyman: Journeyman, project: str) -> None:
     if not journeyman.sessions.list(project=project, limit=1):
-        nearest = ", ".join(journeyman.sessions.nearest_projects(project))
-        known = f" Known projects: {nearest}." if nearest else ""
-        advice = f"`--project '{_ALL_PROJECTS}'` uses all projects."
-        raise WrongInput(f"No session belongs to project {project!r}.{known} {advice}")
+        reason = journeyman.sessions.no_match(project=project) or "No session is stored."
+        raise WrongInput(f"{reason} `--project '{_ALL_PROJECTS}'` uses all projects.")
 
 
 def summarize_opening(opening: Opening) -> str:

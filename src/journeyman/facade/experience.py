@@ -232,33 +232,37 @@ class ExperienceFacade(Rooms):
         cold_tag: str | None = None,
         by_opening: bool = False,
         project: str | None = None,
+        platform: str | None = None,
         without_trivial: bool = False,
     ) -> "Comparison":
         """Compare warm sessions with cold ones: two sessions, two lists of sessions, all sessions
         with a tag or, `by_opening`, those that started with an opening and those that did not; tags
-        and openings optionally of one project. `without_trivial` is that of `profile`.
+        and openings optionally of one project or platform. `without_trivial` is that of `profile`.
         """
         from journeyman.reliability.comparison import compare
 
+        where: SessionQuery = {}
+        if project is not None:
+            where["project"] = project
+        if platform is not None:
+            where["platform"] = platform
         if by_opening:
             if any((warm, cold, warm_tag, cold_tag)):
                 raise WrongInput("by_opening chooses both sides: pass no session and no tag.")
-            judged = (self.judged(warm=is_warm, project=project) for is_warm in (True, False))
-            return compare(*judged)
-        sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
-        for name, named, tag in sides:
-            if (named is None) == (tag is None):
-                raise WrongInput(
-                    f"The {name} side needs session ids or a tag, one of the two. Pass {name} or "
-                    f"{name}_tag."
-                )
-        warm_side, cold_side = (
-            self.judged(tag=tag, project=project) if named is None else self.judged(named)
-            for _, named, tag in sides
-        )
-        return compare(
-            warm_side, cold_side, trivial=self._left_out(without_trivial=without_trivial)
-        )
+            judged = [self.judged(warm=is_warm, **where) for is_warm in (True, False)]
+        else:
+            sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
+            for name, named, tag in sides:
+                if (named is None) == (tag is None):
+                    raise WrongInput(
+                        f"The {name} side needs session ids or a tag, one of the two. Pass {name} "
+                        f"or {name}_tag."
+                    )
+            judged = [
+                self.judged(tag=tag, **where) if named is None else self.judged(named)
+                for _, named, tag in sides
+            ]
+        return compare(*judged, trivial=self._left_out(without_trivial=without_trivial))
 
     def learn(
         self,

@@ -104,7 +104,7 @@ class _SideCounts:
                 by_tool[tool].append([call for call in session.calls if call.tool == tool])
         self.tools = {tool: counts_of(calls) for tool, calls in by_tool.items()}
 
-    def side(self, rate: Rate) -> Side:
+    def side(self, rate: Rate, *, with_learning: bool) -> Side:
         return Side(
             sessions=len(self.sessions),
             with_calls=len(self.counts),
@@ -112,16 +112,21 @@ class _SideCounts:
             calls=rate.total,
             rate=rate,
             warm_up=warm_up(self.sessions),
-            types=grouped(self.sessions, "type", with_learning=True),
+            types=grouped(self.sessions, "type", with_learning=with_learning),
         )
 
 
 def compare(
-    warm: Sequence[JudgedSession], cold: Sequence[JudgedSession], *, trivial: Iterable[str] = ()
+    warm: Sequence[JudgedSession],
+    cold: Sequence[JudgedSession],
+    *,
+    trivial: Iterable[str] = (),
+    with_learning: bool = True,
 ) -> Comparison:
     """Compare warm with cold sessions, without the calls of `trivial` tools. The interval decides.
     For two single sessions Fisher's test must agree with it, and a difference that turns around
-    when each tool is compared with itself decides nothing.
+    when each tool is compared with itself decides nothing. Comparing early and late calls on each
+    side, `with_learning`, takes most of the time.
     """
     left_out = frozenset(trivial)
     sides = (
@@ -142,8 +147,8 @@ def compare(
         effect = contrast.design_effect
         needed = calls_to_decide(contrast.first, contrast.second, design_effect=effect)
     return Comparison(
-        warm=sides[0].side(contrast.first),
-        cold=sides[1].side(contrast.second),
+        warm=sides[0].side(contrast.first, with_learning=with_learning),
+        cold=sides[1].side(contrast.second, with_learning=with_learning),
         difference=contrast.difference,
         same_tools=same_tools,
         first_turns=_first_turns(*sides, single=single),

@@ -61,7 +61,9 @@ def _phrase(name: str, value: Any) -> str:
         return "exclusion of subagents"
     if name == "warm":
         return "start with an opening" if value else "start without an opening"
-    return f"start {'from' if name == 'since' else 'before'} {_day(value)}"
+    if name in ("since", "until"):
+        return f"start {'from' if name == 'since' else 'before'} {_day(value)}"
+    return f"filter {name.replace('_', ' ')}"
 
 
 def _reason(connection: sa.Connection, name: str, value: Any) -> str:
@@ -74,6 +76,8 @@ def _reason(connection: sa.Connection, name: str, value: Any) -> str:
     if name == "min_messages":
         longest = connection.execute(sa.select(sa.func.max(sessions.c.messages))).scalar_one()
         return f"None has {value:,} messages or more: the longest has {longest:,}."
+    if name not in ("since", "until"):
+        return f"None matches the {_phrase(name, value)}."
     is_since = name == "since"
     end = sa.func.max if is_since else sa.func.min
     known = connection.execute(sa.select(end(sessions.c.started_at))).scalar_one()

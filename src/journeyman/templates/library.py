@@ -143,10 +143,8 @@ class Library:
         scanned, qualified = self._qualified(options, progress)
         patterns = self._patterns([overview.session.id for overview in qualified])
         if not patterns and not scanned:
-            raise BadTemplate(
-                f"There is no session{options.filter_text}. Import more sessions, or lower the "
-                "number of messages."
-            )
+            reason = self._store.sessions.no_match(**options.filters) or "No session is stored."
+            raise BadTemplate(f"{reason} Import more sessions, or lower the number of messages.")
         if not patterns:
             raise BadTemplate(
                 f"None of the {scanned} sessions{options.filter_text} teaches anything. Run "

@@ -55,7 +55,7 @@ def judged_calls(
     answers = (
         message.key
         for message in messages
-        if message.role == "assistant" and message.key not in opening_keys
+        if message.role == "assistant" and message.key not in opening_keys and not message.copied
     )
     turns = {key: number for number, key in enumerate(answers, start=1)}
     return tuple(

@@ -126,6 +126,14 @@ def import_lines(write, lines):
     return import_lines
 
 
+def test_the_entry_point_is_the_platform(transcript):
+    reading = transcript(
+        user("u1", "Fix it") | {"entrypoint": "sdk-cli"}, answer("a1", "m1", "Done")
+    )
+    assert reading.session.platform == "sdk-cli"
+    assert transcript(user("u1", "Fix it")).session.platform == ""
+
+
 class TestAnswers:
     def test_answer_split_over_several_lines(self, transcript):
         # Adjacent lines are one answer.

@@ -148,6 +148,15 @@ class TestByTool:
         assert rows(chart, "point")[-1]["label"] == "tool14 (26)"
         assert "15 of 20 tools with at least 5 counted calls, the worst among them." in notes(chart)
 
+        # The worst tool is among them, however rarely it is used.
+        chart = reliability_by_tool(profile([session("s", [*many, ("worst", 5, 6)])]))
+        assert len(rows(chart, "point")) == 15
+        assert rows(chart, "point")[-1]["label"] == "worst (6)"
+
+        # Labels count the calls that count.
+        found = profile([session("s", [("Bash", 1, 9)], refused=5)])
+        assert [row["label"] for row in rows(reliability_by_tool(found), "point")] == ["Bash (9)"]
+
         # No chart without a tool that has enough calls.
         assert reliability_by_tool(profile([session("s", [("a", 1, 4)])])) is None
 

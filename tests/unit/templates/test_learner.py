@@ -346,9 +346,9 @@ class TestTemplates:
 
     def test_build_limits_sessions_and_source(self, filled):
         assert filled.build_template("one", min_messages=1, max_sessions=1).qualified == 1
-        with pytest.raises(BadTemplate, match="no session of source 'nobody'"):
+        with pytest.raises(BadTemplate, match="None has the recorder 'nobody'"):
             filled.build_template("x", min_messages=1, source="nobody")
-        with pytest.raises(BadTemplate, match="at least 30 messages"):
+        with pytest.raises(BadTemplate, match="None has 30 messages or more"):
             filled.build_template("x")
         assert filled.templates.list() == filled.templates.list(versions=True)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from tests.validators import openai_faults
 
 from journeyman import Journeyman
 from journeyman.models.embedder import Embedder
+from journeyman.records import Fragment
 from journeyman.templates.warm_session import ACTIONS, SCHEMA, warm_session
 from journeyman.testing import Corpus
 
@@ -191,11 +193,21 @@ class TestReliability:
         answer = run_action(shared, "compress-check", session_id="good-1")
         assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
 
+        # A platform is a source, as in Hermes.
+        with_platform = msgspec.structs.replace(
+            shared.sessions.get("good-1").session, platform="telegram"
+        )
+        with shared._store.writing() as writing:
+            writing.add(Fragment(session=with_platform))
+            writing.finish()
+        for filters in ({"source_filter": "telegram"}, {"platform": "telegram"}):
+            assert run_action(shared, "profile", **filters)["sessions"] == 1
+
         # A filter that matches nothing is explained.
         answer = json.loads(warm_session(shared, {"action": "profile", "source_filter": "nobody"}))
         assert answer["success"] is False
         assert "None has the recorder or platform 'nobody'" in answer["error"]
-        assert "shed, barn" in answer["error"]
+        assert "shed, barn, telegram" in answer["error"]
 
     def test_profile_of_many_tools_stays_short(self, tmp_path: Path) -> None:
         messages = [{"role": "user", "content": "Go"}]
