@@ -7,6 +7,8 @@ from journeyman.records.errors import BadSetting, MissingPart
 from journeyman.settings import EMBEDDED, ModelSettings, Settings
 
 OPENAI = "https://api.openai.com/v1"
+KNOWN_SERVERS = "model_servers.json"
+"""The file in the home with what was learned about servers."""
 
 
 def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
@@ -25,8 +27,10 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     return settings.providers[provider]
 
 
-def make_model(settings: ModelSettings, name: str = "") -> Model:
-    """Return the model with this name, else the one in the settings, else the embedded one."""
+def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = None) -> Model:
+    """Return the model with this name, else the one in the settings, else the embedded one. What is
+    learned about a server is kept in `home`.
+    """
     name = name or settings.name
     if not name and settings.base_url:
         raise BadSetting(
@@ -49,6 +53,7 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
         )
     try:
         from journeyman.models.remote import RemoteModel  # noqa: PLC0415
+        from journeyman.models.system_messages import KnownServers  # noqa: PLC0415
     except ImportError as error:
         raise MissingPart(
             f"A model at an endpoint needs a package that is not installed ({error}). Install it "
@@ -61,4 +66,5 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
         context_tokens=settings.context_length,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
+        known_servers=KnownServers(home / KNOWN_SERVERS if home else None),
     )
