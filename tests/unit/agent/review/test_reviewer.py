@@ -10,11 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests import model_server
 from tests.agents import agent as new_agent
 from tests.agents import tool
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import replace
 
+from journeyman import Journeyman
 from journeyman.agent.dispatch import request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import Journal
@@ -631,3 +633,33 @@ class TestScope:
         memory = workbench.reviewer(ScriptedModel([line, says("Done.")]))
         memory.only = "memory"
         assert memory.review(finished).review.status == "changed"
+
+
+def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembered(
+    tmp_path: Path,
+) -> None:
+    def answer(received: model_server.Received) -> model_server.Answer:
+        roles = [message["role"] for message in received.body["messages"]]
+        if "system" in roles[1:]:
+            return model_server.fails(400, "System message must be at the beginning.")
+        return model_server.says("Nothing to keep.")
+
+    chat = [
+        {"role": "system", "content": "You work."},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi."},
+    ]
+    with model_server.ModelServer(always=answer) as server:
+        environ = {
+            "JOURNEYMAN_MODEL_NAME": "small",
+            "JOURNEYMAN_MODEL_BASE_URL": server.base_url,
+            "JOURNEYMAN_MODEL_CONTEXT_LENGTH": "32000",
+        }
+        for _ in range(2):  # two processes
+            with Journeyman(home=tmp_path, environ=environ) as jm:
+                jm.record(chat, session_id="s")
+                assert jm.review("s", only="memory").review.status == "unchanged"
+        asked = [one.body["messages"] for one in server.requests if one.path == model_server.CHAT]
+    assert [messages[-1]["role"] for messages in asked] == ["system", "user", "user"]
+    assert all(messages[:-1] == asked[0][:-1] for messages in asked)
+    assert "about memory only" in asked[-1][-1]["content"]
