@@ -16,6 +16,7 @@ from tests.program import TIMEOUT_S, Command
 from tests.tables import table
 
 from journeyman.cli import command_line
+from journeyman.gate.decision import rules_file
 from journeyman.logs.registry import Readers
 from journeyman.records import errors
 from journeyman.settings import HOME_VARIABLE, SETTINGS
@@ -122,6 +123,17 @@ def test_sources_and_docs_agree() -> None:
     page = (ROOT / "docs" / "import.md").read_text()
     for reader in Readers(plugins=[]).all:
         assert f"`{reader.name}`" in page
+
+
+def test_rules_of_the_gate_and_docs_agree() -> None:
+    named = set(
+        re.findall(r"`([a-z_]+(?:\.(?:\*|[a-z_]+))?)`", (ROOT / "docs/agent.md").read_text())
+    )
+    rules = {row.id for row in rules_file().rule}
+    families = {f"{id_.partition('.')[0]}.*" for id_ in rules}
+    missing = [id_ for id_ in rules if not {id_, f"{id_.partition('.')[0]}.*"} & named]
+    assert sorted(missing) == []
+    assert sorted(name for name in named if name.endswith(".*") and name not in families) == []
 
 
 def test_links_resolve() -> None:

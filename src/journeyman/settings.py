@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from journeyman.records.defaults import TRIVIAL_TOOLS
+from journeyman.records.knowledge import ReviewScope
 
 HARMLESS = (
     *("ls", "cat", "head", "tail", "wc", "grep", "rg", "pwd", "echo", "which", "file", "stat"),
@@ -82,6 +83,7 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
     enabled: bool = False
     every_turns: Count = 5
     every_calls: Count = 15
+    only: ReviewScope = "all"
 
 
 class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
@@ -174,6 +176,7 @@ opening.models        table of styles by model, such as "qwen3:4b" = "messages";
 review.enabled        true reviews finished turns; default false
 review.every_turns    review after this many turns; default 5
 review.every_calls    or after this many tool calls; default 15
+review.only           memory or skills limits reviews to that; default all
 confirm.host          address on which confirmations are served; default 127.0.0.1
 confirm.port          port for agents; default 6000
 confirm.page_port     port of the web page for approvers; default 6080

@@ -316,6 +316,7 @@ class Agent:
             calls=calls,
             tokens=budget.tokens,
             cost_usd=budget.cost_usd,
+            usage=budget.usage,
             opening=opening,
             changed_files=changed_files,
         )

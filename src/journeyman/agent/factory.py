@@ -44,6 +44,7 @@ from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
+from journeyman.records.knowledge import ReviewScope
 from journeyman.redaction.redactor import Redactor
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
@@ -162,7 +163,13 @@ class AgentFactory:
         )
 
     def review(
-        self, session_id: str, model: Model | str, *, cancelled: Callable[[], bool], platform: str
+        self,
+        session_id: str,
+        model: Model | str,
+        *,
+        only: ReviewScope | None,
+        cancelled: Callable[[], bool],
+        platform: str,
     ) -> ReviewResult:
         """Review a stored session, with the tools that an agent would have."""
         model = self._model(model)
@@ -179,6 +186,8 @@ class AgentFactory:
                 tools=tuple(Toolbox(tools).definitions),
             )
             reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
+            if only is not None:
+                reviewer.only = only
             return reviewer.review(turn, cancelled)
 
     def snapshots(self, workspace: Path) -> Snapshots:
@@ -257,6 +266,7 @@ class AgentFactory:
             prices=prices,
             clock=self._clock,
             platform=platform,
+            only=self._settings.review.only,
         )
 
     def _unreviewed(self) -> tuple[int, int]:
@@ -275,7 +285,9 @@ class AgentFactory:
         return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
 
     def _model(self, model: Model | str) -> Model:
-        return make_model(self._settings.model, model) if isinstance(model, str) else model
+        if not isinstance(model, str):
+            return model
+        return make_model(self._settings.model, model, home=self._settings.home)
 
     def builtin_tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, for their names and attributes; they cannot run."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Result
@@ -68,16 +67,23 @@ class TurnBudget:
         self._started_at = clock()
         self.api_calls = 0
         self.tokens: int | None = None
-        self.cost_usd: float | None = None
+        self.usage = Tokens()
+
+    @property
+    def cost_usd(self) -> float | None:
+        return self.usage.cost_usd
 
     def add(self, usage: Usage) -> None:
         """Count one request."""
         self.api_calls += 1
-        total = msgspec.convert(usage, Tokens, from_attributes=True).total
-        if total is not None:
-            self.tokens = (self.tokens or 0) + total
-        if usage.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
+        if usage.total is not None:
+            self.tokens = (self.tokens or 0) + usage.total
+        self.usage = Tokens(
+            **{
+                name: _sum(getattr(self.usage, name), getattr(usage, name))
+                for name in Tokens.__struct_fields__
+            }
+        )
 
     @property
     def is_out_of_time(self) -> bool:
@@ -102,6 +108,11 @@ class TurnBudget:
         if limits.cost_usd is not None and cost >= limits.cost_usd:
             return "cost", f"About ${cost:.4f} was spent; the limit is ${limits.cost_usd:.4f}."
         return None
+
+
+def _sum(first: float | None, second: float | None) -> Any:
+    """Return the sum of what is known; None if nothing is."""
+    return second if first is None else first + (second or 0)
 
 
 class TurnBegun(Struct, frozen=True, kw_only=True):
@@ -166,8 +177,9 @@ class FinishedTurn(Struct, frozen=True, kw_only=True):
 
 class Turn(Struct, frozen=True, kw_only=True):
     """The result of a turn. It ended in `session` and began in `began_in`; they differ if the
-    conversation was compressed. `tokens` and `cost_usd` are None if the model reported none.
-    `opening` is the opening of a new session; `changed_files` means that undo has work to do.
+    conversation was compressed. `tokens` and `cost_usd` are None if the model reported none;
+    `usage` has them by kind: input, output, cache read and written, and reasoning. `opening` is the
+    opening of a new session; `changed_files` means that undo has work to do.
     """
 
     session: SessionId
@@ -180,6 +192,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     calls: int = 0
     tokens: int | None = None
     cost_usd: float | None = None
+    usage: Tokens = Tokens()
     opening: Opening | None = None
     changed_files: bool = False
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from journeyman.agent.review.journal import UndoneWrites
     from journeyman.agent.review.reviewer import ReviewResult
 
-_STYLES = {"changed": "green", "failed": "red", "cancelled": "yellow"}
+_STYLES = {"changed": "green", "failed": "red", "incomplete": "yellow", "cancelled": "yellow"}
 
 
 @click.group(
@@ -48,20 +48,26 @@ def review() -> None:
     "session",
     hidden=True,
     render=lambda console, reviewed: _show(console, reviewed.review, reviewed.entries),
-    is_failure=lambda reviewed: reviewed.review.status == "failed",
+    is_failure=lambda reviewed: reviewed.review.status in ("failed", "incomplete"),
 )
 @click.argument("session", metavar="SESSION")
 @option("--model NAME", "Model that reviews (default: as in the settings).", default="")
-def session_(journeyman: Journeyman, *, session: str, model: str) -> "ReviewResult":
+@option(
+    "--only",
+    "Write only this (default: as in the settings).",
+    type=click.Choice(("memory", "skills")),
+)
+def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "ReviewResult":
     """Review one session now.
 
     Examples:
       journeyman review 20261116-081500-3fa2b1
       journeyman review 20261116-081500-3fa2b1 --model gpt-5-mini
+      journeyman review 20261116-081500-3fa2b1 --only memory
     """
-    journeyman = with_model(journeyman, model)
+    journeyman = with_model(journeyman, options["model"])
     with formatting.spinner("reviewing"):
-        return journeyman.review(session, model=model, platform="cli")
+        return journeyman.review(session, platform="cli", **options)
 
 
 _ReviewWithWrites = tuple[Review, Sequence[JournalEntry]]

@@ -238,7 +238,7 @@ def _parse_constraint(text: str) -> tuple[str, dict[str, Any]]:
     try:
         value = msgspec.json.decode(written)
     except (ValueError, RecursionError):
-        if is_json or not name:
+        if is_json:
             raise ValueError("the value after := is not JSON") from None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if field == "equals" and not is_json and is_number:

@@ -241,11 +241,7 @@ class ExperienceFacade(Rooms):
         """
         from journeyman.reliability.comparison import compare
 
-        where: SessionQuery = {}
-        if project is not None:
-            where["project"] = project
-        if platform is not None:
-            where["platform"] = platform
+        where: dict[str, Any] = {"project": project, "platform": platform}
         if by_opening:
             if any((warm, cold, warm_tag, cold_tag)):
                 raise WrongInput("by_opening chooses both sides: pass no session and no tag.")

@@ -12,6 +12,9 @@ NO_MODEL = (
     "small model that runs offline, for trying things out."
 )
 
+KNOWN_SERVERS = "model_servers.json"
+"""The file in the home with what was learned about servers."""
+
 
 def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     """Return the settings of a provider, or the default ones. Raise BadSetting."""
@@ -29,9 +32,10 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     return settings.providers[provider]
 
 
-def make_model(settings: ModelSettings, name: str = "") -> Model:
+def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = None) -> Model:
     """Return the model with this name, else the one in the settings. Raise BadSetting if neither
-    names one: the embedded model is never chosen silently.
+    names one: the embedded model is never chosen silently. What is learned about a server is kept
+    in `home`.
     """
     name = name or settings.name
     if not name and settings.base_url:
@@ -57,6 +61,7 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
         )
     try:
         from journeyman.models.remote import RemoteModel  # noqa: PLC0415
+        from journeyman.models.system_messages import KnownServers  # noqa: PLC0415
     except ImportError as error:
         raise MissingPart(
             f"A model at an endpoint needs a package that is not installed ({error}). Install it "
@@ -69,4 +74,5 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
         context_tokens=settings.context_length,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
+        known_servers=KnownServers(home / KNOWN_SERVERS if home else None),
     )

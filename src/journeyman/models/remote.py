@@ -34,6 +34,12 @@ from journeyman.models.streaming_request import (
     certificates,
     stream_events,
 )
+from journeyman.models.system_messages import (
+    KnownServers,
+    has_later_system,
+    is_system_refusal,
+    with_leading_system,
+)
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
 CONNECT_S = 10.0
@@ -59,6 +65,7 @@ class RemoteModel:
         temperature: float | None = None,
         timeout_s: float = 300.0,
         attempts: int = 5,
+        known_servers: KnownServers | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
@@ -76,6 +83,8 @@ class RemoteModel:
         self._attempts = max(1, attempts)
         self._sleep, self._clock, self._chance = sleep, clock, chance
         self._adjustments: tuple[Adjustment, ...] = ()
+        self._known_servers = known_servers or KnownServers(None)
+        self._leading_system_only = self._known_servers.contains(self._url, name)
 
     def __repr__(self) -> str:
         return f"RemoteModel(name={self.name!r}, provider={self.provider!r})"
@@ -96,15 +105,22 @@ class RemoteModel:
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """See `Model.ask`. A parameter that the server rejects by name is left out from then on."""
+        """See `Model.ask`. A parameter that the server rejects by name is left out from then on,
+        and a system message that it rejects because of its place is sent in another form.
+        """
         used = used_call_ids(messages)
+        leading_only = self._leading_system_only
         longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
         adjustments, tries = self._adjustments, 0
         while True:
-            body = self._body(messages, tools, longest, adjustments)
+            sent = with_leading_system(messages) if leading_only else messages
+            body = self._body(sent, tools, longest, adjustments)
             outcome = self._try(body, used, on_text, cancelled)
             if isinstance(outcome, Reply):
                 self._adjustments = adjustments
+                if leading_only and not self._leading_system_only:
+                    self._leading_system_only = True
+                    self._known_servers.add(self._url, self.name)
                 return outcome
             if outcome.is_context_full:
                 raise ContextFull(
@@ -112,6 +128,10 @@ class RemoteModel:
                     f"{self._host}: {self._cause(outcome)}. Shorten it, or choose a model with a "
                     "larger window."
                 )
+            is_refusal = outcome.status in (400, 422, 500) and is_system_refusal(outcome.body)
+            if is_refusal and not leading_only and has_later_system(messages):
+                leading_only = True
+                continue
             if outcome.status in (400, 422) and (row := find_adjustment(outcome.body, body)):
                 adjustments = (*adjustments, row)
                 continue

@@ -14,8 +14,12 @@ WriteKind = Literal["memory", "user", "skill"]
 """`memory`: notes about the work. `user`: notes about the user. `skill`: a folder with a
 SKILL.md."""
 
-ReviewStatus = Literal["running", "changed", "unchanged", "failed", "cancelled"]
-"""`unchanged` is a success: there was nothing worth recording."""
+ReviewStatus = Literal["running", "changed", "unchanged", "incomplete", "failed", "cancelled"]
+"""`unchanged` is a success: there was nothing worth recording. `incomplete`: it was cut off, or
+said nothing usable, so that it is not known whether there was."""
+
+ReviewScope = Literal["all", "memory", "skills"]
+"""What a review may write."""
 
 
 class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.agents import agent as new_agent
 from tests.agents import noting, tool
@@ -376,6 +377,26 @@ class TestLimits:
     ) -> None:
         turn = new_agent(store, [Reply(text=text, finish_reason=reason)]).run_conversation("Go.")
         assert (turn.stop, turn.completed, turn.final_response) == (stop, False, text)
+
+    def test_turn_has_its_tokens_by_kind(self, store: Store) -> None:
+        first = Tokens(input_tokens=10, output_tokens=2, cache_read_tokens=100)
+        second = Tokens(
+            input_tokens=5, output_tokens=3, cache_write_tokens=7, reasoning_tokens=1, cost_usd=0.5
+        )
+        lines = [
+            msgspec.structs.replace(calls(("note", {"text": "x"})), tokens=first),
+            says("Yes.", second),
+        ]
+        turn = new_agent(store, lines).run_conversation("Go.")
+        assert turn.usage == Tokens(
+            input_tokens=15,
+            output_tokens=5,
+            cache_read_tokens=100,
+            cache_write_tokens=7,
+            reasoning_tokens=1,
+            cost_usd=turn.cost_usd,
+        )
+        assert turn.tokens == turn.usage.total == 127
 
     def test_unknown_usage_is_none(self, store: Store) -> None:
         turn = new_agent(store, [says("Yes.", Tokens())]).run_conversation("Go.")

@@ -268,3 +268,15 @@ def test_entry_that_covers_nothing_is_refused(given: dict[str, Any], reason: str
     found = check_entry(entry(**given), STRICT)
     assert reason in found
     assert bool(found) is bool(reason)
+
+
+def test_numbers_keep_their_text_and_json_is_explicit() -> None:
+    found = parse_constraints(["v=2.10", "n=100", 't:="100"', "z:=2.10"])
+    assert {name: one.equals for name, one in found.items()} == {
+        "v": "2.10",
+        "n": 100,
+        "t": "100",
+        "z": 2.1,
+    }
+    with pytest.raises(WrongInput, match="after := is not JSON"):
+        parse_constraints(["v:=2.1.0"])

@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.tables import table
 
 from journeyman.models.model import Cancelled, Model, Reply
 from journeyman.models.remote import RemoteModel
+from journeyman.models.system_messages import KnownServers, with_leading_system
 from journeyman.records import Tokens, ToolCall
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
@@ -438,3 +440,69 @@ def test_equal_conversations_are_sent_as_equal_bytes() -> None:
         model.ask(HELLO, TOOLS)
     first, again = map(json.dumps, server.chats)
     assert first == again
+
+
+LATER_SYSTEM = [
+    {"role": "system", "content": "You work."},
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Hi."},
+    {"role": "system", "content": "Review it."},
+]
+REFUSALS = (
+    "System message must be at the beginning.",
+    "Only the first message can have the role 'system'",
+    "Unexpected role 'system' after role 'assistant'",
+    "Conversation roles must alternate user/assistant/user/assistant/...",
+    "System role not supported",
+)
+
+
+def strict_server(refusal: str, status: int = 400) -> Made:
+    """Answer only if no system message stands after the first message."""
+
+    def answer(received: Received) -> Answer:
+        roles = [message["role"] for message in received.body["messages"]]
+        return fails(status, refusal) if "system" in roles[1:] else says("Done.")
+
+    return answer
+
+
+class TestLaterSystemMessage:
+    @table("refusal", REFUSALS)
+    def test_it_is_sent_as_a_note_after_a_refusal_and_that_is_remembered(
+        self, tmp_path: Path, refusal: str
+    ) -> None:
+        known = tmp_path / "home" / f"{abs(hash(refusal))}.json"
+        with ModelServer(always=strict_server(refusal)) as server:
+            for _ in range(2):  # two processes
+                model = model_at(server, known_servers=KnownServers(known))
+                for _ in range(2):
+                    assert model.ask(LATER_SYSTEM, TOOLS).text == "Done."
+            bodies = [received.body for received in server.requests]
+        assert len(bodies) == 5  # one refusal, ever
+        assert bodies[0]["messages"] == LATER_SYSTEM
+        for body in bodies[1:]:
+            # What stands before the note is the same, so that the cache serves it.
+            assert body["messages"][:3] == LATER_SYSTEM[:3]
+            assert body["messages"][3]["role"] == "user"
+            assert body["messages"][3]["content"].endswith("Review it.")
+            assert body["tools"] == bodies[0]["tools"]
+
+    def test_leading_system_messages_are_joined(self) -> None:
+        joined = with_leading_system([LATER_SYSTEM[0], LATER_SYSTEM[3], LATER_SYSTEM[1]])
+        assert joined == [{"role": "system", "content": "You work.\n\nReview it."}, LATER_SYSTEM[1]]
+
+    def test_other_refusals_and_other_models_are_not_remembered(self, tmp_path: Path) -> None:
+        known = KnownServers(tmp_path / "servers.json")
+        with ModelServer(always=fails(400, "No such model.")) as server:
+            with pytest.raises(ModelUnavailable):
+                model_at(server, known_servers=known).ask(LATER_SYSTEM)
+            assert len(server.requests) == 1
+        with ModelServer(always=strict_server(REFUSALS[0], status=500)) as server:
+            model_at(server, known_servers=known).ask(LATER_SYSTEM)
+            assert known.contains(server.base_url, "small")
+            assert not known.contains(server.base_url, "large")
+
+        # A damaged file is as good as none.
+        (tmp_path / "servers.json").write_text("{")
+        assert not known.contains("http://x", "small")

@@ -4,6 +4,7 @@ cache serves them. A background review is cancelled as soon as a new turn begins
 """
 
 import logging
+import re
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ from journeyman.records import (
     Write,
 )
 from journeyman.records.errors import JourneymanError, UnknownSession
-from journeyman.records.knowledge import ReviewStatus
+from journeyman.records.knowledge import ReviewScope, ReviewStatus
 from journeyman.store.store import Store
 
 INSTRUCTION = (
@@ -59,8 +60,23 @@ INSTRUCTION = (
     "guesses, passing failures, secrets, or what is kept already. Only memory, skills_list, "
     "skill_view and skill_manage can be used now."
 )
+ALLOWED_TOOLS: dict[ReviewScope, tuple[str, ...]] = {
+    "all": ("memory", "skills_list", "skill_view", "skill_manage"),
+    "memory": ("memory",),
+    "skills": ("skills_list", "skill_view", "skill_manage"),
+}
+_LIMITED: dict[ReviewScope, str] = {
+    "all": "",
+    "memory": " This review is about memory only: leave skills as they are.",
+    "skills": " This review is about skills only: leave memory as it is.",
+}
+_NOTHING = re.compile(
+    r"\b(?:nothing|none|no (?:changes?|updates?|lessons?|new|need)|not worth|already)\b",
+    re.IGNORECASE,
+)
+"""What a review says that found nothing to keep."""
 
-ALLOWED_TOOLS = ("memory", "skills_list", "skill_view", "skill_manage")
+_UNUSABLE = "The review wrote nothing, and did not say that there is nothing to keep either."
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +95,9 @@ _STATUS: dict[StopReason, ReviewStatus] = {
     "interrupted": "cancelled",
     "model_failed": "failed",
     "context_full": "failed",
+    "done": "unchanged",
 }
+"""The status of a review without a write; after any other stop it is incomplete."""
 
 
 class ReviewResult(Struct, frozen=True, kw_only=True):
@@ -102,6 +120,7 @@ class Reviewer:
     prices: Prices
     clock: Callable[[], float]
     platform: str = "library"
+    only: ReviewScope = "all"
 
     def review(
         self, turn: FinishedTurn, cancelled: Callable[[], bool] = lambda: False
@@ -128,11 +147,12 @@ class Reviewer:
             stopped = TurnStopped(stop="model_failed", note=str(error))
         finally:  # also on an interrupt: no review may stay unfinished
             entries = tuple(self.store.reviews.writes(started.id))
+            status, problem = _outcome(stopped, steps)
             ended = msgspec.structs.replace(
                 started,
                 ended_at=self.clock(),
-                status="changed" if entries else _STATUS.get(stopped.stop, "unchanged"),
-                error=stopped.note if stopped.stop in ("model_failed", "context_full") else "",
+                status="changed" if entries else status,
+                error="" if entries and stopped.stop == "done" else problem,
                 iterations=budget.api_calls,
                 details={"steps": steps, "stop": stopped.stop},
             )
@@ -151,7 +171,7 @@ class Reviewer:
         conversation = Conversation(session, messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
         instruction = conversation.input_message(
-            "system", INSTRUCTION, self.clock(), kind="harness"
+            "system", f"{INSTRUCTION}{_LIMITED[self.only]}", self.clock(), kind="harness"
         )
         conversation.add(instruction)
         origin = Provenance(
@@ -179,11 +199,12 @@ class Reviewer:
         )
 
     def _decide_in_review(self, tool: Tool, arguments: dict[str, object]) -> Decision:
-        if tool.name not in ALLOWED_TOOLS:
+        allowed = ALLOWED_TOOLS[self.only]
+        if tool.name not in allowed:
             return Decision(
                 answer="refuse",
                 rule="review.only_knowledge",
-                reason=f"A review cannot use {tool.name}, only {', '.join(ALLOWED_TOOLS)}.",
+                reason=f"This review cannot use {tool.name}, only {', '.join(allowed)}.",
             )
         return self.decide(tool, arguments)
 
@@ -318,6 +339,8 @@ class BackgroundReview:
             self.notify(f"Review: {changes} (undo: journeyman review undo {review.id})")
         elif self.reports_all and review.status == "unchanged":
             self.notify("Review: nothing to keep.")
+        elif self.reports_all and review.status == "incomplete":
+            self.notify(f"The review is incomplete: {review.error}")
 
     def _report_failure(self, error: object) -> None:
         if not self._has_reported_failure:  # later failures are likely the same
@@ -340,6 +363,18 @@ def fitting_messages(turn: FinishedTurn, window: int | None) -> Sequence[Message
     while start < len(messages) and messages[start].role == "tool":
         start += 1
     return [*messages[:lead], *messages[start:]]
+
+
+def _outcome(stopped: TurnStopped, steps: Sequence[dict[str, Any]]) -> tuple[ReviewStatus, str]:
+    """Return the status of a review that wrote nothing, and why it is not a success."""
+    status = _STATUS.get(stopped.stop, "incomplete")
+    if stopped.stop == "interrupted":
+        return status, ""
+    # A review whose writes were refused has decided; its last words need not repeat that.
+    is_silent = stopped.stop == "done" and not any("tool" in step for step in steps)
+    if is_silent and not _NOTHING.search(str(steps[-1].get("said", "")) if steps else ""):
+        return "incomplete", _UNUSABLE
+    return status, stopped.note
 
 
 def _step_details(step: ToolCalled | ModelReplied) -> dict[str, Any]:

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from tests import model_server
 from tests.agents import agent as new_agent
 from tests.agents import tool
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import replace
 
+from journeyman import Journeyman
 from journeyman.agent.dispatch import request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import Journal
@@ -583,3 +586,80 @@ class TestBackground:
         assert notices == []
         statuses = [one.status for one in workbench.store.reviews.list()]
         assert "cancelled" in statuses
+
+
+class TestOutcome:
+    def test_a_review_that_was_cut_off_or_said_nothing_usable_is_incomplete(
+        self, workbench: Workbench
+    ) -> None:
+        finished = workbench.turn()
+        cases: dict[str, tuple[Reply, str, str]] = {
+            "nothing": (says("Nothing to keep."), "unchanged", ""),
+            "cut": (
+                msgspec.structs.replace(says("I think"), finish_reason="length"),
+                "incomplete",
+                "cut off by its length limit",
+            ),
+            "empty": (says(""), "incomplete", "empty reply"),
+            "chatter": (says("The weather is fine."), "incomplete", "did not say"),
+        }
+        misses = []
+        for name, (reply, status, problem) in cases.items():
+            review = workbench.reviewer(ScriptedModel([reply])).review(finished).review
+            is_as_expected = review.status == status and bool(problem) == bool(review.error)
+            if not is_as_expected or problem not in review.error:
+                misses.append((name, review.status, review.error))
+        assert misses == []
+
+    def test_a_review_that_reached_its_limit_is_incomplete(self, workbench: Workbench) -> None:
+        lists = [calls(("skills_list", {"query": str(n)}), first=n) for n in range(20)]
+        review = workbench.reviewer(ScriptedModel(lists)).review(workbench.turn()).review
+        assert review.status == "incomplete"
+        assert review.error
+        assert workbench.store.reviews.get(review.id).status == "incomplete"
+
+
+class TestScope:
+    def test_a_review_of_memory_leaves_skills_alone_and_the_other_way_round(
+        self, workbench: Workbench
+    ) -> None:
+        finished = workbench.turn(task="Please always answer in German.")
+        line = remember("The user wants answers in German.", "always answer in German")
+        skills = workbench.reviewer(ScriptedModel([line, says("Done.")]))
+        skills.only = "skills"
+        refused = skills.review(finished)
+        assert (refused.review.status, refused.entries) == ("unchanged", ())
+        assert "This review cannot use memory" in json.dumps(refused.review.details)
+        memory = workbench.reviewer(ScriptedModel([line, says("Done.")]))
+        memory.only = "memory"
+        assert memory.review(finished).review.status == "changed"
+
+
+def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembered(
+    tmp_path: Path,
+) -> None:
+    def answer(received: model_server.Received) -> model_server.Answer:
+        roles = [message["role"] for message in received.body["messages"]]
+        if "system" in roles[1:]:
+            return model_server.fails(400, "System message must be at the beginning.")
+        return model_server.says("Nothing to keep.")
+
+    chat = [
+        {"role": "system", "content": "You work."},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi."},
+    ]
+    with model_server.ModelServer(always=answer) as server:
+        environ = {
+            "JOURNEYMAN_MODEL_NAME": "small",
+            "JOURNEYMAN_MODEL_BASE_URL": server.base_url,
+            "JOURNEYMAN_MODEL_CONTEXT_LENGTH": "32000",
+        }
+        for _ in range(2):  # two processes
+            with Journeyman(home=tmp_path, environ=environ) as jm:
+                jm.record(chat, session_id="s")
+                assert jm.review("s", only="memory").review.status == "unchanged"
+        asked = [one.body["messages"] for one in server.requests if one.path == model_server.CHAT]
+    assert [messages[-1]["role"] for messages in asked] == ["system", "user", "user"]
+    assert all(messages[:-1] == asked[0][:-1] for messages in asked)
+    assert "about memory only" in asked[-1][-1]["content"]
