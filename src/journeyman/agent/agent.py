@@ -79,6 +79,8 @@ class SessionSetup(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     tags: tuple[str, ...] = ()
     requested_model: str = ""
+    about: str = ""
+    """The task, if that is not the whole user message."""
     new_id: Callable[[], SessionId] | None = None
 
 
@@ -303,7 +305,7 @@ class Agent:
                 self._conversation = None
             changed_files = self.snapshots is not None and self.snapshots.end()
         if stopped.stop == "done" and not calls and self.model.provider == EMBEDDED:
-            stopped = check_deeds(user_message) or stopped
+            stopped = check_deeds(self.setup.about or user_message) or stopped
         self._finish_turn(loop, stopped, calls)
         return Turn(
             session=loop.conversation.session.id,

@@ -233,6 +233,7 @@ class AgentFactory:
             workspace=str(workspace),
             tags=options.tags,
             requested_model=options.model if isinstance(options.model, str) else "",
+            about=options.about,
         )
 
     def _is_reviewed(self, options: AgentOptions, tools: Sequence[Tool]) -> bool:

@@ -10,6 +10,6 @@ import openai
 if TYPE_CHECKING:
     import httpx2 as http
 else:
-    http = import_module("httpx2" if hasattr(openai, "DefaultHttpx2Client") else "httpx")
+    http = import_module("httpx" if openai.__version__.startswith("2.") else "httpx2")
 
 __all__ = ["http"]
