@@ -33,6 +33,10 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 _END_REASONS = {True: "completed", False: "incomplete"}
+_MAX_TAGS = 1_000
+"""Calls or results in one turn; further ones stay text. The standard library's decoder takes time
+for all of the text before each error."""
+
 _decode_first = json.JSONDecoder().raw_decode
 _not_blank = re.compile(r"\S").search
 _DETAILS = (
@@ -183,7 +187,7 @@ def _split_tags(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
     contents: list[tuple[str, Any]] = []
     around = []
     at = 0
-    while (opened := text.find(start, at)) >= 0:
+    while len(contents) < _MAX_TAGS and (opened := text.find(start, at)) >= 0:
         around.append(text[at:opened])
         begin = opened + len(start)
         try:
