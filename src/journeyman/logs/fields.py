@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from journeyman.logs.log_file import LogFile
+from journeyman.text.strict_json import InvalidJson, decode_json
 
 _UNIQUE_CHARACTERS = 12
 
@@ -18,9 +19,9 @@ def seconds(value: Any) -> float | None:
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
             return None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15:
         return value / 1000 if value > 1e11 else float(value)
     return None
@@ -55,8 +56,8 @@ def as_json(value: Any) -> str:
 def json_value(text: str) -> Any:
     """Return the value of a JSON text, None if it is not JSON."""
     try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
+        return decode_json(text)
+    except InvalidJson:
         return None
 
 

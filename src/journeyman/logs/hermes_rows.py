@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, get_args
 
-import msgspec
-
 from journeyman.logs.fields import as_json, as_text, seconds, whole_number
 from journeyman.logs.line_reader import repaired_json
 from journeyman.records import (
@@ -25,6 +23,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.copies import MessageTrace, text_trace
+from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
 
 Row = Mapping[str, Any]
 
@@ -294,11 +293,11 @@ def _object(value: Any) -> dict[str, Any]:
 def _decode_json(text: str | bytes) -> Any:
     """Decode the JSON in a column. Raises ValueError."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        return msgspec.json.decode(repaired_json(text))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        return decode_json(text)
+    except ExcessiveJson:
+        raise
+    except InvalidJson:
+        return decode_json(repaired_json(text))
 
 
 _TOKEN_COUNTERS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")

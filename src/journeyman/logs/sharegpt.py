@@ -32,9 +32,13 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
-_REASONING = re.compile(r"\A\s*<think>\s*(.*?)\s*</think>\s*", re.DOTALL)
 _END_REASONS = {True: "completed", False: "incomplete"}
+_MAX_TAGS = 1_000
+"""Calls or results in one turn; further ones stay text. The standard library's decoder takes time
+for all of the text before each error."""
+
 _decode_first = json.JSONDecoder().raw_decode
+_not_blank = re.compile(r"\S").search
 _DETAILS = (
     *("prompt_index", "partial", "api_calls", "toolsets_used", "tool_stats", "tool_error_counts"),
     "metadata",
@@ -117,8 +121,7 @@ def _turn(chat: ChatParser, turn: Any, index: int, position: int, model: str) ->
 
 
 def _answer(chat: ChatParser, value: str, index: int, position: int, model: str) -> Message:
-    reasoning = _REASONING.match(value)
-    rest = value[reasoning.end() :] if reasoning else value
+    reasoning, rest = _split_reasoning(value)
     tagged, text = _split_tags(rest, "tool_call")
     # Results directly follow their answer: calls that are still open never got one.
     chat.open_calls.clear()
@@ -131,7 +134,7 @@ def _answer(chat: ChatParser, value: str, index: int, position: int, model: str)
         position=position,
         role="assistant",
         text=text,
-        reasoning=reasoning[1] if reasoning else "",
+        reasoning=reasoning,
         tool_calls=calls,
         model=model,
     )
@@ -168,25 +171,45 @@ def _results(chat: ChatParser, value: str, index: int, position: int) -> Iterato
         )
 
 
+def _split_reasoning(value: str) -> tuple[str, str]:
+    """Return the reasoning at the start of an answer and the rest."""
+    start, end = "<think>", "</think>"
+    text = value.lstrip()
+    inside, closed, rest = text.removeprefix(start).partition(end)
+    return (inside.strip(), rest.lstrip()) if text.startswith(start) and closed else ("", value)
+
+
 def _split_tags(text: str, tag: str) -> tuple[list[tuple[str, Any]], str]:
     """Return what is between the tags, as text and as decoded JSON (None if it is not JSON), and
     the text around them. A closing tag inside a JSON string does not count.
     """
     start, end = f"<{tag}>", f"</{tag}>"
     contents: list[tuple[str, Any]] = []
-    before, opened, text = text.partition(start)
-    around = [before]
-    while opened:
+    around = []
+    at = 0
+    while len(contents) < _MAX_TAGS and (opened := text.find(start, at)) >= 0:
+        around.append(text[at:opened])
+        begin = opened + len(start)
         try:
-            length = _decode_first(text.lstrip())[1] + len(text) - len(text.lstrip())
+            after_json = _decode_first(text, _after_blanks(text, begin))[1]
         except (ValueError, RecursionError):
-            length = 0
-        inside, _, after = text[length:].partition(end)
-        if inside.strip():  # there is more than JSON
-            inside, _, after = text.partition(end)
-            length = 0
-        raw = text[:length].strip() or inside.strip()
+            after_json = begin
+        closed = _find(text, end, after_json)
+        if text[after_json:closed].strip():  # there is more than JSON
+            closed = _find(text, end, begin)
+            after_json = begin
+        raw = text[begin:after_json].strip() or text[begin:closed].strip()
         contents.append((raw, json_value(raw)))
-        before, opened, text = after.partition(start)
-        around.append(before)
+        at = closed + len(end)
+    around.append(text[at:])
     return contents, "\n".join(part.strip() for part in around if part.strip())
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _not_blank(text, at)
+    return len(text) if found is None else found.start()
+
+
+def _find(text: str, part: str, at: int) -> int:
+    found = text.find(part, at)
+    return len(text) if found < 0 else found

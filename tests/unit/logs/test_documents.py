@@ -1,12 +1,17 @@
 """JSON documents read element by element."""
 
 import gzip
+import io
+import json
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.logs.fragments import document_fields as fields
 from journeyman.logs.fragments import document_items as items
+from journeyman.logs.json_document import split_document, split_head
 from journeyman.logs.log_file import LogFile
 from journeyman.records import Skip
 
@@ -57,3 +62,40 @@ def test_values_that_need_the_standard_library_parser(
     log = document(tmp_path, content)
     assert list(items(log, "many.item")) == expected
     assert "many" not in fields(log, without=("many",))
+
+
+@table(
+    ("bad", "said"),
+    [
+        (b"1" * 4_301, "digits"),
+        (b"[" * 40_000 + b"]" * 40_000, "levels deep"),
+        (b'{"a" 1}', "cannot be parsed"),
+        (b'"' + b"a" * (33 * 1024 * 1024) + b'"', "bytes"),
+    ],
+    ids=["digits", "depth", "syntax", "length"],
+)
+def test_a_bad_element_costs_only_itself(tmp_path: Path, bad: bytes, said: str) -> None:
+    log = document(tmp_path, b'{"x": 0, "many": [1, ' + bad + b', {"a": "]"}], "y": [2]}')
+    one, skip, other = items(log, "many.item")
+    assert (one, other) == (1, {"a": "]"})
+    assert isinstance(skip, Skip)
+    assert said in skip.reason
+    assert fields(log, without=("many",)) == {"x": 0, "y": [2]}
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(alphabet='[]{},:"\\ a'),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(alphabet='[]{}"\\ a'), inner),
+    ),
+    indent=st.sampled_from([None, 1]),
+)
+def test_splitting_equals_decoding(value: object, indent: int | None) -> None:
+    """Both ways of splitting a document find every element."""
+    data = json.dumps({"many": [value, value]}, indent=indent).encode()
+    wanted, entered = ("many", "item").__eq__, ((), ("many",)).__contains__
+    for values in (
+        split_head(data, wanted, entered),
+        split_document(io.BytesIO(data), wanted, entered),
+    ):
+        assert [json.loads(one.data or b"") for one in values] == [value, value]

@@ -185,3 +185,14 @@ def test_long_conversation_is_split_into_fragments(write, lines, read):
 @table("content", [{"messages": []}, {"conversations": [{"role": "user"}]}, [], "x", ""])
 def test_other_files_are_not_recognised(write, content):
     assert not READER.recognises(LogFile(write("a.jsonl", content)))
+
+
+def test_long_values_take_linear_time(write, read):
+    """Each of these took minutes when the rest of the text was examined again for every part."""
+    values = (
+        "<think>" + " " * 300_000,
+        "<tool_call>" * 100_000,
+        "<tool_call> </tool_call>" * 50_000,
+    )
+    path = write("t.jsonl", json.dumps(trajectory(*(("gpt", value) for value in values))) + "\n")
+    assert len(read(READER, path).messages) == 2 + len(values)
