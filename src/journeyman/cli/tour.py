@@ -33,7 +33,7 @@ from journeyman.templates.briefing import mistake_line
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
 
-_MAX_LOG_BYTES = 200_000_000
+_MAX_LOG_BYTES = 100_000_000
 """The tour reads the newest logs up to this total size, to stay short."""
 
 _FEW, _SEVERAL = 3, 5
@@ -170,7 +170,9 @@ class _Tour:
     def _sessions(self) -> dict[str, Any]:
         if self._logs:
             logs = formatting.pluralize(len(self._logs), "log")
-            self._print(f"Found {logs} of your agents. They are only read, never changed.")
+            found = sum(len(place.logs) for place in self._journeyman.places())
+            part = f", the newest of {found:,}" if found > len(self._logs) else ""
+            self._print(f"Found {logs} of your agents{part}. They are only read, never changed.")
         else:
             if not self._wants_sample:
                 self._print("This machine has no agent logs, so these are samples.")
