@@ -196,8 +196,9 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
     assert "acme/app" in command("playbook").stdout  # without a project, the known ones are listed
     assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
 
-    opened = command("open", "commit this", "--project", "ap", "--format", "text")
-    assert "Projects: github.com/acme/app" in opened.stderr
+    refused = command("open", "commit this", "--project", "ap", code=1)
+    assert "Projects: github.com/acme/app" in refused.stderr
+    opened = command("open", "commit this", "--project", "app", "--format", "text")
     assert "git commit" in opened.stdout
     assert command("open", "commit this", "--project", "app").stderr == ""
 

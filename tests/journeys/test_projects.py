@@ -117,7 +117,7 @@ def test_an_unknown_project(worked: Command) -> None:
     ):
         assert "Projects: website, " in " ".join(done.split())
     built = worked("templates", "build", "x", "--project", "websit", code=1)
-    assert "of project 'websit'" in built.stderr
+    assert "None has the project 'websit'. Projects: website, " in built.stderr
 
 
 def test_comparing_within_a_project(worked: Command) -> None:

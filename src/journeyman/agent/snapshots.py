@@ -289,7 +289,7 @@ class Snapshots:
     def _ignored(self) -> set[bytes]:
         """The files and folders that the .gitignore files of the workspace exclude."""
         above = (self.workspace, *self.workspace.parents)
-        top = next((folder for folder in above if (folder / ".git").exists()), self.workspace)
+        top = next(filter(_is_repository, above), self.workspace)
         inner = os.fsencode(self.workspace.relative_to(top))
         before = b"" if inner == b"." else inner + b"/"
         options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z", "--")
@@ -352,6 +352,14 @@ def _below(
                 if stat.S_IFMT(status.st_mode) in _STORED_TYPES:
                     yield before + name, status
         inner[:] = sorted(name for name in inner if not is_separate(before + name))
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether a folder is the top of a repository or worktree. Sandboxes of other agents leave
+    empty folders named .git behind.
+    """
+    git = folder / ".git"
+    return git.is_file() or (git / "HEAD").exists()
 
 
 def _if_small(

@@ -355,6 +355,16 @@ class TestLimits:
         assert (workspace / "vendor" / "10").exists()
         assert not (workspace / "new").exists()
 
+    def test_an_empty_git_folder_above_is_no_repository(
+        self, snapshots: Snapshots, workspace: Path
+    ) -> None:
+        (workspace.parent / ".git").mkdir()
+        (workspace / ".gitignore").write_text("big.db\n")
+        (workspace / "big.db").write_bytes(b"x" * (LARGEST_IGNORED + 1))
+        turn(snapshots, shell(workspace, "echo small > big.db"))
+        undo(snapshots, SESSION)
+        assert (workspace / "big.db").read_text() == "small\n"
+
     def test_ignore_rules_of_the_whole_repository_apply(
         self, workspace: Path, tmp_path: Path
     ) -> None:

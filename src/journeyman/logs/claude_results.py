@@ -1,0 +1,120 @@
+"""What Claude Code records about the result of a call: success flags, and who refused it."""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from journeyman.logs.fields import only_object, only_text
+from journeyman.records import Refuser, ResultFlags
+
+
+class _Flags(Struct, rename="camel"):
+    """The small flags in `toolUseResult`, the rest of which repeats the result. `code` is the HTTP
+    status of a web page.
+    """
+
+    interrupted: bool | None = None
+    success: bool | None = None
+    status: str | None = None
+    code: int | None = None
+    exit_code: int | None = None
+    truncated: bool | None = None
+    user_modified: bool | None = None
+    background_task_id: str | None = None
+    return_code_interpretation: str | None = None
+    duration_ms: float | None = None
+    total_duration_ms: float | None = None
+
+
+_DETAILS = (
+    "truncated",
+    "user_modified",
+    "background_task_id",
+    "return_code_interpretation",
+    "code",
+)
+
+
+def refuser(permission: Any, denial_kind: Any) -> Refuser:
+    """Return who refused a call, from the two fields that newer versions add to its result's line;
+    empty if no one did.
+    """
+    permission = only_object(permission)
+    if permission.get("decision") != "reject" and not denial_kind:
+        return ""
+    source = permission.get("source")
+    if "hook" in (source, permission.get("reasonType")):
+        return "hook"
+    origin = only_text(permission.get("reasonCode")).partition(":")[0]
+    if origin == "mode":
+        return "mode"
+    if origin == "rule":
+        return "rule"
+    if source == "config" and denial_kind == "user-rejected":
+        return "nobody"  # it needed an approval, and there was no one to ask
+    is_person = denial_kind == "user-rejected" or source == "user_reject"
+    return "person" if is_person else "rule"
+
+
+_NO_HEADER = re.compile(r"(?!Exit code -?\d|<tool_use_error>)")
+_STATES_EXIT_CODES = re.compile(r"[2-9]\.|\d\d")
+"""Versions that begin the result of a failed command with its exit code: from 2.0 on."""
+
+
+def is_not_run(tool: str, text: str, result: Raw, version: str) -> bool:
+    """Return whether an error shows that the call did not run. Versions without the fields above
+    record what a hook says as the whole error; a command that ran and failed has a header.
+    """
+    is_error_text = bytes(memoryview(result)[:7]) == b'"Error:'
+    is_bare = tool == "Bash" and is_error_text and _NO_HEADER.match(text) is not None
+    return is_bare and _STATES_EXIT_CODES.match(version) is not None
+
+
+_decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+def text_of(raw: Raw) -> str:
+    """Return undecoded JSON as text. The decoder does not validate the characters of values that
+    it skips, so broken ones are replaced here.
+    """
+    return bytes(raw).decode("utf-8", "replace")
+
+
+def recorded_flags(result: Raw, *, is_error: bool | None) -> ResultFlags | None:
+    """Return the flags of a result: those the model saw, and those in `toolUseResult`."""
+    flags = _flags(result)
+    if is_error is None and flags.success is False:
+        is_error = True
+    details = {name: value for name in _DETAILS if (value := getattr(flags, name))}
+    duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
+    if duration is not None:
+        details["duration_s"] = duration / 1000
+    recorded = ResultFlags(
+        is_error=is_error,
+        exit_code=flags.exit_code,
+        status=flags.status,
+        interrupted=flags.interrupted or None,
+        details=details,
+    )
+    return None if recorded == ResultFlags() else recorded
+
+
+def _flags(result: Raw) -> _Flags:
+    if bytes(memoryview(result)[:1]) != b"{":
+        return _Flags()  # an error is recorded as text, and some results are lists
+    try:
+        return _decode_flags(result)
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        pass
+    # Another tool's result has a field of the same name and another type: keep the valid fields.
+    valid: dict[str, Any] = {}
+    for name, value in _decode_any(text_of(result)).items():
+        try:
+            msgspec.convert({name: value}, _Flags, strict=False)
+        except msgspec.ValidationError:
+            continue
+        valid[name] = value
+    return msgspec.convert(valid, _Flags, strict=False)
