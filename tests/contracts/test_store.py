@@ -210,11 +210,13 @@ class TestWriting:
     def test_invalid_values(self, store: Store) -> None:
         session = a_session("nul\x00id", source="s\x00", model="m\x00", cwd="\ud83d", log="l\x00")
         usage = [Usage(key="k\x00", model="m\x00", input_tokens=10**30, output_tokens=1)]
+        usage += [Usage(key=str(cost), cost_usd=cost) for cost in ("free", float("nan"), -1.0)]
         message = Message(key="k", position=1, role="assistant", model="m\x00")
         assert write(store, session, [message], usage) == "new"
         assert write(store, session, [message], usage) == "unchanged"
         (found,) = store.sessions.list()
         assert (found.tokens.input_tokens, found.tokens.output_tokens) == (None, 1)
+        assert found.tokens.cost_usd is None
 
     def test_undone_messages_are_removed(self, store: Store) -> None:
         write(store, a_session(), a_conversation(), undone=((20, 30),))

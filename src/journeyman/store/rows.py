@@ -22,6 +22,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.message import message_digest, replace_lone_surrogates
+from journeyman.records.usage import validated_usage
 from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
 
@@ -81,12 +82,8 @@ def message_of(row: Sequence[Any]) -> Message:
 
 
 def usage_values(session_row: int, record: Usage) -> dict[str, Any]:
-    """Return the column values of a usage; a number that no counter can reach becomes unknown."""
-    values = values_of(record, usage, session_row=session_row)
-    for name, value in values.items():
-        if isinstance(value, int) and not -(2**31) < value < 2**53:
-            values[name] = None
-    return values
+    """Return the column values of a usage; what is no possible count becomes unknown."""
+    return values_of(validated_usage(record)[0], usage, session_row=session_row)
 
 
 def record_of(kind: type[_Record], row: sa.Row[Any], **others: Any) -> _Record:
