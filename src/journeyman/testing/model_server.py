@@ -1,5 +1,5 @@
 """A model server on loopback that follows a script, for tests of real agents: it speaks Anthropic's
-Messages, OpenAI's Chat Completions and OpenAI's Responses, streamed or whole.
+Messages, OpenAI's Chat Completions and Responses, and Google's generateContent, streamed or whole.
 
     script = {"count the files": [calls(("Bash", {"command": "ls | wc -l"})), says("Three.")]}
     with ScriptedServer(script) as server:
@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from journeyman.models.model import Reply
 from journeyman.testing.scripted_model import says
-from journeyman.testing.wire_formats import WIRE_FORMATS, Exchange, WireFormat
+from journeyman.testing.wire_formats import Endpoint, Exchange, WireFormat, endpoint
 
 _DONE = says("Done.")
 
@@ -51,7 +51,7 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
-        """The address without the version, as Anthropic's clients want it."""
+        """The address without the version, as Anthropic's and Google's clients want it."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
@@ -60,14 +60,14 @@ class ScriptedServer:
         return f"{self.url}/v1"
 
     def answer(
-        self, path: str, headers: dict[str, str], body: Mapping[str, Any]
+        self, target: Endpoint, path: str, headers: dict[str, str], body: Mapping[str, Any]
     ) -> tuple[Reply, Exchange]:
         """Return the reply to a request, and record both."""
-        reply = self._reply(WIRE_FORMATS[path], body)
+        reply = self._reply(target.wire_format, body)
         with self._lock:
             number = len(self.requests)
             self.requests.append(ServedRequest(path=path, headers=headers, body=body, reply=reply))
-        model = str(body.get("model") or "scripted")
+        model = str(target.model or body.get("model") or "scripted")
         return reply, Exchange(id=f"{self._run}{number:04}", model=model)
 
     def _reply(self, wire_format: WireFormat, body: Mapping[str, Any]) -> Reply:
@@ -128,18 +128,19 @@ class _Connection(BaseHTTPRequestHandler):
         if path.endswith("/count_tokens"):
             self._send_json(200, {"input_tokens": len(received) // 4})
             return
-        if path not in WIRE_FORMATS:
+        target = endpoint(path)
+        if target is None:
             self._send_json(404, {"error": {"message": f"There is no {self.path}."}})
             return
         body = json.loads(received)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        reply, exchange = self.server.owner.answer(path, headers, body)
-        wire_format = WIRE_FORMATS[path]
-        if body.get("stream"):
-            events = [event.encoded() for event in wire_format.events(reply, exchange)]
+        reply, exchange = self.server.owner.answer(target, path, headers, body)
+        streams = body.get("stream") if target.streams is None else target.streams
+        if streams:
+            events = [event.encoded() for event in target.wire_format.events(reply, exchange)]
             self._send(200, b"".join(events), "text/event-stream")
         else:
-            self._send_json(200, wire_format.whole(reply, exchange))
+            self._send_json(200, target.wire_format.whole(reply, exchange))
 
     def _send_json(self, status: int, body: Any) -> None:
         self._send(status, json.dumps(body).encode())

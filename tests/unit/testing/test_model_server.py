@@ -1,6 +1,7 @@
 """The scripted server, asked by OpenAI's own client and by plain HTTP."""
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -86,19 +87,26 @@ class TestResponses:
         assert client.responses.create(model="m", input=items).output_text == "There are three."
 
 
+def _post(address: str, **body: Any) -> bytes:
+    request = urllib.request.Request(address, json.dumps(body).encode())
+    with urllib.request.urlopen(request) as answer:
+        received: bytes = answer.read()
+        return received
+
+
+def _events(stream: bytes) -> list[Any]:
+    lines = stream.decode().splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
 class TestMessages:
     def _post(self, server: ScriptedServer, **body: Any) -> bytes:
-        address = f"{server.url}/v1/messages?beta=true"
-        data = json.dumps({"model": "m", **body}).encode()
-        with urllib.request.urlopen(urllib.request.Request(address, data)) as answer:
-            received: bytes = answer.read()
-            return received
+        return _post(f"{server.url}/v1/messages?beta=true", model="m", **body)
 
     def test_streamed(self, server: ScriptedServer) -> None:
         content = [{"type": "text", "text": "count the files"}]
         messages = [{"role": "user", "content": content}]
-        lines = self._post(server, messages=messages, stream=True).decode().splitlines()
-        events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+        events = _events(self._post(server, messages=messages, stream=True))
         parts = [one["delta"].get("partial_json") for one in events if "delta" in one]
         assert parts[:2] == ['{"command":"ls"}', '{"command":"date"}']
         assert events[-2]["usage"] == {"output_tokens": 9}
@@ -110,3 +118,39 @@ class TestMessages:
         (request,) = server.requests
         assert request.reply.text == "Done."
         assert request.path == "/v1/messages"
+
+
+class TestGenerateContent:
+    def _address(self, server: ScriptedServer, method: str) -> str:
+        return f"{server.url}/v1beta/models/gemini-pro:{method}"
+
+    def test_streamed(self, server: ScriptedServer) -> None:
+        parts = [{"text": "where you are"}, {"text": "count the files"}]
+        address = self._address(server, "streamGenerateContent") + "?alt=sse"
+        (event,) = _events(_post(address, contents=[{"role": "user", "parts": parts}]))
+        asked = event["candidates"][0]["content"]["parts"]
+        commands = [part["functionCall"]["args"]["command"] for part in asked]
+        assert commands == ["ls", "date"]
+        assert event["modelVersion"] == "gemini-pro"
+        assert event["usageMetadata"] == {
+            "promptTokenCount": 100,
+            "cachedContentTokenCount": 70,
+            "candidatesTokenCount": 9,
+            "thoughtsTokenCount": 0,
+            "totalTokenCount": 109,
+        }
+
+    def test_whole_and_by_the_number_of_answers(self, server: ScriptedServer) -> None:
+        called = [{"functionCall": {"name": "shell", "args": {}}}]
+        result = [{"functionResponse": {"name": "shell", "response": {"output": "3"}}}]
+        contents = [
+            {"role": "user", "parts": [{"text": "count the files"}]},
+            {"role": "model", "parts": called * 2},
+            {"role": "user", "parts": result * 2},
+        ]
+        answer = json.loads(_post(self._address(server, "generateContent"), contents=contents))
+        assert answer["candidates"][0]["content"]["parts"] == [{"text": "There are three."}]
+
+    def test_other_methods_do_not_exist(self, server: ScriptedServer) -> None:
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            _post(self._address(server, "embedContent"), content={})
