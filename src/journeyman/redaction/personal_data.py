@@ -61,7 +61,8 @@ _DECIMAL = re.compile(r"\+\d+\.\d+|.*--.*")
 _CODE_LIST = re.compile(r"00\d\d(?: \d{4})+")
 _PATH_BEFORE = re.compile(
     r"[\w.)}\]*@%-](?<!\\[nrt])(?<!/var)(?<!/export)(?<!/usr)(?<!/nfs)(?<!/data)(?<!/private)"
-    r"(?<!/mnt/[a-z])(?<!wsl\+Ubuntu)(?<!wsl\+Debian)(?<![:/][A-Za-z])(?<!\.\.)\Z"
+    r"(?<!/mnt/[a-z])(?<!wsl\+Ubuntu)(?<!wsl\+Debian)(?<![:/][A-Za-z])(?<!\.\.)"
+    r"(?<!\s[ab])\Z"  # a/home/… and b/home/… in a diff
 )
 _MOUNT_POINT = re.compile(r"/(?:Volumes|mnt|media)/[^/\n]{1,40}\Z")
 _DRIVE = re.compile(r"(?:\A|[^\w])[A-Za-z]:\Z")

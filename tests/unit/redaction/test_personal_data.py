@@ -86,6 +86,8 @@ def test_card_numbers_are_validated(digits, expected):
         ("/home/alice/x", "/home/<user:1>/x"),
         ("/Users/bobby/code", "/Users/<user:1>/code"),
         ("cd /home/alice", "cd /home/<user:1>"),
+        ("--- a/home/alice/x", "--- a/home/<user:1>/x"),
+        ("git a/home/alice/x b/home/alice/x", "git a/home/<user:1>/x b/home/<user:1>/x"),
         ("C:\\Users\\Alice Smith\\x", "C:\\Users\\<user:1>\\x"),
         ('"C:\\\\Users\\\\alice\\\\x"', '"C:\\\\Users\\\\<user:1>\\\\x"'),
         ("C:/Users/alice/x", "C:/Users/<user:1>/x"),
