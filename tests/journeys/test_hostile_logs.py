@@ -28,7 +28,7 @@ from tests.hostile_logs import (
 MAX_MEGABYTES = 500
 TIMEOUT_S = 240
 _BATCH = 80
-_MANY = 400
+_MANY = 120
 
 T = TypeVar("T")
 
