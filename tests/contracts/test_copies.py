@@ -249,6 +249,18 @@ class TestChildren:
         assert (overview.messages, overview.calls, overview.generations) == (4, 1, 1)
         assert overview.session.title == "go"
 
+    def test_compression_copies_an_earlier_summary(self, store: Store) -> None:
+        parent = ["# first", "go", ">a", "<a", ">b", "<b"]
+        child = ["# first", "go", "# second", ">b", "<b", ">c", "<c"]
+        overview = self.write_pair(store, child, "compression", parent=parent)
+        assert copied(store, "child") == [True, True, False, True, True, False, False]
+        assert overview.messages == 3
+
+        # Two summaries may have the same words.
+        child = ["# first", ">b", "<b", ">c", "<c"]
+        self.write_pair(store, child, "compression", parent=parent)
+        assert copied(store, "child") == [False, True, True, False, False]
+
     def test_branch_copies_the_beginning(self, store: Store) -> None:
         overview = self.write_pair(store, [*self.PARENT[:6], "other", ">d", "<d"], "branch")
         assert copied(store, "child") == [True] * 6 + [False] * 3

@@ -103,7 +103,12 @@ class TestClaudeCode:
 
         lines = claude.lines
         asked, answered = _blocks(lines, "tool_use"), _blocks(lines, "tool_result")
-        denied = {one["tool_use_id"] for one in first["permission_denials"]}
+        # Not from the report: after a subagent in the background, it covers only the last turn.
+        denied = {
+            id_
+            for id_, block in answered.items()
+            if "requested permissions" in str(block["content"])
+        }
         failed = {id_ for id_, block in answered.items() if block.get("is_error")} - denied
         verdicts = imported.verdicts()
         assert verdicts.total() == len(asked) == 7

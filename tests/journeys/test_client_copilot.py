@@ -29,7 +29,7 @@ class Copilot:
             "COPILOT_PROVIDER_BASE_URL": server.base_url,
             "COPILOT_PROVIDER_API_KEY": "none",
             "COPILOT_MODEL": "m1",
-            "COPILOT_AUTO_UPDATE": "false",
+            "COPILOT_OFFLINE": "true",
         }
 
     def ask(self, prompt: str, *arguments: str) -> None:

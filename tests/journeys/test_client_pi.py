@@ -19,8 +19,8 @@ _FULL = Tokens(input_tokens=120_000, output_tokens=10)
 _EXTENSION = """
 export default function (pi) {
   pi.on("tool_call", async (event) => {
-    if (String(event.input.command).includes("forbidden"))
-      return { block: true, reason: "Blocked by user: not on a Friday." };
+    if (event.input.command === "echo forbidden") return { block: true };
+    if (event.input.command === "git push") return { block: true, reason: "Blocked by user" };
   });
 }
 """
@@ -34,7 +34,7 @@ def _models(base_url: str) -> dict[str, Any]:
 
 
 class Pi:
-    """pi in a home of its own, with an extension that blocks a command."""
+    """pi in a home of its own, with an extension that blocks two commands."""
 
     def __init__(self, folder: Path, server: ScriptedServer) -> None:
         self._program = client_program("pi")
@@ -65,7 +65,7 @@ def test_a_block_an_unknown_tool_a_compaction_and_a_fork(tmp_path: Path, command
             calls(shell("cat missing.txt"), tokens=_CACHED),
             calls(("no_such_tool", {"x": 1})),
             calls(("bash", {"cmd": "echo without a command"})),
-            calls(shell("echo forbidden")),
+            calls(shell("echo forbidden"), shell("git push")),
             says("The work is done.", tokens=_FULL),
         ],
         "go on": [calls(shell("exit 3")), says("I went on.")],
@@ -83,11 +83,11 @@ def test_a_block_an_unknown_tool_a_compaction_and_a_fork(tmp_path: Path, command
     results = [one for one in messages if one["role"] == "toolResult"]
     errors = [one["content"][0]["text"] for one in results if one["isError"]]
     failed = [text for text in errors if "Command exited with code" in text]
-    blocked = [text for text in errors if "not on a Friday" in text]
+    blocked = [text for text in errors if "blocked" in text.lower()]
     verdicts = imported.verdicts()
-    assert verdicts.total() == len(results) == 8
+    assert verdicts.total() == len(results) == 9
     assert verdicts["failed"] == len(failed) == 2
-    assert verdicts["refused"] == len(blocked) == 1
+    assert verdicts["refused"] == len(blocked) == 2
     assert verdicts["invalid"] == len(errors) - len(failed) - len(blocked) == 2
 
     used, cost = Counter[str](), 0.0
@@ -102,6 +102,6 @@ def test_a_block_an_unknown_tool_a_compaction_and_a_fork(tmp_path: Path, command
     main, fork = imported.sessions
     assert main["cost_usd"] + fork["cost_usd"] == pytest.approx(cost)
     assert fork["session"]["lineage"] == {"parent": main["session"]["id"], "kind": "branch"}
-    assert (main["calls"], main["generations"], fork["calls"]) == (7, 2, 1)
+    assert (main["calls"], main["generations"], fork["calls"]) == (8, 2, 1)
     made_in = [call.get("generation", 0) for call in imported.calls(main["session"]["id"])]
-    assert made_in == [0] * 6 + [1]
+    assert made_in == [0] * 7 + [1]

@@ -136,6 +136,7 @@ def _conversation(
     their generations counted.
     """
     generation, has_messages, in_review = 0, False, False
+    last_summary: int | None = None
     for index, row in enumerate(rows):
         if index in omitted:
             continue
@@ -148,7 +149,10 @@ def _conversation(
         in_review = False
         recorded_id = whole_number(row["id"]) if isinstance(row.get("id"), int) else None
         number = index if recorded_id is None else recorded_id
-        generation += hermes_rows.is_summary(row) and has_messages
+        if hermes_rows.is_summary(row):
+            # A compaction may keep the summary of the one before it, directly after its own.
+            generation += has_messages and last_summary != index - 1
+            last_summary = index
         where = f"message {number} of {session_id}"
         try:
             calls = hermes_rows.parse_tool_calls(row.get("tool_calls"))

@@ -34,6 +34,9 @@ from journeyman.records import (
     Usage,
 )
 
+_BLOCKED = "Tool execution was blocked"
+"""The result of a call that an extension blocked without giving a reason."""
+
 _SESSION_FILE = re.compile(r"[^/\\]*_([0-9a-f-]{36})\.jsonl\Z")
 
 
@@ -220,14 +223,17 @@ class _Entries:
         call_id = only_text(message.get("toolCallId"))
         if not call_id:
             raise BadLine("a tool result has no call id")
-        is_error = message.get("isError")
+        text, is_error = as_text(message.get("content")), message.get("isError")
+        recorded = ResultFlags(is_error=is_error) if isinstance(is_error, bool) else None
+        if is_error is True and text == _BLOCKED:
+            recorded = ResultFlags(status="denied")
         self._add(
             *(session, line, at),
             role="tool",
-            text=as_text(message.get("content")),
+            text=text,
             tool_call_id=call_id,
             tool_name=only_text(message.get("toolName")),
-            recorded=ResultFlags(is_error=is_error) if isinstance(is_error, bool) else None,
+            recorded=recorded,
         )
 
     def _read_user_command(

@@ -75,7 +75,7 @@ def copies_of_parent(
 
 
 def _continuation(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
-    summary = next((index for index, trace in enumerate(child) if trace.is_summary), None)
+    summary = _own_summary(parent, child)
     if summary is None:
         kept = _kept_messages(parent, child)
         return kept if any(child[index].ids for index in kept) and _are_unique(parent) else {}
@@ -86,6 +86,15 @@ def _continuation(parent: Sequence[MessageTrace], child: Sequence[MessageTrace])
     }
     kept = _kept_messages(parent, child[summary + 1 :])
     return copies | {summary + 1 + index: original for index, original in kept.items()}
+
+
+def _own_summary(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> int | None:
+    """Return the index of the summary that separates the sessions: the first that is not a copy of
+    one at the parent's beginning.
+    """
+    summaries = [index for index, trace in enumerate(child) if trace.is_summary]
+    own = (at for at in summaries if at >= len(parent) or not child[at].repeats(parent[at]))
+    return next(own, summaries[0] if summaries else None)
 
 
 def _are_unique(traces: Sequence[MessageTrace]) -> bool:

@@ -153,9 +153,14 @@ class SessionJudge:
 
         chain, note = self._chain(self._store.sessions.get(session_id).session)
         overviews = [self._store.sessions.get(session.id) for session in chain]
+        counted = {overview.session.id: overview.generations for overview in overviews}
         parts: list[CallSegment] = []
         for judged in self.judged(overviews):
-            generations = sorted({call.generation for call in judged.calls}) or [0]
+            found = {call.generation for call in judged.calls}
+            if len(found) < counted[judged.id]:
+                messages = self._store.sessions.messages(judged.id)
+                found |= {message.generation for message in messages if not message.copied}
+            generations = sorted(found) or [0]
             for number, generation in enumerate(generations, start=1):
                 part = f", part {number} of {len(generations)}" if len(generations) > 1 else ""
                 own = tuple(call for call in judged.calls if call.generation == generation)

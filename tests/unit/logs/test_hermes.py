@@ -591,6 +591,16 @@ class TestCopiesWithNewTimes:
         assert named == ["Count.", "[CONTEXT COM", ["b0"], "output of b", ["c0"], "output of c"]
         assert [m.kind for m in child].count("summary") == 1
 
+    def test_child_session_keeps_an_earlier_summary(self, hermes, read):
+        hermes.session(end_reason="compression")
+        rows = [hermes.message("assistant", self.merged(), tool_calls=calls("terminal"))]
+        hermes.session("s2", parent_session_id="s1", started_at=1_767_225_700)
+        self.compact(hermes, [], rows, is_merged=False, into="s2")
+        self.work(hermes, "b", session_id="s2")
+        child = read(READER, hermes.path).by_session["s2"]
+        assert [m.kind for m in child] == ["summary", "summary", "plain", "plain", "plain"]
+        assert {m.generation for m in child} == {0}
+
 
 class TestOpening:
     MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="

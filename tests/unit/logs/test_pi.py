@@ -51,6 +51,8 @@ def test_verdicts(path, read):
         ("invalid", "Tool fly not found", True),
         ("invalid", 'Validation failed for tool "bash":\n  - command: must have it', True),
         ("refused", "Blocked by user: no pushes", True),
+        ("refused", "Tool execution was blocked", True),
+        ("ok", "Tool execution was blocked", False),
         ("interrupted", "Command aborted", True),
     ]
     log = PiLog()

@@ -326,6 +326,11 @@ class TestLineage:
         parts = {"s, part 1 of 3": ["a"], "s, part 2 of 3": ["b", "c"], "s, part 3 of 3": ["d"]}
         assert segments(store, "s") == (parts, "")
 
+        # So is one that was compressed before its first call, or after its last.
+        write(store, "s", turn(1), turn(11, "a"), turn(21))
+        parts = {"s, part 1 of 3": [], "s, part 2 of 3": ["a"], "s, part 3 of 3": []}
+        assert segments(store, "s") == (parts, "")
+
         # A session without calls is one empty part.
         write(store, "quiet", Message(key="k", position=1, role="user", text="hello"))
         assert segments(store, "quiet") == ({"quiet": []}, "")
