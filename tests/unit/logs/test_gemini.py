@@ -93,7 +93,7 @@ def test_verdicts(path, read):
 
 def test_an_exit_code_that_the_command_printed_is_not_its_own(path, read):
     log = GeminiLog()
-    output = LISTING.format("Exit Code: 0\nExit Code: 2")
+    output = LISTING.format("done\nExit Code: 0\nExit Code: 2")
     log.answer("", gemini_call("c1", "run_shell_command", {}, output=output))
     (call,) = read(READER, write_lines(path, log)).calls()
     assert call.recorded.exit_code == 2
