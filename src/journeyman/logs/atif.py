@@ -114,12 +114,21 @@ def _sessions(
     session = _session(log, trajectory, parent, suffix)
     yield from in_fragments(session, _parts(trajectory))
     embedded = trajectory.get("subagent_trajectories")
-    for child in embedded if isinstance(embedded, list) else []:
-        yield from _sessions(log, child, session.id, depth=depth + 1)
+    names = set()
+    for number, child in enumerate(embedded if isinstance(embedded, list) else [], 1):
+        name = _embedded_name(only_object(child))
+        suffix = f"#{number}" if name in names else ""
+        names.add(name)
+        yield from _sessions(log, child, session.id, depth=depth + 1, suffix=suffix)
 
 
 def _recorded_id(trajectory: dict[str, Any]) -> str:
     return only_text(trajectory.get("trajectory_id")) or only_text(trajectory.get("session_id"))
+
+
+def _embedded_name(trajectory: dict[str, Any]) -> str:
+    agent = only_object(trajectory.get("agent"))
+    return _recorded_id(trajectory) or only_text(agent.get("name"))
 
 
 def _session(
@@ -129,7 +138,7 @@ def _session(
     own = only_object(only_object(trajectory.get("extra")).get(OWN_FIELDS))
     recorded = _recorded_id(trajectory)
     if parent is not None:
-        id_ = f"{parent}/{recorded or only_text(agent.get('name'))}"
+        id_ = f"{parent}/{_embedded_name(trajectory)}"
     elif own:
         # An export of ours must not take the place of the session it was made from.
         id_ = path_id(log, recorded)

@@ -140,7 +140,8 @@ class _Events:
 
     def _session(self, agent: str) -> LineSession:
         if agent not in self._sessions:
-            id_ = agent or self._state.session
+            # The id of a subagent may be that of a call, which is unique only in its session.
+            id_ = f"agent-{agent}-{self._state.session}" if agent else self._state.session
             session = LineSession(self._log, CopilotReader.name, id_, resumed=agent in self._stored)
             if agent:
                 parent = self._session("").id

@@ -326,8 +326,9 @@ def _flags(tool: str, status: str, text: str, *, is_error: bool) -> ResultFlags 
         return ResultFlags(status="denied" if "did not allow" in text else status)
     if status == "error" or is_error:
         return ResultFlags(is_error=True)
-    if tool == "run_shell_command" and (found := _EXIT_CODE.search(text[-_EXIT_CODE_WITHIN:])):
-        return ResultFlags(exit_code=int(found[1]))
+    # The command may have printed such a line itself: Gemini CLI's own is the last.
+    if tool == "run_shell_command" and (codes := _EXIT_CODE.findall(text[-_EXIT_CODE_WITHIN:])):
+        return ResultFlags(exit_code=int(codes[-1]))
     return ResultFlags(is_error=False) if status == "success" else None
 
 

@@ -82,6 +82,14 @@ class TestReading:
         assert (session.lineage.parent, session.lineage.kind) == (RUN, "subagent")
         assert [skip.reason for skip in reading.skips] == ["a trajectory has no list of steps"]
 
+    def test_embedded_subagents_without_an_id_are_all_kept(self, read, write):
+        children = [trajectory(agent_step(text), session_id=None) for text in ("One.", "Two.")]
+        value = trajectory(agent_step("Main."), subagent_trajectories=children)
+        reading = read(READER, write("a.json", value))
+        texts = {id_: messages[0].text for id_, messages in reading.by_session.items()}
+        name = f"{RUN}/terminus-2"
+        assert texts == {RUN: "Main.", name: "One.", f"{name}#2": "Two."}
+
     def test_an_observation_without_a_call(self, read, write):
         value = trajectory(
             agent_step("ls", results=[{"content": "$ ls\na"}]),

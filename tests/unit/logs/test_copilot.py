@@ -90,12 +90,23 @@ def test_a_subagent_is_a_session_of_its_own(log, path, read):
     log.result("c1", "done")
     reading = read(READER, write_lines(path, log))
     assert [len(messages) for messages in reading.by_session.values()] == [3, 3]
-    child = reading.sessions[agent]
+    id_ = f"agent-{agent}-{COPILOT_ID}"
+    child = reading.sessions[id_]
     assert (child.lineage.parent, child.lineage.kind) == (COPILOT_ID, "subagent")
     assert (child.agent, child.title, child.model) == ("general-purpose", "do it", "m2")
     assert child.cwd == "/work/app"
-    assert [call.tool for call in reading.calls(agent)] == ["bash"]
-    assert [fragment.session.id for fragment in reading.fragments if fragment.usage] == [agent]
+    assert [call.tool for call in reading.calls(id_)] == ["bash"]
+    assert [fragment.session.id for fragment in reading.fragments if fragment.usage] == [id_]
+
+
+def test_subagents_of_two_sessions_with_the_same_agent_id_stay_apart(tmp_path, read):
+    ids = set()
+    for session in ("one", "two"):
+        log = CopilotLog()
+        log.start(sessionId=session)
+        log.prompt("sub", "call_1")
+        ids |= read(READER, write_lines(tmp_path / session / "events.jsonl", log)).sessions.keys()
+    assert len(ids) == 4
 
 
 def test_a_compaction(log, path, read):

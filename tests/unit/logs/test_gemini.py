@@ -91,6 +91,14 @@ def test_verdicts(path, read):
     assert found == [(status, tool, f'{{"n":{n}}}') for n, (status, tool, *_) in enumerate(cases)]
 
 
+def test_an_exit_code_that_the_command_printed_is_not_its_own(path, read):
+    log = GeminiLog()
+    output = LISTING.format("done\nExit Code: 0\nExit Code: 2")
+    log.answer("", gemini_call("c1", "run_shell_command", {}, output=output))
+    (call,) = read(READER, write_lines(path, log)).calls()
+    assert call.recorded.exit_code == 2
+
+
 def test_a_resumed_chat_repeats_its_messages_which_count_once(path, read, append):
     log = GeminiLog()
     prompt = log.prompt("First")
