@@ -13,7 +13,7 @@ from journeyman.records.errors import BadSetting
 from journeyman.settings import SETTINGS
 from journeyman.text.atomic_write import replace_file
 
-_HEADER = re.compile(r"\s*\[(?!\[)\s*(?P<name>[^\]#]+?)\s*\]\s*(#.*)?")
+_HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^\[\]#]+?)\s*\]\]?\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[\w.\"'-]+)\s*=")
 _LONGEST_VALUE = 1_000
 """Lines of one value at most."""
@@ -78,11 +78,11 @@ def initial_text() -> str:
 
 def _read(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         tomllib.loads(text)
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(
             f"{file} cannot be read: {error}. `journeyman doctor` says how to mend it."
         ) from error
@@ -179,8 +179,14 @@ def _changed(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     """Return the document as it has to be after the edit."""
     *tables, name = key.split(".")
     inner = document
-    for table in tables:
+    for depth, table in enumerate(tables, 1):
         inner = inner.setdefault(table, {})
+        if not isinstance(inner, dict):
+            path = ".".join(tables[:depth])
+            raise BadSetting(
+                f"{key} cannot be changed, because {path} is not a table. `journeyman config unset "
+                f"{path}` removes it."
+            )
     if value is None:
         inner.pop(name, None)
     else:
@@ -194,7 +200,7 @@ def _replace(file: Path, text: str, expected: Mapping[str, Any]) -> None:
     except tomllib.TOMLDecodeError:
         is_expected = False
     if not is_expected:
-        raise BadSetting(f"{file} is written in a way that needs a person: edit it by hand.")
+        raise BadSetting(f"{file} cannot be edited automatically: edit it by hand.")
     _write(file, text)
 
 

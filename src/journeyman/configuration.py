@@ -6,6 +6,7 @@ used is reported with the command that mends it.
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,10 @@ def read_configuration(
 
 def config_command(folder: Path, environ: Mapping[str, str], usual: Path) -> str:
     """Return how `journeyman config` is called for this home from this shell."""
-    if folder == Path(environ.get(HOME_VARIABLE) or usual).expanduser().absolute():
+    default = Path(environ.get(HOME_VARIABLE) or usual)
+    with suppress(RuntimeError):
+        default = default.expanduser()
+    if folder == default.absolute():
         return "journeyman config"
     return f"journeyman --home {shlex.quote(str(folder))} config"
 
@@ -178,7 +182,7 @@ class _Reader:
     def _written(self) -> dict[str, Any]:
         file = shlex.quote(str(self._file))
         try:
-            return tomllib.loads(self._file.read_text(encoding="utf-8"))
+            return tomllib.loads(self._file.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

@@ -520,6 +520,9 @@ class TestDoctorAndTour:
     def test_the_tour_states_whose_sessions_it_shows(self, user_home: Path) -> None:
         for agent in (".claude", ".hermes"):  # one agent is enough, and faster to learn from
             shutil.rmtree(user_home / agent)
+        dangling = user_home / ".claude" / "projects" / "gone.jsonl"
+        dangling.parent.mkdir(parents=True)
+        dangling.symlink_to(user_home / "deleted.jsonl")
         shown = Command(user_home)("tour", "--no-agent").stdout
         assert "of your agents" in shown
         assert "openai" not in shown

@@ -75,6 +75,7 @@ def test_doctor_outlives_what_it_reports(command: Command) -> None:
             "unset JOURNEYMAN_JOBS_WORKERS",
             {"JOURNEYMAN_JOBS_WORKERS": "x"},
         ),
+        ("", "cannot be resolved", "export JOURNEYMAN_HOME=", {"JOURNEYMAN_HOME": "~nosuch/x"}),
     ]
     for text, found, advice, environ in cases:
         file.write_text(text)

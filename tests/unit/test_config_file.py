@@ -8,6 +8,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.config_file import initial_text, set_value, unset_value, write_initial
+from journeyman.configuration import load
 from journeyman.records.errors import BadSetting
 from journeyman.settings import SETTINGS
 
@@ -86,6 +87,26 @@ def test_what_cannot_be_edited_safely_stays(tmp_path: Path) -> None:
     file.write_text("model = [")
     with pytest.raises(BadSetting, match="cannot be read"):
         set_value(file, "model.name", "n")
+
+
+@table("written", ['model = "gpt-5"\n', '[[model]]\nname = "a"\n[[model]]\nname = "b"\n'])
+def test_a_value_where_a_table_belongs_can_be_removed(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"busy_timeout_s = 5\n{written}[agent]\nturns = 3\n")
+    with pytest.raises(BadSetting, match=r"model is not a table\. `journeyman config unset model`"):
+        set_value(file, "model.name", "n")
+    unset_value(file, "model")
+    set_value(file, "model.name", "n")
+    expected = {"busy_timeout_s": 5, "agent": {"turns": 3}, "model": {"name": "n"}}
+    assert tomllib.loads(file.read_text()) == expected
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[agent]\nturns = 3\n", encoding="utf-8-sig")
+    assert load({"JOURNEYMAN_HOME": str(tmp_path)}, tmp_path).settings.agent.turns == 3
+    set_value(file, "agent.turns", 4)
+    assert load({"JOURNEYMAN_HOME": str(tmp_path)}, tmp_path).settings.agent.turns == 4
 
 
 def test_the_initial_file_describes_every_setting(tmp_path: Path) -> None:

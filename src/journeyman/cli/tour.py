@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -348,10 +349,15 @@ class _Tour:
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:
     """Return the newest logs within the size limit, and at least one if there are any."""
-    logs = [Path(log) for place in journeyman.places() for log in place.logs]
-    logs.sort(key=os.path.getmtime, reverse=True)
-    sizes = accumulate(log.stat().st_size for log in logs)
-    return logs[: max(1, sum(size <= _MAX_LOG_BYTES for size in sizes))]
+    logs: list[tuple[float, int, Path]] = []
+    for log in (Path(log) for place in journeyman.places() for log in place.logs):
+        with suppress(OSError):  # a link to a file that is gone
+            status = log.stat()
+            logs.append((status.st_mtime, status.st_size, log))
+    logs.sort(reverse=True)
+    sizes = accumulate(size for _, size, _ in logs)
+    kept = max(1, sum(size <= _MAX_LOG_BYTES for size in sizes))
+    return [log for _, _, log in logs[:kept]]
 
 
 def _run_errands(folder: Path, console: Console) -> Iterator[tuple[str, Turn, bool]]:

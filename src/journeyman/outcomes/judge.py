@@ -255,9 +255,10 @@ def _by_phrases(call: Call, text: str) -> Verdict:
             rule, line = complaint
             return _verdict("failed", rule.kind or kind_of(line), rule.id, line)
         return _succeeded(call, text, "text.plain")
-    if phrases.is_bare_failure(text):
-        return _verdict("failed", kind_of(text), "words.bare_failure", text)
-    if not shows_content(call.tool):
+    is_content = shows_content(call.tool)
+    if bare := phrases.bare_failure(text, is_content=is_content):
+        return _verdict("failed", kind_of(text), bare.id, text)
+    if not is_content:
         match = phrases.in_message(text)
         if match is not None:
             return _verdict("failed", match.rule.kind or kind_of(text), match.rule.id, text)

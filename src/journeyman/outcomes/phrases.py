@@ -32,7 +32,7 @@ _KINDS_BY_REFUSER: dict[Refuser, VerdictKind] = {
     "nobody": "pending",
 }
 _LONGEST_WHOLE = 80
-_WHOLE = re.compile("|".join(p for row in RULES["whole"] for p in row.patterns), re.IGNORECASE)
+_WHOLE = tuple((row, re.compile("|".join(row.patterns), re.IGNORECASE)) for row in RULES["whole"])
 _find_end = finder(RULES["end"])
 # Every rule for the end contains one of these, and hardly any text does: checking for them first
 # saves a third of the judge's time.
@@ -61,9 +61,15 @@ def in_message(text: str) -> RuleMatch | None:
     return _find_message(text)
 
 
-def is_bare_failure(text: str) -> bool:
-    """Return whether a result says nothing but that the call failed."""
-    return len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text.rstrip(".! \n")) is not None
+def bare_failure(text: str, *, is_content: bool) -> Rule | None:
+    """Return the rule by which a result says nothing but that the call failed. What a tool shows as
+    content has to be unmistakable.
+    """
+    if len(text) > _LONGEST_WHOLE:
+        return None
+    message = text.rstrip(".! \n")
+    rows = (row for row, pattern in _WHOLE if pattern.fullmatch(message))
+    return next((row for row in rows if not (row.general and is_content)), None)
 
 
 def near_end(text: str) -> RuleMatch | None:

@@ -152,6 +152,15 @@ class TestLocations:
         touch(".codex/sessions/rollout-1.jsonl")
         assert discovered(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
 
+    def test_the_home_of_an_unknown_user_is_a_missing_folder(self, tmp_path, touch):
+        touch(".codex/sessions/rollout-1.jsonl")
+        named = "~nosuch-user/x"
+        environ = {"HERMES_HOME": named, "PI_CODING_AGENT_SESSION_DIR": named}
+        places = {place.source: place for place in default_locations(environ, tmp_path)}
+        for source in ("hermes", "pi"):
+            assert (places[source].folder, places[source].exists) == (named, False)
+        assert len(places["codex"].logs) == 1
+
     def test_sizes_are_summed(self, tmp_path, touch):
         touch(".claude/projects/a/s.jsonl", ".claude/projects/a/t.jsonl", ".claude/history.jsonl")
         sizes = {place.source: place.size_bytes for place in default_locations({}, tmp_path)}

@@ -625,6 +625,21 @@ class TestMissingThings:
         assert bash(f"echo '{result}'", result).status == "ok"
         assert judged(f"{result}\nis what the manual calls error 12", "read_file").status == "ok"
 
+    NO_FAILURE = (
+        *("None failed.", "Zero failed", "Nothing failed", "Never failed", "Not failed"),
+        *("Without error", "Zero error", "Parse error: none", "Last error: 0", "Never timed out"),
+    )
+
+    def test_words_that_deny_a_failure(self):
+        tools = ("read_file", "search", "some_tool")
+        cases = [(tool, text) for tool in tools for text in self.NO_FAILURE]
+        assert [case for case in cases if judged(case[1], case[0]).status != "ok"] == []
+
+    def test_a_message_of_two_words_may_be_what_a_tool_shows(self):
+        for text in ("build failed", "Parse error: line 3", "timeout", "Request timeout"):
+            assert judged(text, "Read").status == "ok", text
+            assert judged(text, "some_tool").status == "failed", text
+
     def test_a_pattern_that_fits_no_file_in_a_part_of_a_command(self):
         output = "       0\n(eval):1: no matches found: docs/*.md"
         assert bash("ls docs/*.md 2>/dev/null | wc -l", output).status == "ok"
