@@ -137,6 +137,14 @@ class TestImport:
         shown = command("import", "--help").stdout
         assert all(reader.name in shown for reader in Readers(plugins=[]).all)
 
+    def test_the_help_of_a_group_lists_the_options_of_its_default_command(
+        self, command: Command
+    ) -> None:
+        shown = command("review", "--help").stdout
+        assert all(f"\n  {name} " in shown for name in ("--model", "--only", "--json", "undo"))
+        shown = command("templates", "quarantine", "--help").stdout
+        assert all(f"\n  {name} " in shown for name in ("--rule", "--decided", "restore"))
+
 
 class TestSessions:
     def test_the_list_is_filtered_and_limited(self, filled: Command) -> None:

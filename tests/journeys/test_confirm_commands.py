@@ -237,6 +237,12 @@ class TestRequest:
         assert "journeyman confirm token add" in done.stderr
         assert "jma_wrong" not in done.stderr
 
+    def test_without_a_token(self, office: Office) -> None:
+        for arguments in (("request", "pay_x", "y"), ("wait", "5f0c2d"), ("list",)):
+            done = office(*arguments, code=1, JOURNEYMAN_CONFIRM_TOKEN="")
+            assert "No token or key is set" in done.stderr
+            assert "JOURNEYMAN_CONFIRM_TOKEN" in done.stderr
+
 
 class TestWaitRedeemAndCancel:
     def test_wait_and_redeem(self, office: Office, ann: ConfirmClient) -> None:
@@ -546,6 +552,12 @@ class TestServe:
             assert key == ""
             assert nobody.health().pending == 1
             assert nobody.request("wave", "Hello").requester == "anonymous"
+            at = {"JOURNEYMAN_CONFIRM_URL": url}
+            card = command.json("confirm", "request", "wave", "Bye", "--no-wait", **at)
+            assert (card["requester"], card["status"]) == ("anonymous", "pending")
+            listed = command.json("confirm", "list", **at)
+            assert card["id"] in {one["id"] for one in listed}
+            assert "Cancelled" in command("confirm", "cancel", card["id"], **at).stdout
 
     def test_serve_refuses_an_occupied_port_and_public_anonymous_access(
         self, tmp_path: Path, server: ConfirmServer

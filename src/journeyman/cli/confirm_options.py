@@ -92,7 +92,7 @@ def _reject_constant(name: str) -> None:
 
 
 def agent_client(journeyman: Journeyman) -> "ConfirmClient":
-    """Return a client with the agent's token from the settings."""
+    """Return a client with the agent's token from the settings, or without one if none is set."""
     return click.get_current_context().with_resource(journeyman.confirm_client())
 
 
@@ -111,9 +111,11 @@ def approver_client(journeyman: Journeyman) -> "ConfirmClient":
 
 
 def reader_client(journeyman: Journeyman) -> "ConfirmClient":
-    """Return a client for reading: the agent's if only a token is set, else the approver's."""
+    """Return a client for reading: the approver's if a key is set, or if it can be entered because
+    no token is set either; else the agent's.
+    """
     settings = journeyman.settings.confirm
-    is_approver = settings.approver_key or not settings.token
+    is_approver = settings.approver_key or (not settings.token and sys.stdin.isatty())
     return approver_client(journeyman) if is_approver else agent_client(journeyman)
 
 

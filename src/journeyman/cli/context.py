@@ -213,6 +213,11 @@ class DefaultGroup(click.Group):
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, self._usage)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the default command, because the group takes them."""
+        self.commands[self._default].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
 
 def require_terminal() -> None:
     """Raise UsageError if standard input is not a terminal, where confirmation is impossible."""

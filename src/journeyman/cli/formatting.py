@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +14,7 @@ from journeyman.records.report import Progress
 from journeyman.records.usage import UsageLine
 from journeyman.text import truncation
 from journeyman.text.display import readable
+from journeyman.text.durations import describe_moment
 
 UNKNOWN = "·"
 """Shown for unknown values; an empty cell would read as none."""
@@ -75,7 +75,7 @@ def local_time(at: float | None) -> str:
     if at is None:
         return UNKNOWN
     try:
-        return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+        return describe_moment(at)
     except (OverflowError, OSError, ValueError):
         return UNKNOWN
 

@@ -30,6 +30,7 @@ _STYLES = {"changed": "green", "failed": "red", "incomplete": "yellow", "cancell
     epilog="""\b
 Examples:
   journeyman review 20261116-081500-3fa2b1
+  journeyman review 20261116-081500-3fa2b1 --only memory
   journeyman review list
   journeyman review show 3fa2b1c0
   journeyman review undo 3fa2b1c0""",

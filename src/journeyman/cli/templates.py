@@ -18,8 +18,8 @@ from journeyman.cli.quarantine import quarantine
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
     Effect,
-    Gain,
     ImportedTemplate,
+    LateChange,
     Template,
     TemplateOrigin,
     TemplateStats,
@@ -77,7 +77,7 @@ def _show_details(console: Console, template: Template) -> None:
         "patterns": formatting.count(len(template.patterns))
         + (f", {quarantined:,} in quarantine" if quarantined else ""),
         "addendum": template.addendum,
-        "gain": "" if template.gain is None else _gain(template.gain),
+        "learning": _learning(template.late_minus_early),
         "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
         if template.used
         else "never",
@@ -127,13 +127,17 @@ def _show_stats(console: Console, stats: TemplateStats) -> None:
     formatting.print_fields(console, fields, width=11, wrap=True)
 
 
-def _gain(gain: Gain) -> str:
-    """Return how late calls of the sessions differ from early ones, in words."""
-    if gain.estimate is None or gain.low is None or gain.high is None:
+def _learning(change: LateChange | None) -> str:
+    """Return how late calls of the sessions differ from early ones, in words; nothing if they were
+    not compared.
+    """
+    if change is None:
+        return ""
+    if change.estimate is None or change.low is None or change.high is None:
         return "too few calls to measure"
-    from journeyman.reliability.learning_curve import change_of_gain, late_change_text  # noqa: PLC0415 - loads slowly
+    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
 
-    return late_change_text(change_of_gain(gain))
+    return late_change_text(late_difference(change))
 
 
 def _effect(effect: Effect) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from journeyman.records.errors import (
     WrongInput,
 )
 from journeyman.text.display import visible
+from journeyman.text.durations import describe_moment
 
 PATIENCE_S = 10.0
 """How long the service may take to answer."""
@@ -41,6 +43,11 @@ _MAX_BODY_BYTES = 64 * 1024 * 1024
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 _CHANGED = ("changed", "digest_differs")
+_CREDENTIAL_ADVICE = (
+    "An agent needs a token from `journeyman confirm token add NAME`, as JOURNEYMAN_CONFIRM_TOKEN "
+    "or as token below [confirm] in config.toml; a person needs a key from `journeyman confirm "
+    "approver add NAME`."
+)
 _OTHER_REQUEST = "The service answered for another request. Do not do it; ask again."
 
 Details = Mapping[str, Any]
@@ -86,6 +93,7 @@ class Operations:
     def __init__(self, url: str, token: str = "", *, patience_s: float = PATIENCE_S) -> None:
         self.url = url.rstrip("/")
         self._patience_s = patience_s
+        self._has_credential = bool(token)
         self._options = _connection_options(self.url, token)
 
     async def _exchange(self, body: ResponseBody, request: dict[str, Any]) -> int:
@@ -122,7 +130,8 @@ class Operations:
             "timeout": limit_s,
         }
         try:
-            return _parse(await self._exchange(received, request), bytes(received), kind)
+            status = await self._exchange(received, request)
+            return _parse(status, bytes(received), kind, has_credential=self._has_credential)
         except (Unreachable, _UnexpectedResponse) as error:
             is_other = isinstance(error, _UnexpectedResponse)
             what = "is not a confirmation service" if is_other else "did not answer"
@@ -360,7 +369,7 @@ def _as_json(details: Details) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(details), type=dict[str, Any])
 
 
-def _parse(status: int, content: bytes, kind: type[Received]) -> Received:
+def _parse(status: int, content: bytes, kind: type[Received], *, has_credential: bool) -> Received:
     """Return the response of the service. Raise ConfirmationRefused if it refused."""
     try:
         if 200 <= status < 300:
@@ -375,12 +384,24 @@ def _parse(status: int, content: bytes, kind: type[Received]) -> Received:
     message = refusal.message
     # Advice that depends on the caller, whom the service does not know.
     if refusal.code == "unauthenticated":
-        message = (
-            "The confirmation service does not know this token or key, or none is set. An agent "
-            "needs one from `journeyman confirm token add NAME` as confirm.token, a person one "
-            "from `journeyman confirm approver add NAME`."
+        problem = (
+            "The confirmation service does not know this token or key."
+            if has_credential
+            else "No token or key is set, and the confirmation service requires one."
         )
+        message = f"{problem} {_CREDENTIAL_ADVICE}"
     elif refusal.code == "over_limit" and "reset_at" in about:
-        message += f" The limit resets at {about['reset_at']}."
+        message += f" The limit resets at {_next_minute(about['reset_at'])}."
     error_type = ConfirmationChanged if refusal.code in _CHANGED else ConfirmationRefused
     raise error_type(visible(message), code=refusal.code, about=about)
+
+
+def _next_minute(moment: object) -> str:
+    """Return a moment from a response for people, at the next full minute: what may be done then
+    may not be done before. What is not a moment is returned as it is.
+    """
+    try:
+        at = datetime.fromisoformat(str(moment)).timestamp()
+        return describe_moment(60 * math.ceil(at / 60))
+    except (OverflowError, ValueError, OSError):
+        return str(moment)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from journeyman.gate.decision import ApprovalRequest, Approver, Notify
-from journeyman.records.errors import BadSetting, JourneymanError, MissingPart
+from journeyman.records.errors import JourneymanError, MissingPart
 from journeyman.settings import Settings
 from journeyman.store.store import Store
 
@@ -52,15 +52,11 @@ def _options(settings: Settings) -> "ServiceOptions":
 
 
 def client(settings: Settings, credential: str) -> "ConfirmClient":
-    """Return a client of the configured service, with an agent's token or an approver's key."""
+    """Return a client of the configured service, with an agent's token or an approver's key. It may
+    be empty: a service can accept requests without a token.
+    """
     with _missing_part_error():
         from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
-    if not credential:
-        raise BadSetting(
-            "No token is set for the confirmation service. Create one with `journeyman confirm "
-            "token add NAME`, and set it: JOURNEYMAN_CONFIRM_TOKEN, or token below [confirm] in "
-            "config.toml."
-        )
     return ConfirmClient(settings.confirm.url or _options(settings).agents_url, credential)
 
 

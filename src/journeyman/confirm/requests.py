@@ -234,9 +234,10 @@ def _limit_state(ledger: Ledger, recent: list[float], limit: int) -> LimitState:
 
 
 def _over_limit(recent: list[float], limit: int, scope: str) -> Refusal:
+    requests = "request" if limit == 1 else "requests"
     return Refusal(
         "over_limit",
-        f"The limit of {limit} requests {scope}per hour is reached. The action must not be done; "
+        f"The limit of {limit} {requests} {scope}per hour is reached. The action must not be done; "
         "ask again later.",
         about={"limit": limit, "remaining": 0, "reset_at": recent[0] + WINDOW_S},
     )

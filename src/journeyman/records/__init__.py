@@ -36,8 +36,8 @@ from journeyman.records.message import Role as Role
 from journeyman.records.message import ToolCall as ToolCall
 from journeyman.records.message import join_calls as join_calls
 from journeyman.records.pattern import Effect as Effect
-from journeyman.records.pattern import Gain as Gain
 from journeyman.records.pattern import ImportedTemplate as ImportedTemplate
+from journeyman.records.pattern import LateChange as LateChange
 from journeyman.records.pattern import Pattern as Pattern
 from journeyman.records.pattern import PatternId as PatternId
 from journeyman.records.pattern import PatternKind as PatternKind

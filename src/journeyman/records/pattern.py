@@ -2,7 +2,8 @@
 redacted; and templates, which are named, versioned sets of patterns with their own copies.
 """
 
-from typing import Literal, NewType
+from collections.abc import Mapping
+from typing import Any, Literal, NewType
 
 from msgspec import Struct
 
@@ -71,9 +72,9 @@ TemplateOrigin = Literal["built", "created", "imported"]
 """`built` from many sessions, `created` from one, `imported` from a file."""
 
 
-class Gain(Struct, frozen=True, kw_only=True):
-    """By how much the error rate fell from early to late calls of the sessions behind a template,
-    compared per tool: positive is better. None where too few calls are conclusive.
+class LateChange(Struct, frozen=True, kw_only=True):
+    """The error rate of late calls minus that of early ones in the sessions behind a template,
+    compared per tool: negative is an improvement. None where too few calls are conclusive.
     """
 
     estimate: float | None = None
@@ -119,11 +120,31 @@ class Template(Struct, frozen=True, kw_only=True):
     created_at: float | None = None
     scanned: int = 0
     qualified: int = 0
-    gain: Gain | None = None
+    late_minus_early: LateChange | None = None
     patterns: tuple[Pattern, ...] = ()
     used: int = 0
     last_used_at: float | None = None
     effect: Effect = Effect()
+
+
+def template_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a stored or exported template under their present names. Earlier
+    releases wrote `gain`, which is early minus late.
+    """
+    fields = dict(document)
+    gain = fields.pop("gain", None)
+    if gain is not None and "late_minus_early" not in fields:
+        fields["late_minus_early"] = _negated(gain) if isinstance(gain, dict) else gain
+    return fields
+
+
+def _negated(gain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an interval with the opposite sign. What is not a number stays, to be refused."""
+    return dict(gain) | {
+        name: 0 - gain[former] if type(gain[former]) in (int, float) else gain[former]
+        for name, former in (("estimate", "estimate"), ("low", "high"), ("high", "low"))
+        if former in gain
+    }
 
 
 class ImportedTemplate(Struct, frozen=True, kw_only=True):

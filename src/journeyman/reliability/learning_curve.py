@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from journeyman.records import Gain
+from journeyman.records import LateChange
 from journeyman.records.verdict import JudgedCall, JudgedSession
 from journeyman.reliability.clusters import (
     MIN_SESSIONS,
@@ -299,11 +299,8 @@ def late_change_text(difference: Difference) -> str:
     return f"{text} (95 % interval: {interval})" if interval else text
 
 
-def change_of_gain(gain: Gain) -> Difference:
-    """Return the gain of a template, which is positive if late calls are better, as a difference
-    between late and early calls.
-    """
-    estimate, low, high = (
-        None if bound is None else -bound for bound in (gain.estimate, gain.high, gain.low)
+def late_difference(change: LateChange) -> Difference:
+    """Return the change that is stored with a template as a difference."""
+    return Difference(
+        estimate=change.estimate, low=change.low, high=change.high, method=change.method
     )
-    return Difference(estimate=estimate, low=low, high=high, method=gain.method)

@@ -24,11 +24,9 @@ from journeyman.records.errors import WrongInput
 from journeyman.records.exclusions import LONGEST_KEPT_OUT, QuarantineState
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import wait_for_learners
-from journeyman.store.rows import delete_in, record_of, select_in, storable
+from journeyman.store.rows import delete_in, record_of, select_in, storable, template_of
 from journeyman.store.session_filters import conditions
 from journeyman.store.tables import kept_out, mined, quarantine_decisions, sessions, templates
-
-_decode_template = msgspec.json.Decoder(Template).decode
 
 _IMPORTED_REASON = "It came with a template file, and this rule excludes it."
 _DECISION = (
@@ -212,7 +210,7 @@ def _in_templates(connection: sa.Connection) -> dict[str, Quarantined]:
     decisions = sa.select(quarantine_decisions.c.key, *_DECISION)
     decided = {row["key"]: dict(row) for row in connection.execute(decisions).mappings()}
     query = sa.select(templates.c.body).order_by(templates.c.name, templates.c.version)
-    for template in map(_decode_template, connection.execute(query).scalars()):
+    for template in map(template_of, connection.execute(query).scalars()):
         for pattern in template.patterns:
             if not pattern.quarantined:
                 continue

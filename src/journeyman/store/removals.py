@@ -18,7 +18,14 @@ from journeyman.store.engine import Repository
 from journeyman.store.episodes import decode_facts
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.quarantine import RELEASED
-from journeyman.store.rows import batches, decode_steps, delete_in, json_text, select_in
+from journeyman.store.rows import (
+    batches,
+    decode_steps,
+    delete_in,
+    json_text,
+    select_in,
+    template_of,
+)
 from journeyman.store.tables import (
     effects,
     episodes,
@@ -30,8 +37,6 @@ from journeyman.store.tables import (
     sightings,
     templates,
 )
-
-_decode_template = msgspec.json.Decoder(Template).decode
 
 _STREAMED: Any = {"execution_options": {"yield_per": 500}}
 """There may be more rows than should be held in memory."""
@@ -252,7 +257,7 @@ def _clean_templates(
     dropped = 0
     query = templates.select().order_by(templates.c.name, templates.c.version)
     for row in connection.execute(query).all():
-        before = _decode_template(row.body)
+        before = template_of(row.body)
         after = _without(before, requests, match)
         if after == before:
             continue

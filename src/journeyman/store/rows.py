@@ -17,11 +17,13 @@ from journeyman.records import (
     SessionId,
     SessionOverview,
     Step,
+    Template,
     Tokens,
     ToolCall,
     Usage,
 )
 from journeyman.records.message import message_digest, replace_lone_surrogates
+from journeyman.records.pattern import template_fields
 from journeyman.records.usage import validated_usage
 from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
@@ -152,6 +154,11 @@ def overview_of(row: sa.Row[Any], tokens: Tokens = Tokens()) -> SessionOverview:
         details=decode_details(row.details),
     )
     return record_of(SessionOverview, row, session=session, tokens=tokens)
+
+
+def template_of(body: str) -> Template:
+    """Return a template from its stored text, which an earlier release may have written."""
+    return msgspec.convert(template_fields(msgspec.json.decode(body)), Template)
 
 
 def json_text(value: object) -> str:

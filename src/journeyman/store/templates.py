@@ -12,10 +12,8 @@ from journeyman.records import Effect, Template
 from journeyman.records.errors import BadTemplate
 from journeyman.store.engine import Repository
 from journeyman.store.quarantine import read_released, without_released
-from journeyman.store.rows import dialect_insert, json_text
+from journeyman.store.rows import dialect_insert, json_text, template_of
 from journeyman.store.tables import effects, templates
-
-_decode = msgspec.json.Decoder(Template).decode
 
 _LOCK = sa.text("SELECT pg_advisory_xact_lock(7263504)")
 
@@ -63,7 +61,7 @@ class Templates(Repository):
             connection.execute(effects.delete().where(effects.c.id == effect_id(stored)))
             values = {"name": stored.name, "version": version, "body": body}
             connection.execute(templates.insert(), values)
-        return _decode(body)
+        return template_of(body)
 
     def find(self, name: str, version: int | None = None) -> Template | None:
         """Return a template by its name, the newest version unless one is requested."""
@@ -130,5 +128,5 @@ def effect_id(template: Template) -> str:
 def _template(row: sa.Row[Any]) -> Template:
     effect = Effect() if row.tried is None else Effect(tried=row.tried, gained=row.gained)
     return msgspec.structs.replace(
-        _decode(row.body), used=row.used, last_used_at=row.last_used_at, effect=effect
+        template_of(row.body), used=row.used, last_used_at=row.last_used_at, effect=effect
     )

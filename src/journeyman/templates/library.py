@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.records import (
-    Gain,
     ImportedTemplate,
     JudgedSession,
+    LateChange,
     Pattern,
     SessionId,
     SessionOverview,
@@ -163,7 +163,7 @@ class Library:
             created_at=self._clock(),
             scanned=scanned,
             qualified=len(qualified),
-            gain=learning_gain(judged),
+            late_minus_early=late_change(judged),
             patterns=tuple(patterns[: options.max_patterns]),
         )
         return self._store.templates.add(checked_template(template))
@@ -418,18 +418,18 @@ def _check_positive(**limits: int) -> None:
             raise WrongInput(f"{name} is {value}. Use 1 or more.")
 
 
-def learning_gain(judged: Sequence[JudgedSession]) -> Gain:
-    """Compare late with early calls of these sessions, tool by tool; positive is better."""
+def late_change(judged: Sequence[JudgedSession]) -> LateChange:
+    """Compare late with early calls of these sessions, tool by tool."""
     from journeyman.reliability.learning_curve import learning  # noqa: PLC0415 - statistics load slowly
 
     curve = learning(judged)
-    late, early = curve.stratified, curve.early
-    return Gain(
-        estimate=None if late.estimate is None else -late.estimate,
-        low=None if late.high is None else -late.high,
-        high=None if late.low is None else -late.low,
-        calls=early.total + curve.late.total,
-        method=late.method,
+    difference = curve.stratified
+    return LateChange(
+        estimate=difference.estimate,
+        low=difference.low,
+        high=difference.high,
+        calls=curve.early.total + curve.late.total,
+        method=difference.method,
     )
 
 

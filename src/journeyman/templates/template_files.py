@@ -24,6 +24,7 @@ from journeyman.records import (
     Template,
 )
 from journeyman.records.errors import BadTemplate
+from journeyman.records.pattern import template_fields
 from journeyman.templates.mining.requests import is_stub
 from journeyman.templates.names import checked_tag, checked_tags, checked_template_name
 from journeyman.templates.opening_text import NO_RESULT
@@ -116,7 +117,7 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
             f"reads version {FORMAT_VERSION}. Read it with a newer Journeyman."
         )
     try:
-        form = msgspec.convert(_without(document, _NOT_IN_FILES), _TemplateForm)
+        form = msgspec.convert(_without(template_fields(document), _NOT_IN_FILES), _TemplateForm)
     except (msgspec.ValidationError, OverflowError) as error:
         raise _not_a_template(f"it does not have the expected shape ({error})") from error
     name = form.name if name is None else name

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from journeyman.records import Gain, SearchHit, Template
+from journeyman.records import LateChange, SearchHit, Template
 from journeyman.text.truncation import truncate
 
 if TYPE_CHECKING:  # the reports load numpy and scipy, which an agent that starts must not wait for
@@ -113,19 +113,19 @@ def comparison_answer(comparison: Comparison) -> Answer:
 def built_answer(template: Template) -> Answer:
     """Return a template that was just built."""
     from journeyman.reliability.learning_curve import (  # noqa: PLC0415 - loads numpy
-        change_of_gain,
         late_change_text,
+        late_difference,
     )
 
-    gain = template.gain or Gain()
-    change = change_of_gain(gain)
+    change = template.late_minus_early or LateChange()
+    difference = late_difference(change)
     return {
         "template": template.name,
         **_fields(template, "version", "task_type", "scanned", "qualified"),
         "created_at": _time(template.created_at),
         "patterns": len(template.patterns),
-        "late_minus_early": {**_interval(change), "calls": gain.calls},
-        "reading": late_change_text(change),
+        "late_minus_early": {**_interval(difference), "calls": change.calls},
+        "reading": late_change_text(difference),
     }
 
 

@@ -49,6 +49,13 @@ def parse_moment(text: str, now: float) -> float | None:
         return None
 
 
+def describe_moment(at: float) -> str:
+    """Return a time in this machine's time zone, to the minute. Raise OverflowError, ValueError or
+    OSError if no calendar has it.
+    """
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
 def describe_duration(seconds: float) -> str:
     """Return a length of time in words, to the second: `1 day 2 hours`."""
     remaining, parts = round(seconds), []

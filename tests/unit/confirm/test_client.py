@@ -4,12 +4,14 @@ approved.
 
 import asyncio
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -207,7 +209,7 @@ class TestAsk:
         ("token", "details", "said"),
         [
             ("jma_of-nobody", {}, "does not know this token"),
-            ("", {}, "does not know this token"),
+            ("", {}, "No token or key is set"),
             ("builder", {"amount": float("nan")}, "exact JSON"),
             ("builder", {"amount": 2**60}, "exact JSON"),
             ("builder", {"when": object()}, "exact JSON"),
@@ -298,9 +300,16 @@ class TestRequests:
 
     def test_rate_limit(self, agent: ConfirmClient) -> None:
         agent.request("knock", "once")
-        with pytest.raises(ConfirmationRefused, match=r"resets at 20\d\d-") as caught:
+        with pytest.raises(ConfirmationRefused) as caught:
             agent.request("knock", "twice")
         assert caught.value.code == "over_limit"
+        assert "The limit of 1 request for knock per hour" in str(caught.value)
+
+        # The limit resets at a local time, to the minute, and not before.
+        shown = re.search(r" resets at (\d{4}-\d\d-\d\d \d\d:\d\d)\.$", str(caught.value))
+        assert shown, caught.value
+        exact = datetime.fromisoformat(caught.value.about["reset_at"])
+        assert 0 <= datetime.fromisoformat(shown[1]).timestamp() - exact.timestamp() < 60
 
 
 class TestApproverClient:

@@ -317,7 +317,7 @@ class TestTemplates:
         assert (template.name, template.version, template.origin) == ("support", 1, "built")
         assert (template.scanned, template.qualified) == (3, 2)
         assert template.tags == ("desk",)
-        assert template.gain is not None
+        assert template.late_minus_early is not None
         assert {one.steps[-1].tool for one in template.patterns} >= {
             "cancel_reservation",
             "return_item",

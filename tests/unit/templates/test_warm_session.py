@@ -98,6 +98,20 @@ class TestBuild:
         }
         assert template.patterns
 
+    def test_fewer_errors_in_late_calls_are_negative_everywhere(self, own: Journeyman) -> None:
+        for day in range(4, 16):
+            own.record(
+                stock_keeping(day, failures=1 + day % 3), session_id=f"late-{day}", outcome=1.0
+            )
+        answer = run_action(own, "build", name="stock")
+        template = own.templates.get("stock")
+        exported = json.loads(own.templates.export("stock"))
+        stored = msgspec.to_builtins(template)
+        for change in (answer, stored, exported):
+            interval = change["late_minus_early"]
+            assert interval["low"] <= interval["estimate"] <= interval["high"] < 0
+        assert "points fewer errors than early ones" in answer["reading"]
+
     def test_build_respects_limits_and_filters(self, own: Journeyman) -> None:
         assert run_action(own, "build", name="stock", max_sessions=1)["qualified"] == 1
         assert run_action(own, "build", name="stock", source_filter="shed")["scanned"] == 2

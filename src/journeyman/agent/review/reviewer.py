@@ -77,6 +77,8 @@ _NOTHING = re.compile(
 """What a review says that found nothing to keep."""
 
 _UNUSABLE = "The review wrote nothing, and did not say that there is nothing to keep either."
+_READS = ("skills_list", "skill_view")
+_SCOPE_RULE = "review.only_knowledge"
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +149,7 @@ class Reviewer:
             stopped = TurnStopped(stop="model_failed", note=str(error))
         finally:  # also on an interrupt: no review may stay unfinished
             entries = tuple(self.store.reviews.writes(started.id))
-            status, problem = _outcome(stopped, steps)
+            status, problem = _outcome(stopped, steps, self.only)
             ended = msgspec.structs.replace(
                 started,
                 ended_at=self.clock(),
@@ -203,7 +205,7 @@ class Reviewer:
         if tool.name not in allowed:
             return Decision(
                 answer="refuse",
-                rule="review.only_knowledge",
+                rule=_SCOPE_RULE,
                 reason=f"This review cannot use {tool.name}, only {', '.join(allowed)}.",
             )
         return self.decide(tool, arguments)
@@ -365,23 +367,33 @@ def fitting_messages(turn: FinishedTurn, window: int | None) -> Sequence[Message
     return [*messages[:lead], *messages[start:]]
 
 
-def _outcome(stopped: TurnStopped, steps: Sequence[dict[str, Any]]) -> tuple[ReviewStatus, str]:
+def _outcome(
+    stopped: TurnStopped, steps: Sequence[dict[str, Any]], scope: ReviewScope
+) -> tuple[ReviewStatus, str]:
     """Return the status of a review that wrote nothing, and why it is not a success."""
     status = _STATUS.get(stopped.stop, "incomplete")
     if stopped.stop == "interrupted":
         return status, ""
-    # A review whose writes were refused has decided; its last words need not repeat that.
-    is_silent = stopped.stop == "done" and not any("tool" in step for step in steps)
-    if is_silent and not _NOTHING.search(str(steps[-1].get("said", "")) if steps else ""):
-        return "incomplete", _UNUSABLE
+    said = str(steps[-1].get("said", "")) if steps else ""
+    if stopped.stop == "done" and not _NOTHING.search(said):
+        called = [step for step in steps if "tool" in step]
+        blocked = [step["tool"] for step in called if step.get("rule") == _SCOPE_RULE]
+        if not called:
+            return "incomplete", _UNUSABLE
+        # A review that wrote within its scope has decided, even if all of that was refused.
+        if blocked and all(step["tool"] in (*blocked, *_READS) for step in called):
+            tools, allowed = ", ".join(dict.fromkeys(blocked)), ", ".join(ALLOWED_TOOLS[scope])
+            return "incomplete", f"{_UNUSABLE} It tried {tools}, but may only use {allowed}."
     return status, stopped.note
 
 
 def _step_details(step: ToolCalled | ModelReplied) -> dict[str, Any]:
     if isinstance(step, ModelReplied):
         return {"said": step.reply.text[:_STEP_CHARACTERS]}
-    return {
+    details = {
         "tool": step.call.name,
         "arguments": step.call.arguments[:_STEP_CHARACTERS],
         "result": step.result.text[:_STEP_CHARACTERS],
     }
+    rule = step.result.content.get("rule")
+    return {**details, "rule": rule} if rule else details

@@ -185,7 +185,8 @@ class TestFork:
         for number in range(3):
             assert name in result_of(reviewed, number)["error"]
             assert result_of(reviewed, number)["status"] == "blocked"
-        assert reviewed.review.status == "unchanged"
+        assert reviewed.review.status == "incomplete"
+        assert f"It tried {name}, but may only use memory" in reviewed.review.error
 
     def test_review_stops_at_the_request_limit(self, workbench: Workbench) -> None:
         finished = workbench.turn()
@@ -628,11 +629,35 @@ class TestScope:
         skills = workbench.reviewer(ScriptedModel([line, says("Done.")]))
         skills.only = "skills"
         refused = skills.review(finished)
-        assert (refused.review.status, refused.entries) == ("unchanged", ())
+        assert refused.entries == ()
         assert "This review cannot use memory" in json.dumps(refused.review.details)
         memory = workbench.reviewer(ScriptedModel([line, says("Done.")]))
         memory.only = "memory"
         assert memory.review(finished).review.status == "changed"
+
+    def test_a_review_whose_writes_were_all_out_of_scope_is_incomplete(
+        self, workbench: Workbench
+    ) -> None:
+        finished = workbench.turn(task="Please always answer in German.")
+        line = remember("The user wants answers in German.", "always answer in German")
+        reads = calls(("skills_list", {}), first=70)
+        content = SKILL.format(name="talk", description="How to talk.", body="Answer in German.")
+        refused = calls(skill("talk", action="create", content=content), first=80)
+        cases = {
+            "only blocked": ([line, says("All done.")], "incomplete"),
+            "read, then blocked": ([reads, line, says("All done.")], "incomplete"),
+            "nothing in its scope": ([line, says("Nothing to keep.")], "unchanged"),
+            "a write in its scope was refused": ([line, refused, says("Done.")], "unchanged"),
+        }
+        misses = []
+        for name, (lines, status) in cases.items():
+            reviewer = workbench.reviewer(ScriptedModel(lines))
+            reviewer.only = "skills"
+            review = reviewer.review(finished).review
+            has_reason = "It tried memory, but may only use skills_list" in review.error
+            if review.status != status or has_reason != (status == "incomplete"):
+                misses.append((name, review.status, review.error))
+        assert misses == []
 
 
 def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembered(
