@@ -36,7 +36,7 @@ class Processes(Struct):
         if call.name == POLLING_TOOL:
             process = only_object(json_value(call.arguments)).get("session_id")
             self.polls[call.id] = str(process)
-            _drop_oldest(self.polls, _MAX_POLLS)
+            drop_oldest(self.polls, _MAX_POLLS)
 
     def note_result(self, result: Message) -> tuple[Message, list[Message]]:
         """Return a result as it is to be stored, and the result of the call whose process ended if
@@ -47,7 +47,7 @@ class Processes(Struct):
         if process is None:
             if "background_task_id" in recorded.details:
                 self.started[result.tool_call_id] = result
-                _drop_oldest(self.started, _MAX_PROCESSES)
+                drop_oldest(self.started, _MAX_PROCESSES)
             return result, []
         if recorded.exit_code is None:
             return result, []
@@ -79,6 +79,7 @@ class Processes(Struct):
         self.started = kept
 
 
-def _drop_oldest(entries: dict[str, Any], limit: int) -> None:
+def drop_oldest(entries: dict[str, Any], limit: int) -> None:
+    """Keep only the newest entries."""
     for oldest in list(entries)[:-limit]:
         del entries[oldest]

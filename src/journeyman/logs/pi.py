@@ -22,7 +22,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
-from journeyman.logs.line_session import LineSession
+from journeyman.logs.line_session import RUNNING, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -165,7 +165,7 @@ class _Entries:
         role = only_text(message.get("role"))
         if role == "user":
             self._add(session, line, at, role="user", text=as_text(message.get("content")))
-            session.facts.pop("end_reason", None)
+            session.facts["end_reason"] = RUNNING
         elif role == "assistant":
             self._read_answer(session, message, at, line)
         elif role == "toolResult":
