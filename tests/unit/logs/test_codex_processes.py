@@ -119,6 +119,20 @@ def test_a_poll_works_though_its_process_failed(write, lines, read):
     assert polled.recorded.exit_code == 4
 
 
+def test_polls_before_the_end_work_and_their_output_belongs_to_the_call(write, lines, read):
+    def poll(call_id):
+        return call(call_id, name="write_stdin", session_id=7, chars="")
+
+    rows = (
+        *(call("c1"), running("c1", output="one\n")),
+        *(poll("c2"), running("c2", output="two\n")),
+        *(poll("c3"), exited("c3", 3, "three")),
+    )
+    calls = read(READER, write("r.jsonl", lines(meta(), *rows))).calls()
+    assert [judge(call).status for call in calls] == ["failed", "ok", "ok"]
+    assert [call.result for call in calls] == ["one\ntwo\nthree", "two\n", "three"]
+
+
 def test_an_end_in_a_later_read_completes_the_stored_result(write, lines, append, tmp_path):
     path = Path(write("rollout-x.jsonl", lines(meta(), call("c1"), running("c1"))))
     with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
