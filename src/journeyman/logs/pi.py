@@ -4,6 +4,7 @@ repeats its parent's entries, which are marked as copies.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -67,8 +68,8 @@ def _is_header(value: Any) -> bool:
 
 
 class _TreeState(Struct):
-    """State needed to resume reading. `entries` are the offsets of the entries by id, in the order
-    of the file; `forked_at` is when a fork left its parent.
+    """State needed to resume reading. `entries` are the offsets of the entries by id; `forked_at`
+    is when a fork left its parent.
     """
 
     session: str = ""
@@ -86,6 +87,7 @@ class _Entries:
         self.ready: list[LogEvent] = []
         self._log = log
         self._state = saved or _TreeState()
+        self._offsets = sorted(self._state.entries.values())
         self._resumed = saved is not None
         self._session: LineSession | None = None
 
@@ -131,10 +133,11 @@ class _Entries:
         """Remember the entry, and mark as undone what the user left by going back."""
         entries, parent = self._state.entries, only_text(entry.get("parentId"))
         if parent in entries and parent != self._state.last:
-            later = [offset for offset in entries.values() if offset > entries[parent]]
-            session.undo(later[0], line.offset)
+            following = bisect_right(self._offsets, entries[parent])
+            session.undo(self._offsets[following], line.offset)
         if id_ := only_text(entry.get("id")):
             entries[id_] = line.offset
+            self._offsets.append(line.offset)
             self._state.last = id_
 
     def _read_entry(self, session: LineSession, entry: dict[str, Any], line: Line) -> None:

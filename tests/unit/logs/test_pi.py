@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from tests.client_logs import PI_ID, PiLog, at, write_lines
 
@@ -100,6 +102,18 @@ def test_going_back_in_the_tree_undoes_what_was_left(path, read):
     texts = {message.text: start <= message.position < end for message in reading.messages}
     assert texts == {"Kept": False, "Left": True, "Left too": True, "Instead": False}
     assert len(reading.usage) == 1, "its tokens were spent"
+
+
+def test_going_back_often_takes_time_in_proportion(path, read):
+    log = PiLog()
+    root = log.message("user", "Root")
+    for number in range(12_000):
+        log.message("user", f"Try {number}", parent=root)
+    write_lines(path, log)
+    started = time.process_time()
+    undone = [span for fragment in read(READER, path).fragments for span in fragment.undone]
+    assert time.process_time() - started < 1.5
+    assert len(undone) == 11_999
 
 
 @pytest.mark.parametrize("parent_exists", [True, False])
