@@ -343,7 +343,6 @@ class _Rollout:
             at=at,
             model=self._state.model if role == "assistant" else "",
             generation=self._state.generation,
-            copied=at is not None and at < (self._state.forked_at or at),
             **fields,
         )
 

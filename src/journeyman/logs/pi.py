@@ -1,6 +1,6 @@
 """Reader for the sessions of the pi coding agent (`~/.pi/agent/sessions/--path--/*.jsonl`). The
 entries form a tree: when the user goes back to an earlier entry, what follows it is undone. A fork
-repeats its parent's entries, which are marked as copies.
+repeats its parent's entries.
 """
 
 import re
@@ -255,8 +255,7 @@ class _Entries:
         return self._state.forked_at is not None and (at or 0) < self._state.forked_at
 
     def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
-        generation, copied = self._state.generation, self._is_copied(at)
-        session.add(line, at=at, generation=generation, copied=copied, **fields)
+        session.add(line, at=at, generation=self._state.generation, **fields)
 
 
 def _usage(usage: dict[str, Any], key: str, at: float | None, model: str) -> Usage:

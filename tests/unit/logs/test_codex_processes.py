@@ -250,14 +250,3 @@ class TestUsageRecords:
         append(path, [record("r2", new), count(new, tokens(30, 0, 0, 3, 0))])
         second = read(READER, path, first.state)
         assert [u.input_tokens for u in first.usage + second.usage] == [10, 20]
-
-
-def test_lines_from_before_a_fork_are_copies(write, lines, read):
-    fork = {**STARTED, "timestamp": "2026-01-01T00:00:05Z", "forked_from_id": "s0"}
-    rows = (
-        line("session_meta", 5, id="s1", **fork),
-        line("response_item", 1, type="message", role="user", content="of the parent"),
-        line("response_item", 6, type="message", role="user", content="of the fork"),
-    )
-    messages = read(READER, write("r.jsonl", lines(*rows))).messages
-    assert [message.copied for message in messages] == [True, False]
