@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from tests.client_logs import CopilotLog, GeminiLog, PiLog, gemini_call, write_lines
 from tests.opencode_log import OpencodeLog, step, text, tool
 
+from journeyman import Journeyman
 from journeyman.logs.chat import ChatParser
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
@@ -266,3 +267,77 @@ class TestReading:
                 if name != "hermes_export":
                     answered = [call for call in join_calls(messages) if call.result is not None]
                     assert len(answered) == len(results), log
+
+
+def a_codex_log() -> list[object]:
+    """A command that a hook rewrote, one that runs in the background, and one that was reverted."""
+
+    def line(kind: str, **payload: object) -> dict[str, object]:
+        return {"timestamp": "2026-01-01T00:00:01Z", "type": kind, "payload": payload}
+
+    def call(id_: str, command: str) -> dict[str, object]:
+        fields = {"call_id": id_, "name": "exec_command", "arguments": json.dumps({"cmd": command})}
+        return line("response_item", type="function_call", **fields)
+
+    def result(id_: str, output: str) -> dict[str, object]:
+        return line("response_item", type="function_call_output", call_id=id_, output=output)
+
+    def completed(id_: str, command: str) -> dict[str, object]:
+        ran = {"command": ["/bin/sh", "-c", command], "exit_code": 0, "status": "completed"}
+        item = {"type": "CommandExecution", "id": id_, "aggregated_output": "done", **ran}
+        return line("event_msg", type="item_completed", item=item)
+
+    prompt: dict[str, object] = {"type": "message", "role": "user", "content": "build it"}
+    return [
+        line("session_meta", id="s1", cwd="/work/app", cli_version="0.169.0"),
+        line("response_item", **prompt),
+        *(call("c1", "rm -r x"), completed("c1", "trash x"), result("c1", "Exit code: 0")),
+        *(call("c2", "make"), result("c2", "Wall time: 1\nProcess running with session ID 7\n")),
+        *(line("event_msg", type="task_complete"), completed("c2", "make -j2")),
+        *(line("response_item", **prompt), call("c3", "ls")),
+        line("event_msg", type="thread_rolled_back", num_turns=1),
+        completed("c3", "ls -l"),
+    ]
+
+
+def a_copilot_log_with_errors() -> CopilotLog:
+    log = a_copilot_log(1)
+    log.event("session.error", {})
+    log.event("session.shutdown", {"shutdownType": "routine"})
+    log.prompt("again")
+    log.event("session.shutdown", {"shutdownType": "routine"})
+    log.prompt("and again")
+    return log
+
+
+def a_pi_log_with_an_open_turn() -> PiLog:
+    log = a_pi_log(1)
+    log.answer("Done.")
+    log.message("user", "one more")
+    return log
+
+
+@pytest.mark.parametrize(
+    "log",
+    [a_codex_log(), a_copilot_log_with_errors(), a_pi_log_with_an_open_turn()],
+    ids=["codex", "copilot", "pi"],
+)
+def test_a_log_read_line_by_line_is_stored_like_one_read_whole(
+    tmp_path: Path, log: list[object]
+) -> None:
+    """After every line, the store is as if the log had been read whole."""
+    path = tmp_path / "log.jsonl"
+    with (
+        Journeyman(home=tmp_path / "parts", environ={}) as parts,
+        Journeyman(home=tmp_path / "whole", environ={}) as whole,
+    ):
+        for end in range(1, len(log) + 1):
+            write_lines(path, log[:end])
+            stored = []
+            for journeyman, reread in ((parts, False), (whole, True)):
+                journeyman.import_logs([path], reread=reread)
+                overviews = journeyman.sessions.list()
+                ids = [overview.session.id for overview in overviews]
+                messages = [list(journeyman.sessions.messages(id_)) for id_ in ids]
+                stored.append((overviews, messages))
+            assert stored[0] == stored[1], f"after line {end}"

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from journeyman.logs.fields import (
     as_json,
     as_text,
+    generation_number,
+    has_valid_numbers,
     only_object,
     only_text,
     path_id,
@@ -135,7 +139,7 @@ def _session(
     log: LogFile, trajectory: dict[str, Any], parent: SessionId | None, suffix: str
 ) -> Session:
     agent = only_object(trajectory.get("agent"))
-    own = only_object(only_object(trajectory.get("extra")).get(OWN_FIELDS))
+    own = _own_fields(trajectory)
     recorded = _recorded_id(trajectory)
     if parent is not None:
         id_ = f"{parent}/{_embedded_name(trajectory)}"
@@ -151,7 +155,6 @@ def _session(
         lineage = Lineage(parent=SessionId(previous), kind="compression")
     times = [seconds(only_object(step).get("timestamp")) for step in trajectory["steps"]]
     known = [at for at in times if at is not None]
-    outcome = own.get("outcome")
     details = {
         "schema_version": only_text(trajectory.get("schema_version")),
         "agent_version": only_text(agent.get("version")),
@@ -166,7 +169,7 @@ def _session(
         model=only_text(agent.get("model_name")),
         started_at=min(known, default=None),
         ended_at=max(known, default=None),
-        outcome=float(outcome) if isinstance(outcome, int | float) else None,
+        outcome=_outcome(own.get("outcome")),
         outcome_origin=only_text(own.get("outcome_origin")),
         lineage=lineage,
         log=log.name,
@@ -174,8 +177,18 @@ def _session(
     )
 
 
+def _outcome(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
+
+
+def _own_fields(trajectory: dict[str, Any]) -> dict[str, Any]:
+    """Return what our export adds to a trajectory; empty for a trajectory of another program."""
+    return only_object(only_object(trajectory.get("extra")).get(OWN_FIELDS))
+
+
 def _parts(trajectory: dict[str, Any]) -> Iterator[Part]:
-    steps = _Steps()
+    steps = _Steps(is_ours=bool(_own_fields(trajectory)))
     for number, step in enumerate(trajectory["steps"], 1):
         role = _ROLES.get(only_text(only_object(step).get("source")))
         if role is None:
@@ -192,9 +205,10 @@ def _parts(trajectory: dict[str, Any]) -> Iterator[Part]:
 
 
 class _Steps:
-    """Turns steps into messages and usage, in order."""
+    """Turns steps into messages and usage, in order. `is_ours` if Journeyman exported them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_ours: bool) -> None:
+        self._is_ours = is_ours
         self.has_usage = False
         self.agent_steps = 0
         self._position = 0
@@ -208,7 +222,7 @@ class _Steps:
         shared = {
             "at": at,
             "copied": step.get("is_copied_context") is True,
-            "generation": whole_number(extra.get("generation")) or 0,
+            "generation": generation_number(extra.get("generation")) or 0,
         }
         text = as_text(step.get("message"))
         reasoning = as_text(step.get("reasoning_content"))
@@ -248,8 +262,9 @@ class _Steps:
             # What an agent without structured calls was shown.
             return self._message(key=key, role="user", text=text, kind="harness", **shared)
         extra = only_object(result.get("extra")) or (step_extra if len(calls) == 1 else {})
+        recorded = _own_flags(extra) if self._is_ours else _flags(extra)
         return self._message(
-            key=key, role="tool", text=text, tool_call_id=call_id, recorded=_flags(extra), **shared
+            key=key, role="tool", text=text, tool_call_id=call_id, recorded=recorded, **shared
         )
 
     def _message(self, **fields: Any) -> Message:
@@ -267,8 +282,21 @@ def _tool_call(value: Any, key: str) -> ToolCall:
     )
 
 
+def _own_flags(extra: dict[str, Any]) -> ResultFlags | None:
+    """Return the flags of a result as our export writes them."""
+    try:
+        flags = msgspec.convert(extra, ResultFlags)
+    except msgspec.ValidationError:
+        return _flags(extra)
+    if not has_valid_numbers(flags):
+        return _flags(extra)
+    return None if flags == ResultFlags() else flags
+
+
 def _flags(extra: dict[str, Any]) -> ResultFlags | None:
-    """Return the flags of a result under the names of our export and of Harbor's converters."""
+    """Return the flags of a result under the names of Harbor's converters, or of an edited export
+    of ours.
+    """
     is_error = extra.get("is_error", extra.get("tool_result_is_error"))
     interrupted = extra.get("interrupted")
     flags = ResultFlags(

@@ -19,7 +19,7 @@ from journeyman.logs.codex_output import (
     parse_end_event,
     parse_tool_output,
 )
-from journeyman.logs.codex_processes import Processes
+from journeyman.logs.codex_processes import Processes, drop_oldest
 from journeyman.logs.fields import (
     as_json,
     as_text,
@@ -110,7 +110,8 @@ class _RolloutState(Struct):
     """State needed to resume reading. `turns` holds the positions of user messages; `end_events`
     what events reported about calls that have no result yet; `forked_at` when the session left its
     parent, whose lines older versions copy; `has_usage_records` whether tokens are recorded by
-    response, which is more exact than the counts between them.
+    response, which is more exact than the counts between them; `commands` the calls that a hook may
+    turn out to have rewritten.
     """
 
     session: str = ""
@@ -123,6 +124,7 @@ class _RolloutState(Struct):
     forked_at: float | None = None
     has_usage_records: bool = False
     processes: Processes = msgspec.field(default_factory=Processes)
+    commands: dict[str, Message] = {}
 
 
 class _Rollout:
@@ -134,7 +136,6 @@ class _Rollout:
         self._pending = FragmentBuilder(replaces=saved is None)
         self._state = saved or _RolloutState()
         self._facts: dict[str, Any] = {}
-        self._commands: dict[str, Message] = {}
 
     def memory(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self._state)
@@ -212,9 +213,8 @@ class _Rollout:
             self._state.processes.note_call(call)
             self._add(line, at, role="assistant", tool_calls=(call,))
             if _command_arguments(call):
-                self._commands[call.id] = self._pending.messages[-1]
-                for oldest in list(self._commands)[:-_MAX_END_EVENTS]:
-                    del self._commands[oldest]
+                self._state.commands[call.id] = self._pending.messages[-1]
+                drop_oldest(self._state.commands, _MAX_END_EVENTS)
 
     def _read_message(self, item: dict[str, Any], at: float | None, line: Line) -> None:
         role = item.get("role")
@@ -264,6 +264,11 @@ class _Rollout:
                 self._pending.undone.append((undone[0], line.offset))
                 self._state.turns = self._state.turns[: -len(undone)]
                 self._state.processes.forget_from(undone[0])
+                self._state.commands = {
+                    id_: asked
+                    for id_, asked in self._state.commands.items()
+                    if asked.position < undone[0]
+                }
         elif kind in _TURN_STARTS:
             self._state.processes.is_turn_open = True
         elif kind == "turn_aborted":
@@ -283,8 +288,7 @@ class _Rollout:
         if not completed:
             end_events = self._state.end_events
             end_events[end.call_id] = end.recorded
-            for oldest in list(end_events)[:-_MAX_END_EVENTS]:
-                del end_events[oldest]
+            drop_oldest(end_events, _MAX_END_EVENTS)
 
     def _read_usage_record(self, record: dict[str, Any], at: float | None) -> None:
         """Count the tokens of one response, unless it is one of another thread."""
@@ -296,7 +300,7 @@ class _Rollout:
 
     def _note_what_ran(self, item: dict[str, Any]) -> None:
         """Correct a command that a hook rewrote: the line of the call keeps the model's version."""
-        asked = self._commands.pop(only_text(item.get("id")), None)
+        asked = self._state.commands.pop(only_text(item.get("id")), None)
         ran = item.get("command")
         if (
             asked is None
@@ -339,7 +343,6 @@ class _Rollout:
             at=at,
             model=self._state.model if role == "assistant" else "",
             generation=self._state.generation,
-            copied=at is not None and at < (self._state.forked_at or at),
             **fields,
         )
 

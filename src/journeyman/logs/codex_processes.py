@@ -15,6 +15,8 @@ from journeyman.records import Message, ResultFlags, ToolCall
 POLLING_TOOL = "write_stdin"
 _MAX_PROCESSES = 16
 _MAX_POLLS = 64
+_MAX_OUTPUT_CHARACTERS = 200_000
+_PROCESS = "background_task_id"
 
 _NO_EXIT_CODE = -1
 _KILLED = (_NO_EXIT_CODE, 137, 143)
@@ -23,8 +25,9 @@ _KILLED = (_NO_EXIT_CODE, 137, 143)
 
 class Processes(Struct):
     """The processes of one session that are still running. `started` holds the results of the calls
-    that started them, by the id of the call; `polls` the process ids in calls that poll, by the id
-    of the call. `is_turn_open` is false between two turns.
+    that started them, with the output of all polls so far, by the id of the call; `polls` the
+    process ids in calls that poll, by the id of the call. `is_turn_open` is false between two
+    turns.
     """
 
     started: dict[str, Message] = {}
@@ -36,29 +39,34 @@ class Processes(Struct):
         if call.name == POLLING_TOOL:
             process = only_object(json_value(call.arguments)).get("session_id")
             self.polls[call.id] = str(process)
-            _drop_oldest(self.polls, _MAX_POLLS)
+            drop_oldest(self.polls, _MAX_POLLS)
 
     def note_result(self, result: Message) -> tuple[Message, list[Message]]:
         """Return a result as it is to be stored, and the result of the call whose process ended if
         this is a poll that reports the end.
         """
         recorded = result.recorded or ResultFlags()
+        is_running = _PROCESS in recorded.details
         process = self.polls.pop(result.tool_call_id, None)
         if process is None:
-            if "background_task_id" in recorded.details:
+            if is_running:
                 self.started[result.tool_call_id] = result
-                _drop_oldest(self.started, _MAX_PROCESSES)
+                drop_oldest(self.started, _MAX_PROCESSES)
             return result, []
-        if recorded.exit_code is None:
+        if not is_running and recorded.exit_code is None:
             return result, []
-        # The poll itself worked: the exit code is that of the process.
-        worked = msgspec.structs.replace(recorded, is_error=False)
+        # The poll itself worked: whether the process runs, and its exit code, are not the poll's.
+        details = {name: value for name, value in recorded.details.items() if name != _PROCESS}
+        worked = msgspec.structs.replace(recorded, is_error=False, details=details)
         poll = msgspec.structs.replace(result, recorded=worked)
         for call_id, start in self.started.items():
-            if start.recorded and start.recorded.details.get("background_task_id") == process:
+            if start.recorded and start.recorded.details.get(_PROCESS) == process:
+                printed = (start.text + result.text)[-_MAX_OUTPUT_CHARACTERS:]
+                if is_running:
+                    self.started[call_id] = msgspec.structs.replace(start, text=printed)
+                    return poll, []
                 flags = ResultFlags(exit_code=recorded.exit_code)
-                end = CallEnd(call_id, flags, start.text + result.text)
-                return poll, self.finish(end)
+                return poll, self.finish(CallEnd(call_id, flags, printed))
         return poll, []
 
     def finish(self, end: CallEnd) -> list[Message]:
@@ -79,6 +87,7 @@ class Processes(Struct):
         self.started = kept
 
 
-def _drop_oldest(entries: dict[str, Any], limit: int) -> None:
+def drop_oldest(entries: dict[str, Any], limit: int) -> None:
+    """Keep only the newest entries."""
     for oldest in list(entries)[:-limit]:
         del entries[oldest]

@@ -19,7 +19,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
-from journeyman.logs.line_session import LineSession
+from journeyman.logs.line_session import RUNNING, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -66,13 +66,15 @@ def _is_event(value: Any) -> bool:
 
 class _EventState(Struct):
     """State needed to resume reading: the id of the session, and for it (under an empty name) and
-    for each of its subagents the number of compactions so far.
+    for each of its subagents the number of compactions so far; `failed` names those whose last turn
+    ended in an error.
     """
 
     session: str = ""
     model: str = ""
     cwd: str = ""
     generations: dict[str, int] = {}
+    failed: set[str] = set()
 
 
 class _Event(NamedTuple):
@@ -181,15 +183,18 @@ class _Events:
 
     def _end_in_error(self, event: _Event) -> None:
         event.session.facts["end_reason"] = "error"
+        self._state.failed.add(event.agent)
 
     def _shut_down(self, event: _Event) -> None:
         event.session.facts["ended_at"] = event.at
-        event.session.facts.setdefault("end_reason", only_text(event.data.get("shutdownType")))
+        if event.agent not in self._state.failed:
+            event.session.facts["end_reason"] = only_text(event.data.get("shutdownType"))
 
     def _add_prompt(self, event: _Event) -> None:
         origin = only_text(event.data.get("source"))
         kind: MessageKind = "plain" if not origin or origin.startswith("agent-") else "harness"
-        event.session.facts.pop("end_reason", None)
+        event.session.facts["end_reason"] = RUNNING
+        self._state.failed.discard(event.agent)
         self._add(event, role="user", text=as_text(event.data.get("content")), kind=kind)
 
     def _add_instructions(self, event: _Event) -> None:

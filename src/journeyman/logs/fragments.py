@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from journeyman.logs.fields import whole_number
+from journeyman.logs.fields import generation_number, has_valid_numbers, whole_number
 from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
@@ -269,6 +269,14 @@ _READ_ERRORS = (BrokenDocument, EOFError, zlib.error, gzip.BadGzipFile)
 _MAX_EXPORT_LINE_BYTES = 64 * 1024 * 1024
 
 
+def _has_valid_numbers(message: Message) -> bool:
+    return (
+        whole_number(message.position) is not None
+        and generation_number(message.generation) is not None
+        and (message.recorded is None or has_valid_numbers(message.recorded))
+    )
+
+
 class JourneymanExportReader:
     """Reads files written by `journeyman sessions export`."""
 
@@ -284,8 +292,8 @@ class JourneymanExportReader:
                 exported = msgspec.convert(value, ExportedSession)
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
-            if any(whole_number(message.position) is None for message in exported.messages):
-                raise BadLine("a message has a position that is too large")
+            if not all(map(_has_valid_numbers, exported.messages)):
+                raise BadLine("a message has a number that is too large")
             session = msgspec.structs.replace(exported.session, log=log.name)
             if exported.redacted:
                 details = session.details | {REDACTED_DETAIL: True}

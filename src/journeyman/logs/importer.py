@@ -240,7 +240,9 @@ class Importer:
         except Exception as error:
             if follows_interrupt(error):
                 raise KeyboardInterrupt from error
-            reason = f"{path} could not be imported: {type(error).__name__}: {error}."
+            # An error of a statement repeats its values, which are text of the session.
+            cause = getattr(error, "orig", None) or error
+            reason = f"{path} could not be imported: {type(cause).__name__}: {cause}."
             if isinstance(error, OSError):
                 reason = f"{path} cannot be read: {error.strerror or error}."
             else:

@@ -8,6 +8,10 @@ from journeyman.logs.line_reader import FRAGMENT_MESSAGES, Line
 from journeyman.logs.log_file import LogFile
 from journeyman.records import Fragment, Message, Session, SessionId, Usage
 
+RUNNING = "running"
+"""The end reason of a session whose last prompt has no end yet: it replaces the reason of the turn
+before, which an earlier read may have stored."""
+
 
 class LineSession:
     """Collects messages, usage and facts, which are fields of the session. `resumed` if an earlier

@@ -1,6 +1,6 @@
 """Reader for opencode's database (`opencode.db`). Every step of the agent is a message with parts:
 text, reasoning, tool calls with their state, and the tokens of the step. Messages that the user
-reverted are omitted; a fork's copies of its parent's messages are marked as copies.
+reverted are omitted.
 """
 
 import hashlib
@@ -333,9 +333,7 @@ class _MessageReader:
 
     def _message(self, **fields: Any) -> Message:
         self.position += 1
-        return Message(
-            position=self.position, generation=self.generation, copied=self.copied, **fields
-        )
+        return Message(position=self.position, generation=self.generation, **fields)
 
 
 def _flags(tool: str, state: dict[str, Any]) -> ResultFlags | None:

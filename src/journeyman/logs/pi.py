@@ -1,9 +1,10 @@
 """Reader for the sessions of the pi coding agent (`~/.pi/agent/sessions/--path--/*.jsonl`). The
 entries form a tree: when the user goes back to an earlier entry, what follows it is undone. A fork
-repeats its parent's entries, which are marked as copies.
+repeats its parent's entries.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
-from journeyman.logs.line_session import LineSession
+from journeyman.logs.line_session import RUNNING, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -70,8 +71,8 @@ def _is_header(value: Any) -> bool:
 
 
 class _TreeState(Struct):
-    """State needed to resume reading. `entries` are the offsets of the entries by id, in the order
-    of the file; `forked_at` is when a fork left its parent.
+    """State needed to resume reading. `entries` are the offsets of the entries by id; `forked_at`
+    is when a fork left its parent.
     """
 
     session: str = ""
@@ -89,6 +90,7 @@ class _Entries:
         self.ready: list[LogEvent] = []
         self._log = log
         self._state = saved or _TreeState()
+        self._offsets = sorted(self._state.entries.values())
         self._resumed = saved is not None
         self._session: LineSession | None = None
 
@@ -134,10 +136,11 @@ class _Entries:
         """Remember the entry, and mark as undone what the user left by going back."""
         entries, parent = self._state.entries, only_text(entry.get("parentId"))
         if parent in entries and parent != self._state.last:
-            later = [offset for offset in entries.values() if offset > entries[parent]]
-            session.undo(later[0], line.offset)
+            following = bisect_right(self._offsets, entries[parent])
+            session.undo(self._offsets[following], line.offset)
         if id_ := only_text(entry.get("id")):
             entries[id_] = line.offset
+            self._offsets.append(line.offset)
             self._state.last = id_
 
     def _read_entry(self, session: LineSession, entry: dict[str, Any], line: Line) -> None:
@@ -168,7 +171,7 @@ class _Entries:
         role = only_text(message.get("role"))
         if role == "user":
             self._add(session, line, at, role="user", text=as_text(message.get("content")))
-            session.facts.pop("end_reason", None)
+            session.facts["end_reason"] = RUNNING
         elif role == "assistant":
             self._read_answer(session, message, at, line)
         elif role == "toolResult":
@@ -258,8 +261,7 @@ class _Entries:
         return self._state.forked_at is not None and (at or 0) < self._state.forked_at
 
     def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
-        generation, copied = self._state.generation, self._is_copied(at)
-        session.add(line, at=at, generation=generation, copied=copied, **fields)
+        session.add(line, at=at, generation=self._state.generation, **fields)
 
 
 def _usage(usage: dict[str, Any], key: str, at: float | None, model: str) -> Usage:

@@ -191,6 +191,37 @@ class TestExport:
         (usage,) = reading.usage
         assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (600, 400, 50)
 
+    def test_verdicts_survive_a_round_trip(self, read, write):
+        results = {
+            "refused": ("Not allowed.", ResultFlags(is_error=True, refused_by="hook")),
+            "unknown": ("Started.", ResultFlags(details={"background_task_id": "7"})),
+            "ok": ("a", None),
+        }
+        calls = tuple(ToolCall(id=id_, name="bash") for id_ in results)
+        answers = [
+            message(n, "tool", text, tool_call_id=id_, recorded=recorded)
+            for n, (id_, (text, recorded)) in enumerate(results.items(), 2)
+        ]
+        original = exported(message(1, "assistant", tool_calls=calls), *answers)
+        value = json.loads(json.dumps(atif_trajectory(original)))
+        found = read(READER, write("trajectory.json", value)).calls()
+        assert [judge(call).status for call in found] == list(results)
+        assert [call.recorded for call in found] == [flags for _, flags in results.values()]
+
+    @pytest.mark.parametrize("outcome", [10**400, float("nan"), -1, True, "1"])
+    def test_an_outcome_that_is_none(self, read, write, outcome):
+        value = trajectory(agent_step("a"), extra={"journeyman": {"outcome": outcome}})
+        reading = read(READER, write("trajectory.json", value))
+        assert (reading.session.outcome, reading.skips) == (None, [])
+
+    @pytest.mark.parametrize("odd", [{"status": 3}, {"details": {"a": 2**70}}])
+    def test_flags_of_an_edited_export(self, read, write, odd):
+        result = {"source_call_id": "c1", "content": "x", "extra": {"exit_code": 2, **odd}}
+        step = agent_step("", ("c1", "bash", {}), results=[result])
+        value = trajectory(step, extra={"journeyman": {"title": "mine"}})
+        (call,) = read(READER, write("trajectory.json", value)).calls()
+        assert call.recorded == ResultFlags(exit_code=2)
+
     def test_the_rules_of_the_format(self):
         """What Harbor's validator checks beyond types."""
         user_call = ToolCall(id="u1", name="bash")

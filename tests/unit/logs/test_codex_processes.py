@@ -119,6 +119,20 @@ def test_a_poll_works_though_its_process_failed(write, lines, read):
     assert polled.recorded.exit_code == 4
 
 
+def test_polls_before_the_end_work_and_their_output_belongs_to_the_call(write, lines, read):
+    def poll(call_id):
+        return call(call_id, name="write_stdin", session_id=7, chars="")
+
+    rows = (
+        *(call("c1"), running("c1", output="one\n")),
+        *(poll("c2"), running("c2", output="two\n")),
+        *(poll("c3"), exited("c3", 3, "three")),
+    )
+    calls = read(READER, write("r.jsonl", lines(meta(), *rows))).calls()
+    assert [judge(call).status for call in calls] == ["failed", "ok", "ok"]
+    assert [call.result for call in calls] == ["one\ntwo\nthree", "two\n", "three"]
+
+
 def test_an_end_in_a_later_read_completes_the_stored_result(write, lines, append, tmp_path):
     path = Path(write("rollout-x.jsonl", lines(meta(), call("c1"), running("c1"))))
     with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
@@ -236,14 +250,3 @@ class TestUsageRecords:
         append(path, [record("r2", new), count(new, tokens(30, 0, 0, 3, 0))])
         second = read(READER, path, first.state)
         assert [u.input_tokens for u in first.usage + second.usage] == [10, 20]
-
-
-def test_lines_from_before_a_fork_are_copies(write, lines, read):
-    fork = {**STARTED, "timestamp": "2026-01-01T00:00:05Z", "forked_from_id": "s0"}
-    rows = (
-        line("session_meta", 5, id="s1", **fork),
-        line("response_item", 1, type="message", role="user", content="of the parent"),
-        line("response_item", 6, type="message", role="user", content="of the fork"),
-    )
-    messages = read(READER, write("r.jsonl", lines(*rows))).messages
-    assert [message.copied for message in messages] == [True, False]

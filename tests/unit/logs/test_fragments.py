@@ -80,3 +80,19 @@ def test_incremental_reading(write, read):
     with path.open("a") as file:
         file.write(export_text(exported("s2")))
     assert list(read(READER, path, state).sessions) == ["s2"]
+
+
+def test_a_number_that_no_database_can_hold_costs_one_session(write, read):
+    changes = (
+        *({"position": 2**70}, {"generation": 2**70}, {"generation": 2**40}),
+        *({"recorded": ResultFlags(exit_code=2**70)},),
+        *({"recorded": ResultFlags(details={"a": 2**70})},),
+    )
+    sessions = []
+    for change in changes:
+        broken = exported("broken")
+        message = msgspec.structs.replace(broken.messages[0], **change)
+        sessions.append(msgspec.structs.replace(broken, messages=[message]))
+    reading = read(READER, write("export.jsonl", export_text(*sessions, exported("s1"))))
+    assert list(reading.sessions) == ["s1"]
+    assert [skip.line for skip in reading.skips] == [1, 2, 3, 4, 5]

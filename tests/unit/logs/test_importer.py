@@ -3,13 +3,19 @@
 import json
 import multiprocessing
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from journeyman import Journeyman
 from journeyman.logs import importer
+from journeyman.logs.log_file import LogFile
+from journeyman.logs.registry import Readers
+from journeyman.records import Fragment, LogEvent, LogState, Mark, Message, Session, SessionId
 from journeyman.records.report import ImportReport, Progress
+from journeyman.store.store import Store
 from journeyman.testing import Corpus
 
 _ID = "0442a060-1111-4222-8333-944455566677"
@@ -164,3 +170,39 @@ def test_a_session_with_the_id_of_another_recorder_is_counted_once(tmp_path: Pat
     log.write_text(json.dumps(chat) + "\n")
     report, _ = import_logs_into(tmp_path, log)
     assert (report.new, report.updated, report.unchanged) == (0, 1, 0)
+
+
+class FaultyReader:
+    """Yields a message that the store cannot write."""
+
+    name = about = "faulty"
+
+    def recognises(self, log: LogFile) -> bool:
+        return True
+
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+        session = Session(id=SessionId("s1"), source=self.name, log=log.name)
+        fields: dict[str, Any] = {"copied": "neither"}
+        message = Message(key="k", position=1, role="user", **fields)
+        yield Fragment(session=session, messages=(message,))
+        yield Mark(state=log.state(self.name))
+
+
+def test_a_problem_does_not_repeat_the_statement_and_its_values(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("{}")
+    readers = Readers(plugins=[])
+    readers.all.insert(0, FaultyReader())
+    with Store(f"sqlite:///{tmp_path}/db") as store:
+        run = importer.Importer(
+            lambda: readers,
+            store,
+            source="auto",
+            reread=False,
+            place="",
+            home=None,
+            progress=lambda _: None,
+            workers=1,
+        )
+        (problem,) = run.run([log]).problems
+    assert problem.reason.endswith("TypeError: Not a boolean value: 'neither'.")

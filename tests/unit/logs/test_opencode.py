@@ -43,7 +43,7 @@ class TestSessions:
         lineage = read(READER, opencode.path).sessions["ses_2"].lineage
         assert (lineage.parent, lineage.kind) == ("ses_1", "subagent")
 
-    def test_a_fork_has_its_parent_and_marks_the_copies(self, opencode, read):
+    def test_a_fork_has_its_parent(self, opencode, read):
         opencode.session("ses_1")
         call = tool("c1", "bash", {"command": "ls"}, output="a", metadata={"exit": 0})
         times = [opencode.next_ms(), opencode.next_ms()]
@@ -58,9 +58,6 @@ class TestSessions:
         lineage = reading.sessions["ses_2"].lineage
         assert (lineage.parent, lineage.kind) == ("ses_1", "branch")
         assert reading.sessions["ses_1"].lineage is None
-        copies = [message.copied for message in reading.by_session["ses_2"]]
-        assert copies == [True, True, True, False, False]
-        assert not any(message.copied for message in reading.by_session["ses_1"])
         assert len(reading.usage) == 2, "the copied step counts in the parent only"
 
     def test_a_fork_whose_parent_was_deleted_keeps_its_calls(self, opencode, read):
@@ -68,7 +65,7 @@ class TestSessions:
         opencode.message("user", text("Look"), session="ses_2")
         opencode.message("assistant", text("Yes."), step(), session="ses_2")
         reading = read(READER, opencode.path)
-        assert not any(message.copied for message in reading.messages)
+        assert reading.session.lineage is None
         assert len(reading.usage) == 1
 
     def test_reverted_messages_are_omitted_but_their_tokens_were_spent(self, opencode, read):
