@@ -3,7 +3,7 @@ verdicts.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import pairwise, takewhile
@@ -176,17 +176,19 @@ class Sessions(Repository):
         *,
         sort: SearchOrder = "best",
         limit: int = 20,
-        clean: Callable[[str], str] = str,
+        redacted: bool = False,
         **filters: Unpack[SessionFilters],
     ) -> Sequence[SearchHit]:
         """Return messages that contain all the words, in their text or in their calls: the best
         matches first, or the newest. Words in double quotes must occur together; `pyt*` finds all
-        words that begin so. Only the head of a tool's result is searched. `clean` is applied to the
-        text of a hit before it is shortened.
+        words that begin so. Only the head of a tool's result is searched. `redacted` replaces the
+        secrets in what is shown.
         """
         with self._reading("searching") as connection:
             selected = conditions(**filters)
-            return find_messages(connection, query, selected, order=sort, limit=limit, clean=clean)
+            return find_messages(
+                connection, query, selected, order=sort, limit=limit, redacted=redacted
+            )
 
     def totals(self) -> Sequence[SourceTotals]:
         """Return sessions, messages, calls and tokens by source, the largest first."""
