@@ -5,7 +5,6 @@ verdicts.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import pairwise, takewhile
 from typing import Any, Unpack, cast
 
@@ -233,14 +232,6 @@ class Sessions(Repository):
         )
         totals = self._read("counting sessions", statement)
         return [rows.record_of(ProjectTotals, row) for row in totals]
-
-    def nearest_projects(self, name: str, *, limit: int = 3) -> Sequence[str]:
-        """Return projects with names like this one, or else the most recently active ones."""
-        known = {each.project.lower(): each.project for each in self.projects() if each.project}
-        by_last = {project.rpartition("/")[2]: known[project] for project in reversed(known)}
-        last = name.lower().rstrip("/").rpartition("/")[2]
-        like = [by_last[match] for match in get_close_matches(last, by_last, limit)]
-        return like or list(known.values())[:limit]
 
     def note_opening(self, session_id: str, opening_id: str, *, source: str) -> None:
         """Note that a session started with an opening, for hosts whose logs do not show it. The
