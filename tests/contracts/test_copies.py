@@ -290,6 +290,36 @@ class TestChildren:
         assert copied(store, "child")[2:] == [True, True, True, False, False]
         assert overview.calls == 1
 
+    def test_a_line_costs_the_same_however_many_sessions_descend(self, store: Store) -> None:
+        def statements(id_: str, at: int) -> list[str]:
+            executed: list[str] = []
+
+            def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+                executed.append(statement)
+
+            sa.event.listen(sa.Engine, "before_cursor_execute", note)
+            try:
+                write(store, id_, conversation(at, "more"), source="hermes", replaces=False)
+            finally:
+                sa.event.remove(sa.Engine, "before_cursor_execute", note)
+            return executed
+
+        kinds: dict[str, LineageKind] = {"leader": "subagent", "trunk": "branch"}
+        for id_ in ("lone", *kinds):
+            write(store, id_, conversation(0, "go", "=Hello."), source="hermes")
+            for number in range(5 if id_ in kinds else 0):
+                own = conversation(0, "go", f"work {number}")
+                lineage = Lineage(parent=SessionId(id_), kind=kinds[id_])
+                write(store, f"{id_}-{number}", own, source="hermes", lineage=lineage)
+        alone, leading, branched = (statements(id_, 2) for id_ in ("lone", "leader", "trunk"))
+        assert leading == alone
+
+        # Branches may contain copies of the line; only sessions that changed are counted again.
+        counting = [
+            sum("SELECT messages.digest" in one for one in made) for made in (alone, branched)
+        ]
+        assert counting == [1, 1]
+
     def test_log_that_is_read_in_parts(self, store: Store) -> None:
         beginning = [*self.PARENT[:4]]
         self.write_pair(store, beginning, "branch")

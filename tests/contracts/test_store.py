@@ -183,6 +183,41 @@ class TestWriting:
         write(store, a_session(log="/logs/b"), undone=((0, 99),))
         assert store.sessions.get("s1").messages == 3
 
+    def test_recorded_text_replaces_a_redacted_copy_for_good(self, store: Store) -> None:
+        def said(text: str) -> tuple[Message, ...]:
+            return (Message(key="u", position=1, role="user", text=text),)
+
+        redacted = a_session(log="/to-send.jsonl", cwd="<path:1>", details={"redacted": True})
+        recorded = a_session(log="/log.jsonl")
+        leftover = Message(key="<id:1>", position=2, role="assistant", text="<path:1>")
+        write(store, redacted, (*said("Use <password:1>"), leftover), replaces=True)
+        assert write(store, recorded, said("Use hunter2"), replaces=True) == "updated"
+        assert write(store, redacted, said("Use <password:1>"), replaces=True) == "unchanged"
+        stored = store.sessions.get("s1").session
+        assert [message.text for message in store.sessions.messages("s1")] == ["Use hunter2"]
+        assert (stored.details, stored.cwd, stored.log) == ({}, "", "/log.jsonl")
+
+        # Only a part of it, as when a log goes on.
+        write(store, a_session("s2", details={"redacted": True}), said("Use <password:1>"))
+        more = Message(key="v", position=2, role="user", text="Really hunter2")
+        write(store, a_session("s2"), [more])
+        write(store, a_session("s2", details={"redacted": True}), said("gone"), replaces=True)
+        texts = [message.text for message in store.sessions.messages("s2")]
+        assert texts == ["Use <password:1>", "Really hunter2"]
+
+    def test_redacted_and_recorded_text_in_one_transaction(self, store: Store) -> None:
+        for texts in (("recorded", "redacted"), ("redacted", "recorded")):
+            id_ = f"{texts[0]}-first"
+            with store.writing() as writing:
+                for text in texts:
+                    details = {"redacted": True} if text == "redacted" else {}
+                    said = Message(key="u", position=1, role="user", text=text)
+                    session = a_session(id_, details=details)
+                    writing.add(Fragment(session=session, messages=(said,), replaces=True))
+                writing.finish()
+            (stored,) = store.sessions.messages(id_)
+            assert (stored.text, store.sessions.get(id_).session.details) == ("recorded", {}), id_
+
     def test_a_moved_log_is_stored_with_its_new_name(self, store: Store, tmp_path: Path) -> None:
         here = tmp_path / "log"
         here.touch()

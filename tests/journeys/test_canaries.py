@@ -209,6 +209,74 @@ def test_search_results_for_a_model_are_redacted(tmp_path: Path, query: str):
     assert key[8:] not in answer
 
 
+PASSPHRASE = "Tr0ub4dor-horse-77"
+"""Nothing but its context shows that this is a secret."""
+
+_LOGIN = {"password": PASSPHRASE, "host": "db"}
+REVEALED_ELSEWHERE: dict[str, list[Turn]] = {
+    "arguments reveal, result repeats": [
+        failed("login", _LOGIN, f"server says {PASSPHRASE} is wrong"),
+    ],
+    "arguments reveal, a result that worked repeats": [
+        call("login", _LOGIN, f"server says {PASSPHRASE} is not wrong"),
+    ],
+    "arguments reveal, a refusal repeats": [
+        call("login", _LOGIN, f"The user doesn't want to use {PASSPHRASE}, which is wrong."),
+    ],
+    "arguments reveal, the evidence is cut within it": [
+        failed("login", _LOGIN, f"wrong {'very ' * 44}{PASSPHRASE}" + " again" * 50),
+        failed("login", _LOGIN, f"wrong {'very ' * 45}{PASSPHRASE}" + " again" * 50),
+        failed("login", _LOGIN, f"wrong {'very ' * 46}{PASSPHRASE}" + " again" * 50),
+    ],
+    "the end of a long result reveals": [
+        failed("login", {}, f"{PASSPHRASE} is wrong. {'More. ' * 2_000}password: {PASSPHRASE}"),
+    ],
+    "the result reveals, arguments repeat": [
+        failed("login", {"text": f"wrong {PASSPHRASE}"}, f"denied, password: {PASSPHRASE}"),
+    ],
+    "the text reveals, arguments repeat": [
+        failed(
+            "login",
+            {"text": f"wrong {PASSPHRASE}"},
+            f"{PASSPHRASE} is wrong",
+            says=f"The password is {PASSPHRASE}.",
+        ),
+    ],
+    "the result is long, and its searched part ends within it": [
+        call("login", {}, f"{'wrong ' * 165}ghp_{'A1b2' * 9}"),
+    ],
+}
+
+
+def test_a_secret_that_only_its_context_reveals_is_not_shown(tmp_path: Path):
+    command = Command(tmp_path)
+    search = next(tool for tool in TOOLS if tool.name == "search_sessions")
+    leaks = []
+    for number, (case, turns) in enumerate(REVEALED_ELSEWHERE.items()):
+        home = tmp_path / str(number)
+        with Journeyman(home=home, environ={}) as jm:
+            jm.record(chat(user("Log in"), *turns, agent("Done.")), session_id="session")
+            told = {
+                "MCP search_sessions": search.run(jm, {"query": "wrong"}),
+                "judged": msgspec.json.encode(jm.judged()).decode(),
+            }
+        shows = [("show", "session"), ("show", "session", "--full"), ("show", "session", "--calls")]
+        shows += [("show", "session", "--call", str(n + 1)) for n in range(len(turns))]
+        for line in (*shows, ("search", "wrong"), ("search", "denied"), ("search", "login")):
+            for form in ((), ("--json",)):
+                ended = command("--home", home, "sessions", *line, *form, code=None)
+                assert ended.returncode == 0 or line[0] == "search", ended.stderr
+                told[" ".join((*line, *form))] = ended.stdout
+        assert "session" in told["search wrong"], case
+        pieces = (PASSPHRASE[:3], "A1b2")
+        leaks += [
+            f"{case}: {where}"
+            for where, text in told.items()
+            if any(piece in text for piece in pieces)
+        ]
+    assert not leaks, "\n".join([f"{len(leaks)} secrets come out:", *leaks])
+
+
 def test_ordinary_text_is_shown_unchanged(tmp_path: Path):
     lines = [line for line in SURVIVORS if len(line) < 150]
     with Journeyman(home=tmp_path, environ={}) as jm:

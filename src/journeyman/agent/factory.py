@@ -45,7 +45,6 @@ from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
 from journeyman.records.knowledge import ReviewScope
-from journeyman.redaction.redactor import Redactor
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.opening import Opening
@@ -305,8 +304,7 @@ class AgentFactory:
         snapshots: TurnSnapshots | None = None,
     ) -> tuple[Tool, ...]:
         def search(query: str, limit: int, source: str | None) -> Sequence[SearchHit]:
-            clean = Redactor().text
-            return self._store.sessions.search(query, limit=limit, source=source, clean=clean)
+            return self._store.sessions.search(query, limit=limit, source=source, redacted=True)
 
         def record(write: Write, invocation: Invocation) -> None:
             entry = journal_entry(write, invocation, self.knowledge, self._clock())

@@ -200,11 +200,7 @@ def search(
       journeyman sessions search timeout --project . --since '2 weeks'
     """
     words = " ".join(query)
-    if not raw:
-        from journeyman.redaction.redactor import Redactor  # noqa: PLC0415 - loads slowly
-
-        options["clean"] = Redactor().text
-    hits = journeyman.sessions.search(words, **options, **filters)
+    hits = journeyman.sessions.search(words, redacted=not raw, **options, **filters)
     if as_json:
         context.print_json(hits)
     elif hits:

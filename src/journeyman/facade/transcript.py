@@ -46,32 +46,33 @@ class Transcript(Struct, frozen=True, kw_only=True):
 def transcript(
     sessions: Sessions, judge: Callable[[Call], Verdict], session_id: str, *, raw: bool
 ) -> Transcript:
-    """Read a session. Calls are judged as they were recorded, before anything is redacted."""
+    """Read a session. Calls are judged as they were recorded, before anything is redacted. All its
+    texts are redacted together: what one of them reveals as a secret is replaced in every other.
+    """
     overview = sessions.get(session_id)
     messages = list(sessions.messages(overview.session.id))
     calls = join_calls(messages)
     verdicts = [judge(call) for call in calls]
     if raw:
         return Transcript(overview=overview, messages=messages, calls=calls, verdicts=verdicts)
-    from journeyman.redaction.redactor import redacted_evidence
+    from journeyman.redaction.redactor import redacted_record
+    from journeyman.templates.session_judge import redacted_verdict
 
-    exported = sessions.export(overview.session.id, redacted=True)
+    evidence = [verdict.evidence for verdict in verdicts]
+    recorded = (overview.session, messages, evidence)
+    session, redacted_messages, evidence = redacted_record(recorded)
     # Commands need the ids of the session and of its parent as they are.
     kept = {"id": overview.session.id, "lineage": overview.session.lineage}
-    session = msgspec.structs.replace(exported.session, **kept)
+    session = msgspec.structs.replace(session, **kept)
     return Transcript(
         overview=msgspec.structs.replace(overview, session=session),
-        messages=exported.messages,
-        calls=join_calls(exported.messages),
+        messages=redacted_messages,
+        calls=join_calls(redacted_messages),
         verdicts=[
-            msgspec.structs.replace(
-                verdict, evidence=redacted_evidence(verdict.evidence, call.result or "")
-            )
-            if verdict.evidence
-            else verdict
-            for call, verdict in zip(calls, verdicts, strict=True)
+            redacted_verdict(msgspec.structs.replace(verdict, evidence=line), call)
+            for verdict, line, call in zip(verdicts, evidence, calls, strict=True)
         ],
-        is_redacted=exported.messages != messages,
+        is_redacted=redacted_messages != messages,
     )
 
 

@@ -2,6 +2,7 @@
 context or branch off a session: a copy has another id, and often another time, than its original.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,11 +30,14 @@ class MessageTrace(NamedTuple):
         """The ids that identify the message; empty if only its role and text do."""
         return self.calls or ((f"result of {self.answers}",) if self.answers else ())
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What a message and its copies have in common."""
+        return self.ids or (self.role, self.text)
+
     def repeats(self, other: "MessageTrace") -> bool:
         """Whether one of the two messages may be a copy of the other."""
-        if self.ids or other.ids:
-            return self.ids == other.ids
-        return self.role == other.role and self.text == other.text
+        return self.identity == other.identity
 
 
 def text_trace(text: str) -> int:
@@ -140,22 +144,39 @@ def _kept_messages(before: Sequence[MessageTrace], after: Sequence[MessageTrace]
         index, original = index - 1, original - 1
         copies[index] = original
     original = copies[first]
+    places: dict[tuple[object, ...], list[int]] = {}
+    for index, trace in enumerate(before):
+        places.setdefault(trace.identity, []).append(index)
     for index in range(first + 1, len(after)):
         trace = after[index]
-        following = range(original + 1, len(before))
-        repeated = next((at for at in following if trace.repeats(before[at])), None)
-        if repeated is not None:
-            copies[index] = original = repeated
-        elif trace.ids:
+        found = places.get(trace.identity, [])
+        place = bisect_right(found, original)
+        if place < len(found):
+            copies[index] = original = found[place]
+        elif trace.ids or original + 1 == len(before):
             break  # new work
     # A compression keeps the last messages. Ids that begin anew are those of other calls.
     return copies if original >= max(known.values()) else {}
 
 
 def _common_end(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:
-    """Find the longest beginning of `after` that is the end of `before`."""
-    for length in range(min(len(before), len(after)), 0, -1):
-        start = len(before) - length
-        if all(after[index].repeats(before[start + index]) for index in range(length)):
-            return {index: start + index for index in range(length)}
-    return {}
+    """Find the longest beginning of `after` that is the end of `before`, by the search of Knuth,
+    Morris and Pratt: comparing every length would take minutes for a long session.
+    """
+    most = min(len(before), len(after))
+    wanted = [trace.identity for trace in after[:most]]
+    # For each length, the longest shorter beginning that also ends the beginning of this length.
+    shorter = [0] * (most + 1)
+
+    def extend(length: int, identity: tuple[object, ...]) -> int:
+        while length and (length == most or wanted[length] != identity):
+            length = shorter[length]
+        return length + 1 if wanted[length] == identity else 0
+
+    for index in range(1, most):
+        shorter[index + 1] = extend(shorter[index], wanted[index])
+    length = 0
+    for trace in before[len(before) - most :]:
+        length = extend(length, trace.identity)
+    start = len(before) - length
+    return {index: start + index for index in range(length)}

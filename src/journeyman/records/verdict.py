@@ -65,7 +65,7 @@ class Verdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         return self.status in ("failed", "invalid") and self.kind != "no_match"
 
 
-JUDGED_CALLS_VERSION = 2
+JUDGED_CALLS_VERSION = 3
 """Raise this with every change of what is stored about a judged call."""
 
 

@@ -34,6 +34,9 @@ _MAX_PASSES_LONG = 4
 _LONG_TEXT = 50_000
 _MAX_DEPTH = 100
 _MAX_REMEMBERED = 100
+_SHORTEST_CUT = 3
+"""The shortest beginning of a known secret that is replaced where a text was cut within it."""
+
 _NOT_REMEMBERED = frozenset(("email", "phone", "card", "iban", "ssn", "encoded"))
 _MAX_NAMES = 50
 """How many user names are searched for on their own; no document is about more people."""
@@ -43,7 +46,8 @@ _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 
 _Record = TypeVar("_Record")
 _Struct = TypeVar("_Struct", bound=Struct)
-_RESULT_CONTEXT = 2_048
+_CONTEXT_END = 2_048
+"""How much of each end of a text is searched for what reveals a secret in evidence."""
 
 
 class Redactor:
@@ -102,6 +106,18 @@ class Redactor:
         elif family not in _NOT_REMEMBERED and len(value) >= 8 and looks_random(value):
             self.remember(value, placeholder)
         return placeholder
+
+    def cut_text(self, text: str) -> str:
+        """Return the text without secrets, even if it was cut within one that is known."""
+        text = self.text(text)
+        kept = text.removesuffix("…")
+        if kept == text:
+            return text
+        for value, placeholder in self._remembered.items():
+            for length in range(min(len(value), len(kept)), _SHORTEST_CUT - 1, -1):
+                if kept.endswith(value[:length]):
+                    return f"{kept[:-length]}{placeholder}…"
+        return text
 
     def remember(self, value: str, placeholder: str) -> None:
         """Replace the value everywhere from now on, not only where its context reveals it."""
@@ -259,15 +275,15 @@ def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
     return redacted
 
 
-def redacted_evidence(evidence: str, result: str, arguments: str = "") -> str:
+def redacted_evidence(evidence: str, *context: str) -> str:
     """Return the evidence of a verdict, redacted. It is a single line; what reveals a secret in it
-    may be on another line of the result it comes from, or in the arguments of the call.
+    may be in the context: on another line of the result, or in the arguments of the call.
     """
     redactor = Redactor()
-    for context in (arguments, result):
-        redactor.text(context[:_RESULT_CONTEXT])
-        redactor.text(context[_RESULT_CONTEXT:][-_RESULT_CONTEXT:])
-    return redactor.text(evidence)
+    for text in context:
+        redactor.text(text[:_CONTEXT_END])
+        redactor.text(text[_CONTEXT_END:][-_CONTEXT_END:])
+    return redactor.cut_text(evidence)
 
 
 def _redact_strings(value: Any, clean: Callable[[str], str]) -> Any:

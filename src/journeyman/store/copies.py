@@ -60,12 +60,12 @@ def root_key(key: str) -> str:
 def holders_of_copies(
     connection: sa.Connection, session_id: str, root: str, summaries: Collection[str]
 ) -> set[int]:
-    """Return the rows of the sessions that may hold copies of a session's messages: its children,
-    and those that begin with the same message or at one of its summaries.
+    """Return the rows of the sessions that may hold copies of a session's messages: children that
+    continue it, and those that begin with the same message or at one of its summaries.
     """
     columns = sessions.c
-    children = sa.select(columns.row_id).where(columns.parent_id == session_id)
-    holders = set(connection.execute(children).scalars())
+    continues = (columns.parent_id == session_id, columns.lineage.in_(_COPYING))
+    holders = set(connection.execute(sa.select(columns.row_id).where(*continues)).scalars())
     roots = [key for key in (root, *summaries) if root_key(key)]
     query = sa.select(columns.row_id)
     return holders | {row.row_id for row in select_in(connection, query, columns.root, roots)}
@@ -80,19 +80,28 @@ def summary_keys(connection: sa.Connection, row_id: int) -> list[str]:
 def refresh(connection: sa.Connection, row_ids: Iterable[int]) -> None:
     """Mark the copies in stored sessions anew, and count those sessions again that changed."""
     for row_id in sorted(row_ids):
-        before = session_counts(connection, row_id)
-        if mark_copies(connection, row_id):
+        if changes := _find_changes(connection, row_id):
+            before = session_counts(connection, row_id)
+            _apply(connection, changes)
             recount(connection, row_id, before)
 
 
-def mark_copies(connection: sa.Connection, row_id: int) -> bool:
-    """Mark the copies in one session, and set the lineage of a fork; return whether anything
-    changed.
-    """
+def mark_copies(connection: sa.Connection, row_id: int) -> None:
+    """Mark the copies in one session, and set the lineage of a fork."""
+    _apply(connection, _find_changes(connection, row_id))
+
+
+def _apply(connection: sa.Connection, changes: Iterable[sa.Update]) -> None:
+    for update in changes:
+        connection.execute(update)
+
+
+def _find_changes(connection: sa.Connection, row_id: int) -> list[sa.Update]:
+    """Return the updates that mark the copies in a session; none if they are marked already."""
     this = sessions.c.row_id == row_id
     session = connection.execute(sessions.select().where(this)).one()
     if session.root:
-        return _mark_fork(connection, session)
+        return _fork_changes(connection, session)
     copied: set[str] = set()
     parent = sessions.c.id == session.parent_id
     is_same_source = sessions.c.source == session.source
@@ -102,7 +111,7 @@ def mark_copies(connection: sa.Connection, row_id: int) -> bool:
         (_, before), (keys, after) = _traces(connection, parent_row), _traces(connection, row_id)
         is_branch = session.lineage == "branch"
         copied = {keys[index] for index in copies_of_parent(before, after, is_branch=is_branch)}
-    return _set_copied(connection, messages, row_id, copied)
+    return _copied_changes(connection, messages, row_id, copied)
 
 
 def ends_in_copies(connection: sa.Connection, row_id: int, before: int) -> bool:
@@ -137,9 +146,8 @@ class _Keys(Struct):
     results: set[str] = set()
 
 
-def _mark_fork(connection: sa.Connection, session: Any) -> bool:
+def _fork_changes(connection: sa.Connection, session: Any) -> list[sa.Update]:
     earlier = _earlier_sessions(connection, session)
-    changed = _set_lineage(connection, session, earlier)
     copied: set[str] = set()
     copied_usage: set[str] = set()
     if earlier:
@@ -155,10 +163,17 @@ def _mark_fork(connection: sa.Connection, session: Any) -> bool:
             is_known_result = row.role == "tool" and row.tool_call_id in results
             if row.key in times or is_known_call or is_known_result:
                 copied.add(row.key)
-        query = sa.select(usage.c.key)
-        copied_usage = {row.key for row in select_in(connection, query, usage.c.session_row, rows)}
-    changed |= _set_copied(connection, messages, session.row_id, copied)
-    return _set_copied(connection, usage, session.row_id, copied_usage) or changed
+        copied_usage = _usage_keys(connection, [session.row_id]) & _usage_keys(connection, rows)
+    return [
+        *_lineage_changes(connection, session, earlier),
+        *_copied_changes(connection, messages, session.row_id, copied),
+        *_copied_changes(connection, usage, session.row_id, copied_usage),
+    ]
+
+
+def _usage_keys(connection: sa.Connection, rows: Collection[int]) -> set[str]:
+    found = select_in(connection, sa.select(usage.c.key), usage.c.session_row, rows)
+    return {row.key for row in found}
 
 
 def _earlier_sessions(connection: sa.Connection, session: Any) -> list[tuple[Any, _Keys]]:
@@ -211,14 +226,14 @@ def _age(row: Any, keys: dict[int, _Keys], family: Collection[int]) -> tuple[boo
     return False, -min(own, default=float("inf")), row.id
 
 
-def _set_lineage(
+def _lineage_changes(
     connection: sa.Connection, session: Any, earlier: Collection[tuple[Any, _Keys]]
-) -> bool:
-    """Set the parent of a fork: the one that it names, otherwise the session that it shares most
-    with, the oldest of several.
+) -> list[sa.Update]:
+    """Return the update that sets the parent of a fork: the one that it names, otherwise the
+    session that it shares most with, the oldest of several.
     """
     if session.lineage not in (None, "branch"):
-        return False
+        return []
     parent = decode_details(session.details).get(_FORKED_FROM)
     if parent is None and earlier:
         own = _keys(connection, [session.row_id])[session.row_id].times.keys()
@@ -226,24 +241,21 @@ def _set_lineage(
         parent = max(shared, key=lambda id_: shared[id_])
     lineage = None if parent is None else "branch"
     if (session.parent_id, session.lineage) == (parent, lineage):
-        return False
+        return []
     values = {"parent_id": parent, "lineage": lineage}
     this = sessions.c.row_id == session.row_id
-    connection.execute(sessions.update().where(this).values(values))
-    return True
+    return [sessions.update().where(this).values(values)]
 
 
-def _set_copied(
-    connection: sa.Connection, table: sa.Table, row_id: int, copied: Collection[str]
-) -> bool:
-    """Set which rows of a session are copies; return whether that changed anything."""
+def _copied_changes(
+    connection: sa.Connection, table: sa.Table, row_id: int, copied: set[str]
+) -> list[sa.Update]:
+    """Return the updates after which exactly these rows of a session are copies."""
     these = table.c.session_row == row_id
     query = sa.select(table.c.key).where(these, table.c.copied)
     before = set(connection.execute(query).scalars())
-    changes = [(True, set(copied) - before), (False, before - set(copied))]
-    changed = False
-    for value, keys in changes:
-        for batch in batches(sorted(keys)):
-            update = table.update().where(these, table.c.key.in_(batch)).values(copied=value)
-            changed |= connection.execute(update).rowcount > 0
-    return changed
+    return [
+        table.update().where(these, table.c.key.in_(batch)).values(copied=value)
+        for value, keys in ((True, copied - before), (False, before - copied))
+        for batch in batches(sorted(keys))
+    ]

@@ -118,10 +118,10 @@ def find_messages(
     *,
     order: SearchOrder,
     limit: int,
-    clean: Callable[[str], str],
+    redacted: bool,
 ) -> list[SearchHit]:
     """Return the best or the newest matches in the filtered sessions; none if the query contains no
-    word. Copies of messages are left out. `clean` is applied to a text before it is shortened.
+    word. Copies of messages are left out. If `redacted`, secrets are replaced in what is shown.
     """
     query_phrases = phrases(query)
     words = [word for phrase in query_phrases for word in phrase.words]
@@ -140,19 +140,39 @@ def find_messages(
     by_row = {row.row_id: row for row in found}
     outlines = {row.session_row: _Outline(connection, row.session_row) for row in found}
     pattern = _pattern(query_phrases)
-    return [
-        _hit(by_row[row_id], outlines[by_row[row_id].session_row], pattern, clean)
-        for row_id in row_ids
-        if row_id in by_row
-    ]
+    hits = []
+    for row in (by_row[row_id] for row_id in row_ids if row_id in by_row):
+        outline = outlines[row.session_row]
+        clean = _redaction(connection, row, outline) if redacted else str
+        hits.append(_hit(row, outline, pattern, clean))
+    return hits
 
 
-_HEAD = sa.func.substr(
-    messages.c.text, 1, sa.case((messages.c.role == "tool", 1_000), else_=16_000)
-)
+def _redaction(
+    connection: sa.Connection, row: sa.Row[Any], outline: "_Outline"
+) -> Callable[[str], str]:
+    """Return what redacts a hit. It knows the secrets that the message reveals anywhere, and those
+    in the calls that it made or answers and in their results.
+    """
+    from journeyman.redaction.redactor import Redactor  # noqa: PLC0415 - loads slowly
+
+    answered = outline.answered.get(row.key)
+    calls = [*outline.asked.get(row.key, ()), *([answered] if answered else [])]
+    keys = {key for call in calls for key in (call.asked_key, call.answered_key)} - {row.key}
+    this = (messages.c.session_row == row.session_row, messages.c.key.in_(keys))
+    related = connection.execute(sa.select(_TEXT).where(*this)).scalars() if keys else ()
+    written = (text for call in calls for text in (call.arguments, call.requested))
+    redactor = Redactor()
+    for text in (*related, *written, row.text):
+        redactor.text(text)
+    return redactor.text
+
+
+# More than is searched: the rest may reveal that a part of the beginning is a secret.
+_TEXT = sa.func.substr(messages.c.text, 1, 64_000)
 _FOUND: sa.Select[Any] = sa.select(
     *messages.c["row_id", "session_row", "key", "role", "at"],
-    *(sessions.c.id.label("session"), sessions.c.source, _HEAD.label("text")),
+    *(sessions.c.id.label("session"), sessions.c.source, _TEXT.label("text")),
 ).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
 
 _fts = sa.table("messages_search", sa.column("rowid"), sa.column("rank"))
@@ -254,7 +274,7 @@ def _hit(
         at=row.at,
         message=outline.numbers[row.key],
         call=None if best.call is None else best.call.index + 1,
-        tool="" if best.call is None else best.call.tool,
+        tool="" if best.call is None else clean(best.call.tool),
         argument=best.argument,
         snippet=_snippet(best.text, pattern),
     )

@@ -54,7 +54,8 @@ _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 class _OpenSession(msgspec.Struct):
     """A session in this transaction: its stored id, its own id, its row `before` the transaction,
     the `baseline` that the fragments add to (the row before, or None once the session is read
-    completely again), the facts to set, and what the `new` messages tell about copies.
+    completely again), the facts to set, and what the `new` messages tell about copies. Its text is
+    `redacted`, or as it was recorded, or None while there is none.
     """
 
     id: SessionId
@@ -63,6 +64,7 @@ class _OpenSession(msgspec.Struct):
     row_id: int
     before: Any
     baseline: Any
+    redacted: bool | None = None
     facts: dict[str, Any] = {}
     new: NewMessages = msgspec.field(default_factory=NewMessages)
 
@@ -89,14 +91,20 @@ class SessionWriter:
             return None
         # Another log of the same session, such as an export, may contain less of it: only the log
         # that a session came from can remove messages.
-        is_own = opened.before is None or opened.before.log == storable(fragment.session.log)
-        if _would_lose_text(opened, fragment.session):
-            return opened.id
+        log = storable(fragment.session.log)
+        is_own = opened.before is None or opened.before.log == log
+        is_redacted = bool(fragment.session.details.get(REDACTED_DETAIL))
+        if is_redacted and opened.redacted is False:
+            return opened.id  # it would replace the text that was recorded
         row_id = opened.row_id
-        if fragment.replaces and is_own and opened.baseline is not None:
-            opened.baseline = None
-            for table in (messages, usage):
-                self._connection.execute(table.delete().where(table.c.session_row == row_id))
+        if opened.redacted and not is_redacted:
+            self._accept_recorded_text(opened, fragment)
+        elif fragment.replaces and is_own and opened.baseline is not None:
+            self._clear(opened)
+        opened.redacted = is_redacted
+        if not is_own and not Path(opened.before.log).exists():
+            # The log was moved, as Codex does when it archives.
+            opened.facts["log"] = log
         opened.facts |= rows.session_facts(fragment.session)
         for message in fragment.messages:
             opened.new.add(message)
@@ -173,10 +181,28 @@ class SessionWriter:
         opened = self._open_sessions[session.id] = _OpenSession(
             SessionId(name), id_, source, row_id, before, before
         )
-        if before is not None and before.log != session.log and not Path(before.log).exists():
-            # The log was moved, as Codex does when it archives.
-            opened.facts["log"] = storable(session.log)
+        if before is not None:
+            opened.redacted = bool(rows.decode_details(before.details).get(REDACTED_DETAIL))
         return opened
+
+    def _accept_recorded_text(self, opened: _OpenSession, fragment: Fragment) -> None:
+        """Prepare a session of which only a redacted copy is stored for its recorded text: nothing
+        of the copy is kept, unless the fragment is only a part of the session.
+        """
+        if fragment.replaces:
+            self._flush()
+            self._clear(opened)
+            opened.facts = {"log": storable(fragment.session.log)}
+            opened.new = NewMessages()
+        else:
+            opened.facts["details"] = _EMPTY_FACTS["details"]
+
+    def _clear(self, opened: _OpenSession) -> None:
+        """Delete the messages and the usage of a session that is read completely again."""
+        opened.baseline = None
+        for table in (messages, usage):
+            these = table.c.session_row == opened.row_id
+            self._connection.execute(table.delete().where(these))
 
     def _was_deleted(self, name: str) -> bool:
         if self._deleted is None:  # loaded at once: there are few, but many new sessions
@@ -266,13 +292,6 @@ class SessionWriter:
             return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **facts})
         return "new" if before is None else "updated"
-
-
-def _would_lose_text(opened: _OpenSession, session: Session) -> bool:
-    """Whether the session is stored as it was recorded, and this is only a redacted copy of it."""
-    if opened.before is None or not session.details.get(REDACTED_DETAIL):
-        return False
-    return not rows.decode_details(opened.before.details).get(REDACTED_DETAIL)
 
 
 @cache

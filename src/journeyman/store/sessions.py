@@ -3,9 +3,8 @@ verdicts.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import pairwise, takewhile
 from typing import Any, Unpack, cast
 
@@ -176,17 +175,19 @@ class Sessions(Repository):
         *,
         sort: SearchOrder = "best",
         limit: int = 20,
-        clean: Callable[[str], str] = str,
+        redacted: bool = False,
         **filters: Unpack[SessionFilters],
     ) -> Sequence[SearchHit]:
         """Return messages that contain all the words, in their text or in their calls: the best
         matches first, or the newest. Words in double quotes must occur together; `pyt*` finds all
-        words that begin so. Only the head of a tool's result is searched. `clean` is applied to the
-        text of a hit before it is shortened.
+        words that begin so. Only the head of a tool's result is searched. `redacted` replaces the
+        secrets in what is shown.
         """
         with self._reading("searching") as connection:
             selected = conditions(**filters)
-            return find_messages(connection, query, selected, order=sort, limit=limit, clean=clean)
+            return find_messages(
+                connection, query, selected, order=sort, limit=limit, redacted=redacted
+            )
 
     def totals(self) -> Sequence[SourceTotals]:
         """Return sessions, messages, calls and tokens by source, the largest first."""
@@ -231,14 +232,6 @@ class Sessions(Repository):
         )
         totals = self._read("counting sessions", statement)
         return [rows.record_of(ProjectTotals, row) for row in totals]
-
-    def nearest_projects(self, name: str, *, limit: int = 3) -> Sequence[str]:
-        """Return projects with names like this one, or else the most recently active ones."""
-        known = {each.project.lower(): each.project for each in self.projects() if each.project}
-        by_last = {project.rpartition("/")[2]: known[project] for project in reversed(known)}
-        last = name.lower().rstrip("/").rpartition("/")[2]
-        like = [by_last[match] for match in get_close_matches(last, by_last, limit)]
-        return like or list(known.values())[:limit]
 
     def note_opening(self, session_id: str, opening_id: str, *, source: str) -> None:
         """Note that a session started with an opening, for hosts whose logs do not show it. The

@@ -9,6 +9,7 @@ from journeyman.records import SessionId
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.removals import TextMatch
+from journeyman.store.session_filters import SessionFilters
 from journeyman.store.store import Store
 from journeyman.templates.mining.requests import requests
 from journeyman.templates.opening_text import opening_length
@@ -107,13 +108,13 @@ class Removal:
             options = ", ".join(f"--{kind} {name}" for kind in matches)
             raise WrongInput(f"{name!r} is ambiguous. Say which one you mean: {options}.")
         if not matches:
-            known = {
-                "projects": () if target.source else sessions.nearest_projects(name),
-                "sources": () if target.project else [total.source for total in sessions.totals()],
-            }
-            hints = [f"Known {kind}: {', '.join(names)}." for kind, names in known.items() if names]
-            advice = " ".join(hints) or "`journeyman sessions list` shows what is stored."
-            raise UnknownSession(f"No stored session belongs to {name!r}. {advice}")
+            filters = SessionFilters()
+            if not target.source:
+                filters["project"] = name
+            if not target.project:
+                filters["source"] = name
+            none_stored = f"No session is stored, so none belongs to {name!r}."
+            raise UnknownSession(sessions.no_match(**filters) or none_stored)
         return next(iter(matches.values()))
 
     def _requests_containing(self, session: str, match: TextMatch) -> set[int]:

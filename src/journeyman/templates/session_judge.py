@@ -57,12 +57,15 @@ def judged_calls(
         for message in messages
         if message.role == "assistant" and message.key not in opening_keys and not message.copied
     )
+    texts = {message.key: message.text for message in messages}
     turns = {key: number for number, key in enumerate(answers, start=1)}
     return tuple(
         JudgedCall(
             call_id=call.id,
             tool=call.tool,
-            verdict=judge(call) if raw else _redacted_verdict(judge(call), call),
+            verdict=judge(call)
+            if raw
+            else redacted_verdict(judge(call), call, texts[call.asked_key]),
             index=call.index,
             generation=call.generation,
             model=call.model,
@@ -93,11 +96,13 @@ def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> 
     )
 
 
-def _redacted_verdict(verdict: Verdict, call: Call) -> Verdict:
-    """Return the verdict, its evidence without secrets and lone surrogates: reports show it."""
+def redacted_verdict(verdict: Verdict, call: Call, said: str = "") -> Verdict:
+    """Return the verdict, its evidence without secrets and lone surrogates: reports show it. `said`
+    is the text of the message with the call.
+    """
     if not verdict.evidence:
         return verdict
-    context = (call.result or "", call.arguments) if verdict.is_error else ("", "")
+    context = (said, call.arguments, call.result or "")
     evidence = redacted_evidence(verdict.evidence, *context)
     evidence = evidence.encode("utf-8", "replace").decode()
     return msgspec.structs.replace(verdict, evidence=evidence)

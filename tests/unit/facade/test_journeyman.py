@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
+from tests.turns import agent, call, chat, user
 
 from journeyman import Journeyman
+from journeyman.facade.transcript import transcript
+from journeyman.records import Call, Verdict
 from journeyman.records.errors import WrongInput
 from journeyman.testing import Corpus
 
@@ -32,6 +35,20 @@ def with_corpus(
     shutil.copytree(imported_home / ".journeyman", home)
     with Journeyman(home=home, environ={}) as journeyman:
         yield journeyman
+
+
+def test_a_session_that_grows_while_it_is_shown(jm: Journeyman) -> None:
+    """An import may run at the same time; what is shown is what was read first."""
+    grown = chat(user("Count"), call("count", {}, "3"), call("count", {}, "4"), agent("Done."))
+    jm.record(grown[:3], session_id="s")
+
+    def judge(call: Call) -> Verdict:
+        jm.record(grown, session_id="s")
+        return jm.judge(call)
+
+    shown = transcript(jm.sessions, judge, "s", raw=False)
+    assert [call.result for call in shown.calls] == ["3"]
+    assert len(shown.verdicts) == 1
 
 
 class TestRecord:

@@ -1,0 +1,72 @@
+"""Copies of messages are found whatever surrounds them, at a cost that grows with the number of
+messages.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+
+from tests.tables import table
+
+from journeyman.records.copies import MessageTrace, copies_in_place, copies_of_parent
+
+
+class CountedText(int):
+    """A text that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedText.comparisons += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def said(text: int, **more: bool) -> MessageTrace:
+    return MessageTrace("user", CountedText(text), **more)
+
+
+def called(name: str) -> MessageTrace:
+    return MessageTrace("assistant", 0, calls=(name,))
+
+
+SUMMARY = said(9, is_summary=True)
+COUNT = 400
+SAME = [said(1) for _ in range(COUNT)]
+OTHER = [said(2) for _ in range(COUNT)]
+
+
+def test_the_longest_end_is_kept() -> None:
+    """For every short conversation before a summary, and every short one after it."""
+    misses = []
+    texts = [some for length in range(5) for some in product((1, 2), repeat=length)]
+    for before, after in product(texts, texts):
+        child = [SUMMARY, *map(said, after)]
+        found = copies_of_parent([*map(said, before)], child, is_branch=False)
+        longest = max(
+            length
+            for length in range(len(before) + 1)
+            if before[len(before) - length :] == after[:length]
+        )
+        start = len(before) - longest
+        if found != {1 + at: start + at for at in range(longest)}:
+            misses.append((before, after, found))
+    assert not misses
+
+
+@table(
+    "before, after",
+    [
+        ([*SAME, said(2)], SAME),
+        ([called("a"), *SAME], [called("a"), *OTHER]),
+        ([called("a"), *SAME], [called("a"), *SAME, *OTHER]),
+    ],
+    ids=["an end that almost repeats", "nothing but new messages", "copies and new messages"],
+)
+def test_cost_grows_with_the_number_of_messages(
+    before: Sequence[MessageTrace], after: Sequence[MessageTrace]
+) -> None:
+    CountedText.comparisons = 0
+    copies_of_parent(before, [SUMMARY, *after], is_branch=False)
+    copies_in_place([*before, SUMMARY, *after])
+    assert CountedText.comparisons < 30 * (len(before) + len(after))
