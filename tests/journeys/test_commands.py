@@ -564,7 +564,7 @@ class TestSettings:
             ("busy_timeout_s = 'long'", "seconds to wait"),
             ("busy_timeout_s = -1", "seconds to wait"),
             ("database = 5", "Expected: database URL"),
-            ("trivial_tools = 5", "list of tools"),
+            ("trivial_tools = 5", "list of housekeeping tools"),
             ("database = 'mysql://x'", "not supported"),
             ("database = 'what'", "cannot be read"),
             ("[", "cannot be read"),

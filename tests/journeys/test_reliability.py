@@ -1,6 +1,8 @@
 """Judging, profiling and comparing: the commands as a person uses them."""
 
+import io
 import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -8,11 +10,15 @@ from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
+from rich.console import Console
 from tests.program import Command
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.cli.rate_tables import show_warm_up
 from journeyman.reliability.groups import By
+from journeyman.reliability.warm_up import Median, warm_up
 from journeyman.templates.warm_session import warm_session
 from journeyman.testing import Corpus
 
@@ -217,6 +223,19 @@ class TestProfile:
         assert (answer["error_rate"]["of"], everything["error_rate"]["of"]) == (1, 2)
         assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
         assert everything["tool_distribution"] == {"shell": 0.5, "todo": 0.5}
+
+    def test_the_time_to_the_first_success_reads_like_every_other_duration(self) -> None:
+        console = Console(file=io.StringIO(), width=100)
+        cells = (("a", 4.2), ("b", 90.0), ("c", 60 * 3_600.0))
+        for name, seconds in cells:
+            times = Median(estimate=seconds, low=None, high=None, sessions=1)
+            show_warm_up(console, [(name, replace(warm_up([]), seconds=times))])
+        shown = console.file.getvalue()
+        assert re.findall(r"time to the first success +(.+?) *\n", shown) == [
+            "4.2 s",
+            "1.5 min",
+            "2 d",
+        ]
 
     def test_secrets_are_shown_only_on_request(self, command: Command) -> None:
         """Even a secret that only the arguments of the failed call reveal as one."""

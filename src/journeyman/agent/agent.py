@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder, read_chat
-from journeyman.agent.deeds import check_deeds
 from journeyman.agent.dispatch import Decide, Dispatch, interrupted_result, no_approver
 from journeyman.agent.loop import STOPPED_BY_USER, Loop
+from journeyman.agent.required_actions import stop_without_action
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.agent.turn import (
     END_REASONS,
@@ -305,7 +305,7 @@ class Agent:
                 self._conversation = None
             changed_files = self.snapshots is not None and self.snapshots.end()
         if stopped.stop == "done" and not calls and self.model.provider == EMBEDDED:
-            stopped = check_deeds(self.setup.about or user_message) or stopped
+            stopped = stop_without_action(self.setup.about or user_message) or stopped
         self._finish_turn(loop, stopped, calls)
         return Turn(
             session=loop.conversation.session.id,

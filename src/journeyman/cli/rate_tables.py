@@ -12,9 +12,17 @@ from journeyman.cli.formatting import Column
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
 from journeyman.reliability.lengths import BANDS
-from journeyman.reliability.rates import Difference, Rate, change_text, interval_text
+from journeyman.reliability.rates import (
+    Difference,
+    Rate,
+    change_text,
+    interval_text,
+    percent_text,
+    rate_interval_text,
+)
 from journeyman.reliability.warm_up import Median, WarmUp
 from journeyman.text.display import readable
+from journeyman.text.durations import abbreviate_duration
 
 _SPARK_LEVELS = "▁▂▃▄▅▆▇█"
 _MIN_NAME_WIDTH = 16
@@ -23,14 +31,12 @@ _MIN_WIDE = 100
 
 
 def percent(value: float | None) -> str:
-    return formatting.UNKNOWN if value is None else f"{100 * value:.1f} %"
+    return formatting.UNKNOWN if value is None else percent_text(value)
 
 
 def interval(rate: Rate) -> str:
     """Return the interval of a rate in percent."""
-    if rate.low is None or rate.high is None:
-        return formatting.UNKNOWN
-    return f"{100 * rate.low:.1f} to {100 * rate.high:.1f} %"
+    return rate_interval_text(rate) or formatting.UNKNOWN
 
 
 def change(difference: Difference) -> str:
@@ -152,17 +158,17 @@ def show_early_and_late(console: Console, by: By, groups: Sequence[Group]) -> No
 def show_warm_up(console: Console, sides: Sequence[tuple[str, WarmUp]]) -> None:
     """Print how sessions get going: one column of figures for each side."""
     names = [name for name, _ in sides]
-    begun = [warm_up for _, warm_up in sides]
+    warm_ups = [warm_up for _, warm_up in sides]
     rows: list[tuple[str, ...]] = [
         (
-            f"errors in the first {begun[0].turns} turns",
-            *(_rate_with_interval(one.first_turns) for one in begun),
+            f"errors in the first {warm_ups[0].turns} turns",
+            *(_rate_with_interval(one.first_turns) for one in warm_ups),
         ),
-        ("calls to the first success", *(_median(one.calls) for one in begun)),
-        ("time to the first success", *(_median(one.seconds, seconds=True) for one in begun)),
-        ("sessions without a success", *(f"{one.without_success:,}" for one in begun)),
-        ("different tools in a session", *(_median(one.tools) for one in begun)),
-        ("effective number of tools", *(_median(one.diversity) for one in begun)),
+        ("calls to the first success", *(_median(one.calls) for one in warm_ups)),
+        ("time to the first success", *(_median(one.seconds, seconds=True) for one in warm_ups)),
+        ("sessions without a success", *(f"{one.without_success:,}" for one in warm_ups)),
+        ("different tools in a session", *(_median(one.tools) for one in warm_ups)),
+        ("effective number of tools", *(_median(one.diversity) for one in warm_ups)),
     ]
     console.print(formatting.table("", *names, numbers=names, rows=rows))
 
@@ -177,7 +183,7 @@ def _median(value: Median, *, seconds: bool = False) -> str:
     """Return a median with its interval."""
     if value.estimate is None:
         return formatting.UNKNOWN
-    show = _duration if seconds else _short
+    show = abbreviate_duration if seconds else _short
     text = show(value.estimate)
     if value.low is None or value.high is None:
         return text
@@ -186,11 +192,3 @@ def _median(value: Median, *, seconds: bool = False) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:,.1f} h"

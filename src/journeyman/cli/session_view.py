@@ -49,23 +49,45 @@ def print_sessions(console: Console, rows: Sequence[ListedSession], if_empty: st
     formatting.print_table(console, rows, _columns(console.width), if_empty)
 
 
+def _outcome_cell(row: ListedSession) -> str:
+    value = row.overview.session.outcome
+    return formatting.UNKNOWN if value is None else f"{value:g}"
+
+
+def _errors_cell(row: ListedSession) -> Text | str:
+    if not row.overview.calls:
+        return ""
+    if row.errors is None:
+        return formatting.UNKNOWN
+    return Text(formatting.count(row.errors), style="red" if row.errors else "")
+
+
+_FIGURES = (
+    Column("msgs", lambda row: row.overview.messages, numeric=True),
+    Column("calls", lambda row: row.overview.calls, min_terminal_width=60, numeric=True),
+    Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
+    Column(
+        "tokens",
+        lambda row: formatting.short_count(row.overview.tokens.total),
+        min_terminal_width=120,
+        numeric=True,
+    ),
+    Column(
+        "cost",
+        lambda row: formatting.short_cost(row.usage),
+        min_terminal_width=60,
+        optional=True,
+        numeric=True,
+    ),
+)
+
+
 def _columns(width: int) -> Sequence[Column]:
     is_wide = width >= _WIDE
     parts, characters = (-2, 16) if is_wide else (-1, 10)
 
     def project(row: ListedSession) -> str:
         return "/".join(row.overview.session.project.split("/")[parts:]) or formatting.UNKNOWN
-
-    def outcome(row: ListedSession) -> str:
-        value = row.overview.session.outcome
-        return formatting.UNKNOWN if value is None else f"{value:g}"
-
-    def errors(row: ListedSession) -> Text | str:
-        if not row.overview.calls:
-            return ""
-        if row.errors is None:
-            return formatting.UNKNOWN
-        return Text(formatting.count(row.errors), style="red" if row.errors else "")
 
     return (
         Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
@@ -89,23 +111,8 @@ def _columns(width: int) -> Sequence[Column]:
             min_terminal_width=60,
             no_wrap=True,
         ),
-        Column("msgs", lambda row: row.overview.messages, numeric=True),
-        Column("calls", lambda row: row.overview.calls, min_terminal_width=60, numeric=True),
-        Column("errors", errors, min_terminal_width=50, numeric=True),
-        Column(
-            "tokens",
-            lambda row: formatting.short_count(row.overview.tokens.total),
-            min_terminal_width=120,
-            numeric=True,
-        ),
-        Column(
-            "cost",
-            lambda row: formatting.short_cost(row.usage),
-            min_terminal_width=60,
-            optional=True,
-            numeric=True,
-        ),
-        Column("outcome", outcome, min_terminal_width=_WIDE, optional=True),
+        *_FIGURES,
+        Column("outcome", _outcome_cell, min_terminal_width=_WIDE, optional=True),
         Column(
             "title",
             lambda row: row.overview.session.title,

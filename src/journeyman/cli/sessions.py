@@ -189,9 +189,9 @@ def search(
 ) -> None:
     """Find messages that contain all the WORDS, in their text or in their tool calls.
 
-    Words in double quotes must occur together; pyt* finds words that begin so. Only the beginning
-    of a tool's result is searched. Each match is shown with what opens it: `journeyman sessions
-    show ID --call N` or `--message N`.
+    Words in double quotes must occur together; pyt* finds words that start with pyt. Only the
+    beginning of a tool's result is searched. Each match is shown with what opens it: `journeyman
+    sessions show ID --call N` or `--message N`.
 
     Examples:
       journeyman sessions search permission denied

@@ -151,7 +151,7 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
         "without_trivial": {
             "type": "boolean",
             "default": False,
-            "description": "Leave out tools that do nothing of their own, such as memory and todo.",
+            "description": "Leave out housekeeping tools, such as memory and todo.",
         },
         "by": _text(
             "Group the error rates by this, instead of the whole profile.",
@@ -177,7 +177,7 @@ def profile(journeyman: Journeyman, arguments: Arguments) -> object:
     {
         "query": _text(
             "Words that must all occur in a message or its tool calls; words in double quotes "
-            'must occur together, as in "no such file"; pyt* finds words that begin so.'
+            'must occur together, as in "no such file"; pyt* finds words that start with pyt.'
         ),
         "project": _PROJECT,
         "source": _SOURCE,

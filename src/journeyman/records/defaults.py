@@ -46,7 +46,7 @@ TRIVIAL_TOOLS_BY_REASON: dict[str, tuple[str, ...]] = {
         *("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "request_confirmation"),
     ),
 }
-"""Tools that do nothing of their own, by reason."""
+"""Housekeeping tools, which change nothing outside the agent, by reason."""
 
 TRIVIAL_TOOLS = tuple(name for names in TRIVIAL_TOOLS_BY_REASON.values() for name in names)
 """Tools that are never learned from and can be left out of rates."""

@@ -31,6 +31,7 @@ from journeyman.reliability.rates import (
     count_text,
     interval_text,
     percent,
+    rate_interval_text,
     shortage_text,
     shown_with_worst,
 )
@@ -102,7 +103,8 @@ def _header(profile: Profile, title: str, made_at: float) -> Markup:
         lead = (
             f"In {count_text(profile.sessions, 'session')} with "
             f"{count_text(profile.calls, 'tool call')}, {percent(rate)} of the counted calls "
-            f"failed ({rate.errors:,} of {rate.total:,}; 95 % interval: {_interval(rate)})."
+            f"failed ({rate.errors:,} of {rate.total:,}; 95 % interval: "
+            f"{rate_interval_text(rate)})."
         )
     day = datetime.fromtimestamp(made_at, UTC)
     date = quiet(f"Created on {day.day} {day:%B %Y}.")
@@ -120,7 +122,7 @@ def _key_figures(profile: Profile) -> Markup:
         ("Sessions", f"{profile.sessions:,}", without),
         ("Messages", f"{profile.messages:,}", "in all sessions"),
         ("Tool calls", f"{profile.calls:,}", f"with {count_text(len(profile.tools), 'tool')}"),
-        ("Error rate", percent(profile.rate), _interval(profile.rate)),
+        ("Error rate", percent(profile.rate), rate_interval_text(profile.rate)),
         ("Errors", f"{profile.rate.errors:,}", f"{failed:,} failed, {profile.invalid:,} invalid"),
         ("No match", f"{profile.no_match:,}", "not an error"),
         ("Counted separately", f"{apart:,}", reasons),
@@ -318,7 +320,7 @@ def _cells(group: Group | ToolProfile, top: float) -> tuple[str, ...]:
     not_counted = ((group.apart, "excluded"), (group.unknown, "unknown"))
     return (
         _bar(group.rate, top),
-        _interval(group.rate),
+        rate_interval_text(group.rate),
         *(f"{number:,}" for number in (group.rate.errors, group.rate.total, group.sessions)),
         ", ".join(f"{number:,} {word}" for number, word in not_counted if number),
     )
@@ -353,14 +355,8 @@ def _learning_table(learning: LearningEffect) -> Markup:
     )
 
 
-def _interval(rate: Rate) -> str:
-    if rate.low is None or rate.high is None:
-        return ""
-    return f"{100 * rate.low:.1f} to {100 * rate.high:.1f} %"
-
-
 def _with_interval(rate: Rate) -> str:
-    return "unknown" if rate.estimate is None else f"{percent(rate)} ({_interval(rate)})"
+    return "unknown" if rate.estimate is None else f"{percent(rate)} ({rate_interval_text(rate)})"
 
 
 def _change(difference: Difference) -> str:

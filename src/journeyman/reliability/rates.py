@@ -191,8 +191,19 @@ def calls_to_decide(first: Rate, second: Rate, *, design_effect: float = 1.0) ->
     return CallsNeeded(calls=calls)
 
 
+def percent_text(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
 def percent(rate: Rate) -> str:
-    return "unknown" if rate.estimate is None else f"{100 * rate.estimate:.1f} %"
+    return "unknown" if rate.estimate is None else percent_text(rate.estimate)
+
+
+def rate_interval_text(rate: Rate) -> str:
+    """Return the interval of a rate in percent; empty if it is unknown."""
+    if rate.low is None or rate.high is None:
+        return ""
+    return f"{100 * rate.low:.1f} to {percent_text(rate.high)}"
 
 
 def change_text(estimate: float, *, than: str = "") -> str:

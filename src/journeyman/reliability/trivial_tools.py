@@ -1,5 +1,5 @@
-"""Leaves out tools that do nothing of their own, such as memory and to-do lists. They hardly ever
-fail, so they lower an agent's error rate without saying anything about its work.
+"""Leaves out housekeeping tools, such as memory and to-do lists. They hardly ever fail, so they
+lower an agent's error rate without saying anything about its work.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -88,7 +88,7 @@ def median_over_sessions(values: Iterable[float]) -> Median:
     count = len(ordered)
     if not ordered:
         return Median(estimate=None, low=None, high=None, sessions=0)
-    # So many values on each side lie outside the interval.
+    # The number of values below the interval, which is also the number above it.
     tails = bdtr(np.arange(count // 2), count, 0.5) <= (1 - CONFIDENCE) / 2
     outside = int(tails.sum())
     return Median(

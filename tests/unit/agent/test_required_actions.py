@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.agent.deeds import needs_tools
+from journeyman.agent.required_actions import needs_tools
 from journeyman.testing import ScriptedModel, calls, says
 
 
@@ -18,7 +18,15 @@ from journeyman.testing import ScriptedModel, calls, says
         ("Look around, then delete what is old.", True),
         ("What does /etc/hostname contain?", True),
         ("Summarise ./notes", True),
+        ("What is in ~/notes, and in /var/log?", True),
+        ("Explain how to test Go code. Then run the tests.", True),
+        ("Explain src/node.js", True),
         ("Say hello.", False),
+        ("Tell me about node.js", False),
+        ("Compare A/B testing and /r/python", False),
+        ("What does the /help command do?", False),
+        ("How do I create a branch, and delete it again?", False),
+        ("Explain how to build, install and run Go programs.", False),
         ("What is the capital of France?", False),
         ("Write a poem about and/or gates.", False),
         ("Which disk is nearly full? Answer in one sentence.", False),
