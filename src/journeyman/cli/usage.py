@@ -79,10 +79,10 @@ def _columns(report: UsageReport, width: int) -> Iterator[Column]:
     if report.by == "session":
         names |= context.short_ids(line.key for line in report.rows)
 
-    def name(line: UsageLine) -> str:
+    def label(line: UsageLine) -> str:
         return names.get(line.key, line.key)
 
-    yield Column(report.by, name, overflow="fold", min_width=10)
+    yield Column(report.by, label, overflow="fold", min_width=10)
     for header, field, min_width in _COLUMNS:
         if field == "reasoning_tokens" and not report.total.reasoning_tokens:
             continue
