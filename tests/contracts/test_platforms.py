@@ -33,7 +33,7 @@ def test_sessions_are_filtered_by_platform_and_by_origin(store: Store) -> None:
 
     assert names(platform="telegram") == "ac"
     assert names(platform="telegram", source="hermes") == "a"
-    assert names(platform="Telegram") == ""
+    assert names(platform="Telegram") == names(origin="TELEGRAM") == "ac"
     assert (names(origin="telegram"), names(origin="hermes")) == ("ac", "ab")
     assert store.usage.session_count(platform="cron") == 1
     assert [row.platform for row in store.usage.used(platform="cron")] == ["cron"]

@@ -163,6 +163,15 @@ class TestSessions:
             assert len(chosen) + len(rest) == len(everything), since
         assert "7d" in filled("sessions", "list", "--since", "recently", code=2).stderr
 
+    def test_the_end_of_the_list(self, filled: Command) -> None:
+        total = len(filled.json("sessions", "list", "--limit", 1000))
+        error = filled("sessions", "list", "--offset", total, code=1).stderr
+        assert f"{total} sessions found" in error
+        assert "1 session shown" in filled("sessions", "list", "--limit", 1).stdout
+        assert "shown" not in filled("sessions", "list", "--limit", total).stdout
+        assert "Recorders" in filled("sessions", "list", "--source", "nosuch", code=1).stderr
+        assert filled.json("sessions", "list", "--source", "nosuch") == []
+
     def test_show_and_its_parts(self, filled: Command) -> None:
         (one,) = filled.json("sessions", "list", "--limit", 1, "--min-messages", 10)
         name = one["session"]["id"]
@@ -367,6 +376,7 @@ class TestSessions:
             heading, *lines = shown.splitlines()
             assert {"errors", "cost"} <= set(heading.split())
             assert all(len(line) <= columns for line in lines)
+            assert ("platform" in heading.split()) == (columns >= 120)
 
     def test_short_ids_are_as_long_as_they_must_be(self, command: Command) -> None:
         ids = [f"01990a2f-{part}-7000-8000-000000000000" for part in ("1a2b", "1a2c", "ffff")]

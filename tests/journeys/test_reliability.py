@@ -126,8 +126,12 @@ class TestProfile:
 
     @table("columns", ["60", "80", "120"])
     def test_the_output_fits_the_terminal(self, filled: Command, columns: str) -> None:
-        for line in filled("profile", COLUMNS=columns).stdout.splitlines():
-            assert len(line) <= int(columns)
+        shown = filled("profile", COLUMNS=columns).stdout
+        assert all(len(line) <= int(columns) for line in shown.splitlines())
+        # Where a failure was first seen is never cut off.
+        abouts = re.findall("first in .*", shown)
+        assert abouts
+        assert all(re.fullmatch(r"first in \S+, call \d+", about.strip()) for about in abouts)
 
     @table("by", get_args(By))
     def test_groups(self, filled: Command, by: str) -> None:
@@ -169,6 +173,11 @@ class TestProfile:
         HTMLParser().feed(text)
         assert "<svg" in text
         assert "<script" not in text
+
+        # Nothing is overwritten unless asked for.
+        for name, file in (("--html", "report.html"), ("--plot", "rates.svg")):
+            assert "--force" in filled("profile", name, file, code=2).stderr
+            filled("profile", name, file, "--force")
 
     def test_files_show_the_groups_that_were_asked_for(self, filled: Command) -> None:
         filled("profile", "--by", "source", "--plot", "rates.svg", "--html", "report.html")
@@ -252,7 +261,9 @@ class TestProfile:
             journeyman.record(messages, session_id="s", project=f"github.com/{mail}/app")
 
         def shown(*more: str) -> str:
-            told = command("profile", "--by", "project", "--html", "p.html", *more).stdout
+            told = command(
+                *("profile", "--by", "project", "--html", "p.html", "--force"), *more
+            ).stdout
             document = command("profile", "--json", *more).stdout
             return told + document + (command.home / "p.html").read_text()
 

@@ -60,6 +60,16 @@ class TestUsage:
         assert "\nmain " in shown
         assert "\ncompression " in shown
 
+        # Sessions are listed by the short id that opens them, unknown groups by the same words as
+        # in a profile.
+        shown = filled("usage", "--by", "session", COLUMNS="80").stdout
+        rows = filled.json("usage", "--by", "session")["rows"]
+        listed = filled.json("sessions", "list", "--limit", 1000)
+        short_ids = {one["session"]["id"]: one["short_id"] for one in listed}
+        for row in rows:
+            assert f"\n{short_ids[row['key']]} " in shown
+        assert "\nunknown platform " in filled("usage", "--by", "platform").stdout
+
         # Estimated and unknown costs are marked.
         total = filled.json("usage")["total"]
         assert total["unknown_cost"] > 0

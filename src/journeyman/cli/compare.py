@@ -11,7 +11,7 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
-from journeyman.cli.formatting import Column
+from journeyman.cli.formatting import Column, Name
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
@@ -72,7 +72,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     formatting.print_heading(console, "By tool")
     shown = shown_with_worst(comparison.tools, _MAX_TOOLS, lambda row: row.warm)
     columns = (
-        Column("tool", lambda row: row.tool, **formatting.TRUNCATED, min_width=12),
+        Column("tool", lambda row: Name(row.tool), min_width=12),
         Column("warm calls", lambda row: row.warm.total, min_terminal_width=100, numeric=True),
         Column("warm", lambda row: percent(row.warm.estimate), numeric=True),
         Column("cold calls", lambda row: row.cold.total, min_terminal_width=100, numeric=True),
@@ -91,7 +91,7 @@ def _show_types(console: Console, comparison: Comparison) -> None:
         (f"{group.name}, {name}", group.learning)
         for name, side in (("warm", comparison.warm), ("cold", comparison.cold))
         for group in side.types
-        if group.learning is not None and group.learning.sessions
+        if group.learning is not None and group.learning.stratified.low is not None
     ]
     if not rows:
         return

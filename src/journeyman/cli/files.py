@@ -48,6 +48,9 @@ def read_text(name: str, content_name: str, *, max_bytes: int = _MAX_TEXT_BYTES)
     return read(name, content_name, max_bytes=max_bytes).decode("utf-8", "replace")
 
 
+force_option = flag("--force", "Overwrite FILE if it exists.")
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --output and --force, which the command passes to `write`."""
     output = option(
@@ -55,7 +58,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "Write to FILE instead of standard output.",
         type=click.Path(path_type=Path),
     )
-    return output(flag("--force", "Overwrite FILE if it exists.")(command))
+    return output(force_option(command))
 
 
 def write(
@@ -70,8 +73,7 @@ def write(
     try:
         if output.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if output.is_file() and not force:
-            raise click.UsageError(f"{output} already exists. Use --force to overwrite it.")
+        refuse_overwriting(output, force=force)
         if output.exists() and not output.is_file():
             output.write_bytes(content)  # a pipe or a device cannot be replaced
         else:
@@ -82,6 +84,12 @@ def write(
             "file."
         ) from problem
     click.echo(f"{label} written to {output}", err=True)
+
+
+def refuse_overwriting(output: Path, *, force: bool) -> None:
+    """Raise UsageError if the file exists, unless `force`."""
+    if output.is_file() and not force:
+        raise click.UsageError(f"{output} already exists. Use --force to overwrite it.")
 
 
 def _reason(problem: OSError | ValueError) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -80,11 +82,31 @@ def local_time(at: float | None) -> str:
         return UNKNOWN
 
 
-Cell = str | Text | int | None
+class Name:
+    """A name in a table. Where it does not fit, its middle is left out: names often share their
+    beginning. Names are narrowed before numbers are.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = readable(name)
+
+    def __rich_measure__(self, _console: Console, _options: ConsoleOptions) -> Measurement:
+        return Measurement(1, cell_len(self._name))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        name, room = self._name, options.max_width
+        if cell_len(name) > room:
+            half = room // 2
+            end = set_cell_size(name[::-1], room - half - 1)[::-1]
+            name = f"{set_cell_size(name, half)}…{end}"
+        yield Text(name)
 
 
-def _cell_text(value: Cell) -> Text:
-    if isinstance(value, Text):
+Cell = str | Text | Name | int | None
+
+
+def _cell_text(value: Cell) -> Text | Name:
+    if isinstance(value, Text | Name):
         return value
     return safe_text(value) if isinstance(value, str) else Text(count(value))
 
@@ -145,6 +167,12 @@ def fit_table(
     return fitted
 
 
+def fits(console: Console, table: Table) -> bool:
+    """Return whether a table can be printed with nothing truncated."""
+    unlimited = console.options.update(max_width=10_000)
+    return console.measure(table, options=unlimited).maximum <= console.width
+
+
 def print_table(
     console: Console, rows: Sequence[Any], columns: Iterable[Column], if_empty: str
 ) -> None:
@@ -160,7 +188,8 @@ def print_fields(
     """
     for name, value in fields.items():
         if value:
-            lines = _cell_text(value).split("\n", allow_blank=True)
+            text = value if isinstance(value, Text) else safe_text(value)
+            lines = text.split("\n", allow_blank=True)
             line = Text.assemble((f"{name:{width}s}", "dim"), Text("\n" + " " * width).join(lines))
             console.print(line, soft_wrap=not wrap)
 

@@ -8,9 +8,10 @@ from typing import get_args
 import click
 import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from journeyman.cli import context, formatting
+from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.rate_tables import (
     change,
@@ -39,6 +40,7 @@ _MAX_LEFT_OUT = 6
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _MAX_TOOLS, _MAX_FAILURES = 12, 10
+_FAILURE_INDENT, _MIN_TOOLS_WIDTH = 6, 12
 
 
 @context.command(name="profile", is_paged=True)
@@ -47,8 +49,9 @@ _MAX_TOOLS, _MAX_FAILURES = 12, 10
 @context.session_options
 @option("--plot FILE", "Draw the error rates to FILE (.png or .svg).", type=_file)
 @option("--html FILE", "Write the report as a single HTML page.", type=_file)
+@files.force_option
 @context.without_trivial_option
-@flag("--raw", "Do not replace secrets and personal data: for your eyes only.")
+@flag("--raw", "Keep secrets and personal data in names, --json and --html: for your eyes only.")
 def profile_command(
     journeyman: Journeyman,
     *,
@@ -57,6 +60,7 @@ def profile_command(
     filters: context.SessionFilters,
     plot: Path | None,
     html: Path | None,
+    force: bool,
     without_trivial: bool,
     raw: bool,
     as_json: bool,
@@ -79,6 +83,9 @@ def profile_command(
       journeyman profile --plot reliability.png
       journeyman profile --html report.html
     """
+    outputs = [path for path in (plot, html) if path]
+    for path in outputs:
+        files.refuse_overwriting(path, force=force)
     with formatting.counting_bar("Judging") as progress:
         judged = journeyman.judged(sessions or None, raw=raw, progress=progress, **filters)
     if not judged and (message := context.no_match_message(journeyman, filters)):
@@ -105,9 +112,8 @@ def profile_command(
     else:
         show_profile(console, report)
     show_remedies(console, remedies, failures=report.rate.errors)
-    for path in (plot, html):
-        if path:
-            console.print(f"Written: {path}", style="dim", soft_wrap=True)
+    for path in outputs:
+        console.print(f"Written: {path}", style="dim", soft_wrap=True)
 
 
 def show_profile(console: Console, report: Profile) -> None:
@@ -134,7 +140,7 @@ def show_profile(console: Console, report: Profile) -> None:
         highest = percent(max(rate.estimate or 0.0 for rate in curve.parts))
         end = f" end   up to {highest}, in sessions with ten calls or more"
         console.print(Text.assemble("beginning ", (sparkline(curve.parts), "red"), end))
-    if learning.early.total:
+    if learning.stratified.low is not None:
         before, after = percent(learning.early.estimate), percent(learning.late.estimate)
         compared = (
             ("tool by tool", "", "", learning.stratified),
@@ -197,8 +203,10 @@ def show_failure(console: Console, failure: FailureGroup) -> None:
     console.print(head)
     session = failure.example.session
     where = f"{context.short_ids([session])[session]}, call {failure.example.call_index + 1}"
-    about = f"{tools} · {failure.kind or failure.status} · first in {where}"
-    console.print(Text("      " + formatting.one_line(about, console.width - 7), style="dim"))
+    about = f" · {failure.kind or failure.status} · first in {where}"
+    room = console.width - _FAILURE_INDENT - len(about)  # only the names of tools are truncated
+    line = formatting.one_line(tools, max(room, _MIN_TOOLS_WIDTH)) + readable(about)
+    console.print(Padding(Text(line, style="dim"), (0, 0, 0, _FAILURE_INDENT), expand=False))
 
 
 def show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:

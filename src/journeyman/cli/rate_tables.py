@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import formatting
-from journeyman.cli.formatting import Column
+from journeyman.cli.formatting import Column, Name
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
 from journeyman.reliability.lengths import BANDS
@@ -40,8 +40,10 @@ def interval(rate: Rate) -> str:
 
 
 def change(difference: Difference) -> str:
-    """Return a difference in percentage points, in words: 2.3 fewer, 1.0 more."""
-    if difference.estimate is None:
+    """Return a difference in percentage points, in words: 2.3 fewer, 1.0 more. Without enough data
+    for an interval, it is unknown: from two sessions it could be anything.
+    """
+    if difference.estimate is None or difference.low is None:
         return formatting.UNKNOWN
     text = change_text(difference.estimate)
     return text if text == "no difference" else f"{text.split()[0]} {text.split()[2]}"
@@ -90,17 +92,13 @@ def show_rates(
     console: Console, header: str, counts: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Print a table of rates; a row is a name, its counts and the rate. Numbers are never
-    truncated: in a narrow terminal the bars are dropped first, then the counts and the interval,
-    and names are truncated.
+    truncated: the bars are shown only where every name fits beside them, a narrow terminal drops
+    the counts and the interval, and names are truncated.
     """
     top = scale([row[-1] for row in rows])
     shortest = min(_MIN_NAME_WIDTH, max((len(row[0]) for row in rows), default=1))
-
-    def name(row: tuple[Any, ...]) -> Text:
-        return Text(readable(row[0]), no_wrap=True, overflow="ellipsis")
-
     columns = (
-        Column(header, name, min_width=shortest),
+        Column(header, lambda row: Name(row[0]), min_width=shortest),
         *(
             Column(count, itemgetter(index), min_terminal_width=46 + 10 * len(counts), numeric=True)
             for index, count in enumerate(counts, 1)
@@ -108,9 +106,12 @@ def show_rates(
         Column("errors", lambda row: row[-1].errors if row[-1].total else None, numeric=True),
         Column("rate", lambda row: percent(row[-1].estimate), numeric=True),
         Column("95 % interval", lambda row: interval(row[-1]), min_terminal_width=50, numeric=True),
-        Column("", lambda row: bar(row[-1], top), min_terminal_width=72),
     )
-    console.print(formatting.fit_table(rows, columns, console.width))
+    bars = Column("", lambda row: bar(row[-1], top), min_terminal_width=72)
+    table = formatting.fit_table(rows, (*columns, bars), console.width)
+    if not formatting.fits(console, table):
+        table = formatting.fit_table(rows, columns, console.width)
+    console.print(table)
 
 
 def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
@@ -127,18 +128,26 @@ def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
 
 
 def show_early_and_late(console: Console, by: By, groups: Sequence[Group]) -> None:
-    """Print whether agents improve within the sessions of each group. The figure that pools all
-    tools is shown only beside the one that compares each tool with itself.
+    """Print whether agents improve within the sessions of each group that has enough of them. The
+    figure that pools all tools is shown only beside the one that compares each tool with itself.
     """
     compared = [(group, group.learning) for group in groups if group.learning is not None]
     compared = [(group, effect) for group, effect in compared if effect.sessions]
-    if not compared:
+    measured = [(group, effect) for group, effect in compared if effect.stratified.low is not None]
+    if not (measured or (compared and by == "type")):
         return
     formatting.print_heading(console, "Early and late calls, by the same tools")
     columns = (
-        Column(by, lambda row: row[0].name, **formatting.TRUNCATED, min_width=8),
-        Column("early", lambda row: percent(row[1].early.estimate), numeric=True),
-        Column("late", lambda row: percent(row[1].late.estimate), numeric=True),
+        Column(by, lambda row: Name(row[0].name), min_width=8),
+        Column(
+            "early",
+            lambda row: percent(row[1].early.estimate),
+            min_terminal_width=72,
+            numeric=True,
+        ),
+        Column(
+            "late", lambda row: percent(row[1].late.estimate), min_terminal_width=72, numeric=True
+        ),
         Column(
             "all tools pooled",
             lambda row: change(row[1].crude),
@@ -146,9 +155,15 @@ def show_early_and_late(console: Console, by: By, groups: Sequence[Group]) -> No
             numeric=True,
         ),
         Column("same tools", lambda row: change(row[1].stratified), numeric=True),
-        Column("95 % interval", lambda row: change_interval(row[1].stratified), numeric=True),
+        Column(
+            "95 % interval",
+            lambda row: change_interval(row[1].stratified),
+            min_terminal_width=50,
+            numeric=True,
+        ),
     )
-    console.print(formatting.fit_table(compared, columns, console.width))
+    if measured:
+        console.print(formatting.fit_table(measured, columns, console.width))
     for group, effect in compared:
         # By type, what is not known is an answer too; of many groups only what is known.
         if by == "type" or effect.stratified.decided:

@@ -98,6 +98,14 @@ def _columns(width: int) -> Sequence[Column]:
             no_wrap=True,
         ),
         Column(
+            "platform",
+            lambda row: row.overview.session.platform or formatting.UNKNOWN,
+            min_terminal_width=120,
+            optional=True,
+            max_width=12,
+            **formatting.TRUNCATED,
+        ),
+        Column(
             "project",
             project,
             min_terminal_width=72,
@@ -184,7 +192,7 @@ def print_one_message(console: Console, shown: Transcript, number: int) -> None:
         "time": formatting.local_time(message.at),
         "model": message.model,
         "result of": message.tool_name if message.role == "tool" else "",
-        "flags": ", ".join(_flags(message.recorded)),
+        "recorded as": ", ".join(_flags(message.recorded)),
         "calls": ", ".join(
             f"{n} ({c.name})" for n, c in zip(calls, message.tool_calls, strict=False)
         ),
@@ -208,7 +216,7 @@ def print_one_call(console: Console, shown: Transcript, number: int) -> None:
         "model": call.model,
         "verdict": outcome.append(f"  (rule {verdict.rule})", style="dim"),
         "evidence": verdict.evidence,
-        "flags": ", ".join(_flags(call.recorded)),
+        "recorded as": ", ".join(_flags(call.recorded)),
     }
     formatting.print_fields(console, fields, width=_FIELD_WIDTH)
     _print_block(console, "request", shown.request_of(call))

@@ -14,6 +14,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
 from journeyman.records import SessionOverview
 from journeyman.records.atif import atif_trajectory
+from journeyman.records.errors import WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
 from journeyman.store.search import SearchOrder
@@ -54,17 +55,25 @@ def list_(
       journeyman sessions list --project acme/app
       journeyman sessions list --min-messages 100 --json
     """
-    overviews = journeyman.sessions.list(limit=limit, offset=offset, **filters)
-    rows = _listed(journeyman, overviews)
+    # One more than is shown, to know whether there are more.
+    found = journeyman.sessions.list(limit=limit + 1, offset=offset, **filters)
+    rows = _listed(journeyman, found[:limit])
     if as_json:
         context.print_json([_as_json(row) for row in rows])
         return
+    if not rows and (message := context.no_match_message(journeyman, filters)):
+        raise WrongInput(message)
+    if not rows and offset and (total := len(journeyman.sessions.list(**filters))):
+        found_text = formatting.pluralize(total, "session")
+        raise WrongInput(
+            f"--offset {offset} skips everything: {found_text} found. Pass a smaller number."
+        )
     console = formatting.console()
-    no_match = "" if overviews else context.no_match_message(journeyman, filters)
-    if_empty = no_match or "No sessions are stored. `journeyman import` imports sessions."
+    if_empty = "No sessions are stored. `journeyman import` imports sessions."
     session_view.print_sessions(console, rows, if_empty)
-    if len(overviews) == limit:
-        console.print(f"{limit} sessions shown; more with --limit or --offset.", style="dim")
+    if len(found) > limit:
+        shown = formatting.pluralize(limit, "session")
+        console.print(f"{shown} shown; more with --limit or --offset.", style="dim")
 
 
 def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> list[ListedSession]:

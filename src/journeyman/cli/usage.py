@@ -74,8 +74,15 @@ def _show(console: Console, report: UsageReport) -> None:
 
 
 def _columns(report: UsageReport, width: int) -> Iterator[Column]:
-    unnamed = "main" if report.by == "task" else formatting.UNKNOWN
-    yield Column(report.by, lambda line: line.key or unnamed, overflow="fold", min_width=10)
+    unnamed = "main" if report.by == "task" else f"unknown {report.by}"
+    names = {line.key: line.key or unnamed for line in report.rows}
+    if report.by == "session":
+        names |= context.short_ids(line.key for line in report.rows)
+
+    def label(line: UsageLine) -> str:
+        return names.get(line.key, line.key)
+
+    yield Column(report.by, label, overflow="fold", min_width=10)
     for header, field, min_width in _COLUMNS:
         if field == "reasoning_tokens" and not report.total.reasoning_tokens:
             continue

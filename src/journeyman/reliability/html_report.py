@@ -201,7 +201,7 @@ def _early_and_late(groups: Sequence[Group], by: By) -> Markup:
             *(percent(group.learning.early), percent(group.learning.late)),
         )
         for group in groups[:MAX_ROWS]
-        if group.learning is not None and group.learning.sessions
+        if group.learning is not None and group.learning.stratified.low is not None
     ]
     if not rows:
         return Markup("")
@@ -317,7 +317,7 @@ def _groups(heading: str, groups: Sequence[_Row], name: Callable[[_Row], str], m
 
 
 def _cells(group: Group | ToolProfile, top: float) -> tuple[str, ...]:
-    not_counted = ((group.apart, "excluded"), (group.unknown, "unknown"))
+    not_counted = ((group.apart, "refused or interrupted"), (group.unknown, "unknown"))
     return (
         _bar(group.rate, top),
         rate_interval_text(group.rate),
@@ -360,20 +360,18 @@ def _with_interval(rate: Rate) -> str:
 
 
 def _change(difference: Difference) -> str:
-    return "unknown" if difference.estimate is None else change_text(difference.estimate)
+    """Return the difference in words; without enough data for an interval it is unknown."""
+    if difference.estimate is None or difference.low is None:
+        return "unknown"
+    return change_text(difference.estimate)
 
 
 def _short_difference(difference: Difference) -> str:
-    interval = interval_text(difference) or "not enough data"
-    return f"{_change(difference)} ({interval})"
+    return f"{_change(difference)} ({interval_text(difference)})"
 
 
 def _difference(difference: Difference) -> str:
-    shortage = shortage_text(difference.note)
-    if difference.estimate is None:
-        return f"Unknown: {shortage}."
-    text = change_text(difference.estimate)
     interval = interval_text(difference)
     if not interval:
-        return f"{text}, interval unknown: {shortage}"
-    return f"{text} (95 % interval: {interval})"
+        return f"Unknown: {shortage_text(difference.note)}."
+    return f"{_change(difference)} (95 % interval: {interval})"

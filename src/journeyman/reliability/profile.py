@@ -4,6 +4,7 @@ session, and the most common failures.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import get_args
 
 from msgspec import Struct
@@ -65,7 +66,7 @@ class FailureExample(Struct, frozen=True, kw_only=True):
 
 class FailureGroup(Struct, frozen=True, kw_only=True):
     """Failures with the same text except for names, numbers and paths. Kind and status are the most
-    frequent ones; tools are sorted by how often they failed this way; the example is the first.
+    frequent ones; tools are sorted by how often they failed this way; the example is the earliest.
     """
 
     fingerprint: str
@@ -178,25 +179,33 @@ def refusers(profile: Profile) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-_Failure = tuple[str, list[tuple[SessionId, JudgedCall]]]
+_FailedCall = tuple[JudgedSession, JudgedCall]
+_Failure = tuple[str, list[_FailedCall]]
 
 
 def _failures(sessions: Sequence[JudgedSession]) -> list[_Failure]:
     """Return the errors by fingerprint, the most common first."""
     spellings: dict[str, str] = {}
-    by_text: defaultdict[str, list[tuple[SessionId, JudgedCall]]] = defaultdict(list)
+    by_text: defaultdict[str, list[_FailedCall]] = defaultdict(list)
     for session in sessions:
         for call in session.calls:
             if call.verdict.is_error:
                 text = fingerprint(call.verdict.evidence)
                 text = text or f"no message recorded ({call.verdict.rule})"
                 # Programs differ in how they capitalise the same message.
-                by_text[spellings.setdefault(text.lower(), text)].append((session.id, call))
+                by_text[spellings.setdefault(text.lower(), text)].append((session, call))
     return sorted(by_text.items(), key=lambda failure: (-len(failure[1]), failure[0]))
 
 
-def _failure_group(text: str, failed: Sequence[tuple[SessionId, JudgedCall]]) -> FailureGroup:
-    session, first = failed[0]
+def _time(failed: _FailedCall) -> float:
+    """Return when a call failed, or when its session started; the end of time if unknown."""
+    session, call = failed
+    times = (at for at in (call.at, session.started_at) if at is not None)
+    return next(times, inf)
+
+
+def _failure_group(text: str, failed: Sequence[_FailedCall]) -> FailureGroup:
+    session, first = min(failed, key=_time)
     tools = Counter(tool_name(call) for _, call in failed)
     return FailureGroup(
         fingerprint=text,
@@ -204,9 +213,9 @@ def _failure_group(text: str, failed: Sequence[tuple[SessionId, JudgedCall]]) ->
         status=Counter(call.verdict.status for _, call in failed).most_common(1)[0][0],
         tools=tuple(sorted(tools, key=lambda tool: (-tools[tool], tool))),
         count=len(failed),
-        sessions=len({session for session, _ in failed}),
+        sessions=len({session.id for session, _ in failed}),
         example=FailureExample(
-            session=session,
+            session=session.id,
             call_index=first.index,
             tool=tool_name(first),
             rule=first.verdict.rule,

@@ -11,7 +11,9 @@ from journeyman.store.tables import sessions
 
 
 class SessionFilters(TypedDict, total=False):
-    """Filters on sessions, by their properties. `origin` is a source or a platform."""
+    """Filters on sessions, by their properties. `origin` is a source or a platform; the case of a
+    platform does not matter.
+    """
 
     project: str | None
     source: str | None
@@ -46,6 +48,10 @@ def in_project(name: str) -> sa.ColumnElement[bool]:
     return sa.or_(stored.in_((lower(name), lower(last))), stored.like(lower(ending), escape="\\"))
 
 
+def _on_platform(name: str) -> sa.ColumnElement[bool]:
+    return sa.func.lower(sessions.c.platform) == sa.func.lower(name)
+
+
 def _has_tag(tag: str) -> sa.ColumnElement[bool]:
     # Contained, with the same case: LIKE differs between the databases.
     tags, written = sessions.c.tags, msgspec.json.encode(tag).decode()
@@ -55,8 +61,8 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
     "project": in_project,
     "source": lambda name: sessions.c.source == name,
-    "platform": lambda name: sessions.c.platform == name,
-    "origin": lambda name: sa.or_(sessions.c.source == name, sessions.c.platform == name),
+    "platform": _on_platform,
+    "origin": lambda name: sa.or_(sessions.c.source == name, _on_platform(name)),
     "model": lambda name: sessions.c.model == name,
     "tag": _has_tag,
     "since": lambda at: sessions.c.started_at >= at,

@@ -199,6 +199,18 @@ class TestFailures:
         assert group.example.evidence == "No file /a/b.py"
         assert found.further_failures == 0
 
+    def test_the_example_is_the_earliest_failure_not_the_first_listed(self) -> None:
+        failed = call("bash", "failed", "no such file")
+        at = msgspec.structs.replace
+        listed = [
+            at(session("unknown", failed), started_at=None),
+            at(session("newest", failed), started_at=300.0),
+            at(session("oldest", call(), failed), started_at=100.0),
+            at(session("resumed", at(failed, at=250.0)), started_at=50.0),
+        ]
+        (group,) = profile(listed).failures
+        assert (group.example.session, group.example.call_index) == ("oldest", 1)
+
     def test_order_and_limits(self) -> None:
         # The ten most common are listed, the rest counted.
         words = list("abcdefghijkl")
