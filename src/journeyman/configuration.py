@@ -44,11 +44,13 @@ class SettingProblem(Struct, frozen=True):
 class Configuration(Struct, frozen=True, kw_only=True):
     """The settings in force. A setting whose value cannot be used has its default, and is among the
     `problems`. `origins` names the file, the variable or the flag of each setting that has one.
+    `program` is how Journeyman is called for this home from this shell.
     """
 
     settings: Settings
     origins: dict[str, str]
     problems: tuple[SettingProblem, ...]
+    program: str
 
     @property
     def file(self) -> Path:
@@ -88,7 +90,8 @@ def read_configuration(
         what = f"The home {folder} cannot be resolved: {error}."
         problems.append(SettingProblem(what, f"export {HOME_VARIABLE}={shlex.quote(str(usual))}"))
         folder = folder.absolute()
-    reader = _Reader(folder / CONFIG_FILE, config_command(folder, environ, usual))
+    program = _program(folder, environ, usual)
+    reader = _Reader(folder / CONFIG_FILE, f"{program} config")
     reader.read_file()
     reader.read_variables(environ)
     values, origins = reader.values, reader.origins
@@ -106,17 +109,20 @@ def read_configuration(
         tables[table][name] = value
     nested: dict[str, Any] = {table: kind(**tables[table]) for table, kind in TABLES.items()}
     settings = Settings(home=folder, providers=reader.providers, **nested, **tables[""])
-    return Configuration(settings=settings, origins=origins, problems=(*problems, *reader.problems))
+    problems += reader.problems
+    return Configuration(
+        settings=settings, origins=origins, problems=tuple(problems), program=program
+    )
 
 
-def config_command(folder: Path, environ: Mapping[str, str], usual: Path) -> str:
-    """Return how `journeyman config` is called for this home from this shell."""
+def _program(folder: Path, environ: Mapping[str, str], usual: Path) -> str:
+    """Return how `journeyman` is called for this home from this shell."""
     default = Path(environ.get(HOME_VARIABLE) or usual)
     with suppress(RuntimeError):
         default = default.expanduser()
     if folder == default.absolute():
-        return "journeyman config"
-    return f"journeyman --home {shlex.quote(str(folder))} config"
+        return "journeyman"
+    return f"journeyman --home {shlex.quote(str(folder))}"
 
 
 def unknown_setting(key: str) -> str:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.model_server import ModelServer, fails
 from tests.program import Command
 from tests.tables import table
 
@@ -111,6 +112,60 @@ def problem(command: Command, what: str) -> str:
     findings = command.json("doctor", code=1)
     (found,) = [row for row in findings if (row["what"], row["status"]) == (what, "problem")]
     return str(found["advice"])
+
+
+def model_finding(command: Command, *, code: int = 0, **environ: str) -> tuple[str, str, str]:
+    (row,) = [row for row in command.json("doctor", code=code, **environ) if row["what"] == "model"]
+    return row["status"], row["found"], row["advice"]
+
+
+def test_doctor_asks_the_configured_model(command: Command) -> None:
+    config = "journeyman config set model"
+    with ModelServer() as server:
+        server.pages["/v1/models"] = {"data": [{"id": "gemma3"}, {"id": "qwen3:latest"}]}
+        environ = {"JOURNEYMAN_MODEL_BASE_URL": server.base_url}
+        at = f"at {server.base_url}"
+        for name in ("gemma3", "qwen3"):
+            found = model_finding(command, JOURNEYMAN_MODEL_NAME=name, **environ)
+            assert found == ("ok", f"{name} {at}", "")
+        found = model_finding(command, JOURNEYMAN_MODEL_NAME="gemma4", **environ)
+        others = "is not among the models that the endpoint lists: gemma3, qwen3:latest"
+        assert found == ("note", f"gemma4 {at} {others}", f"{config}.name gemma3")
+        found = model_finding(command, code=1, **environ)
+        assert found == ("problem", f"no model {at} is named", f"{config}.name gemma3")
+        environ["JOURNEYMAN_MODEL_NAME"] = "m"
+        server.pages["/v1/models"] = fails(401)
+        status, said, advice = model_finding(command, **environ)
+        assert (status, advice) == ("note", f"{config}.api_key -")
+        assert "refuses the API key" in said
+        del server.pages["/v1/models"]
+        status, said, _ = model_finding(command, **environ)
+        assert status == "note"
+        assert "lists no models (HTTP 404)" in said
+        assert not server.chats
+    status, said, advice = model_finding(command, code=1, **environ)
+    assert (status, said) == ("problem", f"m {at} cannot be reached: Connection refused")
+    assert f"{config}.base_url" in advice
+
+
+def test_doctor_checks_a_model_that_is_a_file(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "own.gguf"
+    environ = {"JOURNEYMAN_MODEL_NAME": str(file)}
+    assert model_finding(command, code=1, **environ)[1] == f"there is no file {file}"
+    file.write_bytes(b"GGUF")
+    assert model_finding(command, **environ) == ("ok", str(file), "")
+
+
+def test_advice_is_for_the_home_that_was_checked(command: Command, tmp_path: Path) -> None:
+    other = tmp_path / "other home"
+    other.mkdir(mode=0o700)
+    (other / "journeyman.db").write_bytes(b"no database at all, but long enough to be one" * 20)
+    rows = command.json("--home", other, "doctor", code=1)
+    advice = {row["what"]: row["advice"] for row in rows}
+    program = f"journeyman --home '{other}'"
+    assert advice["database"].endswith(f"&& {program} import")
+    assert f"{program} config set model.base_url " in advice["model"]
+    assert f"{program} config set model.name " in advice["model"]
 
 
 COMPLETE = """

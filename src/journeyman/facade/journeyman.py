@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from journeyman.agent.review.reviewer import ReviewResult
     from journeyman.agent.turn import Limits, Turn
     from journeyman.agent.undo import Undo
-    from journeyman.facade.diagnosis import Finding
+    from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs

@@ -1,11 +1,18 @@
 """Finds models that could be used here: servers on this machine's usual ports, and API keys in the
-environment. Only this machine is asked; nothing is sent to a vendor.
+environment. Only this machine is asked; nothing is sent to a vendor, except by `list_models`, which
+asks the one endpoint that it is given.
 """
 
+import base64
 import http.client
+import queue
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +21,7 @@ from journeyman.settings import VENDORS
 
 _HOST = "127.0.0.1"
 _TIMEOUT_S = 1.0
+_ENDPOINT_TIMEOUT_S = 3.0
 _LARGEST_ANSWER = 1_000_000
 PORTS = {11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio", 8000: "vLLM"}
 """The usual ports of programs that serve models."""
@@ -54,17 +62,84 @@ def find_endpoints(
     return servers + vendors
 
 
+def looked_for() -> str:
+    """Return a sentence that says where `find_endpoints` looks."""
+    ports = ", ".join(f"{port} ({name})" for port, name in PORTS.items())
+    return f"Looked for a server on this machine at the ports {ports}, and for a vendor's API key."
+
+
+class ModelList(Struct, frozen=True, kw_only=True):
+    """What an endpoint answered to the question for its models: their names, or its `status` if
+    that is an error, or the reason why there is no answer at all.
+    """
+
+    models: tuple[str, ...] = ()
+    status: int = http.HTTPStatus.OK
+    unreachable: str = ""
+
+
+def list_models(
+    base_url: str, api_key: str = "", *, timeout_s: float = _ENDPOINT_TIMEOUT_S
+) -> ModelList:
+    """Ask an endpoint for its models, which costs nothing. It gets no more than this time, whether
+    it is slow to be found, to connect or to answer.
+    """
+    answers: queue.SimpleQueue[ModelList] = queue.SimpleQueue()
+    # A thread, because no time limit of a connection covers the lookup of its name.
+    threading.Thread(
+        target=lambda: answers.put(_answered_list(base_url, api_key, timeout_s)), daemon=True
+    ).start()
+    try:
+        return answers.get(timeout=timeout_s)
+    except queue.Empty:
+        return ModelList(unreachable=f"no answer within {timeout_s:g} s")
+
+
+def _answered_list(base_url: str, api_key: str, timeout_s: float) -> ModelList:
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https"):
+            return ModelList(unreachable="the address has to begin with http:// or https://")
+        host = parts.netloc.rpartition("@")[2]
+        address = parts._replace(netloc=host, path=f"{parts.path.rstrip('/')}/models").geturl()
+        request = urllib.request.Request(address)  # noqa: S310 - the scheme is checked
+        if parts.username is not None:
+            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+            credentials = f"Basic {base64.b64encode(login).decode()}"
+        else:
+            credentials = f"Bearer {api_key}" if api_key else ""
+        if credentials:
+            # A redirection to another address must not take the key along.
+            request.add_unredirected_header("Authorization", credentials)
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+            return ModelList(models=tuple(_names(answer.read(_LARGEST_ANSWER))))
+    except urllib.error.HTTPError as error:
+        return ModelList(status=error.code)
+    except urllib.error.URLError as error:
+        reason = error.reason
+        return ModelList(unreachable=getattr(reason, "strerror", None) or str(reason))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return ModelList(unreachable=getattr(error, "strerror", None) or str(error))
+
+
+def _names(body: bytes) -> Sequence[str]:
+    """Return the names in a list of models; none if it is something else."""
+    try:
+        document: Any = msgspec.json.decode(body)
+        return [row["id"] for row in document["data"] if isinstance(row["id"], str) and row["id"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+
+
 def _listed_models(port: int, timeout_s: float) -> Sequence[str]:
     """Return the models that a server on this machine lists; none if it is not a model server."""
     connection = http.client.HTTPConnection(_HOST, port, timeout=timeout_s)
     try:
         connection.request("GET", "/v1/models")
         answer = connection.getresponse()
-        if answer.status != http.HTTPStatus.OK:
-            return ()
-        document: Any = msgspec.json.decode(answer.read(_LARGEST_ANSWER))
-        return [row["id"] for row in document["data"] if isinstance(row["id"], str) and row["id"]]
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError):
+        is_found = answer.status == http.HTTPStatus.OK
+        return _names(answer.read(_LARGEST_ANSWER)) if is_found else ()
+    except (OSError, http.client.HTTPException):
         return ()
     finally:
         connection.close()

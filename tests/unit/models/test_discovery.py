@@ -4,9 +4,16 @@ import socket
 import time
 from urllib.parse import urlsplit
 
-from tests.model_server import ModelServer, sends, waits
+from tests.model_server import ModelServer, fails, sends, waits
 
-from journeyman.models.discovery import PORTS, FoundEndpoint, find_endpoints
+from journeyman.models.discovery import (
+    PORTS,
+    FoundEndpoint,
+    ModelList,
+    find_endpoints,
+    list_models,
+    looked_for,
+)
 
 MODELS = "/v1/models"
 
@@ -57,3 +64,36 @@ def test_vendors_are_found_by_their_keys() -> None:
 
 def test_the_usual_ports() -> None:
     assert PORTS == {11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio", 8000: "vLLM"}
+    assert "11434 (Ollama), 8080 (llama.cpp), 1234 (LM Studio), 8000 (vLLM)" in looked_for()
+
+
+def test_an_endpoint_is_asked_for_its_models_with_its_key() -> None:
+    with ModelServer() as server:
+        server.pages[MODELS] = {"data": [{"id": "m"}]}
+        assert list_models(f"{server.base_url}/", "secret") == ModelList(models=("m",))
+        list_models(server.base_url.replace("//", "//bob:p%40ss@"), "secret")
+        sent = [request.headers["authorization"] for request in server.requests]
+        assert sent == ["Bearer secret", "Basic Ym9iOnBAc3M="]
+
+
+def test_why_an_endpoint_lists_no_models() -> None:
+    with ModelServer() as server, ModelServer() as other:
+        other.pages["/stolen"] = {"data": [{"id": "m"}]}
+        answers: list[tuple[object, ModelList]] = [
+            (fails(401), ModelList(status=401)),
+            (fails(500), ModelList(status=500)),
+            (sends("<html>", kind="text/html"), ModelList()),
+            ({"data": "none"}, ModelList()),
+            (waits(), ModelList(unreachable="no answer within 0.3 s")),
+            (sends("", status=302, Location=f"{other.root_url}/stolen"), ModelList(models=("m",))),
+        ]
+        for page, expected in answers:
+            server.pages[MODELS] = page
+            # A time-out may be noticed by the connection itself or by whoever waits for it.
+            listed = list_models(server.base_url, "secret", timeout_s=0.3)
+            assert listed == expected or "timed out" in listed.unreachable, page
+        assert "authorization" not in other.requests[0].headers
+    gone = list_models(f"http://127.0.0.1:{free_port()}/v1")
+    assert gone.unreachable == "Connection refused"
+    for address in ("file:///etc/v1", "127.0.0.1:11434", "http://[", "http://127.0.0.1:port/v1"):
+        assert list_models(address).unreachable, address
