@@ -128,7 +128,7 @@ def _program(folder: Path, environ: Mapping[str, str], usual: Path) -> str:
 def unknown_setting(key: str) -> str:
     """Return the sentences for a key that no setting has, with the nearest one that exists."""
     nearest = get_close_matches(key, BY_KEY, n=1, cutoff=0.5)
-    hint = f" Did you mean {nearest[0]}?" if nearest else " `journeyman config show` lists them."
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else " `journeyman config show` lists them."
     return f"{key!r} is not a setting.{hint}"
 
 

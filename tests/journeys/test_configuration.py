@@ -49,14 +49,14 @@ def test_settings_are_set_shown_and_removed(command: Command) -> None:
     said = command("config", "set", "agent.turns", "many", code=2).stderr
     assert "agent.turns cannot be 'many'. Expected: maximum number of model requests" in said
     said = command("config", "set", "agent.truns", "3", code=2).stderr
-    assert "'agent.truns' is not a setting. Did you mean agent.turns?" in said
+    assert "'agent.truns' is not a setting. Did you mean 'agent.turns'?" in said
 
 
 def test_one_wrong_setting_is_named_with_its_remedy(command: Command) -> None:
     file = home_of(command) / "config.toml"
     file.write_text('[model]\nnmae = "m"\n')
     said = command("sessions", "list", code=2).stderr
-    assert "Did you mean model.name? To fix it: `journeyman config unset model.nmae`" in said
+    assert "Did you mean 'model.name'? To fix it: `journeyman config unset model.nmae`" in said
     assert len(said) < 300
     command("config", "unset", "model.nmae")
     command("sessions", "list")

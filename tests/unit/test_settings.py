@@ -79,7 +79,7 @@ def test_an_unknown_setting_is_explained_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadSetting) as caught:
         load({"JOURNEYMAN_HOME": str(home)}, tmp_path)
     assert str(caught.value) == (
-        f"In {home}/config.toml: 'model.nmae' is not a setting. Did you mean model.name? "
+        f"In {home}/config.toml: 'model.nmae' is not a setting. Did you mean 'model.name'? "
         "To fix it: `journeyman config unset model.nmae`."
     )
 

@@ -114,4 +114,4 @@ def _suggestion(name: str) -> str:
     similar += [zone for lower, zone in zones.items() if lower.rpartition("/")[2] == key]
     similar += [zones[lower] for lower in get_close_matches(key, zones, n=3, cutoff=0.75)]
     names = list(dict.fromkeys(similar))[:3]
-    return f"Did you mean {' or '.join(names)}? " if names else ""
+    return f"Did you mean {' or '.join(map(repr, names))}? " if names else ""

@@ -33,7 +33,7 @@ def test_zone_by_name(name: str, key: str) -> None:
     ],
 )
 def test_misspelled_name_suggests_similar_zones(wrong: str, meant: str) -> None:
-    with pytest.raises(WrongInput, match=f"Did you mean {meant}"):
+    with pytest.raises(WrongInput, match=f"Did you mean {meant!r}"):
         get_zone(wrong)
 
 
