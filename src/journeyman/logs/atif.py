@@ -18,6 +18,7 @@ from journeyman.logs.fields import (
     path_id,
     seconds,
     session_id,
+    uncached,
     whole_number,
 )
 from journeyman.logs.fragments import Part, document_items, in_fragments
@@ -320,7 +321,7 @@ def _usage(
         model=model,
         at=at,
         api_calls=api_calls,
-        input_tokens=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
+        input_tokens=uncached(prompt, cached, written),
         output_tokens=whole_number(metrics.get("completion_tokens")),
         cache_read_tokens=cached,
         cache_write_tokens=written,

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from journeyman.logs.fields import as_json, as_text, only_text, seconds, whole_number
+from journeyman.logs.fields import as_json, as_text, only_text, seconds, uncached, whole_number
 from journeyman.records import (
     Fragment,
     Message,
@@ -226,8 +226,8 @@ def parse_usage(
     separate = whole_number(raw.get("cache_read_input_tokens"))
     cache_read = in_prompt if in_prompt is not None else separate
     cache_write = whole_number(raw.get("cache_creation_input_tokens"))
-    if prompt is not None and ("prompt_tokens" in raw or in_prompt is not None):
-        prompt = max(0, prompt - (cache_read or 0) - (cache_write or 0))
+    if "prompt_tokens" in raw or in_prompt is not None:
+        prompt = uncached(prompt, cache_read, cache_write)
     return Usage(
         key=key,
         model=model,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from journeyman.logs.fields import as_text
+from journeyman.logs.fields import as_json, as_text, json_value, only_object
 from journeyman.records.opening_marks import marked_opening
 
 _UNSET = Raw()
@@ -39,23 +39,12 @@ def rewritten_call(attachment: Attachment) -> tuple[str, str] | None:
     call_id, printed = _value(attachment.tool_use_id), _value(attachment.stdout)
     if not isinstance(call_id, str) or not isinstance(printed, str):
         return None
-    said = _object(_object(_decoded(printed)).get("hookSpecificOutput"))
+    said = only_object(only_object(json_value(printed)).get("hookSpecificOutput"))
     arguments = said.get("updatedInput")
     if said.get("permissionDecision") == "deny" or not isinstance(arguments, dict):
         return None
-    return call_id, msgspec.json.encode(arguments).decode()
+    return call_id, as_json(arguments)
 
 
 def _value(raw: Raw) -> Any:
-    return None if raw is _UNSET else _decoded(bytes(raw).decode("utf-8", "replace"))
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return None if raw is _UNSET else json_value(bytes(raw).decode("utf-8", "replace"))

@@ -6,7 +6,6 @@ outlive the call that started them.
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -23,14 +22,16 @@ from journeyman.logs.codex_processes import Processes, drop_oldest
 from journeyman.logs.fields import (
     as_json,
     as_text,
+    json_value,
     only_object,
     only_text,
     path_id,
     seconds,
+    uncached,
     whole_number,
 )
 from journeyman.logs.fragments import FragmentBuilder
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES, BadLine, Line, Lines, read_lines
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES, BadLine, Line, memory_of, read_resumable
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
@@ -96,13 +97,8 @@ class CodexReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""
-        saved = None
-        if since is not None and since.reader == self.name:
-            with suppress(msgspec.ValidationError):
-                saved = msgspec.convert(since.memory, _RolloutState)
-        lines = Lines(log, since if saved is not None else None)
-        return read_lines(
-            self.name, lines, Any, lambda: _Rollout(log, saved if lines.resumed else None)
+        return read_resumable(
+            self.name, log, since, _RolloutState, lambda saved: _Rollout(log, saved)
         )
 
 
@@ -138,8 +134,7 @@ class _Rollout:
         self._facts: dict[str, Any] = {}
 
     def memory(self) -> dict[str, Any]:
-        built: dict[str, Any] = msgspec.to_builtins(self._state)
-        return built
+        return memory_of(self._state)
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
         """Yield what was read since the last fragment."""
@@ -313,7 +308,7 @@ class _Rollout:
         arguments = _command_arguments(call)
         if arguments.get("cmd") == ran[2] or not isinstance(ran[2], str):
             return
-        rewritten = msgspec.json.encode({**arguments, "cmd": ran[2]}).decode()
+        rewritten = as_json({**arguments, "cmd": ran[2]})
         call = msgspec.structs.replace(call, arguments=rewritten, requested=call.arguments)
         message = msgspec.structs.replace(asked, tool_calls=(call,))
         self._pending.put(message)
@@ -356,7 +351,7 @@ def _usage(key: str, tokens: dict[str, Any], model: str, at: float | None) -> Us
         key=key,
         model=model,
         at=at,
-        input_tokens=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
+        input_tokens=uncached(prompt, cached, written),
         cache_read_tokens=cached,
         cache_write_tokens=written,
         output_tokens=whole_number(tokens.get("output_tokens")),
@@ -381,10 +376,8 @@ def _command_arguments(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call that runs a command; empty for any other call."""
     if call.name != "exec_command":
         return {}
-    with suppress(ValueError, RecursionError):
-        arguments = only_object(msgspec.json.decode(call.arguments))
-        return arguments if isinstance(arguments.get("cmd"), str) else {}
-    return {}
+    arguments = only_object(json_value(call.arguments))
+    return arguments if isinstance(arguments.get("cmd"), str) else {}
 
 
 def _session_facts(meta: dict[str, Any]) -> dict[str, Any]:

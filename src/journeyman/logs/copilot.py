@@ -3,10 +3,8 @@ subagent stand in the log of its parent, under an agent id of their own; they be
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.logs.fields import (
@@ -16,9 +14,10 @@ from journeyman.logs.fields import (
     only_text,
     path_id,
     seconds,
+    uncached,
     whole_number,
 )
-from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
+from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
 from journeyman.logs.line_session import RUNNING, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
@@ -45,14 +44,7 @@ class CopilotReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the session and those of its subagents, from where the last read ended."""
-        saved = None
-        if since is not None and since.reader == self.name:
-            with suppress(msgspec.ValidationError):
-                saved = msgspec.convert(since.memory, _EventState)
-        lines = Lines(log, since if saved is not None else None)
-        return read_lines(
-            self.name, lines, Any, lambda: _Events(log, saved if lines.resumed else None)
-        )
+        return read_resumable(self.name, log, since, _EventState, lambda saved: _Events(log, saved))
 
 
 def _is_event(value: Any) -> bool:
@@ -116,8 +108,7 @@ class _Events:
         }
 
     def memory(self) -> dict[str, Any]:
-        built: dict[str, Any] = msgspec.to_builtins(self._state)
-        return built
+        return memory_of(self._state)
 
     def close(self, read_bytes: int) -> Iterator[LogEvent]:
         for session in self._sessions.values():
@@ -281,7 +272,7 @@ def _usage(used: dict[str, Any], key: str, at: float | None, *, task: str = "") 
         model=only_text(used.get("model")),
         task=task,
         at=at,
-        input_tokens=None if prompt is None else max(0, prompt - (read or 0) - (written or 0)),
+        input_tokens=uncached(prompt, read, written),
         output_tokens=whole_number(used.get("outputTokens")),
         cache_read_tokens=read,
         cache_write_tokens=written,

@@ -80,6 +80,11 @@ def whole_number(value: Any) -> int | None:
     return int(value)
 
 
+def uncached(prompt: int | None, *cached: int | None) -> int | None:
+    """Return the tokens of a prompt without those that the cache served or stored."""
+    return None if prompt is None else max(0, prompt - sum(filter(None, cached)))
+
+
 def generation_number(value: Any) -> int | None:
     """Return a count of compressions, or None if it is not a number that its column can hold."""
     number = whole_number(value)

@@ -31,7 +31,7 @@ are never closed: see the top of this module.
 
 
 class NotARegularFile(OSError):
-    """The path leads to something else than a file. `strerror` says what."""
+    """The path leads to something other than a file. `strerror` says what."""
 
 
 def check_regular(mode: int) -> None:

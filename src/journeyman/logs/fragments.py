@@ -16,10 +16,10 @@ from journeyman.logs.fields import generation_number, has_valid_numbers, whole_n
 from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
-    MAX_LINE_BYTES,
     BadLine,
     Line,
     Lines,
+    decode_repaired,
     read_lines,
     repaired_json,
 )
@@ -37,7 +37,7 @@ from journeyman.records import (
 )
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.session import REDACTED_DETAIL
-from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
+from journeyman.text.strict_json import InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
 
@@ -148,7 +148,7 @@ def read_session_lines(
     read: ReadSession,
     *,
     unique_ids: bool = True,
-    max_bytes: int = MAX_LINE_BYTES,
+    max_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[LogEvent]:
     """Read a log with one whole session per line, from where `since` ended."""
     state = since if since is not None and since.reader == reader else None
@@ -237,12 +237,7 @@ def _decode_item(value: Value, name: str) -> Iterator[Any | Skip]:
 def _decode_value(value: Value) -> Any:
     if value.data is None:
         raise InvalidJson(f"it has more than {MAX_VALUE_BYTES:,} bytes")
-    try:
-        return decode_json(value.data)
-    except ExcessiveJson:
-        raise
-    except InvalidJson:
-        return decode_json(repaired_json(value.data))
+    return decode_repaired(value.data)
 
 
 def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.logs.fields import (
@@ -19,10 +18,11 @@ from journeyman.logs.fields import (
     only_text,
     path_id,
     seconds,
+    uncached,
     whole_number,
 )
 from journeyman.logs.fragments import document_fields, document_items
-from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
+from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
 from journeyman.logs.line_session import LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
@@ -62,14 +62,7 @@ class GeminiReader:
         """Read the file's only session, a chat of lines from where the last read ended."""
         if not log.is_jsonl:
             return self._read_document(log)
-        saved = None
-        if since is not None and since.reader == self.name:
-            with suppress(msgspec.ValidationError):
-                saved = msgspec.convert(since.memory, _ChatState)
-        lines = Lines(log, since if saved is not None else None)
-        return read_lines(
-            self.name, lines, Any, lambda: _Chat(log, saved if lines.resumed else None)
-        )
+        return read_resumable(self.name, log, since, _ChatState, lambda saved: _Chat(log, saved))
 
     def _read_document(self, log: LogFile) -> Iterator[LogEvent]:
         chat = _Chat(log, None)
@@ -122,8 +115,7 @@ class _Chat:
         self._session: LineSession | None = None
 
     def memory(self) -> dict[str, Any]:
-        built: dict[str, Any] = msgspec.to_builtins(self._state)
-        return built
+        return memory_of(self._state)
 
     def close(self, read_bytes: int) -> Iterator[LogEvent]:
         if self._session is not None:
@@ -336,11 +328,12 @@ def _usage(tokens: dict[str, Any], key: str, at: float | None, model: str) -> Us
     prompt, cached = whole_number(tokens.get("input")), whole_number(tokens.get("cached"))
     answer, thoughts = whole_number(tokens.get("output")), whole_number(tokens.get("thoughts"))
     shown = whole_number(tokens.get("tool")) or 0
+    entered = uncached(prompt, cached)
     return Usage(
         key=key,
         model=model,
         at=at,
-        input_tokens=None if prompt is None else max(0, prompt - (cached or 0)) + shown,
+        input_tokens=None if entered is None else entered + shown,
         output_tokens=None if answer is None else answer + (thoughts or 0),
         cache_read_tokens=cached,
         reasoning_tokens=thoughts,

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from journeyman.logs.fields import as_json, as_text, seconds, whole_number
-from journeyman.logs.line_reader import repaired_json
+from journeyman.logs.line_reader import decode_repaired
 from journeyman.records import (
     Lineage,
     LineageKind,
@@ -23,7 +23,6 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.copies import MessageTrace, text_trace
-from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
 
 Row = Mapping[str, Any]
 
@@ -226,7 +225,7 @@ def content_text(content: Any) -> str:
     if isinstance(content, str) and content.startswith(_PARTS_PREFIX):
         parts = content.removeprefix(_PARTS_PREFIX)
         try:
-            content = _decode_json(parts)
+            content = decode_repaired(parts)
         except ValueError:
             return parts
     try:
@@ -243,7 +242,7 @@ def parse_tool_calls(value: Any) -> tuple[ToolCall, ...]:
         if not value:
             return ()
         try:
-            value = _decode_json(value)
+            value = decode_repaired(value)
         except ValueError as error:
             raise ValueError(f"tool_calls is not valid JSON: {error}") from error
     if value is None:
@@ -284,20 +283,10 @@ def _starts_with(row: Row, prefixes: tuple[str, ...]) -> bool:
 def _object(value: Any) -> dict[str, Any]:
     if isinstance(value, str | bytes):
         try:
-            value = _decode_json(value)
+            value = decode_repaired(value)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
-
-
-def _decode_json(text: str | bytes) -> Any:
-    """Decode the JSON in a column. Raises ValueError."""
-    try:
-        return decode_json(text)
-    except ExcessiveJson:
-        raise
-    except InvalidJson:
-        return decode_json(repaired_json(text))
 
 
 _TOKEN_COUNTERS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")

@@ -18,10 +18,12 @@ Path = tuple[str, ...]
 """Where a value stands: the keys that lead to it; `item` stands for any element of a list."""
 
 MAX_VALUE_BYTES = 32 * 1024 * 1024
-"""Longer values are passed over."""
+"""Longer values, lines and columns are passed over: they are embedded files, and reading one would
+take more memory than everything else together."""
 
 MAX_PASSED_BYTES = 1024 * 1024 * 1024
-"""If the end of a value is farther away than this, the rest of the document is given up."""
+"""If the end of a value or line is farther away than this, the rest of the log is given up: it is a
+hole in a sparse file, or an archive made to fill the memory."""
 
 _CHUNK_BYTES = 256 * 1024
 _MAX_CHUNK_BYTES = 8 * 1024 * 1024

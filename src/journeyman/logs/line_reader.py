@@ -9,30 +9,25 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from journeyman.logs.json_document import MAX_PASSED_BYTES, MAX_VALUE_BYTES
 from journeyman.logs.log_file import LogFile
 from journeyman.records import LogEvent, LogState, Mark, Skip
 from journeyman.text.json_limits import find_excess
-from journeyman.text.strict_json import ExcessiveJson
-
-MAX_LINE_BYTES = 32 * 1024 * 1024
-"""Longer lines are skipped and reported: they are embedded files, and reading one would take more
-memory than everything else together."""
+from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
 
 FRAGMENT_MESSAGES = 256
 """Messages in one fragment: enough for an efficient write, few enough that memory stays flat."""
-
-MAX_PASSED_BYTES = 1024 * 1024 * 1024
-"""The rest of a log is given up where a line is longer than this: it is not a line of a log, but a
-hole in a sparse file or an archive made to fill the memory."""
 
 _DIGEST_BYTES = 4096
 _CHUNK_BYTES = 1024 * 1024
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
@@ -64,7 +59,7 @@ class Lines:
         since: LogState | None,
         *,
         back_to: tuple[int, int] | None = None,
-        max_bytes: int = MAX_LINE_BYTES,
+        max_bytes: int = MAX_VALUE_BYTES,
     ) -> None:
         self._log = log
         self._since = since
@@ -171,6 +166,18 @@ def repaired_json(data: bytes | str) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
+def decode_repaired(data: bytes | str) -> Any:
+    """Return the value of JSON that may need to be repaired. Raises ValueError if it is not JSON or
+    exceeds a limit.
+    """
+    try:
+        return decode_json(data)
+    except ExcessiveJson:
+        raise
+    except InvalidJson:
+        return decode_json(repaired_json(data))
+
+
 def _finite(digits: str) -> float | None:
     number = float(digits)
     return number if math.isfinite(number) else None
@@ -222,3 +229,27 @@ def read_lines(
     memory = saved_memory or handler.memory()
     yield from handler.close(lines.offset)
     yield Mark(state=lines.state(reader, memory=memory))
+
+
+def read_resumable(
+    reader: str,
+    log: LogFile,
+    since: LogState | None,
+    kind: type[S],
+    make_handler: Callable[[S | None], LineHandler[Any]],
+) -> Iterator[LogEvent]:
+    """Read a log from where the last read ended. Handlers keep their memory in a record of this
+    kind; without one, they start from the beginning.
+    """
+    saved: S | None = None
+    if since is not None and since.reader == reader:
+        with suppress(msgspec.ValidationError):
+            saved = msgspec.convert(since.memory, kind)
+    lines = Lines(log, since if saved is not None else None)
+    return read_lines(reader, lines, Any, lambda: make_handler(saved if lines.resumed else None))
+
+
+def memory_of(state: msgspec.Struct) -> dict[str, Any]:
+    """Return the record in which a handler keeps its memory, as it is stored."""
+    memory: dict[str, Any] = msgspec.to_builtins(state)
+    return memory

@@ -7,19 +7,16 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from journeyman.logs.fields import (
     as_json,
     as_text,
-    json_value,
     only_object,
     only_text,
     seconds,
     whole_number,
 )
 from journeyman.logs.fragments import Part, in_fragments
-from journeyman.logs.line_reader import repaired_json
+from journeyman.logs.line_reader import decode_repaired
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import BUSY_TIMEOUT_S, Database, has_tables, open_database
 from journeyman.records import (
@@ -351,11 +348,7 @@ def _flags(tool: str, state: dict[str, Any]) -> ResultFlags | None:
 
 def _decoded(data: Any) -> Any:
     """Return the value of a JSON column, None if it is not JSON."""
-    text = only_text(data)
-    value = json_value(text)
-    if value is None and text:
-        try:
-            value = msgspec.json.decode(repaired_json(text))
-        except (ValueError, RecursionError):
-            return None
-    return value
+    try:
+        return decode_repaired(only_text(data))
+    except ValueError:
+        return None

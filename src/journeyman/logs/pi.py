@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.logs.fields import (
@@ -22,7 +21,7 @@ from journeyman.logs.fields import (
     seconds,
     whole_number,
 )
-from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
+from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
 from journeyman.logs.line_session import RUNNING, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
@@ -52,14 +51,7 @@ class PiReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""
-        saved = None
-        if since is not None and since.reader == self.name:
-            with suppress(msgspec.ValidationError):
-                saved = msgspec.convert(since.memory, _TreeState)
-        lines = Lines(log, since if saved is not None else None)
-        return read_lines(
-            self.name, lines, Any, lambda: _Entries(log, saved if lines.resumed else None)
-        )
+        return read_resumable(self.name, log, since, _TreeState, lambda saved: _Entries(log, saved))
 
 
 def _is_header(value: Any) -> bool:
@@ -95,8 +87,7 @@ class _Entries:
         self._session: LineSession | None = None
 
     def memory(self) -> dict[str, Any]:
-        built: dict[str, Any] = msgspec.to_builtins(self._state)
-        return built
+        return memory_of(self._state)
 
     def close(self, read_bytes: int) -> Iterator[LogEvent]:
         if self._session is not None:

@@ -22,7 +22,7 @@ from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
 from journeyman.logs.sharegpt import ShareGPTReader
-from journeyman.logs.sqlite_database import foreign_database, is_database
+from journeyman.logs.sqlite_database import foreign_database, has_database_header
 from journeyman.logs.tau import Tau2Reader, TauBenchReader
 from journeyman.records import LogEvent, LogState
 from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, UnknownReader
@@ -108,7 +108,7 @@ class Readers:
                 reason = f"{log.path}: the reader {reader.name} failed: {failure}"
                 if problems is not None:
                     problems.append(Problem(path=str(log.path), reason=reason))
-        if is_database(log):
+        if has_database_header(log):
             raise foreign_database(log)
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data that no reader recognises.")

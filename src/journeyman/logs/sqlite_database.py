@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
+from journeyman.logs.file_access import sqlite_uri
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_limits import limit_statements
 from journeyman.records.errors import LogUnreadable, NotALog
@@ -31,14 +32,14 @@ _HARMLESS_ACTIONS = frozenset(
 )
 
 
-def is_database(log: LogFile) -> bool:
+def has_database_header(log: LogFile) -> bool:
     """Return whether a file is a SQLite database of any program."""
     return log.head.startswith(_HEADER)
 
 
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
     """Return whether a file is a database with these tables and columns. Raises LogUnreadable."""
-    if not is_database(log):
+    if not has_database_header(log):
         return False
     with _connected(log, BUSY_TIMEOUT_S) as connection:
         return Database(connection, required).has_all(required)
@@ -133,9 +134,8 @@ def _connect(
     """Connect read-only. A checkpoint by the program can briefly disturb a reader, so this tries
     three times, as Hermes itself does.
     """
-    path = log.path.as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     # Immutable, because otherwise even a reader creates files next to a database at rest.
-    uri = f"file:{path}?mode=ro{'&immutable=1' if immutable else ''}"
+    uri = sqlite_uri(log.path, "mode=ro&immutable=1" if immutable else "mode=ro")
     connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
         limit_statements(connection)

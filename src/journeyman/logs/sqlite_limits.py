@@ -5,8 +5,7 @@ harmless query build huge values or never end.
 import sqlite3
 from typing import Any
 
-MAX_VALUE_BYTES = 32 * 1024 * 1024
-"""The longest text or blob that is read, like the longest line of a log."""
+from journeyman.logs.json_document import MAX_VALUE_BYTES
 
 _STEPS_PER_CHECK = 10_000_000
 _MAX_CHECKS = 300
