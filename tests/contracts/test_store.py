@@ -351,6 +351,10 @@ class TestReading:
         assert ids(min_messages=1) == ["b"]
         assert ids(subagents=False) == ["b", "a"]
 
+    def test_a_filter_that_does_not_exist(self, store: Store) -> None:
+        with pytest.raises(WrongInput, match=r"no filter 'modell'.*model, tag, since"):
+            store.sessions.list(modell="x")  # type: ignore[call-arg]
+
     def test_a_session_is_found_by_a_unique_prefix(self, store: Store) -> None:
         for name in ("abc1", "abd2", "a%x", "whole", "whole-2"):
             write(store, a_session(name))

@@ -16,6 +16,7 @@ from tests.program import Command
 
 from journeyman.agent.tools import confinement
 from journeyman.cli.context import exit_on_sigterm
+from journeyman.store.session_filters import SessionFilters
 from journeyman.testing import Corpus
 
 
@@ -247,6 +248,17 @@ class TestSessions:
         (back,) = command.json("sessions", "list", **elsewhere)
         assert back["digest"] == one["digest"]
         assert back["session"]["title"] == one["session"]["title"]
+
+    def test_every_filter_has_an_option(self, filled: Command) -> None:
+        for name in sorted(SessionFilters.__annotations__.keys() - {"origin", "subagents", "warm"}):
+            value = {"since": "1d", "until": "1d", "min_messages": "1"}.get(name, "none")
+            filled("sessions", "list", f"--{name.replace('_', '-')}", value)
+        everything = filled.json("sessions", "list", "--limit", 1_000)
+        cold = filled.json("sessions", "list", "--limit", 1_000, "--cold")
+        assert (len(cold), filled.json("sessions", "list", "--warm")) == (len(everything), [])
+        own = filled.json("sessions", "list", "--limit", 1_000, "--no-subagents")
+        kinds = [(one["session"].get("lineage") or {}).get("kind") for one in everything]
+        assert 0 < len(own) == len(everything) - kinds.count("subagent") < len(everything)
 
     def test_redaction_of_exports(self, command: Command) -> None:
         key = "ghp_" + "A1b2" * 9

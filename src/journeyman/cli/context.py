@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -348,25 +348,36 @@ _SESSION_OPTIONS = (
     option(
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
     ),
-    flag("--no-subagents", "Leave out sessions of subagents."),
+    option(
+        "--no-subagents",
+        "Leave out sessions of subagents.",
+        dest="subagents",
+        is_flag=True,
+        flag_value=False,
+        default=None,
+    ),
     option(
         "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
     ),
 )
 
 
+@cache
+def _filter_names() -> tuple[str, ...]:
+    """The names under which a command receives the options that select sessions."""
+    declared = click.Command("")
+    for add_option in _SESSION_OPTIONS:
+        add_option(declared)
+    return tuple(parameter.name for parameter in declared.params if parameter.name)
+
+
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that select sessions; the command receives them as `filters`."""
 
     @wraps(command)
-    def with_filters(*args: Any, no_subagents: bool, **options: Any) -> None:
-        names = (
-            *("project", "source", "platform", "model", "tag"),
-            *("since", "until", "min_messages", "warm"),
-        )
-        filters = {name: value for name in names if (value := options.pop(name)) is not None}
-        if no_subagents:
-            filters["subagents"] = False
+    def with_filters(*args: Any, **options: Any) -> None:
+        values = {name: options.pop(name) for name in _filter_names()}
+        filters = {name: value for name, value in values.items() if value is not None}
         command(*args, filters=filters, **options)
 
     with_options: Callable[..., None] = with_filters

@@ -25,14 +25,11 @@ from journeyman.cli.rate_tables import (
     sparkline,
 )
 from journeyman.facade.journeyman import Journeyman
-from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability import By
-from journeyman.reliability.groups import grouped
-from journeyman.reliability.profile import FailureGroup, Profile, profile, refusers
+from journeyman.reliability.profile import FailureGroup, Profile, refusers
 from journeyman.reliability.rates import shown_with_worst
 from journeyman.reliability.reports import write_chart, write_html_report
-from journeyman.reliability.trivial_tools import without_tools
 from journeyman.text.display import readable
 
 _MAX_REMEDIES = 3
@@ -87,13 +84,15 @@ def profile_command(
     for path in outputs:
         files.refuse_overwriting(path, force=force)
     with formatting.counting_bar("Judging") as progress:
-        judged = journeyman.judged(sessions or None, raw=raw, progress=progress, **filters)
-    if not judged and (message := context.no_match_message(journeyman, filters)):
-        raise WrongInput(message)
-    trivial = journeyman.settings.trivial_tools if without_trivial else ()
-    report = profile(judged, trivial=trivial)
-    judged = [*without_tools(judged, trivial)]
-    groups = grouped(judged, by, with_learning=True) if by else ()
+        reliability = journeyman.reliability(
+            sessions or None,
+            without_trivial=without_trivial,
+            raw=raw,
+            progress=progress,
+            **filters,
+        )
+    report, judged = reliability.profile(), reliability.sessions
+    groups = reliability.grouped(by) if by else ()
     if plot:
         write_chart(report, plot, by=by, groups=groups)
     if html:

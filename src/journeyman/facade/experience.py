@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 from journeyman.facade.rooms import Rooms
 from journeyman.logs.discovery import default_locations
@@ -21,13 +21,14 @@ from journeyman.records.defaults import (
 )
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
-from journeyman.reliability import By
 from journeyman.settings import STYLES, sqlite_path
 
 if TYPE_CHECKING:
+    from journeyman.facade.reliability import Reliability
     from journeyman.facade.transcript import Transcript
     from journeyman.records.exclusions import Forgotten
     from journeyman.records.playbook import Playbook, PlaybookMistake
+    from journeyman.reliability import By
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.groups import Group
@@ -176,10 +177,7 @@ class ExperienceFacade(Rooms):
         `without_trivial`, without the calls of the tools in the setting `trivial_tools`. Raises
         WrongInput if the filters match none of the stored sessions.
         """
-        from journeyman.reliability.profile import profile
-
-        judged = self._judged_or_explained(sessions, chosen)
-        return profile(judged, trivial=self._left_out(without_trivial=without_trivial))
+        return self.reliability(sessions, without_trivial=without_trivial, **chosen).profile()
 
     def grouped(
         self,
@@ -192,24 +190,26 @@ class ExperienceFacade(Rooms):
         """Return error rates by tool, model, source, platform, project, day, length or type, with
         early and late calls compared except by tool; the arguments are those of `profile`.
         """
-        from journeyman.reliability.groups import grouped
-        from journeyman.reliability.trivial_tools import without_tools
+        return self.reliability(sessions, without_trivial=without_trivial, **chosen).grouped(by)
 
-        if by not in get_args(By):
-            raise WrongInput(
-                f"Sessions can be grouped by {', '.join(get_args(By))}, not by {by!r}."
-            )
-        judged = self._judged_or_explained(sessions, chosen)
-        kept = without_tools(judged, self._left_out(without_trivial=without_trivial))
-        return grouped(kept, by, with_learning=True)
+    def reliability(
+        self,
+        sessions: str | Iterable[str] | None = None,
+        *,
+        without_trivial: bool = False,
+        raw: bool = False,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        **chosen: "Unpack[SessionQuery]",
+    ) -> "Reliability":
+        """Return sessions judged for both `profile` and `grouped`, which are its methods. `raw` and
+        `progress` are those of `judged`, the other arguments those of `profile`.
+        """
+        from journeyman.facade.reliability import Reliability
 
-    def _judged_or_explained(
-        self, sessions: str | Iterable[str] | None, chosen: "SessionQuery"
-    ) -> list[JudgedSession]:
-        judged = self.judged(sessions, **chosen)
+        judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
         if not judged and (reason := self.sessions.no_match(**chosen)):
             raise WrongInput(reason)
-        return judged
+        return Reliability(judged, self._left_out(without_trivial=without_trivial))
 
     def _left_out(self, *, without_trivial: bool) -> tuple[str, ...]:
         return self.settings.trivial_tools if without_trivial else ()

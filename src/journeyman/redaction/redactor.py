@@ -33,7 +33,7 @@ _MAX_PASSES = 20
 _MAX_PASSES_LONG = 4
 _LONG_TEXT = 50_000
 _MAX_DEPTH = 100
-_MAX_REMEMBERED = 100
+_MAX_REMEMBERED = 1_000
 _SHORTEST_CUT = 3
 """The shortest beginning of a known secret that is replaced where a text was cut within it."""
 
@@ -120,9 +120,12 @@ class Redactor:
         return text
 
     def remember(self, value: str, placeholder: str) -> None:
-        """Replace the value everywhere from now on, not only where its context reveals it."""
-        if len(self._remembered) < _MAX_REMEMBERED:
-            self._remembered[value] = placeholder
+        """Replace the value everywhere from now on, not only where its context reveals it. Of very
+        many values, only the last are remembered.
+        """
+        self._remembered[value] = placeholder
+        if len(self._remembered) > _MAX_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
 
     def _redact_structure(self, text: str) -> str:
         """Redact JSON in which one field names another, or one name covers several values."""

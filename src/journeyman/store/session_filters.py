@@ -7,6 +7,7 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 import sqlalchemy as sa
 
+from journeyman.records.errors import WrongInput
 from journeyman.store.tables import sessions
 
 
@@ -31,6 +32,9 @@ class SessionFilters(TypedDict, total=False):
 def conditions(**filters: Unpack[SessionFilters]) -> list[sa.ColumnElement[bool]]:
     """Return the conditions on a session; without filters, every session matches."""
     values: dict[str, Any] = {**filters}
+    if unknown := values.keys() - _CONDITIONS.keys():
+        known = ", ".join(_CONDITIONS)
+        raise WrongInput(f"There is no filter {min(unknown)!r} on sessions. Filters are: {known}.")
     return [_CONDITIONS[name](value) for name, value in values.items() if value is not None]
 
 

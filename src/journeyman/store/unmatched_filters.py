@@ -1,5 +1,5 @@
 """Explains why no stored session matches some filters: which of them excludes all sessions, and
-which values exist instead.
+which values exist instead. Describes filters in words.
 """
 
 import json
@@ -45,6 +45,12 @@ def explain(connection: sa.Connection, filters: SessionFilters) -> str:
             matching = "1 session matches" if count == 1 else f"{count:,} sessions match"
             text += f" Without the {_phrase(name, value)}, {matching}."
     return text
+
+
+def describe(filters: SessionFilters) -> str:
+    """Return the filters in words."""
+    used: dict[str, Any] = {name: value for name, value in filters.items() if value is not None}
+    return ", ".join(_phrase(name, value) for name, value in used.items())
 
 
 def _count(connection: sa.Connection, filters: dict[str, Any]) -> int:

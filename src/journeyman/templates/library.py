@@ -5,6 +5,7 @@ export, import and delete them. Building the same name again adds a version and 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
 from journeyman.store.session_filters import SessionFilters
 from journeyman.store.store import Store
+from journeyman.store.unmatched_filters import describe
 from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
@@ -54,35 +56,12 @@ _KIND_ORDER = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
 class _BuildOptions(Struct, frozen=True, kw_only=True):
     """The options of `Library.build`, which documents them."""
 
-    min_messages: int
     max_sessions: int
     max_patterns: int
-    project: str | None
-    source: str | None
-    platform: str | None
-    origin: str | None
     tags: Iterable[str] | None
     description: str | None
     addendum: str | None
-
-    @property
-    def filters(self) -> SessionFilters:
-        return SessionFilters(
-            min_messages=self.min_messages,
-            source=self.source,
-            origin=self.origin,
-            platform=self.platform,
-            project=self.project,
-        )
-
-    @property
-    def filter_text(self) -> str:
-        """The filters in words, as they follow "sessions"."""
-        source = f" of source {self.source!r}" if self.source else ""
-        origin = f" of {self.origin!r}" if self.origin else ""
-        platform = f" of platform {self.platform!r}" if self.platform else ""
-        project = f" of project {self.project!r}" if self.project else ""
-        return f"{source}{origin}{platform}{project} with at least {self.min_messages} messages"
+    filters: SessionFilters
 
 
 class Library:
@@ -106,33 +85,26 @@ class Library:
         self,
         name: str,
         *,
-        min_messages: int = MIN_MESSAGES,
         max_sessions: int = MAX_SESSIONS,
         max_patterns: int = MAX_PATTERNS,
-        project: str | None = None,
-        source: str | None = None,
-        platform: str | None = None,
-        origin: str | None = None,
         tags: Iterable[str] | None = None,
         description: str | None = None,
         addendum: str | None = None,
         progress: Progress = lambda _done, _total: None,
+        **filters: Unpack[SessionFilters],
     ) -> Template:
-        """Build a template from the newest long sessions that may teach. `origin` is a source or a
-        platform. Omitted tags and texts are taken from the previous version. Raises BadTemplate
-        when no session teaches anything.
+        """Build a template from the newest sessions that may teach and match the filters, which are
+        those of `sessions.list`; `min_messages` has a default here. Omitted tags and texts are
+        taken from the previous version. Raises BadTemplate when no session teaches anything.
         """
+        filters.setdefault("min_messages", MIN_MESSAGES)
         options = _BuildOptions(
-            min_messages=min_messages,
             max_sessions=max_sessions,
             max_patterns=max_patterns,
-            project=project,
-            source=source,
-            platform=platform,
-            origin=origin,
             tags=tags,
             description=description,
             addendum=addendum,
+            filters=filters,
         )
         return self._build(checked_template_name(name), options, progress)
 
@@ -147,8 +119,8 @@ class Library:
             raise BadTemplate(f"{reason} Import more sessions, or lower the number of messages.")
         if not patterns:
             raise BadTemplate(
-                f"None of the {scanned} sessions{options.filter_text} teaches anything. Run "
-                "`journeyman learn` to see the reasons."
+                f"None of the {scanned} matching sessions ({describe(options.filters)}) teaches "
+                "anything. Run `journeyman learn` to see the reasons."
             )
         judged = self._judged(qualified)
         description, addendum = options.description, options.addendum
@@ -158,7 +130,7 @@ class Library:
             tags=tags,
             description=previous.description if description is None else description,
             addendum=previous.addendum if addendum is None else addendum,
-            source=options.source or options.origin or "",
+            source=options.filters.get("source") or options.filters.get("origin") or "",
             task_type=type_of(judged),
             created_at=self._clock(),
             scanned=scanned,

@@ -51,6 +51,20 @@ def test_a_session_that_grows_while_it_is_shown(jm: Journeyman) -> None:
     assert len(shown.verdicts) == 1
 
 
+def test_reliability_judges_once_for_a_profile_and_its_groups(jm: Journeyman) -> None:
+    turns = (user("Count"), call("count", {}, "3"), call("todo", {}, "noted"), agent("Done."))
+    jm.record(chat(*turns), session_id="s")
+    for without_trivial in (False, True):
+        chosen = {"without_trivial": without_trivial}
+        found = jm.reliability("s", **chosen)
+        assert found.profile() == jm.profile("s", **chosen)
+        assert found.grouped("tool") == jm.grouped("tool", "s", **chosen)
+        tools = [call.tool for one in found.sessions for call in one.calls]
+        assert tools == (["count"] if without_trivial else ["count", "todo"])
+    with pytest.raises(WrongInput, match="None has the project 'x'"):
+        jm.reliability(project="x")
+
+
 class TestRecord:
     def test_equal_messages_are_one_session(self, jm: Journeyman) -> None:
         first = jm.record(CHAT, source="mine", outcome=1.0, tags=["sums"])

@@ -73,3 +73,15 @@ def test_evidence_is_redacted_by_the_lines_around_it():
     result = "user,password\nbob,xK4vQ9tLm2w\n"
     assert redacted_evidence("user,password bob,xK4vQ9tLm2w", result).endswith("bob,<password:1>")
     assert redacted_evidence("no such file: a.py", "no such file: a.py") == "no such file: a.py"
+
+
+def test_many_secrets_are_replaced_where_only_another_text_reveals_them() -> None:
+    for count in (150, 1_010):
+        secrets = [f"Horse{number}Battery" for number in range(count)]
+        texts = [
+            text
+            for secret in secrets
+            for text in (f'{{"password": "{secret}"}}', f"server says {secret} is wrong")
+        ]
+        shown = "\n".join(redacted_record(texts))
+        assert not [secret for secret in secrets if secret in shown], count
