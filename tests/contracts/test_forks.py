@@ -97,3 +97,4 @@ def test_copies_count_once_and_again_without_their_original(
         journeyman.sessions.delete(PARENT)
         (fork,) = journeyman.sessions.list()
         assert (fork.messages, fork.calls, fork.answered) == (5, 1, 1)
+        assert fork.tokens.total == parent_tokens + fork_tokens

@@ -104,7 +104,7 @@ class CodexReader:
 
 class _RolloutState(Struct):
     """State needed to resume reading. `turns` holds the positions of user messages; `end_events`
-    what events reported about calls that have no result yet; `forked_at` when the session left its
+    what events reported about calls that have no result yet; `forked_at` when a subagent left its
     parent, whose lines older versions copy; `has_usage_records` whether tokens are recorded by
     response, which is more exact than the counts between them; `commands` the calls that a hook may
     turn out to have rewritten.
@@ -190,7 +190,7 @@ class _Rollout:
         if not self._state.session:
             self._state.session = only_text(meta.get("id")) or _session_id(self._log)
             self._facts.update(_session_facts(meta))
-            if "lineage" in self._facts:
+            if "lineage" in self._facts and self._facts["lineage"].kind == "subagent":
                 self._state.forked_at = self._facts.get("started_at")
 
     def _read_item(self, item: dict[str, Any], at: float | None, line: Line) -> None:

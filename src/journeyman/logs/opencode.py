@@ -5,7 +5,7 @@ reverted are omitted.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from journeyman.logs.fields import (
     as_json,
@@ -74,19 +74,12 @@ class OpencodeReader:
                     continue
                 origin = database.fork_origin(row)
                 session = _session(row, origin, database.last_answer(row["id"]), log.name)
-                yield from in_fragments(session, _conversation(database, row, origin))
+                yield from in_fragments(session, _conversation(database, row))
                 changed += 1
                 if changed % _SESSIONS_PER_MARK == 0:
                     memory = {"sessions": {**old_digests, **digests}}
                     yield Mark(state=log.state(self.name, memory=memory))
         yield Mark(state=log.state(self.name, memory={"sessions": digests}))
-
-
-class _Origin(NamedTuple):
-    """Where a fork comes from: its parent, and the time before which its messages are copies."""
-
-    parent: str
-    forked_at: float
 
 
 class _OpencodeDatabase:
@@ -131,27 +124,27 @@ class _OpencodeDatabase:
             return data if data.get("role") == "assistant" else {}
         return {}
 
-    def fork_origin(self, session: Row) -> _Origin | None:
-        """Return where a fork comes from. opencode records no parent: a fork's first messages are
-        older than the fork itself, and equally old messages stand in the session it comes from.
+    def fork_origin(self, session: Row) -> str:
+        """Return the session that a fork comes from, or "". opencode records no parent: a fork's
+        first messages are older than the fork itself, and equally old messages stand in the session
+        it comes from.
         """
-        forked_at = seconds(session["time_created"])
-        if session.get("parent_id") or forked_at is None:
-            return None
+        if session.get("parent_id") or seconds(session["time_created"]) is None:
+            return ""
         newest_copy = self._database.execute(
             "SELECT max(time_created) FROM message WHERE session_id = ? AND time_created < ?",
             *(session["id"], session["time_created"]),
         ).fetchone()[0]
         if newest_copy is None:
-            return None
+            return ""
         for row in self._database.execute(
             "SELECT session.id FROM message JOIN session ON session.id = message.session_id"
             " WHERE message.time_created = ? AND session.id != ? AND session.time_created < ?"
             " ORDER BY session.time_created DESC LIMIT 1",
             *(newest_copy, session["id"], session["time_created"]),
         ):
-            return _Origin(str(row[0]), forked_at)
-        return None
+            return str(row[0])
+        return ""
 
     def _select(self, source: str, value: Any) -> Iterator[Row]:
         statement = f"SELECT * FROM {source}"  # noqa: S608 - built from constants of this module
@@ -159,12 +152,12 @@ class _OpencodeDatabase:
             yield dict(row)
 
 
-def _session(row: Row, origin: _Origin | None, last_answer: dict[str, Any], log: str) -> Session:
+def _session(row: Row, origin: str, last_answer: dict[str, Any], log: str) -> Session:
     lineage = None
     if parent := only_text(row.get("parent_id")):
         lineage = Lineage(parent=SessionId(parent), kind="subagent")
-    elif origin is not None:
-        lineage = Lineage(parent=SessionId(origin.parent), kind="branch")
+    elif origin:
+        lineage = Lineage(parent=SessionId(origin), kind="branch")
     error = only_text(only_object(last_answer.get("error")).get("name"))
     names = ("version", "project_id")
     return Session(
@@ -189,9 +182,7 @@ def _model(value: Any) -> str:
     return only_text(fields.get("modelID")) or only_text(fields.get("id"))
 
 
-def _conversation(
-    database: _OpencodeDatabase, session: Row, origin: _Origin | None
-) -> Iterator[Part]:
+def _conversation(database: _OpencodeDatabase, session: Row) -> Iterator[Part]:
     """Yield the messages and the usage of one session. Of what the user reverted, only the usage
     remains: those tokens were spent.
     """
@@ -206,8 +197,6 @@ def _conversation(
         has_bound = str(row["id"]) == revert.get("messageID")
         reverted = reverted or (has_bound and not revert.get("partID"))
         reader = _MessageReader(row, data, position, generation)
-        if origin is not None:
-            reader.copied = (seconds(row["time_created"]) or 0) < origin.forked_at
         for part in database.parts(row["id"]):
             reverted = reverted or (has_bound and str(part["id"]) == revert.get("partID"))
             reader.add(part, reverted=reverted)
@@ -225,7 +214,6 @@ class _MessageReader:
         self._data = data
         self._at = seconds(row.get("time_created"))
         self.position, self.generation = position, generation
-        self.copied = False
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._inserted: list[str] = []
@@ -305,8 +293,7 @@ class _MessageReader:
     def finish(self, role: Role) -> Iterator[Part]:
         """Yield everything of this message in order."""
         yield from self._skips
-        if not self.copied:
-            yield from self._usage
+        yield from self._usage
         if inserted := "\n".join(filter(None, self._inserted)):
             yield self._message(
                 role=role, key=f"{self._id}:inserted", text=inserted, kind="harness", at=self._at

@@ -6,8 +6,6 @@ repeats its parent's entries.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -63,16 +61,13 @@ def _is_header(value: Any) -> bool:
 
 
 class _TreeState(Struct):
-    """State needed to resume reading. `entries` are the offsets of the entries by id; `forked_at`
-    is when a fork left its parent.
-    """
+    """State needed to resume reading. `entries` are the offsets of the entries by id."""
 
     session: str = ""
     model: str = ""
     generation: int = 0
     entries: dict[str, int] = {}
     last: str = ""
-    forked_at: float | None = None
 
 
 class _Entries:
@@ -118,10 +113,6 @@ class _Entries:
         parent = only_text(header.get("parentSession"))
         if found := _SESSION_FILE.search(parent):
             session.facts["lineage"] = Lineage(parent=SessionId(found[1]), kind="branch")
-            with suppress(OSError, ValueError):
-                # Without its parent, the fork is the only place where the shared part is.
-                if Path(parent).exists():
-                    self._state.forked_at = session.facts["started_at"]
 
     def _follow_tree(self, session: LineSession, entry: dict[str, Any], line: Line) -> None:
         """Remember the entry, and mark as undone what the user left by going back."""
@@ -208,7 +199,7 @@ class _Entries:
                 finish_reason=reason,
             )
         usage = message.get("usage")
-        if isinstance(usage, dict) and usage.get("totalTokens") != 0 and not self._is_copied(at):
+        if isinstance(usage, dict) and usage.get("totalTokens") != 0:
             session.add_usage(_usage(usage, f"@{line.offset}", at, model))
 
     def _read_result(
@@ -247,9 +238,6 @@ class _Entries:
             tool_name=call.name,
             recorded=ResultFlags(exit_code=code, interrupted=interrupted),
         )
-
-    def _is_copied(self, at: float | None) -> bool:
-        return self._state.forked_at is not None and (at or 0) < self._state.forked_at
 
     def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
         session.add(line, at=at, generation=self._state.generation, **fields)

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct
 
-from journeyman.records import Message
+from journeyman.records import Message, Tokens
 from journeyman.records.copies import MessageTrace, copies_of_parent, text_trace
 from journeyman.store.rows import batches, decode_details, select_in
 from journeyman.store.session_counts import call_ids, recount, session_counts
@@ -34,6 +34,9 @@ _TRACED = (
     .where(messages.c.session_row == sa.bindparam("this_row"))
     .order_by(messages.c.position)
 )
+
+
+_USED = usage.c["at", "model", "task", *Tokens.__struct_fields__]
 
 
 class NewMessages(Struct):
@@ -103,6 +106,7 @@ def _find_changes(connection: sa.Connection, row_id: int) -> list[sa.Update]:
     if session.root:
         return _fork_changes(connection, session)
     copied: set[str] = set()
+    copied_usage: set[str] = set()
     parent = sessions.c.id == session.parent_id
     is_same_source = sessions.c.source == session.source
     query = sa.select(sessions.c.row_id).where(parent, is_same_source)
@@ -111,7 +115,25 @@ def _find_changes(connection: sa.Connection, row_id: int) -> list[sa.Update]:
         (_, before), (keys, after) = _traces(connection, parent_row), _traces(connection, row_id)
         is_branch = session.lineage == "branch"
         copied = {keys[index] for index in copies_of_parent(before, after, is_branch=is_branch)}
-    return _copied_changes(connection, messages, row_id, copied)
+        copied_usage = _repeated_usage(connection, parent_row, row_id)
+    return [
+        *_copied_changes(connection, messages, row_id, copied),
+        *_copied_changes(connection, usage, row_id, copied_usage),
+    ]
+
+
+def _repeated_usage(connection: sa.Connection, parent_row: int, row_id: int) -> set[str]:
+    """Return the keys of a session's usage that its parent recorded at the same moment: keys such
+    as offsets differ between the two. A sum without a time is never a copy.
+    """
+
+    def recorded(row: int) -> dict[str, tuple[Any, ...]]:
+        query = sa.select(usage.c.key, *_USED).where(usage.c.session_row == row)
+        found = connection.execute(query.where(usage.c.at.is_not(None)))
+        return {key: tuple(values) for key, *values in found}
+
+    known = set(recorded(parent_row).values())
+    return {key for key, values in recorded(row_id).items() if values in known}
 
 
 def ends_in_copies(connection: sa.Connection, row_id: int, before: int) -> bool:

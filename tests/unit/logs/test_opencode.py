@@ -58,7 +58,7 @@ class TestSessions:
         lineage = reading.sessions["ses_2"].lineage
         assert (lineage.parent, lineage.kind) == ("ses_1", "branch")
         assert reading.sessions["ses_1"].lineage is None
-        assert len(reading.usage) == 2, "the copied step counts in the parent only"
+        assert len(reading.usage) == 3, "the store knows which are copies"
 
     def test_a_fork_whose_parent_was_deleted_keeps_its_calls(self, opencode, read):
         opencode.session("ses_2", time_created=2_000_000_000_000)
