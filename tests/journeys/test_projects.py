@@ -110,7 +110,7 @@ def test_learning_from_one_project(worked: Command) -> None:
 def test_an_unknown_project(worked: Command) -> None:
     assert worked.json("sessions", "list", "--project", "websit") == []
     for done in (
-        worked("sessions", "list", "--project", "websit").stdout,
+        worked("sessions", "list", "--project", "websit", code=1).stderr,
         worked("usage", "--project", "websit", code=1).stderr,
         worked("profile", "--project", "websit", code=1).stderr,
         worked("learn", "--project", "websit", code=1).stderr,

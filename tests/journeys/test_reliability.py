@@ -226,7 +226,7 @@ class TestProfile:
             everything = json.loads(warm_session(journeyman, whole))
         found = [command.json("profile", *more) for more in ((), ("--without-trivial",))]
         assert [one["rate"]["total"] for one in found] == [2, 1]
-        assert "1 call of tools that do nothing of their own: todo." in " ".join(
+        assert "1 call of housekeeping tools: todo." in " ".join(
             command("profile", "--without-trivial").stdout.split()
         )
         assert (answer["error_rate"]["of"], everything["error_rate"]["of"]) == (1, 2)

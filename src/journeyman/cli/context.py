@@ -107,7 +107,7 @@ yes_option = flag("-y --yes", "Do not ask for confirmation.")
 source_option = option("--source", "Only sessions from this recorder.")
 platform_option = option("--platform", "Only sessions from this platform: cli, telegram, cron, …")
 without_trivial_option = flag(
-    "--without-trivial", "Leave out tools that do nothing of their own: memory, to-do lists, …"
+    "--without-trivial", "Leave out housekeeping tools: memory, to-do lists, …"
 )
 workers_option = option(
     "--workers N",

@@ -182,7 +182,7 @@ def show_summary(console: Console, report: Profile) -> None:
     if report.left_out:
         calls = formatting.pluralize(sum(report.left_out.values()), "call")
         tools = readable(formatting.join_names([*report.left_out], _MAX_LEFT_OUT))
-        console.print(Text(f"Left out: {calls} of tools that do nothing of their own: {tools}."))
+        console.print(Text(f"Left out: {calls} of housekeeping tools: {tools}."))
     console.print(f"Kind of work: {report.task_type}.", style="dim")
 
 

@@ -37,7 +37,7 @@ _EXTRAS = (
 )
 _MOST_NAMES = 5
 _COMMAND_TIMEOUT_S = 10.0
-_MOST_PATIENCE_S = 2.0
+_MAX_WAIT_S = 2.0
 """Seconds to wait for a locked database: it is reported, so there is no need to wait longer."""
 _CHOOSE_HOME = 'export JOURNEYMAN_HOME="$HOME/.journeyman"  (or another folder of yours)'
 
@@ -127,7 +127,7 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
         found = f"{settings.database} does not exist yet; the first import creates it"
         return [Finding(what, "ok", found)]
     try:
-        timeout = min(settings.busy_timeout_s, _MOST_PATIENCE_S)
+        timeout = min(settings.busy_timeout_s, _MAX_WAIT_S)
         with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
             if not store.is_ready:
                 found = "its tables are created or migrated on first use"
