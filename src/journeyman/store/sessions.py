@@ -180,8 +180,8 @@ class Sessions(Repository):
     ) -> Sequence[SearchHit]:
         """Return messages that contain all the words, in their text or in their calls: the best
         matches first, or the newest. Words in double quotes must occur together; `pyt*` finds all
-        words that start with it. Only the head of a tool's result is searched. `redacted` replaces the
-        secrets in what is shown.
+        words that start with it. Only the head of a tool's result is searched. `redacted` replaces
+        the secrets in what is shown.
         """
         with self._reading("searching") as connection:
             selected = conditions(**filters)
