@@ -62,7 +62,7 @@ def _phrase(name: str, value: Any) -> str:
     if name in _NOUNS:
         return f"{_NOUNS[name][0]} {value!r}"
     if name == "min_messages":
-        return f"minimum of {value:,} messages"
+        return f"minimum of {value:,} message{'' if value == 1 else 's'}"
     if name == "subagents":
         return "exclusion of subagents"
     if name == "warm":
