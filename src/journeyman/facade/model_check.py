@@ -11,6 +11,7 @@ from pathlib import Path
 from journeyman.configuration import CONFIG_FILE
 from journeyman.facade.finding import Finding
 from journeyman.models.discovery import ModelList, find_endpoints, list_models
+from journeyman.models.factory import is_in_process
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
 from journeyman.text.display import readable
 
@@ -26,7 +27,7 @@ def check_model(settings: Settings, program: str, environ: Mapping[str, str]) ->
         return _offer(program, environ)
     if model.name == EMBEDDED:
         return _check_embedded(program)
-    if model.name.endswith(".gguf") and not model.base_url:
+    if is_in_process(model.name) and not model.base_url:
         return _check_file(Path(model.name).expanduser(), program)
     if not model.base_url and not model.api_key:
         return _find_server(model.name, program, environ)
