@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from journeyman.records.errors import BadSetting
-from journeyman.settings import SETTINGS
+from journeyman.settings import DEFAULTS, SETTINGS
 from journeyman.text.atomic_write import replace_file
 
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^\[\]#]+?)\s*\]\]?\s*(#.*)?")
@@ -23,6 +23,17 @@ _INTRODUCTION = """\
 # lists the values in force and where each comes from, `journeyman config set KEY VALUE` edits this
 # file. JOURNEYMAN_* variables and flags take precedence over it.
 """
+_EXAMPLES = {
+    "database": "postgresql://user:password@host/name",
+    "model.context_length": 128_000,
+    "model.max_tokens": 8_192,
+    "model.temperature": 0.7,
+    "agent.tokens": 500_000,
+    "agent.cost_usd": 1.0,
+    "agent.seconds": 600.0,
+    "agent.memory_mb": 4_096,
+}
+"""Values for the settings that have no default, or one that depends on the machine."""
 
 
 class _Span(NamedTuple):
@@ -72,7 +83,9 @@ def initial_text() -> str:
             text, table = f"{text}\n[{group}]\n", group
         elif not group:
             text += "\n"
-        text += f"# {setting.about}\n# {name} =\n"
+        default = DEFAULTS.get(setting.key)
+        value = _EXAMPLES[setting.key] if default is None else default
+        text += f"# {setting.about}\n# {name} = {_toml(value)}\n"
     return text
 
 

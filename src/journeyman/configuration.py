@@ -26,6 +26,7 @@ from journeyman.settings import (
     ModelSettings,
     Settings,
     convert,
+    expected,
     sqlite_url,
 )
 
@@ -140,7 +141,7 @@ def checked_value(key: str, value: Any) -> Any:
         return convert(key, value)
     except ValueError as error:
         shown = "this value" if key in SECRETS else repr(value)
-        raise BadSetting(f"{key} cannot be {shown}. Expected: {BY_KEY[key].about}.") from error
+        raise BadSetting(f"{key} cannot be {shown}. Expected: {expected(key)}.") from error
 
 
 class _Reader:

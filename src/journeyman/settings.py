@@ -232,8 +232,32 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(Settings)} 
     for table, kind in TABLES.items()
     for field in msgspec.structs.fields(kind)
 }
+DEFAULTS: dict[str, Any] = {
+    f"{table}.{field}": getattr(kind(), field)
+    for table, kind in TABLES.items()
+    for field in kind.__struct_fields__
+} | {
+    field.name: field.default
+    for field in msgspec.structs.fields(Settings)
+    if field.name in ("busy_timeout_s", "trivial_tools")
+}
+"""The defaults that do not depend on the home."""
+_KIND_NAMES = {
+    bool: "true or false",
+    Count: "a whole number, 1 or more",
+    Port: "a whole number from 0 to 65535",
+    Amount: "a number, 0 or more",
+}
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
+
+
+def expected(key: str) -> str:
+    """Return what a value of a setting has to be."""
+    for kind, name in _KIND_NAMES.items():
+        if _KINDS[key] in (kind, kind | None):
+            return f"{name}: {BY_KEY[key].about}"
+    return BY_KEY[key].about
 
 
 def convert(key: str, value: Any) -> Any:

@@ -556,6 +556,7 @@ class TestDoctorAndTour:
         assert "of your agents" in shown
         assert "openai" not in shown
         assert "This tour stored nothing." in shown
+        assert "journeyman import " in shown.split("To use Journeyman yourself:")[1]
         assert not (user_home / ".journeyman").exists()
 
     def test_the_tour_keeps_what_it_imported_if_one_agrees(self, user_home: Path) -> None:
@@ -568,8 +569,20 @@ class TestDoctorAndTour:
         database = user_home / ".journeyman" / "journeyman.db"
         assert f"Kept in {database}." in shown
         assert stat.S_IMODE(database.stat().st_mode) == 0o600
-        kept = len(command.json("sessions", "list"))
+        steps = shown.split("To use Journeyman yourself:")[1]
+        assert "journeyman profile" in steps
+        assert "journeyman import" not in steps
+        assert "journeyman learn" not in steps
+        rows = command.json("sessions", "list")
+        kept = len(rows)
         assert kept
+        task = shown.split('A session on "')[1].split('" would')[0].replace("\n", " ").rstrip("…")
+        asked = {
+            row["session"]["project"]
+            for row in rows
+            if " ".join(row["session"]["title"].split()).startswith(task)
+        }
+        assert shown.split("The playbook of ")[1].split(",")[0] in asked
         assert command.json("learn")["mined"] == 0
         # What is there already is kept too.
         told = command.json("tour", "--no-agent", "--keep")

@@ -39,7 +39,7 @@ def run(
     """
     work = home / "work"
     work.mkdir(exist_ok=True)
-    ports = {urlsplit(server.root_url).port: "Ollama"} if server else {}
+    ports = {urlsplit(server.root_url).port if server else 1: "Ollama"}
     program = [sys.executable, "-c", PROGRAM.format(ports=ports), *arguments]
     environ = Command(home).environ | more
     if typed is None:
@@ -86,6 +86,33 @@ def test_without_anything_it_says_how_to_configure_one(tmp_path: Path) -> None:
         assert "No model is configured" in said
         assert "journeyman config set model.name NAME" in said
         assert "--model embedded" in said
+        assert "Looked for a server on this machine at the ports 1 (Ollama)" in said
+
+
+def test_a_named_model_is_used_where_this_machine_lists_it(
+    tmp_path: Path, ollama: ModelServer
+) -> None:
+    code, said = run(tmp_path, ollama, "run", "Say hello.", "--model", "qwen3:8b")
+    assert code == 0, said
+    assert f"Using qwen3:8b of Ollama at {ollama.base_url}, which lists it." in said
+    assert ollama.chats[0]["model"] == "qwen3:8b"
+    assert not (tmp_path / ".journeyman" / "config.toml").exists()
+
+    code, said = run(tmp_path, ollama, "run", "Say hello.", "--model", "gpt-5-mini")
+    assert code == 2
+    assert "model.base_url is not set, and there is no API key" in said
+    assert f"Ollama at {ollama.base_url}: gemma3, qwen3:8b" in said
+    code, said = run(tmp_path, None, "run", "Say hello.", JOURNEYMAN_MODEL_NAME="qwen3:8b")
+    assert code == 2
+    assert "Looked for a server on this machine at the ports 1 (Ollama)" in said
+    assert len(ollama.chats) == 1
+
+
+def test_a_question_can_be_left_without_an_answer(tmp_path: Path, ollama: ModelServer) -> None:
+    code, said = run(tmp_path, ollama, "run", "Say hello.", typed="\x04")  # Ctrl-D
+    assert code == 1, said
+    assert "Interrupted." in said
+    assert "Not confirmed" not in said
 
 
 def test_on_a_terminal_it_asks_and_remembers(tmp_path: Path, ollama: ModelServer) -> None:

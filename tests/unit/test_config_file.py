@@ -1,5 +1,6 @@
 """Edits of config.toml: one setting changes, and everything else stays as it was written."""
 
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.config_file import initial_text, set_value, unset_value, write_initial
-from journeyman.configuration import load
+from journeyman.configuration import load, read_configuration
 from journeyman.records.errors import BadSetting
 from journeyman.settings import SETTINGS
 
@@ -117,6 +118,19 @@ def test_the_initial_file_describes_every_setting(tmp_path: Path) -> None:
     write_initial(file)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     set_value(file, "model.name", "m")
-    assert file.read_text() == text.replace("# name =\n", '# name =\nname = "m"\n')
+    assert file.read_text() == text.replace('# name = ""\n', '# name = ""\nname = "m"\n')
     with pytest.raises(BadSetting, match="exists already"):
         write_initial(file)
+
+
+def test_every_line_of_the_initial_file_can_be_used(tmp_path: Path) -> None:
+    text = re.sub(r"^# (?=[a-z_]+ = )", "", initial_text(), flags=re.MULTILINE)
+    (tmp_path / "config.toml").write_text(text)
+    used = read_configuration({}, tmp_path, home=tmp_path)
+    assert not used.problems
+    assert {*used.origins} == {setting.key for setting in SETTINGS}
+    default = read_configuration({}, tmp_path, home=tmp_path / "other")
+    assert used.settings.opening == default.settings.opening
+    assert used.settings.confirm == default.settings.confirm
+    assert used.settings.jobs == default.settings.jobs
+    assert used.settings.trivial_tools == default.settings.trivial_tools

@@ -256,12 +256,15 @@ def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def spinner(label: str) -> Iterator[None]:
-    """Show an animated line while the body runs, if standard error is a terminal."""
+def spinner(label: str, console: Console | None = None) -> Iterator[None]:
+    """Show an animated line while the body runs, if standard error is a terminal. A body that
+    prints passes its `console`, so that what it prints appears above the line.
+    """
     if not sys.stderr.isatty():
         yield
         return
-    with Console(stderr=True).status(label):
+    prints = console is not None and console.is_terminal and not console.quiet
+    with (console if console and prints else Console(stderr=True)).status(label):
         yield
 
 

@@ -1,17 +1,19 @@
-"""What a command that needs a model does if none is configured: it offers what it finds on this
-machine, on a terminal as a question, elsewhere in its error.
+"""What a command that needs a model does if none is configured, or one without an address: it uses
+the server on this machine that lists the model, or offers what it finds, on a terminal as a
+question, elsewhere in its error.
 """
 
 import os
 import sys
+from collections.abc import Mapping
 
 import click
 
 from journeyman import config_file
 from journeyman.cli import context
 from journeyman.facade.journeyman import Journeyman
-from journeyman.models.discovery import FoundEndpoint, find_endpoints
-from journeyman.models.factory import NO_MODEL
+from journeyman.models.discovery import FoundEndpoint, find_endpoints, looked_for
+from journeyman.models.factory import NO_MODEL, is_in_process, no_endpoint
 from journeyman.records.errors import BadSetting
 from journeyman.settings import BY_KEY
 from journeyman.text.display import readable
@@ -21,27 +23,51 @@ _MOST_MODELS = 5
 
 
 def with_model(journeyman: Journeyman, name: str) -> Journeyman:
-    """Return a Journeyman that has a model: this one if a model is named or configured, else one
-    with the model that the person chooses. Raise BadSetting if there is no one to ask.
+    """Return a Journeyman that has a model: this one if it can use the model that is named or
+    configured, else one with the server on this machine that lists this model, or with the model
+    that the person chooses. Raise BadSetting if there is none, or no one to ask.
     """
     model = journeyman.settings.model
-    if name or model.name or model.base_url:
+    name = name or model.name
+    if model.base_url or (name and model.api_key) or is_in_process(name):
         return journeyman
     found = find_endpoints(os.environ)
+    if name:
+        return _with_settings({"model.base_url": _server_of(name, found).base_url})
     if not found:
-        raise BadSetting(NO_MODEL)
+        raise BadSetting(f"{NO_MODEL} {looked_for()}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadSetting(_choices_message(found))
-    chosen = _ask(found)
-    if click.confirm("Remember this choice in config.toml?", default=True, err=True):
+        raise BadSetting(f"No model is configured. {_choices_message(found)}")
+    try:
+        chosen = _ask(found)
+        is_kept = click.confirm("Remember this choice in config.toml?", default=True, err=True)
+    except click.Abort as abort:
+        click.echo(err=True)
+        raise KeyboardInterrupt from abort
+    if is_kept:
         for key, value in chosen.items():
             config_file.set_value(journeyman.configuration.file, key, value)
+    return _with_settings(chosen)
+
+
+def _with_settings(chosen: Mapping[str, str]) -> Journeyman:
     variables = {BY_KEY[key].variable: value for key, value in chosen.items()}
     return context.open_journeyman(environ={**os.environ, **variables})
 
 
+def _server_of(name: str, found: list[FoundEndpoint]) -> FoundEndpoint:
+    """Return the server on this machine that lists this model, and say so. Raise BadSetting."""
+    for endpoint in found:
+        if name in endpoint.models:
+            where = f"{endpoint.name} at {endpoint.base_url}"
+            click.echo(f"Using {readable(name)} of {where}, which lists it.", err=True)
+            return endpoint
+    message = no_endpoint(readable(name))
+    raise BadSetting(f"{message} {_choices_message(found) if found else looked_for()}")
+
+
 def _choices_message(found: list[FoundEndpoint]) -> str:
-    lines = ["No model is configured. This machine has:"]
+    lines = ["This machine has:"]
     for endpoint in found:
         lines.append(f"  {_description(endpoint)}")
         model = endpoint.models[0] if endpoint.models else "NAME"

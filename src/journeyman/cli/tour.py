@@ -38,6 +38,7 @@ _MAX_LOG_BYTES = 100_000_000
 """The tour reads the newest logs up to this total size, to stay short."""
 
 _FEW, _SEVERAL = 3, 5
+_SHORT_TITLE = 20
 _SAMPLE_TASK = "Write a test that an amount of money, split among several people, adds up again."
 _ERRAND = "Sort the lines of lists/guests.txt and check the result."
 _GUESTS = ("mona", "ada", "zoe", "ben")
@@ -50,11 +51,12 @@ _RISKY_COMMANDS = (
 _LEARNING_S = 15.0
 """The tour learns for about this long, from the newest sessions first."""
 
-_END = """
-To use Journeyman yourself:
+_END = "\nTo use Journeyman yourself:"
+_FIRST_STEPS = """\
   [bold]journeyman import[/]          import the sessions of your agents
+  [bold]journeyman learn[/]           learn what works"""
+_NEXT_STEPS = """\
   [bold]journeyman profile[/]         see how reliable their calls are
-  [bold]journeyman learn[/]           learn what works
   [bold]journeyman open "TASK"[/]     start the next session warm
   [bold]journeyman run "TASK"[/]      run an agent
   [bold]journeyman confirm serve[/]   approve what agents must not do alone
@@ -103,7 +105,8 @@ def tour(*, sample: bool, keep: bool, no_agent: bool, as_json: bool) -> None:
         results["kept_in"] = kept
         ending = f"Kept in {kept}." if kept else "This tour stored nothing."
         console.print(Text(f"\n{readable(ending)}"), soft_wrap=True)
-        console.print(_END)
+        console.print(_END, *(() if kept and shown.is_complete else (_FIRST_STEPS,)), sep="\n")
+        console.print(_NEXT_STEPS)
     if as_json:
         context.print_json(results)
 
@@ -140,6 +143,8 @@ class _Tour:
         self._wants_sample = sample
         self._logs = [] if sample else _newest_logs(journeyman)
         self._is_sample = not self._logs
+        self.is_complete = False
+        """Whether everything on this machine was imported and learned from."""
 
     @property
     def own_logs(self) -> list[Path]:
@@ -200,7 +205,8 @@ class _Tour:
         )
         size = formatting.size(report.read_bytes)
         logs = f"{formatting.pluralize(report.logs_read, 'log')} ({size})"
-        skipped = f", {report.skipped_lines:,} lines skipped" if report.skipped_lines else ""
+        lines = formatting.pluralize(report.skipped_lines, "line")
+        skipped = f", {lines} skipped" if report.skipped_lines else ""
         read = (
             f"{formatting.pluralize(report.new, 'session')} from {logs} in {report.seconds:.2f} s"
         )
@@ -235,17 +241,26 @@ class _Tour:
         return {"profile": profile}
 
     def _task(self) -> str:
-        """Return a task for the next session: an earlier request that succeeded."""
-        patterns = list(self._journeyman.patterns.list(limit=200))
-        long = (row for row in patterns if row.kind == "sequence" and len(row.intent) > 20)
-        pattern = next(long, patterns[0] if patterns else None)
-        return _SAMPLE_TASK if self._is_sample else pattern.intent if pattern else "anything"
+        """Return a task for the next session: with the logs of this machine, an earlier request in
+        the busiest project.
+        """
+        if self._is_sample:
+            return _SAMPLE_TASK
+        sessions = self._journeyman.sessions.list(
+            project=self._busiest_project() or None, subagents=False, limit=200
+        )
+        titles = [row.session.title for row in sessions if row.calls and row.session.title]
+        return next((title for title in titles if len(title) > _SHORT_TITLE), "") or next(
+            iter(titles), "anything"
+        )
 
     def _learn(self) -> dict[str, Any]:
         console, journeyman = self._console, self._journeyman
         with formatting.progress_bar("Learning", "sessions") as progress:
             learned = journeyman.learn(seconds=_LEARNING_S, progress=progress)
         total = sum(row.sessions + row.subagents for row in journeyman.sessions.totals())
+        found = sum(len(place.logs) for place in journeyman.places())
+        self.is_complete = learned.sessions >= total and len(self._logs) >= found
         if learned.sessions < total:
             part = f"the newest {learned.sessions:,} of {total:,} sessions"
             rest = "`journeyman learn` learns from the rest."
@@ -319,7 +334,7 @@ class _Tour:
 
     def _import_again(self) -> dict[str, Any]:
         again = self._journeyman.import_logs(self._logs)
-        counts = f"{again.unchanged:,} sessions unchanged, {again.new} new"
+        counts = f"{formatting.pluralize(again.unchanged, 'session')} unchanged, {again.new} new"
         self._print(f"Importing again: {counts}, in {again.seconds:.2f} s.")
         return {"import_again": again}
 
@@ -331,7 +346,7 @@ class _Tour:
         self._print(f'SmolLM2, a model of 135M parameters, running on this machine: "{_ERRAND}"')
         results: dict[str, Any] = {}
         try:
-            with formatting.spinner("thinking"):
+            with formatting.spinner("thinking", self._console):
                 for name, turn, is_done in _run_errands(self._folder, self._console):
                     answer = turn.final_response or turn.note
                     self._print(

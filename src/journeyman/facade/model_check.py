@@ -11,6 +11,7 @@ from pathlib import Path
 from journeyman.configuration import CONFIG_FILE
 from journeyman.facade.finding import Finding
 from journeyman.models.discovery import ModelList, find_endpoints, list_models
+from journeyman.models.factory import is_in_process
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
 from journeyman.text.display import readable
 
@@ -26,12 +27,12 @@ def check_model(settings: Settings, program: str, environ: Mapping[str, str]) ->
         return _offer(program, environ)
     if model.name == EMBEDDED:
         return _check_embedded(program)
-    if model.name.endswith(".gguf") and not model.base_url:
+    if is_in_process(model.name) and not model.base_url:
         return _check_file(Path(model.name).expanduser(), program)
     if not model.base_url and not model.api_key:
         return _find_server(model.name, program, environ)
     file = settings.home / CONFIG_FILE
-    finding = _check_endpoint(model, program)
+    finding = _check_endpoint(model, program, environ)
     if finding.status == "ok" and model.api_key and _is_public(file):
         found = f"{finding.found}; other users can read {file}"
         return Finding("model", "note", found, f"chmod 600 {shlex.quote(str(file))}")
@@ -42,7 +43,7 @@ def _offer(program: str, environ: Mapping[str, str]) -> Finding:
     """Report which models could be configured, if none is."""
     found = find_endpoints(environ)
     if not found:
-        advice = f"For example, with Ollama: {_choose(program, _EXAMPLE_URL, 'qwen3:8b')}"
+        advice = _choose(program, _EXAMPLE_URL, "qwen3:8b") + "  (an example, for Ollama)"
         return Finding("model", "note", "none is configured, and no server was found", advice)
     first, names = found[0], ", ".join(endpoint.name for endpoint in found)
     advice = _choose(program, first.base_url, next(iter(first.models), "NAME"))
@@ -87,14 +88,14 @@ def _find_server(name: str, program: str, environ: Mapping[str, str]) -> Finding
     return Finding("model", "problem", found, advice)
 
 
-def _check_endpoint(model: ModelSettings, program: str) -> Finding:
+def _check_endpoint(model: ModelSettings, program: str, environ: Mapping[str, str]) -> Finding:
     base_url = model.base_url or OPENAI
     listed = list_models(base_url, model.api_key)
     at = f"at {model.base_url or 'OpenAI'}"
     if listed.unreachable:
         found = f"{model.name or 'the model'} {at} cannot be reached: {listed.unreachable}"
-        advice = f"Start its server, or set its address: {program} config set model.base_url URL"
-        return Finding("model", "problem", found, advice)
+        other = _offer(program, environ).advice
+        return Finding("model", "problem", found, f"Start its server, or choose another: {other}")
     if not model.name:
         name = next(iter(listed.models), "NAME")
         return Finding("model", "problem", f"no model {at} is named", _set(program, "name", name))

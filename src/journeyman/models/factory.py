@@ -32,6 +32,20 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     return settings.providers[provider]
 
 
+def is_in_process(name: str) -> bool:
+    """Return whether a model without an address runs in this process."""
+    return name == EMBEDDED or name.endswith(".gguf")
+
+
+def no_endpoint(name: str) -> str:
+    """Return the sentences for a model that has neither an address nor a key."""
+    return (
+        f"The model {name} is a model of OpenAI, because model.base_url is not set, and there is "
+        "no API key. Set model.api_key, OPENAI_API_KEY or model.base_url; `--model embedded` needs "
+        "none of them."
+    )
+
+
 def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = None) -> Model:
     """Return the model with this name, else the one in the settings. Raise BadSetting if neither
     names one: the embedded model is never chosen silently. What is learned about a server is kept
@@ -45,20 +59,15 @@ def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = N
         )
     if not name:
         raise BadSetting(NO_MODEL)
-    is_file = name.endswith(".gguf") and not settings.base_url
-    if name == EMBEDDED or is_file:
+    if name == EMBEDDED or (is_in_process(name) and not settings.base_url):
         from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
 
-        path = Path(name).expanduser() if is_file else None
+        path = None if name == EMBEDDED else Path(name).expanduser()
         window = {"context_tokens": settings.context_length} if settings.context_length else {}
         longest = {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
         return EmbeddedModel(path=path, **window, **longest)
     if not settings.base_url and not settings.api_key:
-        raise BadSetting(
-            f"The model {name} is a model of OpenAI, because model.base_url is not set, and there "
-            "is no API key. Set model.api_key, OPENAI_API_KEY or model.base_url; `--model "
-            "embedded` needs none of them."
-        )
+        raise BadSetting(no_endpoint(name))
     try:
         from journeyman.models.remote import RemoteModel  # noqa: PLC0415
         from journeyman.models.system_messages import KnownServers  # noqa: PLC0415
