@@ -252,7 +252,7 @@ class TestSessions:
     def test_every_filter_has_an_option(self, filled: Command) -> None:
         for name in sorted(SessionFilters.__annotations__.keys() - {"origin", "subagents", "warm"}):
             value = {"since": "1d", "until": "1d", "min_messages": "1"}.get(name, "none")
-            filled("sessions", "list", f"--{name.replace('_', '-')}", value)
+            filled("sessions", "list", f"--{name.replace('_', '-')}", value, "--json")
         everything = filled.json("sessions", "list", "--limit", 1_000)
         cold = filled.json("sessions", "list", "--limit", 1_000, "--cold")
         assert (len(cold), filled.json("sessions", "list", "--warm")) == (len(everything), [])

@@ -322,7 +322,7 @@ class _Tour:
 
     def _search(self) -> dict[str, Any]:
         search = self._journeyman.sessions.search
-        results = ((query, search(query, limit=_FEW)) for query in _SEARCHES)
+        results = ((query, search(query, limit=_FEW, redacted=True)) for query in _SEARCHES)
         query, hits = next(((query, hits) for query, hits in results if hits), ("", []))
         self._print(f"journeyman sessions search '{query}'", "dim")
         short_ids = self._journeyman.sessions.short_ids(hit.session for hit in hits)
