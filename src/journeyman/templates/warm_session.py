@@ -151,8 +151,8 @@ ACTIONS = {
         run=_profile,
         accepts=("session_id", "source_filter", "platform", "include_trivial"),
         requires=(),
-        description="error rates of tool calls by tool, by length of session and by type of work, "
-        "in one session or in all, and whether the agent gets better within a session",
+        description="error rates of tool calls by tool and by length of session, in one session or "
+        "in all, and whether the agent gets better within a session",
     ),
     "compress-check": Action(
         run=lambda journeyman, arguments: warm_session_answers.compression_answer(
@@ -216,7 +216,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "include_trivial": {
         "type": "boolean",
         "default": False,
-        "description": "Also count tools that do nothing of their own, such as memory and todo. "
+        "description": "Also count housekeeping tools, such as memory and todo. "
         "For profile, compress-check and compare.",
     },
     "tags": {

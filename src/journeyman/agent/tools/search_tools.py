@@ -126,8 +126,8 @@ def session_search_tool(search: Search) -> Tool:
     return Tool(
         name="session_search",
         description=(
-            "Search earlier sessions for words; all of them must be in one message or its tool "
-            "calls. Put a phrase in double quotes; pyt* finds words that begin so."
+            "Search earlier sessions for words; all of them must be in one message. Put a phrase "
+            "in double quotes."
         ),
         parameters=parameters(
             "query",
