@@ -12,7 +12,7 @@ from journeyman.records.errors import MissingPart
 @pytest.mark.soak
 def test_review_reuses_the_cached_prompt_of_the_turn(tmp_path: Path) -> None:
     try:
-        model = EmbeddedModel(max_tokens=24)
+        model = EmbeddedModel(max_tokens=64)
     except MissingPart as missing:
         pytest.skip(str(missing))
     work = tmp_path / "work"
@@ -25,7 +25,7 @@ def test_review_reuses_the_cached_prompt_of_the_turn(tmp_path: Path) -> None:
         rows = jm.sessions.usage(turn.session)
         main = [row for row in rows if row.task == ""]
         review = [row for row in rows if row.task == "background_review"]
-    assert turn.stop in ("done", "cut", "empty", "repeating", "turns")
+    assert turn.stop == "done"
     assert review, "the turn was not reviewed"
     last, first = main[-1], review[0]
     prompt = (last.input_tokens or 0) + (last.cache_read_tokens or 0)
