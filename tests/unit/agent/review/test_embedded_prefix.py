@@ -20,7 +20,7 @@ def test_review_reuses_the_cached_prompt_of_the_turn(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "JOURNEYMAN_REVIEW_EVERY_TURNS": "1"}
     with Journeyman(home=tmp_path / "home", environ=environ) as jm:
         with jm.agent(model=model, workspace=work, warm="off", review=True) as agent:
-            turn = agent.run_conversation("Say hello.")
+            turn = agent.run_conversation("Reply with the word yes.")
             assert agent.wait_for_review(120)
         rows = jm.sessions.usage(turn.session)
         main = [row for row in rows if row.task == ""]
