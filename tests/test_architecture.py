@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "confirm", "testing"),
     ("trials", "jobs"),
     ("facade", "warm_session"),
+    ("hosts",),
     ("mcp",),
     ("cli",),  # the command line starts the other surfaces
     ("__main__",),

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Meta, Struct
 
-from journeyman.records.defaults import TRIVIAL_TOOLS
+from journeyman.records.defaults import BUDGET_TOKENS, TRIVIAL_TOOLS
 from journeyman.records.knowledge import ReviewScope
 
 HARMLESS = (
@@ -115,6 +115,18 @@ class JobsSettings(_WithSecrets, frozen=True, kw_only=True):
     workers: Count = 4
 
 
+class HostsSettings(Struct, frozen=True, kw_only=True):
+    """How Journeyman works in the agents that it is installed into."""
+
+    start: Literal["on-demand", "never"] = "on-demand"
+    budget_tokens: Count = BUDGET_TOKENS
+    subagents: bool = False
+    gate_tools: tuple[str, ...] = ()
+    confirm_timeout_s: Annotated[int, Meta(ge=30, le=3_600)] = 300
+    defer_after_s: Count = 60
+    learn: bool = True
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings in force."""
 
@@ -128,6 +140,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     review: ReviewSettings = ReviewSettings()
     confirm: ConfirmSettings = ConfirmSettings()
     jobs: JobsSettings = JobsSettings()
+    hosts: HostsSettings = HostsSettings()
     providers: dict[str, ModelSettings] = {}
     """Additional endpoints by name, for jobs."""
 
@@ -196,6 +209,13 @@ jobs.simple_model     model for simple prompts; default: the default model
 jobs.simple_provider  provider of that model; default: the default provider
 jobs.simple_words     longest prompt, in words, that counts as simple; default 28
 jobs.workers          maximum number of jobs that run at the same time; default 4
+hosts.start           on-demand or never: whether a hook may start `journeyman serve`; default on-demand
+hosts.budget_tokens   longest opening for a host, in tokens; default 1500
+hosts.subagents       true gives openings to subagents too; default false
+hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
+hosts.confirm_timeout_s  seconds that people have to approve a host's call; default 300
+hosts.defer_after_s   seconds after which `claude -p` puts an undecided call off; default 60
+hosts.learn           true learns from sessions when hosts report their end; default true
 """
 """Every setting and its description."""
 _ALSO = ("confirm.host", "confirm.port", "confirm.rate_limit")

@@ -40,7 +40,9 @@ _COMMANDS = {
     "usage": ("usage:usage", "Show the tokens and cost of sessions."),
     "confirm": ("confirm:confirm", "Hold risky actions until a person decides."),
     "jobs": ("jobs:jobs", "Run agents on a schedule."),
+    "serve": ("serve:serve", "Serve hooks, confirmations, the page and jobs in one process."),
     "mcp": ("mcp:mcp", "Serve MCP to models in other programs."),
+    "hook": ("serve:hook", "Run one operation for a host; hooks call it."),
 }
 
 _USAGE_ERRORS = (BadSetting, UnknownReader)

@@ -129,17 +129,27 @@ class Administration:
         serving.run(lambda _: on_started(started()))
 
     @contextmanager
-    def served(self, *, terminal: TextIO | None = None) -> Iterator[ServiceInfo]:
+    def served(
+        self, *, terminal: TextIO | None = None, with_page: bool = True, with_login: bool = True
+    ) -> Iterator[ServiceInfo]:
         """Serve in a thread while the block runs, for programs that embed the service and for
-        tests. Port 0 means any free port. Raise what `serve` raises.
+        tests; without the page, or without creating a first approver, if no one would see its
+        login. Port 0 means any free port. Raise what `serve` raises.
         """
         results: list[ServiceInfo] = []
-        serving, started = self._assemble(terminal=terminal)
+        serving, started = self._assemble(
+            terminal=terminal, with_page=with_page, with_login=with_login
+        )
         with serving.in_thread(lambda _: results.append(started())):
             yield results[0]
 
     def _assemble(
-        self, *, anonymous: bool = False, terminal: TextIO | None = None
+        self,
+        *,
+        anonymous: bool = False,
+        terminal: TextIO | None = None,
+        with_page: bool = True,
+        with_login: bool = True,
     ) -> "tuple[ConfirmationServer, Callable[[], ServiceInfo]]":
         """Return a server with its service, notifier and bound ports, and a function to call on its
         event loop once it answers. Raise what `bind` and the notification settings raise.
@@ -177,9 +187,11 @@ class Administration:
 
         service = Service(self.confirmations, options.files, policy, clock=self._clock)
         notifier = Notifier(service, self.confirmations, options.notify, page_url, terminal)
-        serving = ConfirmationServer(service, options, anonymous=anonymous, ending=notifier.stop)
+        serving = ConfirmationServer(
+            service, options, anonymous=anonymous, with_page=with_page, ending=notifier.stop
+        )
         serving.bind()
-        login = self._first_login(page_url())
+        login = self._first_login(page_url()) if with_login else None
         return serving, started
 
     def _first_login(self, page_url: str) -> Login | None:

@@ -327,6 +327,7 @@ class ExperienceFacade(Rooms):
             found = self.forgotten.forget_matching(matching, dry_run=dry_run)
         if not (dry_run or found.is_empty):
             self.playbook_files.forget_blocks()
+            self._store.host_sessions.drop_content()
         return found
 
     def unforget(self, target: Path | str = "", **where: str) -> Sequence[SessionId]:
@@ -402,6 +403,33 @@ class ExperienceFacade(Rooms):
         if counted and chosen is not None and opening.choices:
             self.templates.count_use(chosen)
         return opening
+
+    def project_opening(
+        self, project: Path | str = ".", *, budget_tokens: int = BUDGET_TOKENS
+    ) -> "Opening":
+        """Return what a session in a project, given by name or by a folder in it, should start with
+        before its task is known: the commands, mistakes and files that recur there.
+        """
+        return self._opening_builder.for_project(self.project_named(project), budget_tokens)
+
+    def known_mistake(self, call: Call, project: Path | str) -> "PlaybookMistake | None":
+        """Return the recurring mistake of a project that a failed call repeats, if its playbook has
+        a remedy for it; None otherwise.
+        """
+        from journeyman.templates.mining.episodes import find_mistake
+        from journeyman.templates.playbook import mistake_kind
+
+        verdict = self.judge(call)
+        mistake = find_mistake(call, verdict) if verdict.is_error else None
+        if mistake is None:
+            return None
+        playbook, kind = self._playbook_of(project), mistake_kind(mistake)
+        same = (one for one in playbook.mistakes if (one.tool, one.error) == kind)
+        return next((one for one in same if one.remedy), None)
+
+    def _playbook_of(self, project: Path | str) -> "Playbook":
+        """Return a project's playbook as it is kept in memory, without requests."""
+        return self._opening_builder.experience(self.project_named(project)).playbook
 
     def playbook(self, project: Path | str = ".") -> "Playbook":
         """Return the playbook of a project, given by name or by a folder in it: commands that work,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
     from journeyman.logs.registry import Readers
     from journeyman.store.accounting import Accounting
+    from journeyman.store.host_sessions import HostSessions
     from journeyman.store.patterns import Patterns
     from journeyman.store.quarantine import Quarantine
     from journeyman.store.sessions import Sessions
@@ -153,6 +154,11 @@ class Rooms:
     def sessions(self) -> "Sessions":
         """Stored sessions: list, get, messages, calls, usage, projects, search, export, …"""
         return self._store.sessions
+
+    @property
+    def host_sessions(self) -> "HostSessions":
+        """What the sessions of hosts started with, and events in them: find, save, events."""
+        return self._store.host_sessions
 
     @cached_property
     def playbook_files(self) -> "PlaybookFiles":

@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
 from journeyman.store.rows import select_in
 
-SCHEMA_VERSION = "0014"
+SCHEMA_VERSION = "0015"
 """The migration that this code needs. Opening a store compares one row with it, so that Alembic is
 loaded only if there is something to migrate."""
 

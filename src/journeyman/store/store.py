@@ -1,5 +1,6 @@
 """One database: opens and migrates it, and gives access to sessions, their verdicts, what was
-learned from them, reviews, confirmations and jobs, and to transactions that write sessions.
+learned from them, reviews, confirmations, jobs and sessions of hosts, and to transactions that
+write sessions.
 """
 
 import time
@@ -14,6 +15,7 @@ from journeyman.records.errors import JourneymanError
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import Repository, connect, migrate, translate_errors
 from journeyman.store.episodes import Episodes
+from journeyman.store.host_sessions import HostSessions
 from journeyman.store.jobs import Jobs
 from journeyman.store.mining_state import MiningState
 from journeyman.store.patterns import Patterns
@@ -62,6 +64,7 @@ class Store(Repository):
         self.reviews = Reviews(self._engine)
         self.confirmations = Confirmations(self._engine)
         self.jobs = Jobs(self._engine)
+        self.host_sessions = HostSessions(self._engine)
 
     @property
     def url(self) -> str:

@@ -141,6 +141,28 @@ opening_notes = table(
     text("opening"),
 )
 
+host_sessions = table(
+    "host_sessions",
+    # What a session of a host started with; it keeps that when it is resumed or compressed.
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("session_id", sa.Text, primary_key=True),
+    *texts("state", "opening", "reason"),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    text("shown"),
+    text("content"),
+)
+
+host_events = table(
+    "host_events",
+    row_id(),
+    sa.Column("at", sa.Double, nullable=False, index=True),
+    *texts("host", "session_id", "kind", "outcome"),
+    sa.Column("ms", sa.Double, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    text("detail"),
+)
+
 deleted = table(
     "deleted",
     # A session that a person deleted stays deleted, even if its log grows.

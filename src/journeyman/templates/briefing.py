@@ -30,7 +30,8 @@ _LONGEST_RESULT = 80
 class Briefing(Struct, frozen=True, kw_only=True):
     """The commands that the task is likely to need, likeliest first; mistakes that are common in
     such work; files that near requests used; and further episodes, each in a line. `sessions`
-    counts the sessions behind it; `project` is empty for the whole library.
+    counts the sessions behind it; `project` is empty for the whole library. Without `for_task` it
+    is about the project as a whole, most common first.
     """
 
     project: str = ""
@@ -39,6 +40,7 @@ class Briefing(Struct, frozen=True, kw_only=True):
     mistakes: tuple[PlaybookMistake, ...] = ()
     files: tuple[str, ...] = ()
     episodes: tuple[Pattern, ...] = ()
+    for_task: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -63,11 +65,13 @@ def briefing_text(briefing: Briefing) -> str:
     parts = [f"Journeyman: what {sessions} {where}{show}."]
     if briefing.mistakes or briefing.episodes:
         parts[0] += f" {_ON_QUOTES}"
-    title = f"Commands that work{here}, likeliest for this task first:"
+    order = "likeliest for this task first" if briefing.for_task else "most used first"
+    title = f"Commands that work{here}, {order}:"
     parts += _section(title, map(usage_line, briefing.commands))
     parts += _section(f"Mistakes that recur{here}:", map(mistake_line, briefing.mistakes))
     if briefing.files:
-        parts.append(f"Files that such requests used: {', '.join(briefing.files)}")
+        which = "that such requests used" if briefing.for_task else "used most"
+        parts.append(f"Files {which}: {', '.join(briefing.files)}")
     parts += _section("Earlier requests like this one:", map(episode_line, briefing.episodes))
     return "\n\n".join(parts)
 

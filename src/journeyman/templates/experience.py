@@ -17,8 +17,10 @@ from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookMista
 from journeyman.store.episodes import EpisodeFacts, EpisodeRow
 from journeyman.templates.argument_fields import SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, mistake_line, usage_line
+from journeyman.templates.commands import is_everyday
 from journeyman.templates.examples import CountTokens
 from journeyman.templates.playbook import (
+    RECURRING,
     SHELL,
     build_playbook,
     mistake_kind,
@@ -248,6 +250,19 @@ def build_briefing(
         fewer = {field: getattr(briefing, field)[:-1]}
         briefing = msgspec.structs.replace(briefing, **fewer)
     return briefing
+
+
+def project_briefing(experience: Experience, budget: int, count: CountTokens) -> Briefing:
+    """Return the briefing for a session whose task is not known yet: what recurs in the project,
+    without the commands that every agent knows.
+    """
+    recurring = [
+        LikelyCommand(command=command, score=0.0)
+        for command in experience.playbook.commands
+        if command.sessions >= RECURRING and not is_everyday(command.name)
+    ]
+    briefing = build_briefing(experience, (), recurring, budget, count)
+    return msgspec.structs.replace(briefing, for_task=False)
 
 
 def _fit(

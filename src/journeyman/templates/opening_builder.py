@@ -19,7 +19,12 @@ from journeyman.store.store import Store
 from journeyman.templates.argument_fields import SHELLS
 from journeyman.templates.briefing import ELSEWHERE, Briefing, briefing_text, episode_line
 from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
-from journeyman.templates.experience import Experience, build_briefing, transferable_rows
+from journeyman.templates.experience import (
+    Experience,
+    build_briefing,
+    project_briefing,
+    transferable_rows,
+)
 from journeyman.templates.opening import Choice, LeftOut, Opening
 from journeyman.templates.opening_text import note
 from journeyman.templates.playbook import build_playbook
@@ -156,6 +161,17 @@ class OpeningBuilder:
             return Playbook(project=project)
         requests = self._store.episodes.requests([episode.row for episode in experience.rows])
         return build_playbook(project, experience.rows, requests)
+
+    def for_project(self, project: str, tokens: int) -> Opening:
+        """Return the opening of a session in a project before its task is known."""
+        experience, count = self.experience(project), self._embedder.count_tokens
+        if experience.project != project or not project:
+            return Opening(task="", note=f"Nothing was learned in {project or 'this folder'} yet.")
+        briefing = project_briefing(experience, tokens, count)
+        if briefing.is_empty:
+            return Opening(task="", note=f"Nothing recurs in {project} yet.")
+        opening = Opening(task="", briefing=briefing)
+        return replace(opening, tokens=note_tokens(opening.system, count))
 
     def from_experience(
         self,

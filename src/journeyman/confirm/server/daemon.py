@@ -85,6 +85,7 @@ class ConfirmationServer:
         options: ServiceOptions,
         *,
         anonymous: bool = False,
+        with_page: bool = True,
         timeouts: Timeouts | None = None,
         ending: Callable[[], None] = lambda: None,
     ) -> None:
@@ -98,6 +99,7 @@ class ConfirmationServer:
         self.open_requests = OpenRequests()
         self._service = service
         self._anonymous = anonymous
+        self._with_page = with_page
         self._timeouts = timeouts or Timeouts()
         self._ending = ending
         self._sockets: list[socket.socket] = []
@@ -117,12 +119,15 @@ class ConfirmationServer:
             )
         try:
             self._sockets.append(bind_socket(host, self.options.port, "agents"))
-            self._sockets.append(bind_socket(host, self.options.page_port, "page"))
+            if self._with_page:
+                self._sockets.append(bind_socket(host, self.options.page_port, "page"))
         except ServiceUnavailable:
             self._close_sockets()
             raise
-        port, page_port = (listener.getsockname()[1] for listener in self._sockets)
-        self.options = replace(self.options, port=port, page_port=page_port)
+        ports = [listener.getsockname()[1] for listener in self._sockets]
+        self.options = replace(
+            self.options, **dict(zip(("port", "page_port"), ports, strict=False))
+        )
 
     def run(self, on_ready: Callable[[Self], None] = lambda _: None) -> None:
         """Serve until a signal or `stop`. `on_ready` is called when both ports respond."""
@@ -172,7 +177,9 @@ class ConfirmationServer:
         await asyncio.gather(*tasks)
 
     def _servers(self) -> list[_Server]:
-        """Return one server per port. Both have the API; one adds the page and its sessions."""
+        """Return one server per port. Both have the API; the second adds the page and its
+        sessions.
+        """
         service, options = self._service, self.options
         refusals = RefusalLog(service.refused)
         context = partial(
@@ -215,7 +222,8 @@ class ConfirmationServer:
             timeout_keep_alive=self._timeouts.idle_s,
             timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         )
-        return [_Server(config(app)) for app in (agents, page)]
+        apps = (agents, page) if self._with_page else (agents,)
+        return [_Server(config(app)) for app in apps]
 
     def _close_sockets(self) -> None:
         for listener in self._sockets:

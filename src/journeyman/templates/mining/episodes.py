@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from journeyman.records import (
@@ -220,13 +221,20 @@ def _inside(path: str, folder: str) -> str:
 
 def _mistakes(calls: Sequence[ServingCall], *, with_remedies: bool) -> Iterator[Mistake]:
     for number, failed in enumerate(calls):
-        if not failed.is_error:
-            continue
-        error = redacted_line(fingerprint(failed.verdict.evidence))
-        if not error or not _is_sound(error):
-            continue
-        remedy = tuple(_remedy(calls, number)) if with_remedies else ()
-        yield Mistake(redacted_line(failed.call.tool), error, _target(failed.call)[1], remedy)
+        mistake = find_mistake(failed.call, failed.verdict) if failed.is_error else None
+        if mistake is not None:
+            remedy = tuple(_remedy(calls, number)) if with_remedies else ()
+            yield msgspec.structs.replace(mistake, remedy=remedy)
+
+
+def find_mistake(failed: Call, verdict: Verdict) -> Mistake | None:
+    """Return what a failed call has in common with others that failed the same way, without a
+    remedy; None if its error has no text that could be shown.
+    """
+    error = redacted_line(fingerprint(verdict.evidence))
+    if not error or not _is_sound(error):
+        return None
+    return Mistake(redacted_line(failed.tool), error, _target(failed)[1])
 
 
 def _remedy(calls: Sequence[ServingCall], failed: int) -> Iterator[str]:

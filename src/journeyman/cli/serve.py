@@ -1,0 +1,105 @@
+"""`journeyman serve`: hooks, confirmations, the page and jobs in one process. `journeyman hook` does
+one operation of it without a resident process.
+"""
+
+import logging
+import signal
+import sys
+import time
+
+import click
+
+from journeyman.cli import context
+from journeyman.cli.context import flag
+from journeyman.facade.journeyman import Journeyman
+from journeyman.records.errors import ServiceUnavailable
+from journeyman.records.host import HOSTS
+from journeyman.text.display import readable, visible
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@context.command(has_json=False)
+@flag("--no-hooks", "Do not answer the hooks and plugins of hosts.")
+@flag("--no-confirmations", "Do not serve confirmations, nor the page.")
+@flag("--no-page", "Serve confirmations without the page.")
+@flag("--no-jobs", "Do not run scheduled jobs.")
+@click.option("--on-demand", is_flag=True, hidden=True)
+def serve(
+    journeyman: Journeyman,
+    *,
+    no_hooks: bool,
+    no_confirmations: bool,
+    no_page: bool,
+    no_jobs: bool,
+    on_demand: bool,
+) -> None:
+    """Serve everything from one process: the hooks of Claude Code, Codex, Hermes and opencode, the
+    confirmations and their page, and scheduled jobs, until Ctrl-C.
+
+    Hooks come through a socket in the home folder that only you can open; confirmations and the
+    page are on this machine's loopback address. Openings stay in memory, so that hooks answer
+    within milliseconds. Hooks start this process by themselves when it is not running, unless
+    hosts.start is never.
+
+    Examples:
+      journeyman serve
+      journeyman serve --no-jobs --no-page
+      journeyman hosts install service
+    """
+    from journeyman.hosts.resident import Resident, ServedParts  # noqa: PLC0415 - heavy
+
+    # A service has no other way to report problems.
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    wanted = ServedParts(
+        hooks=not no_hooks,
+        confirmations=not no_confirmations,
+        page=not no_page,
+        jobs=not no_jobs,
+        on_demand=on_demand,
+    )
+    resident = Resident(journeyman, wanted, tell=_print_line, terminal=_print_line)
+
+    def show_started() -> None:
+        click.echo("Serving. Press Ctrl-C to stop.")
+        for name, place in resident.parts.items():
+            click.echo(f"  {name:14s} {visible(place)}")
+        for problem in resident.problems:
+            click.echo(f"  note           {visible(problem)}")
+        login = resident.service.login if resident.service else None
+        if login is not None:
+            click.echo(
+                f"\nThe approver {visible(login.name)} was created. Shown only once:\n"
+                f"  key   {login.key}\n  link  {login.link}"
+            )
+
+    message = "Stopping. Press Ctrl-C again to stop immediately."
+    try:
+        with context.graceful_stop(message, _STOP_SIGNALS) as stopping:
+            resident.run(stopping, show_started)
+    except ServiceUnavailable:
+        if on_demand:  # another hook was faster
+            return
+        raise
+    click.echo("Stopped.")
+
+
+def _print_line(line: str) -> None:
+    click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {readable(line)}")
+
+
+@click.command(hidden=True)
+@click.argument("operation")
+@click.argument("host", type=click.Choice(HOSTS))
+def hook(operation: str, host: str) -> None:
+    """Run one operation for a host without a resident process.
+
+    The request is JSON on standard input, the answer JSON on standard output. Hooks use this when
+    no resident process answers; it also starts one, unless hosts.start is never.
+    """
+    from journeyman.hosts.one_shot import run_operation  # noqa: PLC0415 - heavy
+
+    body = sys.stdin.buffer.read()
+    answer = run_operation(context.open_journeyman(), operation, host, body)
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()

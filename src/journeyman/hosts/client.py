@@ -1,0 +1,184 @@
+"""The client of the resident process, for programs that must start fast: only the standard library,
+and as little of it as possible. It is imported by plugins, and hooks run it as a script:
+
+    python -I -S client.py HOME HOST EVENT [SECONDS]
+
+It passes the hook's input on and prints the answer, within SECONDS. Without a resident process it
+runs the operation in a child process. If that fails too, it prints nothing, except before a tool
+call, which it then denies: no answer is not consent.
+"""
+
+import os
+import socket
+import sys
+import time
+
+PROTOCOL = b"1"
+_LONGEST_ADDRESS = 100
+"""The operating system limits the path of a socket to about this many bytes."""
+
+_GATE = "PreToolUse"
+_DEADLINES_S = {"SessionEnd": 2.5}
+_DEADLINE_S = 3.0
+"""How long a hook may take that does not wait for a person."""
+
+_GATE_DEADLINE_S = 330.0
+"""Longer than a confirmation, by default; the installer passes what the settings need."""
+
+_CHUNK = 65_536
+_LARGEST_LOG = 1_000_000
+
+UNAVAILABLE = (
+    "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. "
+    "Do not try to achieve the same in another way. A person can start it with `journeyman serve`, "
+    "or remove the hook with `journeyman hosts remove`."
+)
+
+
+class Unanswered(Exception):
+    """Journeyman gave no answer. `reached` is true if the resident process took the request."""
+
+    def __init__(self, reason: str, *, reached: bool = False) -> None:
+        super().__init__(reason)
+        self.reached = reached
+
+
+def socket_path(home: str) -> str:
+    """Return the path of the resident process's socket for a home."""
+    path = os.path.join(os.path.abspath(home), "serve.sock")  # noqa: PTH100, PTH118
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        return path
+    import hashlib  # noqa: PLC0415 - rarely needed
+
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/journeyman-{os.getuid()}"  # noqa: S108
+    return f"{folder}/journeyman-{name}.sock"
+
+
+def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
+    """Exchange one request with the resident process. Raise Unanswered."""
+    ends = time.monotonic() + timeout_s
+    answer = b""
+    sent = False
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect(socket_path(home))
+            head = b"%s %s %s %d\n" % (
+                PROTOCOL,
+                operation.encode(),
+                host.encode(),
+                timeout_s * 1_000,
+            )
+            connection.sendall(head + body)
+            connection.shutdown(socket.SHUT_WR)
+            sent = True
+            while True:
+                connection.settimeout(max(ends - time.monotonic(), 0.001))
+                chunk = connection.recv(_CHUNK)
+                if not chunk:
+                    break
+                answer += chunk
+        except OSError as error:
+            raise Unanswered(f"{type(error).__name__}: {error}", reached=sent) from error
+    status, _, content = answer.partition(b"\n")
+    if status != b"ok":
+        reason = content.decode("utf-8", "replace") if status == b"error" else "no answer"
+        raise Unanswered(reason, reached=True)
+    return content
+
+
+def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
+    """Run one operation in a child process. Raise Unanswered."""
+    import subprocess  # noqa: PLC0415 - only if there is no resident process
+
+    command = [sys.executable, "-m", "journeyman", "--home", home, "hook", operation, host]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=body,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unanswered(f"{type(error).__name__}: {error}") from error
+    if done.returncode:
+        raise Unanswered(f"journeyman hook exited with {done.returncode}", reached=True)
+    return done.stdout
+
+
+def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
+    """Exchange one request with the resident process or, where there is none, run the operation in
+    a child process within the same deadline. Raise Unanswered.
+    """
+    ends = time.monotonic() + timeout_s
+    try:
+        return request(home, operation, host, body, timeout_s=timeout_s)
+    except Unanswered as error:
+        if error.reached:  # it may have acted on the request
+            raise
+    left_s = max(ends - time.monotonic(), 0.05)
+    return run_once(home, operation, host, body, timeout_s=left_s)
+
+
+def note_failure(home: str, host: str, event: str, reason: str) -> None:
+    """Append a failure to a file that `journeyman hosts report` counts."""
+    line = f"{time.time():.0f} {host} {event} {' '.join(reason.split())[:200]}\n"
+    try:
+        path = os.path.join(home, "hook-failures.log")  # noqa: PTH118
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(descriptor).st_size < _LARGEST_LOG:
+                os.write(descriptor, line.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        pass
+
+
+def _with_entrypoint(body: bytes) -> bytes:
+    """Add to a hook's input how Claude Code was started, which only its environment tells."""
+    entrypoint = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
+    start = body.lstrip()
+    if not entrypoint.replace("-", "").isalnum() or not start.startswith(b'{"'):
+        return body
+    return b'{"journeyman_entrypoint":"%s",%s' % (entrypoint.encode(), start[1:])
+
+
+def _denial(reason: str) -> bytes:
+    """The answer of a hook before a tool call that denies it, for Claude Code and Codex."""
+    escaped = reason.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+        f'"permissionDecisionReason":"{escaped}"}}}}'
+    ).encode()
+
+
+def main(home: str, host: str, event: str, seconds: str = "") -> None:
+    """Answer one hook: its input is on standard input."""
+    is_gate = event == _GATE
+    default_s = _GATE_DEADLINE_S if is_gate else _DEADLINES_S.get(event, _DEADLINE_S)
+    timeout_s = float(seconds) if seconds else default_s
+    ends = time.monotonic() + timeout_s
+    body = _with_entrypoint(sys.stdin.buffer.read())
+    try:
+        try:
+            answer = request(home, "hook", host, body, timeout_s=timeout_s)
+        except Unanswered as error:
+            # Where the resident process took the request, only a gate may ask a second time: the
+            # confirmation is the same by the id of its call.
+            if error.reached and not is_gate:
+                raise
+            left_s = max(ends - time.monotonic(), 0.05)
+            answer = run_once(home, "hook", host, body, timeout_s=left_s)
+    except Unanswered as error:
+        note_failure(home, host, event, str(error))
+        answer = _denial(UNAVAILABLE) if is_gate else b""
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5])

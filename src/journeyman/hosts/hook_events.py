@@ -1,0 +1,132 @@
+"""The hooks of Claude Code and Codex: what each event asks, and the answer that the client reads.
+Both send the same JSON; Codex understands less of the answer.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from journeyman.hosts.gate import GateAnswer, GateCall
+from journeyman.records import Call
+from journeyman.records.message import ResultFlags
+from journeyman.templates.briefing import remedy_text
+from journeyman.templates.opening import sendable_text
+
+HookAnswer = dict[str, Any] | None
+"""The JSON that a hook prints; None prints nothing."""
+
+HEADLESS = ("sdk-cli", "sdk-ts", "sdk-py")
+"""What CLAUDE_CODE_ENTRYPOINT says if no person is at a terminal, as in `claude -p`."""
+
+
+class HookInput(Struct, frozen=True, kw_only=True):
+    """What a hook gets on standard input, as far as it is used."""
+
+    session_id: str
+    hook_event_name: str
+    transcript_path: str | None = ""
+    cwd: str = ""
+    source: str = ""
+    prompt: str = ""
+    tool_name: str = ""
+    tool_input: dict[str, Any] | Raw | None = None
+    tool_use_id: str = ""
+    tool_response: Any = None
+    error: str = ""
+    agent_id: str | None = ""
+    permission_mode: str = ""
+    journeyman_entrypoint: str = ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return self.tool_input if isinstance(self.tool_input, dict) else {}
+
+    @property
+    def is_headless(self) -> bool:
+        return self.journeyman_entrypoint in HEADLESS
+
+    @property
+    def is_subagent(self) -> bool:
+        return bool(self.agent_id)
+
+    def failed_call(self, host: str) -> Call | None:
+        """Return the call that has just failed, or may have; None if it certainly has not. Codex
+        reports failed calls like others, as a text.
+        """
+        arguments = msgspec.json.encode(self.arguments).decode()
+        result: str = self.error
+        flags: ResultFlags | None = ResultFlags(is_error=True)
+        if self.hook_event_name != "PostToolUseFailure":
+            if host != "codex" or not isinstance(self.tool_response, str):
+                return None
+            result, flags = self.tool_response, None
+        return Call(
+            id=self.tool_use_id,
+            tool=self.tool_name,
+            arguments=arguments,
+            result=result,
+            recorded=flags,
+        )
+
+    def gate_call(self, wait_s: float | None) -> GateCall:
+        return GateCall(
+            session=self.session_id,
+            tool=self.tool_name,
+            arguments=self.arguments,
+            call_id=self.tool_use_id,
+            cwd=self.cwd,
+            wait_s=wait_s,
+        )
+
+
+_decode_input = msgspec.json.Decoder(HookInput).decode
+
+
+def read_input(body: bytes) -> HookInput:
+    """Read what a hook was given. Raise msgspec.DecodeError."""
+    return _decode_input(body)
+
+
+def added_context(event: str, text: str) -> HookAnswer:
+    """Return the answer that adds a text to the conversation."""
+    if not text:
+        return None
+    output = {"hookEventName": event, "additionalContext": sendable_text(text)}
+    return {"hookSpecificOutput": output}
+
+
+def permission(host: str, answer: GateAnswer, event: HookInput) -> HookAnswer:
+    """Return the answer of a hook before a call. To let a call pass, nothing is printed: then the
+    host's own rules decide. Only what a person approved is allowed outright, where the host can.
+    """
+    decided: dict[str, Any]
+    if answer.decision == "deny":
+        decided = {"permissionDecision": "deny", "permissionDecisionReason": answer.reason}
+    elif answer.decision == "wait":
+        decided = {"permissionDecision": "defer", "permissionDecisionReason": answer.reason}
+    elif answer.arguments is not None:
+        changed: Mapping[str, Any] = {**event.arguments, **answer.arguments}
+        decided = {"permissionDecision": "allow", "updatedInput": changed}
+    elif answer.asked and host == "claude-code":
+        reason = "A person approved it in Journeyman."
+        decided = {"permissionDecision": "allow", "permissionDecisionReason": reason}
+    else:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+
+
+def hint(host: str, event: HookInput, remedy: "Callable[[Call, str], Any]") -> tuple[str, str]:
+    """Return a hint for a failed call that the project's playbook can mend, and the name of the
+    mistake; two empty texts if it cannot.
+    """
+    call = event.failed_call(host)
+    mistake = remedy(call, event.cwd) if call is not None else None
+    if mistake is None:
+        return "", ""
+    text = (
+        f"Journeyman: the same failure occurred in {mistake.sessions} earlier sessions of this "
+        f"project. It was fixed by {remedy_text(mistake.remedy)}."
+    )
+    return text, f"hint {mistake.tool} {mistake.error}"

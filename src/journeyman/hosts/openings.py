@@ -1,0 +1,346 @@
+"""The openings of hosts' sessions. What a session starts with is decided once, stored before it is
+given out, and never changes: a resumed, compressed or retried session gets the same bytes.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from journeyman.facade.journeyman import Journeyman
+from journeyman.records.errors import WrongInput
+from journeyman.records.host import HostSession, HostState, source_of
+from journeyman.store.host_sessions import HostSessions
+from journeyman.templates.briefing import Briefing
+from journeyman.templates.commands import is_everyday
+from journeyman.templates.opening import Choice, Form, MessageForm, Opening
+from journeyman.templates.ranking import is_small_talk
+
+PROJECT_TOKENS = 600
+"""The longest opening for a session whose task is not known yet."""
+
+LONGEST_TEXT = 6_000
+"""Claude Code and Codex shorten longer additions, in characters."""
+
+_LONGEST_TASK = 20_000
+_RECENT_PROJECTS = 3
+
+_decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
+
+
+class LateAnswer(Exception):
+    """The answer came after its deadline, so nobody received it."""
+
+
+class OpeningRequest(Struct, frozen=True, kw_only=True):
+    """A session that may start warm. It is `fresh` if the model has not answered in it yet; one
+    that was split off or continues another has that as its `parent`.
+    """
+
+    session: str
+    task: str = ""
+    cwd: str = ""
+    tools: list[dict[str, Any]] | None = None
+    model: str = ""
+    form: Form = "openai"
+    fresh: bool = True
+    parent: str = ""
+    platform: str = ""
+
+
+class OpeningAnswer(Struct, frozen=True, kw_only=True):
+    """What the session starts with: `system` goes behind the host's own system text, `messages`
+    follow it; `text` is all of it for hosts that take only text.
+    """
+
+    id: str = ""
+    state: HostState = "cold"
+    reason: str = ""
+    system: str = ""
+    messages: list[dict[str, Any]] = []
+    text: str = ""
+    tokens: int = 0
+
+
+class SessionOpenings:
+    """Decides on openings, and keeps them. Only one is built at a time."""
+
+    def __init__(
+        self, journeyman: Journeyman, kept: HostSessions, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._journeyman = journeyman
+        self._kept = kept
+        self._clock = clock
+        self._building = threading.Lock()
+
+    def find(self, host: str, session: str) -> HostSession | None:
+        return self._kept.find(host, session)
+
+    def warm_up(self) -> None:
+        """Load what the next openings need: the embeddings, and the newest projects."""
+        with self._building:
+            for totals in self._journeyman.sessions.projects()[:_RECENT_PROJECTS]:
+                self._journeyman.opening("Run the tests", project=totals.project, counted=False)
+
+    def opening(self, host: str, asked: OpeningRequest, ends: float) -> OpeningAnswer:
+        """Return what a session starts with, for hosts that send whole messages. It must be ready
+        at `ends`, by the monotonic clock; otherwise the session stays cold.
+        """
+        record = self._kept.find(host, asked.session) or self._inherited(host, asked)
+        if record is None:
+            record = self._decided(host, asked, ends)
+        return _answer(record, asked.form)
+
+    def switch(self, host: str, session: str, *, on: bool) -> HostSession:
+        """Switch a session's opening off, or on again if it has one."""
+        found = self._kept.find(host, session)
+        record = found or self._cold(host, session, "it was switched off before it began")
+        openings = _decode(record.content)
+        if on:
+            reason = "" if openings else "it has no opening"
+            record = replace(record, state="warm" if openings else "cold", reason=reason)
+        else:
+            record = replace(record, state="off", reason="a person switched it off")
+        self._kept.save(record)
+        return record
+
+    def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
+        """Return the text for the beginning of a session: what recurs in its project."""
+        with self._reserved(ends):
+            opening = self._journeyman.project_opening(cwd, budget_tokens=PROJECT_TOKENS)
+        return self._given(host, session, opening, ends)
+
+    def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
+        """Return the text for a request: what fits it, without what the session has seen."""
+        record = self._kept.find(host, session)
+        if record is not None and record.state == "off":
+            return ""
+        with self._reserved(ends):
+            shown = frozenset(record.shown if record else ())
+            budget = self._journeyman.settings.hosts.budget_tokens
+            opening = _unseen(self._for_task(task, cwd, budget), shown)
+            size = len(opening.messages("text"))
+            if size > LONGEST_TEXT:
+                smaller = int(budget * LONGEST_TEXT / size * 0.9)
+                opening = _unseen(self._for_task(task, cwd, smaller), shown)
+        if len(opening.messages("text")) > LONGEST_TEXT:
+            return ""
+        return self._given(host, session, opening, ends)
+
+    def repeated_text(self, host: str, session: str) -> str:
+        """Return the first text of a session again, after the host has compressed its context. The
+        rest may be shown again with the next request.
+        """
+        record = self._kept.find(host, session)
+        openings = _decode(record.content) if record else ()
+        if record is None or record.state != "warm" or not openings:
+            return ""
+        self._kept.save(replace(record, shown=tuple(_parts(openings[0]))))
+        return openings[0].messages("text")
+
+    def note_shown(self, host: str, session: str, part: str) -> bool:
+        """Note that a session has seen something; return whether it is the first time."""
+        record = self._kept.find(host, session) or self._cold(host, session, "nothing fitted")
+        if part in record.shown:
+            return False
+        self._kept.save(replace(record, shown=(*record.shown, part)))
+        return True
+
+    def _for_task(self, task: str, cwd: str, budget: int) -> Opening:
+        return self._journeyman.opening(
+            task[:_LONGEST_TASK], project=cwd or ".", style="text", budget_tokens=budget
+        )
+
+    def _given(self, host: str, session: str, opening: Opening, ends: float) -> str:
+        """Store a further opening of a session, and return its text."""
+        if opening.is_empty:
+            return ""
+        _check_time(ends)
+        record = self._kept.find(host, session) or self._cold(host, session, "")
+        if record.state == "off":
+            return ""
+        openings = (*_decode(record.content), opening)
+        first = record.opening or opening.id
+        self._kept.save(
+            replace(
+                record,
+                state="warm",
+                reason="",
+                opening=first,
+                tokens=record.tokens + opening.tokens,
+                shown=(*record.shown, *_parts(opening)),
+                content=_encode(openings),
+            )
+        )
+        self._journeyman.sessions.note_opening(session, first, source=source_of(host))
+        return opening.messages("text")
+
+    def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
+        record = self._kept.find(host, asked.parent) if asked.parent else None
+        if record is None:
+            return None
+        record = replace(record, session_id=asked.session, at=self._clock())
+        self._save(record)
+        return record
+
+    def _decided(self, host: str, asked: OpeningRequest, ends: float) -> HostSession:
+        """Decide on a session's opening, and store the decision."""
+        if not asked.fresh:
+            record = self._cold(host, asked.session, "it had begun without one")
+        else:
+            try:
+                with self._reserved(ends):
+                    opening = self._built(asked)
+                _check_time(ends)
+                record = self._recorded(host, asked.session, opening)
+            except LateAnswer:
+                record = self._cold(host, asked.session, "it was not ready in time")
+            except WrongInput as error:
+                record = self._cold(host, asked.session, str(error))
+        self._save(record)
+        return record
+
+    def _built(self, asked: OpeningRequest) -> Opening:
+        task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd or "."
+        if not task or is_small_talk(task):
+            return self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
+        return self._journeyman.opening(
+            task,
+            project=project,
+            tools=asked.tools or None,
+            model=asked.model,
+            budget_tokens=self._journeyman.settings.hosts.budget_tokens,
+        )
+
+    def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
+        if opening.is_empty:
+            return self._cold(host, session, opening.note or "nothing fitted")
+        return HostSession(
+            host=host,
+            session_id=session,
+            state="warm",
+            at=self._clock(),
+            opening=opening.id,
+            tokens=opening.tokens,
+            shown=tuple(_parts(opening)),
+            content=_encode((opening,)),
+        )
+
+    def _cold(self, host: str, session: str, reason: str) -> HostSession:
+        return HostSession(
+            host=host, session_id=session, state="cold", at=self._clock(), reason=reason
+        )
+
+    def _save(self, record: HostSession) -> None:
+        self._kept.save(record)
+        if record.state == "warm" and record.host != "proxy":
+            source = source_of(record.host)
+            self._journeyman.sessions.note_opening(record.session_id, record.opening, source=source)
+
+    @contextmanager
+    def _reserved(self, ends: float) -> Iterator[None]:
+        """Wait until no other opening is built, but not longer than until `ends`."""
+        if not self._building.acquire(timeout=max(ends - time.monotonic(), 0.0)):
+            raise LateAnswer
+        try:
+            yield
+        finally:
+            self._building.release()
+
+
+def explain(record: HostSession | None) -> str:
+    """Return for a person what a session started with, and why."""
+    if record is None:
+        return "Journeyman has decided nothing about this session yet."
+    openings = _decode(record.content)
+    if record.state != "warm" or not openings:
+        reason = record.reason or "nothing that was learned fits"
+        return f"This session started without an opening: {reason.rstrip('.')}."
+    lines = [f"This session started warm, with opening {record.opening} ({record.tokens} tokens):"]
+    for opening in openings:
+        briefing = opening.briefing
+        counted = {
+            "commands": briefing.commands,
+            "recurring mistakes": briefing.mistakes,
+            "files": briefing.files,
+            "earlier requests": briefing.episodes,
+        }
+        kinds = [f"{len(items)} {name}" for name, items in counted.items() if items]
+        if kinds:
+            sessions = f"{briefing.sessions} earlier sessions"
+            lines.append(f"- {', '.join(kinds)}, from {sessions} in {briefing.project}")
+        lines += [
+            f"- an example for {choice.pattern.intent[:80]!r}: {choice.reason}"
+            for choice in opening.choices
+        ]
+    return "\n".join(lines)
+
+
+def _answer(record: HostSession, form: Form) -> OpeningAnswer:
+    openings = _decode(record.content) if record.state == "warm" else ()
+    if not openings:
+        state: HostState = "off" if record.state == "off" else "cold"
+        return OpeningAnswer(state=state, reason=record.reason)
+    opening = openings[0]
+    answer = OpeningAnswer(
+        id=record.opening,
+        state="warm",
+        system=opening.system,
+        text=opening.messages("text"),
+        tokens=record.tokens,
+    )
+    return answer if form == "text" else replace(answer, messages=_examples(opening, form))
+
+
+def _examples(opening: Opening, form: MessageForm) -> list[dict[str, Any]]:
+    messages: Sequence[Mapping[str, Any]] = opening.messages(form)
+    return [dict(message) for message in messages if message.get("role") != "system"]
+
+
+def _unseen(opening: Opening, shown: Iterable[str]) -> Opening:
+    """Return the opening without what a session has seen, and without further commands that every
+    agent knows. Where nothing about the task itself is left, it is empty.
+    """
+    seen = frozenset(shown)
+    if not seen or opening.is_empty:
+        return opening
+    briefing = opening.briefing
+    commands = tuple(
+        one
+        for one in briefing.commands
+        if f"command {one.name}" not in seen and not is_everyday(one.name)
+    )
+    mistakes = tuple(one for one in briefing.mistakes if f"mistake {one.error}" not in seen)
+    files = tuple(path for path in briefing.files if f"file {path}" not in seen)
+    episodes = tuple(one for one in briefing.episodes if f"request {one.intent}" not in seen)
+    choices = tuple(one for one in opening.choices if f"request {one.pattern.intent}" not in seen)
+    if not (episodes or choices or files or mistakes):
+        return Opening(task=opening.task, note="The session has seen all that fits.")
+    rest = replace(briefing, commands=commands, mistakes=mistakes, files=files, episodes=episodes)
+    return replace(opening, briefing=rest, choices=choices)
+
+
+def _parts(opening: Opening) -> Iterator[str]:
+    """Yield names for the parts of an opening."""
+    briefing: Briefing = opening.briefing
+    yield from (f"command {one.name}" for one in briefing.commands)
+    yield from (f"mistake {one.error}" for one in briefing.mistakes)
+    yield from (f"file {path}" for path in briefing.files)
+    yield from (f"request {one.intent}" for one in briefing.episodes)
+    choices: tuple[Choice, ...] = opening.choices
+    yield from (f"request {one.pattern.intent}" for one in choices)
+
+
+def _encode(openings: Sequence[Opening]) -> str:
+    # What was left out is for people who look at one opening, and long.
+    return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
+
+
+def _check_time(ends: float) -> None:
+    if time.monotonic() > ends:
+        raise LateAnswer

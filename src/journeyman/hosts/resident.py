@@ -1,0 +1,169 @@
+"""The resident process: hooks, confirmations, the page and jobs in one process. Hooks answer first;
+a part that cannot be served does not keep the others from it.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.imports import ImportQueue
+from journeyman.hosts.server import HookServer
+from journeyman.hosts.service import HostService
+from journeyman.records.errors import JourneymanError, MissingPart, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from journeyman.confirm.administration import ServiceInfo
+
+log = logging.getLogger("journeyman.hosts")
+
+IDLE_S = 3_600.0
+"""A process that a hook started ends after this long without a request."""
+
+_LARGEST_LOG = 1_000_000
+_TICK_S = 0.5
+
+
+class ServedParts(Struct, frozen=True, kw_only=True):
+    """Which parts to serve. A process that a hook started (`on_demand`) ends when it is idle, and
+    runs no jobs, because they need a process that stays.
+    """
+
+    hooks: bool = True
+    confirmations: bool = True
+    page: bool = True
+    jobs: bool = True
+    on_demand: bool = False
+
+
+class Resident:
+    """One resident process. `parts` says where each part is served, `problems` what could not be,
+    and `service` is the confirmation service, with the first approver's login if it was created.
+    """
+
+    def __init__(
+        self,
+        journeyman: Journeyman,
+        wanted: ServedParts,
+        *,
+        tell: Callable[[str], None] = lambda _line: None,
+        terminal: Callable[[str], None] = print,
+    ) -> None:
+        self._journeyman = journeyman
+        self._wanted = wanted
+        self._tell = tell
+        self._terminal = terminal
+        self.parts: dict[str, str] = {}
+        self.problems: list[str] = []
+        self.service: ServiceInfo | None = None
+
+    def run(self, stopping: threading.Event, on_started: Callable[[], None] = lambda: None) -> None:
+        """Serve until `stopping` is set or, on demand, until idle. `on_started` is called when all
+        parts answer. Raise ServiceUnavailable if another process serves this home's hooks.
+        """
+        with ExitStack() as stack:
+            server = stack.enter_context(self._hooks()) if self._wanted.hooks else None
+            if self._wanted.confirmations:
+                self._try(stack, "confirmations", self._confirmations)
+            if self._wanted.jobs and not self._wanted.on_demand:
+                self._try(stack, "jobs", lambda: self._jobs(stopping))
+            if not self.parts:
+                reasons = " ".join(self.problems) or "Every part is switched off."
+                raise ServiceUnavailable(f"Nothing can be served. {reasons}")
+            on_started()
+            while not stopping.wait(_TICK_S):
+                if self._wanted.on_demand and server is not None and server.idle_s > IDLE_S:
+                    break
+            stopping.set()
+
+    def _try(self, stack: ExitStack, name: str, part: Callable[[], "Iterator[None]"]) -> None:
+        try:
+            stack.enter_context(contextmanager(part)())
+        except (MissingPart, ServiceUnavailable) as error:
+            self.problems.append(f"{name.capitalize()} are not served: {error}")
+
+    @contextmanager
+    def _hooks(self) -> Iterator[HookServer]:
+        settings = self._journeyman.settings
+        queue = ImportQueue(
+            settings.home,
+            settings.database,
+            learns=settings.hosts.learn,
+            on_learned=lambda: _warm_up(service),
+        )
+        service = HostService(self._journeyman, imports=queue)
+        service.parts = self.parts
+        with HookServer(service, settings.home) as server:
+            queue.start()
+            self.parts["hooks"] = server.path
+            threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
+            try:
+                yield server
+            finally:
+                queue.stop()
+
+    def _confirmations(self) -> Iterator[None]:
+        administration = self._journeyman.confirmations
+        has_page = self._wanted.page
+        with administration.served(
+            with_page=has_page, with_login=not self._wanted.on_demand
+        ) as started:
+            self.service = started
+            self.parts["confirmations"] = started.agents_url
+            if has_page:
+                self.parts["page"] = started.page_url
+            yield
+
+    def _jobs(self, stopping: threading.Event) -> Iterator[None]:
+        jobs = self._journeyman.jobs
+        scheduler = jobs.scheduler(terminal=self._terminal, tell=self._tell)
+        thread = threading.Thread(target=scheduler.serve, args=(stopping,), name="jobs")
+        thread.start()
+        count = sum(job.next_run_at is not None for job in jobs.list())
+        self.parts["jobs"] = f"{count} scheduled"
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+
+def start_detached(home: Path, database: str) -> None:
+    """Start a resident process that outlives this one. Its output goes to serve.log in the home."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = home / "serve.log"
+    is_large = path.exists() and path.stat().st_size > _LARGEST_LOG
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if is_large else os.O_APPEND), 0o600
+    )
+    try:
+        subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-m", "journeyman", "--home", str(home), "serve", "--on-demand"],
+            env={**os.environ, "JOURNEYMAN_DATABASE": database},
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+
+
+def _warm_up(service: HostService) -> None:
+    """Load what openings need. Without it the first opening is slower."""
+    began = time.monotonic()
+    try:
+        service.openings.warm_up()
+    except JourneymanError as error:
+        log.warning("%s", error)
+    log.info("warm after %.1f s", time.monotonic() - began)

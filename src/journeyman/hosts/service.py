@@ -1,0 +1,308 @@
+"""What Journeyman does for hosts, as operations that take and return JSON. The resident process and
+the one-shot command run the same operations.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts import hook_events
+from journeyman.hosts.gate import GateAnswer, GateCall, HostGate
+from journeyman.hosts.hook_events import HookAnswer, HookInput
+from journeyman.hosts.imports import ImportQueue, import_detached
+from journeyman.hosts.openings import LateAnswer, OpeningRequest, SessionOpenings, explain
+from journeyman.models.embedder import Embedder
+from journeyman.records import Usage
+from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.records.host import HOSTS, EventKind, HostEvent, source_of
+from journeyman.templates.warm_session import warm_session
+from journeyman.version import __version__
+
+log = logging.getLogger("journeyman.hosts")
+
+_Body = Any
+_IMPORT_EVENTS = ("Stop", "SessionEnd")
+_MARGIN_S = 0.05
+"""An answer needs this long to reach its host."""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """A log that has changed, or something that failed on the host's side."""
+
+    session: str = ""
+    path: str = ""
+    event: str = ""
+    reason: str = ""
+
+
+class SideUsage(Struct, frozen=True, kw_only=True):
+    """Tokens of work beside the conversation, which the host's log does not have."""
+
+    session: str
+    key: str = ""
+    task: str = "background_review"
+    model: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class ToolCall(Struct, frozen=True, kw_only=True):
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Switch(Struct, frozen=True, kw_only=True):
+    session: str
+    on: bool = True
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request of a host: who asks, when the answer must be there (by the monotonic clock), and
+    whether the host has hung up.
+    """
+
+    host: str
+    ends: float
+    cancelled: Callable[[], bool] = lambda: False
+
+
+class HostService:
+    """Runs the operations. Without `imports`, reported logs are imported by detached processes."""
+
+    def __init__(
+        self,
+        journeyman: Journeyman,
+        *,
+        imports: ImportQueue | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._journeyman = journeyman
+        self._kept = journeyman.host_sessions
+        self._imports = imports
+        self._clock = clock
+        self.stopping = threading.Event()
+        self.openings = SessionOpenings(journeyman, self._kept, clock)
+        self.gate = HostGate(journeyman, self.stopping)
+        self.parts: dict[str, str] = {}
+        """The parts of the resident process, and where each is served."""
+        self.started_at = clock()
+        self.answered = 0
+
+    def handle(self, operation: str, body: bytes, exchange: Exchange) -> bytes:
+        """Run one operation and return its answer. Raise WrongInput for a request that cannot be
+        understood, and what the operation raises.
+        """
+        run = _OPERATIONS.get(operation)
+        if run is None or exchange.host not in HOSTS:
+            raise WrongInput(f"There is no operation {operation!r} for {exchange.host!r}.")
+        kind, work = run
+        try:
+            asked = msgspec.json.decode(body or b"{}", type=kind)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise WrongInput(f"The request of {exchange.host} cannot be read: {error}") from error
+        self.answered += 1
+        answer = work(self, asked, exchange)
+        return b"" if answer is None else msgspec.json.encode(answer)
+
+    def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
+        began = time.perf_counter()
+        is_new = self.openings.find(exchange.host, asked.session) is None
+        answer = self.openings.opening(exchange.host, asked, exchange.ends - _MARGIN_S)
+        if is_new:
+            self._note(
+                exchange,
+                asked.session,
+                "opening",
+                answer.state,
+                began=began,
+                tokens=answer.tokens,
+                detail=answer.reason,
+            )
+        return answer
+
+    def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
+        began = time.perf_counter()
+        answer = self.gate.decide(exchange.host, call, exchange.cancelled)
+        if answer.asked or answer.decision != "allow":
+            detail = f"{call.tool}: {answer.reason}"
+            self._note(exchange, call.session, "gate", answer.decision, began=began, detail=detail)
+        return answer
+
+    def hook(self, event: HookInput, exchange: Exchange) -> HookAnswer:
+        """Answer a hook of Claude Code or Codex. Errors are for the client, which then stays silent
+        or denies the call.
+        """
+        name = event.hook_event_name
+        if name == "PreToolUse":
+            return self._before_tool(event, exchange)
+        if name in _IMPORT_EVENTS and event.transcript_path:
+            self._import(event.transcript_path)
+            return None
+        if event.is_subagent and not self._journeyman.settings.hosts.subagents:
+            return None
+        began = time.perf_counter()
+        kind: EventKind = "opening"
+        try:
+            if name == "SessionStart":
+                text = self._session_start(event, exchange)
+            elif name == "UserPromptSubmit":
+                text = self._prompt(event, exchange)
+            else:
+                kind, text = "hint", self._failure_hint(event, exchange)
+        except LateAnswer:
+            self._note(exchange, event.session_id, "failure", "late", began=began, detail=name)
+            return None
+        if text or kind == "opening":
+            outcome = "given" if text else "nothing"
+            tokens = Embedder().count_tokens(text) if text else 0
+            self._note(
+                exchange,
+                event.session_id,
+                kind,
+                outcome,
+                began=began,
+                tokens=tokens,
+                detail=name,
+            )
+        return hook_events.added_context(name, text)
+
+    def _session_start(self, event: HookInput, exchange: Exchange) -> str:
+        host, session = exchange.host, event.session_id
+        if event.source == "compact":
+            return self.openings.repeated_text(host, session)
+        if event.source in ("resume", "fork"):  # its context is in the conversation already
+            return ""
+        return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)
+
+    def _prompt(self, event: HookInput, exchange: Exchange) -> str:
+        ends = exchange.ends - _MARGIN_S
+        if not event.prompt.strip() or event.prompt.startswith("/"):
+            return ""
+        return self.openings.task_text(
+            exchange.host, event.session_id, event.prompt, event.cwd, ends
+        )
+
+    def _failure_hint(self, event: HookInput, exchange: Exchange) -> str:
+        text, mistake = hook_events.hint(exchange.host, event, self._journeyman.known_mistake)
+        if not text or not self.openings.note_shown(exchange.host, event.session_id, mistake):
+            return ""
+        return text
+
+    def _before_tool(self, event: HookInput, exchange: Exchange) -> HookAnswer:
+        can_defer = exchange.host == "claude-code" and event.is_headless
+        wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
+        answer = self.decide(event.gate_call(wait_s), exchange)
+        return hook_events.permission(exchange.host, answer, event)
+
+    def report_log(self, report: Report, _exchange: Exchange) -> Any:
+        self._import(report.path)
+        return {}
+
+    def _import(self, path: str) -> None:
+        if self._imports is not None:
+            self._imports.report(path)
+        else:
+            import_detached(self._journeyman.settings.home, path, os.environ)
+
+    def usage(self, used: SideUsage, exchange: Exchange) -> Any:
+        counts = {
+            name: getattr(used, name) for name in used.__struct_fields__ if name.endswith("_tokens")
+        }
+        now = self._clock()
+        key = used.key or f"{used.task}:{now}"
+        increment = Usage(key=key, model=used.model, task=used.task, at=now, **counts)
+        source = source_of(exchange.host)
+
+        def add() -> None:
+            session = self._journeyman.sessions.get(used.session).session
+            if session.source == source:
+                self._journeyman.accounting.add(session.id, increment)
+
+        if self._imports is not None:
+            self._imports.after_import(add)
+        else:
+            add()
+        return {}
+
+    def tool(self, call: ToolCall, _exchange: Exchange) -> Any:
+        if call.name != "warm_session":
+            raise WrongInput(f"There is no tool {call.name!r}.")
+        return {"text": warm_session(self._journeyman, call.arguments)}
+
+    def explain(self, report: Report, exchange: Exchange) -> Any:
+        return {"text": explain(self.openings.find(exchange.host, report.session))}
+
+    def switch(self, switch: Switch, exchange: Exchange) -> Any:
+        record = self.openings.switch(exchange.host, switch.session, on=switch.on)
+        return {"text": explain(record), "state": record.state}
+
+    def failure(self, report: Report, exchange: Exchange) -> Any:
+        detail = f"{report.event}: {report.reason}"
+        self._note(exchange, report.session, "failure", "host", detail=detail)
+        return {}
+
+    def status(self, _nothing: dict[str, Any], exchange: Exchange) -> Any:
+        settings = self._journeyman.settings
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "home": str(settings.home),
+            "parts": self.parts,
+            "seconds": round(self._clock() - self.started_at, 1),
+            "answered": self.answered,
+            "host": exchange.host,
+            "gate_tools": settings.hosts.gate_tools,
+            "subagents": settings.hosts.subagents,
+            "min_context": settings.jobs.min_context,
+        }
+
+    def _note(
+        self,
+        exchange: Exchange,
+        session: str,
+        kind: EventKind,
+        outcome: str,
+        *,
+        began: float | None = None,
+        tokens: int = 0,
+        detail: str = "",
+    ) -> None:
+        """Store an event for the report. Where that fails, the answer still counts."""
+        event = HostEvent(
+            at=self._clock(),
+            host=exchange.host,
+            session_id=session,
+            kind=kind,
+            outcome=outcome,
+            ms=0.0 if began is None else round((time.perf_counter() - began) * 1_000, 2),
+            tokens=tokens,
+            detail=detail[:500],
+        )
+        try:
+            self._kept.add_event(event)
+        except JourneymanError as error:
+            log.warning("%s", error)
+
+
+_OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] = {
+    "hook": (HookInput, HostService.hook),
+    "opening": (OpeningRequest, HostService.opening),
+    "gate": (GateCall, HostService.decide),
+    "import": (Report, HostService.report_log),
+    "usage": (SideUsage, HostService.usage),
+    "tool": (ToolCall, HostService.tool),
+    "explain": (Report, HostService.explain),
+    "switch": (Switch, HostService.switch),
+    "failure": (Report, HostService.failure),
+    "status": (dict[str, Any], HostService.status),
+}
+OPERATIONS = tuple(_OPERATIONS)

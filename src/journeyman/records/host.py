@@ -1,0 +1,54 @@
+"""Hosts: other programs' agents that Journeyman plugs into, what their sessions started with, and
+what happened on the way.
+"""
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+Host = Literal["hermes", "claude-code", "codex", "opencode", "proxy"]
+HOSTS: tuple[Host, ...] = get_args(Host)
+
+HostState = Literal["warm", "cold", "off"]
+"""A session is `warm` if it was given an opening, `cold` if not, and `off` if a person switched it
+off."""
+
+EventKind = Literal["opening", "hint", "gate", "failure"]
+
+
+def source_of(host: str) -> str:
+    """Return the name under which a host's sessions are stored."""
+    return host.replace("-", "_")
+
+
+class HostSession(Struct, frozen=True, kw_only=True):
+    """What a session of a host started with. `opening` is the id of its first opening, `content`
+    all of its openings as JSON, `tokens` their size, and `shown` names the parts that the session
+    has seen.
+    """
+
+    host: str
+    session_id: str
+    state: HostState
+    at: float
+    reason: str = ""
+    opening: str = ""
+    tokens: int = 0
+    shown: tuple[str, ...] = ()
+    content: str = "[]"
+
+
+class HostEvent(Struct, frozen=True, kw_only=True):
+    """Something that Journeyman did in a host's session, how it ended, how long it took and how
+    many tokens it added to the session. A `gate` event includes the wait for a person; calls that
+    passed without a question are not events.
+    """
+
+    at: float
+    host: str
+    session_id: str
+    kind: EventKind
+    outcome: str
+    ms: float = 0.0
+    tokens: int = 0
+    detail: str = ""
