@@ -124,6 +124,7 @@ class HostsSettings(Struct, frozen=True, kw_only=True):
     gate_tools: tuple[str, ...] = ()
     confirm_timeout_s: Annotated[int, Meta(ge=30, le=3_600)] = 300
     defer_after_s: Count = 60
+    holdout: Annotated[float, Meta(ge=0, le=1)] = 0.0
     learn: bool = True
 
 
@@ -215,6 +216,7 @@ hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
 hosts.confirm_timeout_s  seconds that people have to approve a host's call; default 300
 hosts.defer_after_s   seconds after which `claude -p` puts an undecided call off; default 60
+hosts.holdout         share of sessions, 0 to 1, that get no opening, for a fair comparison; default 0
 hosts.learn           true learns from sessions when hosts report their end; default true
 """
 """Every setting and its description."""

@@ -3,6 +3,7 @@ The MCP server runs in this process, against a real service.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
+from journeyman.confirm.schemas import Card
 from journeyman.mcp.server import INSTRUCTIONS, make_server
 
 NAMES = [
@@ -234,3 +236,35 @@ def test_story_10_without_a_service(tmp_path: Path) -> None:
         assert "journeyman confirm serve" in said
         assert "jma_secret" not in said
         assert "did not answer" in model.error("redeem_confirmation", id="a", details=DETAILS)
+
+
+class TestPermission:
+    """What Claude Code calls in the place of its own prompt."""
+
+    @pytest.mark.parametrize("decision", ["approve", "deny"])
+    def test_a_person_decides(self, model: Connection, ann: ConfirmClient, decision: str) -> None:
+        call = {"command": f"make release-{decision}"}
+        arguments = {"tool_name": "Bash", "input": call, "tool_use_id": f"toolu_{decision}"}
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(model.json, "request_permission", **arguments)
+            card = _waiting(ann, call)
+            assert card.action == "run_command"
+            if decision == "approve":
+                ann.approve(card.id, card.digest)
+                assert answer.result(10) == {"behavior": "allow", "updatedInput": call}
+            else:
+                ann.deny(card.id, reason="not today")
+                told = answer.result(10)
+                assert told["behavior"] == "deny"
+                assert "not today" in told["message"]
+
+
+def _waiting(ann: ConfirmClient, arguments: dict[str, Any]) -> Card:
+    """The confirmation for a call, as soon as there is one."""
+    ends = time.monotonic() + 10
+    while time.monotonic() < ends:
+        for card in ann.list(status="pending"):
+            if card.details.get("arguments") == arguments:
+                return card
+        time.sleep(0.02)
+    raise AssertionError("no confirmation was requested")

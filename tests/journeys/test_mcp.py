@@ -122,6 +122,7 @@ class TestTools:
         assert [*tools] == [
             *("opening", "profile", "search_sessions", "warm_session", "request_confirmation"),
             *("get_confirmation", "cancel_confirmation", "redeem_confirmation"),
+            "request_permission",
         ]
         assert tools["warm_session"].input_schema == SCHEMA["parameters"]
 
@@ -148,6 +149,7 @@ class TestTools:
             "get_confirmation": (True, False),
             "cancel_confirmation": (False, False),
             "redeem_confirmation": (False, False),
+            "request_permission": (False, False),
         }
 
 

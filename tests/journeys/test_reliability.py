@@ -407,6 +407,7 @@ class TestCompare:
             command("sessions", "note-opening", f"w{number}", opening, "--source", "mine")
         told = command.json("compare", "--by-opening")
         assert (told["warm"]["sessions"], told["cold"]["sessions"]) == (4, 4)
+        assert command.json("compare") == told
         warm = command.json("sessions", "list", "--warm")
         assert {one["session"]["id"] for one in warm} == {f"w{number}" for number in range(4)}
         assert command.json("profile", "--cold")["sessions"] == 4
@@ -415,7 +416,7 @@ class TestCompare:
     @table(
         "arguments",
         [
-            *([], ["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]),
+            *(["one"], ["a", "b", "c"], ["--warm", "a"], ["a", "b", "--warm-tag", "x"]),
             *(["--by-opening", "a", "b"], ["--by-opening", "--warm-tag", "x"]),
         ],
         ids=str,

@@ -42,7 +42,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         if tag and not side.sessions:
             where = f" in {readable(project)}" if project else ""
             console.print(Text(f"No session{where} has the tag {readable(tag)}.", style="bold"))
-        elif options["by_opening"] and not side.sessions:
+        elif not side.sessions and not options["pair"]:
             console.print(Text(f"No {name} session is stored.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
@@ -113,7 +113,7 @@ def _show_types(console: Console, comparison: Comparison) -> None:
 @option("--cold SESSION", "A cold session; repeatable.", multiple=True)
 @option("--warm-tag TAG", "Treat all sessions with this tag as warm.")
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
-@flag("--by-opening", "Compare sessions that started with an opening with all others.")
+@flag("--by-opening", "Compare sessions with an opening with all others (the default).")
 @context.project_option
 @context.platform_option
 @context.without_trivial_option
@@ -129,25 +129,27 @@ def compare(
 ) -> Comparison:
     """Compare the error rates of warm and cold sessions, or of two sets of them.
 
-    The difference is shown with a 95 % interval: fewer errors in warm sessions is better. The
+    Without arguments, sessions that started with an opening are compared with all others. The
+    difference is shown with a 95 % interval: fewer errors in warm sessions is better. The
     verdict is better or worse only if the interval excludes no difference; otherwise it is
     undecided, and the output says how many calls would decide it.
 
     Examples:
+      journeyman compare
+      journeyman compare --project .
       journeyman compare WARM COLD
-      journeyman compare --by-opening
-      journeyman compare --by-opening --project .
       journeyman compare --warm-tag warm --cold-tag cold
       journeyman compare --warm A --warm B --cold C --cold D --json
     """
-    if by_opening and (pair or any(sides.values())):
+    is_named = bool(pair or any(sides.values()))
+    if by_opening and is_named:
         raise click.UsageError("--by-opening chooses both sides: pass no session and no tag.")
     narrowed: dict[str, Any] = {
         "project": project,
         "platform": platform,
         "without_trivial": without_trivial,
     }
-    if by_opening:
+    if not is_named:
         return journeyman.compare(by_opening=True, **narrowed)
     if pair and (len(pair) != 2 or any(sides.values())):
         raise click.UsageError("Name two sessions, WARM and COLD, or both sets with options.")
@@ -156,13 +158,12 @@ def compare(
     elif any(bool(sides[side]) == bool(sides[f"{side}_tag"]) for side in ("warm", "cold")):
         raise click.UsageError(
             "Name the warm and the cold sessions: WARM COLD, or --warm or --warm-tag, and --cold "
-            "or --cold-tag; or pass --by-opening."
+            "or --cold-tag; or name none, to compare by opening."
         )
     is_narrowed = project is not None or platform is not None
     if is_narrowed and not (sides["warm_tag"] or sides["cold_tag"]):
         raise click.UsageError(
-            "--project and --platform only narrow --by-opening, --warm-tag and --cold-tag: pass "
-            "one of them."
+            "--project and --platform do not narrow sessions that are named: leave them out."
         )
     selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
     return journeyman.compare(**selection, **narrowed)

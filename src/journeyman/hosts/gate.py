@@ -30,6 +30,7 @@ DecisionWord = Literal["allow", "deny", "wait"]
 _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
 
+_HOST_ASKS = "The agent's own settings require a person to permit this."
 _NO = "Do not try to achieve the same in another way."
 _RISKS: dict[str, Risk] = {
     "run": "command",
@@ -77,10 +78,19 @@ class HostGate:
         self._stopping = stopping
 
     def decide(
-        self, host: str, call: GateCall, cancelled: Callable[[], bool] = lambda: False
+        self,
+        host: str,
+        call: GateCall,
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        always_ask: bool = False,
     ) -> GateAnswer:
-        """Decide on a call; where a person has to approve it, wait for the decision."""
+        """Decide on a call; where a person has to approve it, wait for the decision. With
+        `always_ask`, the host's own rules want a person, whatever the rules here say.
+        """
         decision, action = self.assess(host, call)
+        if decision.answer == "allow" and always_ask:
+            decision = Decision(answer="ask", rule="host.asks", reason=_HOST_ASKS)
         if decision.answer == "allow":
             return ALLOWED
         if decision.answer == "refuse":

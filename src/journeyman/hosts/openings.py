@@ -2,6 +2,7 @@
 given out, and never changes: a resumed, compressed or retried session gets the same bytes.
 """
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
-from journeyman.records.host import HostSession, HostState, source_of
+from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
 from journeyman.store.host_sessions import HostSessions
 from journeyman.templates.briefing import Briefing
 from journeyman.templates.commands import is_everyday
@@ -111,13 +112,15 @@ class SessionOpenings:
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
         """Return the text for the beginning of a session: what recurs in its project."""
+        if self._held_out(host, session) is not None:
+            return ""
         with self._reserved(ends):
             opening = self._journeyman.project_opening(cwd, budget_tokens=PROJECT_TOKENS)
         return self._given(host, session, opening, ends)
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
         """Return the text for a request: what fits it, without what the session has seen."""
-        record = self._kept.find(host, session)
+        record = self._kept.find(host, session) or self._held_out(host, session)
         if record is not None and record.state == "off":
             return ""
         with self._reserved(ends):
@@ -190,6 +193,8 @@ class SessionOpenings:
 
     def _decided(self, host: str, asked: OpeningRequest, ends: float) -> HostSession:
         """Decide on a session's opening, and store the decision."""
+        if asked.fresh and (held_out := self._held_out(host, asked.session)) is not None:
+            return held_out
         if not asked.fresh:
             record = self._cold(host, asked.session, "it had begun without one")
         else:
@@ -203,6 +208,16 @@ class SessionOpenings:
             except WrongInput as error:
                 record = self._cold(host, asked.session, str(error))
         self._save(record)
+        return record
+
+    def _held_out(self, host: str, session: str) -> HostSession | None:
+        """Leave a new session without an opening if chance, by its id, has chosen it for that."""
+        share = self._journeyman.settings.hosts.holdout
+        digest = hashlib.sha256(f"{host} {session}".encode("utf-8", "replace")).digest()
+        if int.from_bytes(digest[:4]) >= share * 2**32 or self._kept.find(host, session):
+            return None
+        record = replace(self._cold(host, session, HELD_OUT), state="off")
+        self._kept.save(record)
         return record
 
     def _built(self, asked: OpeningRequest) -> Opening:

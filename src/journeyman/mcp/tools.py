@@ -1,9 +1,12 @@
-"""The tools that the MCP server offers: their definitions, and the facade method behind each. The
-last four let a model ask people to confirm an action. None of them decides, and the token that they
-use is not permitted to.
+"""The tools that the MCP server offers: their definitions, and the facade method behind each. Four
+let a model ask people to confirm an action, and the last lets Claude Code ask for permission. None
+of them decides, and the token that they use is not permitted to.
 """
 
+import os
+import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -55,10 +58,11 @@ def _number(low: int, high: int, default: int, description: str) -> dict[str, An
 
 
 def _offer(
-    title: str, properties: Properties, *required: str, **flags: bool
+    title: str, properties: Properties, *required: str, lenient: bool = False, **flags: bool
 ) -> Callable[[Callable[[Journeyman, Arguments], object]], None]:
     """Register a function as the tool of its name. Its docstring is the description for models. It
-    returns a text, or a value that is sent as JSON.
+    returns a text, or a value that is sent as JSON. A `lenient` tool accepts further arguments,
+    because programs call it and not models.
     """
 
     def register(function: Callable[[Journeyman, Arguments], object]) -> None:
@@ -67,7 +71,7 @@ def _offer(
             "type": "object",
             "properties": properties,
             "required": [*required],
-            "additionalProperties": False,
+            "additionalProperties": lenient,
         }
 
         def run(journeyman: Journeyman, arguments: Mapping[str, Any]) -> str:
@@ -329,6 +333,41 @@ def redeem_confirmation(journeyman: Journeyman, arguments: Arguments) -> object:
         grant = client.redeem(client.get(arguments["id"]), arguments["details"])
     granted = "Granted once. Do it now, with exactly these details."
     return {**msgspec.to_builtins(grant), "next": granted}
+
+
+@_offer(
+    "Permission for a tool call",
+    {
+        "tool_name": _text("The tool that is about to be called."),
+        "input": {"type": "object", "description": "The arguments of that call."},
+        "tool_use_id": _text("The id of that call."),
+    },
+    "tool_name",
+    "input",
+    waits=True,
+    lenient=True,
+)
+def request_permission(journeyman: Journeyman, arguments: Arguments) -> object:
+    """For the program that runs you, not for you: Claude Code calls this with
+    --permission-prompt-tool mcp__journeyman__request_permission when its settings require a person
+    to permit a call. The answer allows or denies exactly this call.
+    """
+    # Loaded on first use, because few clients call this and all wait for the start.
+    from journeyman.hosts.gate import GateCall, HostGate  # noqa: PLC0415
+
+    call = GateCall(
+        session=f"mcp-{os.getpid()}",
+        tool=arguments["tool_name"],
+        arguments=arguments["input"],
+        call_id=arguments.get("tool_use_id", ""),
+        cwd=str(Path.cwd()),
+    )
+    gate = HostGate(journeyman, threading.Event())
+    answer = gate.decide("claude-code", call, always_ask=True)
+    if answer.decision == "allow":
+        changed = call.arguments if answer.arguments is None else answer.arguments
+        return {"behavior": "allow", "updatedInput": changed}
+    return {"behavior": "deny", "message": answer.reason}
 
 
 def _client(journeyman: Journeyman) -> "ConfirmClient":

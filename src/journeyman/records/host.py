@@ -13,6 +13,9 @@ HostState = Literal["warm", "cold", "off"]
 """A session is `warm` if it was given an opening, `cold` if not, and `off` if a person switched it
 off."""
 
+HELD_OUT = "it is held out for a fair comparison (hosts.holdout)"
+"""Why a session has no opening that was left without one at random."""
+
 EventKind = Literal["opening", "hint", "gate", "failure"]
 
 

@@ -42,6 +42,13 @@ class HostSessions(Repository):
             keys = ["host", "session_id"]
             connection.execute(insert.on_conflict_do_update(keys, set_=changed), values)
 
+    def with_reason(self, host: str, reason: str) -> set[str]:
+        """Return the sessions of a host about which this was decided."""
+        columns = host_sessions.c
+        these = (columns.host == host) & (columns.reason == reason)
+        query = sa.select(columns.session_id).where(these)
+        return {row.session_id for row in self._read("reading sessions of hosts", query)}
+
     def drop_content(self) -> None:
         """Delete the text of all openings, which may contain what a person wants forgotten."""
         with self._writing("deleting kept openings", erases=True) as connection:
