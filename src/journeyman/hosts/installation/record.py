@@ -1,22 +1,54 @@
-"""The record of an installation: what was changed in a host, and its confirmation token."""
+"""The record of an installation: what was changed in a host's file, what it was before, and the
+host's confirmation token. It is kept in the home, where only its owner can read it.
+"""
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from journeyman.text.atomic_write import replace_file
+
+_FOLDER = "hosts"
+
+
+class FileRecord(Struct, frozen=True, kw_only=True):
+    """A file that was changed. `written` is the digest of what was written; `copy` is where its
+    content before is kept, empty if there was no such file. `present` names the containers that it
+    had before, and `folders` are the folders that were created for it, the innermost first.
+    """
+
+    path: str
+    written: str
+    copy: str = ""
+    present: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
 
 class Record(Struct, frozen=True, kw_only=True):
-    """What is installed in a host. The installer extends this."""
+    """What is installed in a host: by which version, which parts, with the name of the agent under
+    which the host requests confirmations and its token. `program` is the command line that the
+    host's file calls.
+    """
 
     host: str
     token: str = ""
+    agent: str = ""
     parts: tuple[str, ...] = ()
     gate_tools: tuple[str, ...] = ()
+    version: str = ""
+    program: tuple[str, ...] = ()
+    file: FileRecord | None = None
 
 
 def record_path(home: Path, host: str) -> Path:
-    return home / "hosts" / f"{host}.json"
+    return home / _FOLDER / f"{host}.json"
+
+
+def copy_path(home: Path, host: str, name: str) -> Path:
+    """Return where the content of a host's file before the installation is kept."""
+    return home / _FOLDER / "originals" / f"{host}-{name}"
 
 
 def read_record(home: Path, host: str) -> Record | None:
@@ -25,3 +57,23 @@ def read_record(home: Path, host: str) -> Record | None:
         return msgspec.json.decode(record_path(home, host).read_bytes(), type=Record)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def write_record(home: Path, record: Record) -> None:
+    content = msgspec.json.format(msgspec.json.encode(record), indent=2)
+    write_private(record_path(home, record.host), content)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, in folders that only their owner can enter."""
+    for folder in reversed((path.parent, *path.parent.parents)):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    replace_file(path, content)
+
+
+def delete_record(home: Path, host: str) -> None:
+    record_path(home, host).unlink(missing_ok=True)
+    for folder in (home / _FOLDER / "originals", home / _FOLDER):
+        with suppress(OSError):  # other hosts' records are in it
+            folder.rmdir()
