@@ -210,13 +210,13 @@ jobs.simple_model     model for simple prompts; default: the default model
 jobs.simple_provider  provider of that model; default: the default provider
 jobs.simple_words     longest prompt, in words, that counts as simple; default 28
 jobs.workers          maximum number of jobs that run at the same time; default 4
-hosts.start           on-demand or never: whether a hook may start `journeyman serve`; default on-demand
+hosts.start           on-demand or never: may a hook start `journeyman serve`; default on-demand
 hosts.budget_tokens   longest opening for a host, in tokens; default 1500
 hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
 hosts.confirm_timeout_s  seconds that people have to approve a host's call; default 300
 hosts.defer_after_s   seconds after which `claude -p` puts an undecided call off; default 60
-hosts.holdout         share of sessions, 0 to 1, that get no opening, for a fair comparison; default 0
+hosts.holdout         share of sessions without an opening, for comparison, 0 to 1; default 0
 hosts.learn           true learns from sessions when hosts report their end; default true
 """
 """Every setting and its description."""

@@ -22,7 +22,7 @@ from journeyman.templates.commands import is_everyday
 from journeyman.templates.opening import Choice, Form, MessageForm, Opening
 from journeyman.templates.ranking import is_small_talk
 
-PROJECT_TOKENS = 600
+PROJECT_TOKENS = 800
 """The longest opening for a session whose task is not known yet."""
 
 LONGEST_TEXT = 6_000

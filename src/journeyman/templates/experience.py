@@ -20,7 +20,6 @@ from journeyman.templates.briefing import Briefing, briefing_text, mistake_line,
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.examples import CountTokens
 from journeyman.templates.playbook import (
-    RECURRING,
     SHELL,
     build_playbook,
     mistake_kind,
@@ -253,15 +252,15 @@ def build_briefing(
 
 
 def project_briefing(experience: Experience, budget: int, count: CountTokens) -> Briefing:
-    """Return the briefing for a session whose task is not known yet: what recurs in the project,
-    without the commands that every agent knows.
+    """Return the briefing for a session whose task is not known yet: the project's most used
+    commands, without those that every agent knows, and its recurring mistakes.
     """
-    recurring = [
+    most_used = [
         LikelyCommand(command=command, score=0.0)
         for command in experience.playbook.commands
-        if command.sessions >= RECURRING and not is_everyday(command.name)
+        if not is_everyday(command.name)
     ]
-    briefing = build_briefing(experience, (), recurring, budget, count)
+    briefing = build_briefing(experience, (), most_used, budget, count)
     return msgspec.structs.replace(briefing, for_task=False)
 
 
