@@ -1,0 +1,323 @@
+"""The plugin for Hermes Agent, which finds it by the entry point `hermes_agent.plugins`. Sessions
+start with what was learned, risky calls wait for a person, and sessions are imported after each
+turn.
+
+Hermes loads this whenever it starts, so it imports little; everything else is done by the resident
+process. It never opens Hermes' database: closing that file here would drop Hermes' own locks on it.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from journeyman.hosts import hermes_commands, hermes_requests
+from journeyman.hosts.client import UNAVAILABLE, Unanswered
+from journeyman.hosts.hermes_gate import ToolGate
+from journeyman.hosts.hermes_link import Link, home_folder
+from journeyman.hosts.hermes_openings import GivenOpening, Origin, RequestOpenings
+
+_TOOL = "warm_session"
+_TOOL_S = 60.0
+_REMEMBERED = 200
+_REVIEW_THREAD = "bg-review"
+_SUBAGENT = "subagent"
+_TERMINAL = "cli"
+_COUNTERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_AGENT_COMMANDS = ("chat", "gateway", "acp", "serve", "dashboard", "--resume", "--continue", "-c")
+"""The commands of Hermes that run an agent a little later; without a command it is the chat."""
+
+
+def register(ctx: Any) -> None:
+    """Register the plugin's callbacks, tool and commands. Hermes calls this."""
+    plugin = HermesPlugin(Link(home_folder()))
+    plugin.register(ctx)
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in _AGENT_COMMANDS:
+        threading.Thread(
+            target=plugin.link.start_resident, name="journeyman-start", daemon=True
+        ).start()
+
+
+class HermesPlugin:
+    """The callbacks. Each catches its own errors: a session must never fail because of them."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self._openings = RequestOpenings(link, _database)
+        self._gate = ToolGate(link, self._session_of)
+        self._guard = threading.Lock()
+        self._tasks: OrderedDict[str, str] = OrderedDict()
+        """The session of each task, for calls that only name their task."""
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        """The platform of each main session."""
+        self._reviews: OrderedDict[str, str] = OrderedDict()
+        """The turns that are background reviews."""
+        self._next_is_off = False
+
+    def register(self, ctx: Any) -> None:
+        """Register everything that this version of Hermes has a place for."""
+        has_middleware = hasattr(ctx, "register_middleware")
+        if has_middleware:
+            ctx.register_middleware("llm_request", self._safe("llm_request", self.llm_request))
+            ctx.register_middleware("tool_request", self._safe("tool_request", self.tool_request))
+        turn = self.pre_llm_call if has_middleware else self.first_context
+        ctx.register_hook("pre_llm_call", self._safe("pre_llm_call", turn))
+        ctx.register_hook("pre_tool_call", self.pre_tool_call)
+        for event, work in (
+            ("post_api_request", self.post_api_request),
+            ("on_session_start", self.on_session_start),
+            ("on_session_reset", self.on_session_start),
+            ("on_session_end", self.on_session_end),
+            ("on_session_finalize", self.on_session_end),
+        ):
+            ctx.register_hook(event, self._safe(event, work))
+        ctx.register_tool(
+            _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
+        )
+        if hasattr(ctx, "register_approval_transport"):
+            ctx.register_approval_transport("journeyman", self.present_approval)
+        self._register_commands(ctx)
+
+    def _register_commands(self, ctx: Any) -> None:
+        command = hermes_commands.SessionCommand(self.link, self._main_sessions, self._switched)
+        ctx.register_command(
+            "journeyman",
+            self._safe("/journeyman", command),
+            description="Why this session started as it did; switch its opening off or on",
+            args_hint=hermes_commands.ARGUMENTS,
+        )
+        ctx.register_cli_command(
+            "journeyman",
+            "set up Journeyman, or see whether it answers",
+            hermes_commands.add_arguments,
+            hermes_commands.ShellCommand(self.link),
+        )
+
+    def _safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callback that reports what goes wrong in it."""
+
+        def callback(*arguments: Any, **named: Any) -> Any:
+            try:
+                return work(*arguments, **named)
+            except Exception as error:  # noqa: BLE001 - a plugin must not break its host
+                reason = f"{type(error).__name__}: {error}"
+                self.link.fail(str(named.get("session_id") or ""), event, reason)
+                return None
+
+        return callback
+
+    def llm_request(
+        self,
+        *,
+        request: dict[str, Any],
+        session_id: str = "",
+        turn_id: str = "",
+        task_id: str = "",
+        platform: str = "",
+        model: str = "",
+        api_mode: str = "",
+        api_call_count: int = 0,
+        **_more: Any,
+    ) -> dict[str, Any] | None:
+        """Put the session's opening into a request."""
+        form = hermes_requests.FORMS.get(api_mode)
+        if not (form and session_id and request.get("tools")):
+            return None
+        messages = hermes_requests.conversation(request, form)
+        is_review = _is_review_thread() or hermes_requests.is_review(messages)
+        if is_review:
+            self._note(self._reviews, turn_id, session_id)
+        elif platform == _SUBAGENT:
+            if not self.link.settings().subagents:
+                return None
+        else:
+            self._note(self._sessions, session_id, platform)
+        self._note(self._tasks, task_id, session_id)
+        if self._next_is_off and platform != _SUBAGENT:
+            self._next_is_off = False
+            self._openings.keep_cold(session_id, form)
+            self.link.inform("switch", {"session": session_id, "on": False})
+        origin = Origin(session_id, turn_id, model, platform, api_call_count)
+        given, is_first = self._openings.add(request, form, origin)
+        if not given.id:
+            return None
+        if is_first and platform == _TERMINAL and not is_review:
+            _announce(given)
+        return {"request": request, "source": "journeyman", "reason": f"opening {given.id}"}
+
+    def pre_llm_call(
+        self,
+        *,
+        session_id: str = "",
+        user_message: object = "",
+        is_first_turn: bool = False,
+        **_more: Any,
+    ) -> None:
+        """Note what the user asks for."""
+        if session_id and not _is_review_thread():
+            self._openings.note_turn(session_id, user_message, is_first=bool(is_first_turn))
+
+    def first_context(
+        self,
+        *,
+        session_id: str = "",
+        user_message: object = "",
+        is_first_turn: bool = False,
+        platform: str = "",
+        model: str = "",
+        **_more: Any,
+    ) -> dict[str, str] | None:
+        """Return the opening as context of the first message, where there is no middleware."""
+        if not is_first_turn or not session_id or _is_review_thread():
+            return None
+        if platform == _SUBAGENT and not self.link.settings().subagents:
+            return None
+        self._note(self._sessions, session_id, platform)
+        origin = Origin(session_id, model=model, platform=platform)
+        text = self._openings.context(origin, user_message)
+        return {"context": text} if text else None
+
+    def tool_request(
+        self,
+        *,
+        tool_name: str,
+        args: dict[str, Any],
+        session_id: str = "",
+        task_id: str = "",
+        tool_call_id: str = "",
+        **_more: Any,
+    ) -> dict[str, Any] | None:
+        """Ask the gate about a call, and apply the arguments that a person changed."""
+        # A review may use few tools; Hermes denies it the others after this.
+        if _is_review_thread() or not self._gate.is_gated(tool_name):
+            return None
+        edited = self._gate.request(
+            tool_name, args, session=session_id, task=task_id, call=tool_call_id
+        )
+        if edited is None:
+            return None
+        return {"args": edited, "source": "journeyman", "reason": "a person changed the arguments"}
+
+    def pre_tool_call(
+        self,
+        *,
+        tool_name: str = "",
+        args: dict[str, Any] | None = None,
+        session_id: str = "",
+        task_id: str = "",
+        tool_call_id: str = "",
+        **_more: Any,
+    ) -> dict[str, str] | None:
+        """Block a call that was not allowed, and one that could not be asked about."""
+        try:
+            if not self._gate.is_gated(tool_name):
+                return None
+            refusal = self._gate.block(
+                tool_name, args or {}, session=session_id, task=task_id, call=tool_call_id
+            )
+        except Exception as error:  # noqa: BLE001 - what cannot be asked about must not run
+            self.link.fail(session_id, "pre_tool_call", f"{type(error).__name__}: {error}")
+            refusal = UNAVAILABLE
+        return {"action": "block", "message": refusal} if refusal else None
+
+    def present_approval(self, request: Any) -> None:
+        """Answer an approval that Hermes asks for. No answer is a denial."""
+        try:
+            self._gate.present(request)
+        except Exception as error:  # noqa: BLE001 - Hermes denies what is not answered
+            self.link.fail("", "approval", f"{type(error).__name__}: {error}")
+            request.respond("deny")
+
+    def post_api_request(
+        self,
+        *,
+        session_id: str = "",
+        turn_id: str = "",
+        api_request_id: str = "",
+        model: str = "",
+        usage: object = None,
+        **_more: Any,
+    ) -> None:
+        """Report the tokens of a background review, which are in none of Hermes' tables."""
+        is_review = _is_review_thread() or turn_id in self._reviews
+        if not is_review or not session_id or not isinstance(usage, dict):
+            return
+        counts = {name: usage[name] for name in _COUNTERS if isinstance(usage.get(name), int)}
+        body = {"session": session_id, "task": "background_review", "model": model, **counts}
+        self.link.inform("usage", {**body, "key": f"background_review:{api_request_id}"})
+
+    def on_session_start(self, session_id: str = "", platform: str = "", **_more: Any) -> None:
+        """Note which session is the newest."""
+        if session_id and platform != _SUBAGENT and not _is_review_thread():
+            self._note(self._sessions, session_id, platform)
+
+    def on_session_end(self, session_id: str = "", **_more: Any) -> None:
+        """Have the session imported: after every turn, and when it is closed."""
+        if session_id and not _is_review_thread():
+            self.link.inform("import", {"session": session_id, "path": _database()})
+
+    def warm_session(self, arguments: dict[str, Any] | None = None, **_more: Any) -> str:
+        """Run the tool `warm_session`, and return JSON."""
+        try:
+            call = {"name": _TOOL, "arguments": arguments or {}}
+            return str(self.link.ask("tool", call, timeout_s=_TOOL_S)["text"])
+        except (Unanswered, KeyError) as error:
+            self.link.fail("", _TOOL, str(error))
+            return json.dumps({"success": False, "error": f"Journeyman did not answer: {error}"})
+
+    def _session_of(self, task: str) -> str:
+        return self._tasks.get(task, "")
+
+    def _main_sessions(self) -> list[str]:
+        """Return the open sessions, the newest first. In a terminal only one is open."""
+        with self._guard:
+            found = [*reversed(self._sessions.items())]
+        if found and found[0][1] == _TERMINAL:
+            return [found[0][0]]
+        return [session for session, _ in found]
+
+    def _switched(self, session: str, on: bool) -> None:  # noqa: FBT001
+        if session:
+            self._openings.forget(session)
+        else:
+            self._next_is_off = not on
+
+    def _note(self, remembered: OrderedDict[str, str], key: str, value: str) -> None:
+        if not key:
+            return
+        with self._guard:
+            remembered[key] = value
+            remembered.move_to_end(key)
+            while len(remembered) > _REMEMBERED:
+                remembered.popitem(last=False)
+
+
+def _is_review_thread() -> bool:
+    return threading.current_thread().name == _REVIEW_THREAD
+
+
+def _announce(given: GivenOpening) -> None:
+    """Say on the terminal that the session is warm. Standard output belongs to the answer."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        line = f"Journeyman: this session is warm (opening {given.id}, {given.tokens} tokens)."
+        sys.stderr.write(f"{line} /journeyman says why.\n")
+        sys.stderr.flush()
+
+
+def _database() -> str:
+    """Return the path of Hermes' database, which only other processes may open."""
+    find_home = getattr(sys.modules.get("hermes_constants"), "get_hermes_home", None)
+    folder = find_home() if find_home else os.environ.get("HERMES_HOME") or "~/.hermes"
+    return os.path.join(os.path.expanduser(str(folder)), "state.db")  # noqa: PTH111, PTH118
+
+
+def _tool_schema() -> dict[str, Any]:
+    """Return the definition of the tool, from a copy that needs no imports."""
+    path = os.path.join(os.path.dirname(__file__), "warm_session.json")  # noqa: PTH118, PTH120
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        schema: dict[str, Any] = json.load(file)
+    return schema

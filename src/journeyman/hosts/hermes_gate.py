@@ -1,0 +1,226 @@
+"""The gate before Hermes' tools. A call that a rule names waits for a person; whatever prevents an
+answer blocks it. What Hermes itself denies is not asked about.
+
+Hermes passes a call through `tool_request`, which may change its arguments, and then through
+`pre_tool_call`, which may block it. The first asks and applies what a person changed; the second
+blocks, and asks again if the arguments are no longer those that were decided on.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from journeyman.hosts.client import UNAVAILABLE, Unanswered
+from journeyman.hosts.hermes_link import Link
+from journeyman.hosts.hermes_openings import working_folder
+
+RISKY_TOOLS = ("terminal", "execute_code", "write_file", "patch")
+"""The tools that rules read. The setting hosts.gate_tools names further ones."""
+
+_WAIT_S = 5.0
+"""After this time the gate answers that it still waits, so that an interrupt is noticed."""
+
+_ANSWER_S = 8.0
+_LONGEST_S = 3_700.0
+_REMEMBERED = 200
+_OWN_BACKENDS = ("", "local", "ssh")
+"""Where Hermes runs commands without a container; there its hard denials always apply."""
+
+_NO = "Do not try to achieve the same in another way."
+
+
+class Ruling(NamedTuple):
+    """What was decided on a call. `refusal` says why it is blocked; `arguments` are those that may
+    run, and `is_edited` says that a person changed them.
+    """
+
+    arguments: dict[str, Any]
+    refusal: str = ""
+    is_edited: bool = False
+    was_asked: bool = False
+
+
+class ToolGate:
+    """Decides on the calls of Hermes' tools. `session_of` finds the session of a task."""
+
+    def __init__(self, link: Link, session_of: Callable[[str], str]) -> None:
+        self._link = link
+        self._session_of = session_of
+        self._guard = threading.Lock()
+        self._rulings: OrderedDict[tuple[str, str, str], Ruling] = OrderedDict()
+        self._approved_commands: OrderedDict[str, float] = OrderedDict()
+        self._patterns: tuple[str, ...] | None = None
+
+    def is_gated(self, tool: str) -> bool:
+        """Whether a tool's calls are sent to the gate."""
+        return tool in RISKY_TOOLS or any(fnmatchcase(tool, one) for one in self._gate_tools())
+
+    def request(
+        self, tool: str, arguments: dict[str, Any], *, session: str, task: str, call: str
+    ) -> dict[str, Any] | None:
+        """Decide on a call before Hermes does. Return the arguments that a person put in place of
+        the model's, if any.
+        """
+        ruling = self._decide(tool, arguments, session or self._session_of(task), call)
+        with self._guard:
+            self._rulings[_key(session, call, tool)] = ruling
+            while len(self._rulings) > _REMEMBERED:
+                self._rulings.popitem(last=False)
+        return ruling.arguments if ruling.is_edited and not ruling.refusal else None
+
+    def block(
+        self, tool: str, arguments: dict[str, Any], *, session: str, task: str, call: str
+    ) -> str:
+        """Return why a call must not run; empty if it may."""
+        with self._guard:
+            ruling = self._rulings.pop(_key(session, call, tool), None)
+        if ruling is not None and (ruling.refusal or _same(ruling.arguments, arguments)):
+            return ruling.refusal
+        # Nobody was asked yet, or another plugin has changed the call since.
+        again = f"{call}+{uuid4().hex[:8]}" if ruling is not None else call
+        ruling = self._decide(tool, arguments, session or self._session_of(task), again)
+        if ruling.is_edited and not ruling.refusal:
+            wanted = json.dumps(ruling.arguments, ensure_ascii=False)
+            return (
+                "Blocked by Journeyman: a person changed the arguments, and this version of Hermes "
+                f"cannot apply them. Call {tool} with exactly these: {wanted}"
+            )
+        return ruling.refusal
+
+    def present(self, request: Any) -> None:
+        """Answer an approval that Hermes itself asks for, where it has transports for them."""
+        command = str(request.command)
+        with self._guard:
+            is_decided = self._approved_commands.pop(command, 0.0) > time.monotonic()
+        if not is_decided:
+            ruling = self._asked(
+                {
+                    "session": "",
+                    "tool": "terminal",
+                    "arguments": {"command": command, "reason": str(request.description)},
+                    "call_id": str(request.request_id),
+                    "cwd": working_folder(),
+                    "always": True,
+                },
+                limit_s=float(request.timeout_seconds),
+            )
+            is_decided = ruling.was_asked and not ruling.refusal and not ruling.is_edited
+        choices = tuple(request.allowed_choices)
+        request.respond("once" if is_decided and "once" in choices else "deny")
+
+    def _decide(self, tool: str, arguments: dict[str, Any], session: str, call: str) -> Ruling:
+        if _is_denied_by_hermes(tool, arguments):
+            return Ruling(arguments)
+        ruling = self._asked(
+            {
+                "session": session,
+                "tool": tool,
+                "arguments": arguments,
+                "call_id": call or uuid4().hex,
+                "cwd": working_folder(),
+            }
+        )
+        command = ruling.arguments.get("command")
+        if ruling.was_asked and not ruling.refusal and isinstance(command, str):
+            with self._guard:
+                self._approved_commands[command] = time.monotonic() + 60.0
+                while len(self._approved_commands) > _REMEMBERED:
+                    self._approved_commands.popitem(last=False)
+        return ruling
+
+    def _asked(self, body: dict[str, Any], limit_s: float = _LONGEST_S) -> Ruling:
+        """Ask until there is a decision. The same id of the call is the same confirmation."""
+        began = time.monotonic()
+        activity = {"last_touch": began, "start": began}
+        asked = {**body, "wait_s": min(_WAIT_S, limit_s)}
+        while True:
+            try:
+                answer = self._exchange(asked)
+            except Unanswered as error:
+                self._link.fail(body["session"], "gate", f"{body['tool']}: {error}")
+                return Ruling(body["arguments"], UNAVAILABLE)
+            if answer.get("decision") != "wait":
+                return _ruling(answer, body["arguments"])
+            if _is_interrupted():
+                self._link.hang_up("gate", asked)
+                reason = "the user interrupted the session before anyone decided."
+                return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
+            if time.monotonic() - began + _WAIT_S > limit_s:
+                self._link.hang_up("gate", asked)
+                reason = "no one decided in time, which is not consent."
+                return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
+            _show_activity(activity)
+
+    def _exchange(self, body: dict[str, Any]) -> dict[str, Any]:
+        timeout_s = body["wait_s"] + _ANSWER_S
+        try:
+            return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+        except Unanswered as error:
+            if not error.reached:
+                raise
+        # It was perhaps ended while it waited.
+        return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+
+    def _gate_tools(self) -> tuple[str, ...]:
+        """Return the patterns of further tools, read once from the settings."""
+        if self._patterns is None:
+            self._patterns = self._link.settings().gate_tools
+        return self._patterns
+
+
+def _key(session: str, call: str, tool: str) -> tuple[str, str, str]:
+    """Name a call between its two callbacks, which run in one thread."""
+    return session, call or f"thread {threading.get_ident()}", tool
+
+
+def _ruling(answer: dict[str, Any], arguments: dict[str, Any]) -> Ruling:
+    was_asked = answer.get("asked") is True
+    edited = answer.get("arguments")
+    if answer.get("decision") == "allow" and edited is None:
+        return Ruling(arguments, was_asked=was_asked)
+    if answer.get("decision") == "allow" and isinstance(edited, dict):
+        return Ruling(edited, is_edited=True, was_asked=was_asked)
+    reason = answer.get("reason")
+    is_denial = answer.get("decision") == "deny" and isinstance(reason, str) and reason
+    return Ruling(arguments, str(reason) if is_denial else UNAVAILABLE, was_asked=was_asked)
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    try:
+        texts = [json.dumps(value, sort_keys=True) for value in (one, other)]
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return texts[0] == texts[1]
+
+
+def _is_denied_by_hermes(tool: str, arguments: dict[str, Any]) -> bool:
+    """Whether Hermes denies this command whatever a person says, so that nobody need be asked."""
+    command = arguments.get("command")
+    if tool != "terminal" or not isinstance(command, str):
+        return False
+    if os.environ.get("TERMINAL_ENV", "").strip().lower() not in _OWN_BACKENDS:
+        return False
+    detect = getattr(sys.modules.get("tools.approval"), "detect_hardline_command", None)
+    try:
+        return detect is not None and detect(command)[0] is True
+    except Exception:  # noqa: BLE001 - another program's function
+        return False
+
+
+def _is_interrupted() -> bool:
+    ask = getattr(sys.modules.get("tools.interrupt"), "is_interrupted", None)
+    return ask is not None and ask() is True
+
+
+def _show_activity(state: dict[str, float]) -> None:
+    """Tell Hermes that the session is alive: it ends sessions that do nothing for long."""
+    touch = getattr(sys.modules.get("tools.environments.base"), "touch_activity_if_due", None)
+    if touch is not None:
+        touch(state, "waiting for approval in Journeyman")

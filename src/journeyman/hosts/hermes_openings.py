@@ -1,0 +1,216 @@
+"""Openings for Hermes' sessions: asked for once, then put into every request of the session with
+the same bytes. A session that could not be given one in time stays cold.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from journeyman.hosts import hermes_requests
+from journeyman.hosts.client import Unanswered
+from journeyman.hosts.hermes_link import Link
+
+WAIT_S = 2.0
+"""How long the first request of a session may wait for its opening."""
+
+_REMEMBERED = 500
+"""How many sessions this process remembers; the resident process remembers all."""
+
+_LONGEST_CONTEXT = 9_500
+"""Hermes writes longer additions to a user's message to a file, in characters."""
+
+
+class GivenOpening(NamedTuple):
+    """What a session starts with, in one form. It has no id if the session is cold."""
+
+    id: str = ""
+    system: str = ""
+    examples: tuple[dict[str, Any], ...] = ()
+    text: str = ""
+    tokens: int = 0
+
+
+COLD = GivenOpening()
+
+
+class Origin(NamedTuple):
+    """Where a request comes from. `turn` is the id of the turn, `calls` the number of requests in
+    it so far.
+    """
+
+    session: str
+    turn: str = ""
+    model: str = ""
+    platform: str = ""
+    calls: int = 0
+
+
+class RememberedSession:
+    """What this process knows of one session."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.given: dict[str, GivenOpening] = {}
+        self.task = ""
+        self.is_first_turn = False
+        self.is_announced = False
+
+
+class RequestOpenings:
+    """Puts openings into the requests of sessions. `database` is where Hermes keeps sessions."""
+
+    def __init__(self, link: Link, database: Callable[[], str]) -> None:
+        self._link = link
+        self._database = database
+        self._guard = threading.Lock()
+        self._sessions: OrderedDict[str, RememberedSession] = OrderedDict()
+        self._turns: OrderedDict[str, str] = OrderedDict()
+        """The newest session of each turn: a compression may give the conversation a new id."""
+
+    def note_turn(self, session: str, user_message: object, *, is_first: bool) -> None:
+        """Note the user's words at the beginning of a turn, before anything is added to them."""
+        conversation = self._conversation(session)
+        conversation.is_first_turn = is_first
+        if is_first:
+            conversation.task = hermes_requests.task_text(user_message)
+
+    def keep_cold(self, session: str, form: str) -> None:
+        """Give a session no opening, until it is forgotten."""
+        self._conversation(session).given[form] = COLD
+
+    def forget(self, session: str) -> None:
+        """Ask for the session's opening again, because it was switched on or off."""
+        self._conversation(session).given.clear()
+
+    def add(self, request: dict[str, Any], form: str, origin: Origin) -> tuple[GivenOpening, bool]:
+        """Put the session's opening into a request. Return the opening, and whether this is the
+        first request of the session in this process.
+        """
+        parent = self._parent(origin)
+        conversation = self._conversation(origin.session)
+        with conversation.lock:
+            given = conversation.given.get(form)
+            if given is None:
+                given = self._decided(request, form, origin, parent, conversation)
+                conversation.given[form] = given
+            is_first = not conversation.is_announced
+            conversation.is_announced = True
+        if given.id:
+            # In place too: each of several plugins gets this dict, and the last answer counts.
+            request.update(
+                hermes_requests.with_opening(request, form, given.system, list(given.examples))
+            )
+        return given, is_first
+
+    def context(self, origin: Origin, user_message: object) -> str:
+        """Return the opening as text for the first message of a session, for versions of Hermes
+        that take no whole messages. Hermes keeps that text in the conversation.
+        """
+        conversation = self._conversation(origin.session)
+        with conversation.lock:
+            if "text" in conversation.given:
+                return ""
+            task = hermes_requests.task_text(user_message)
+            body = {"task": task, "tools": None, "fresh": True, "form": "text"}
+            given = self._answer(origin, body) or COLD
+            conversation.given["text"] = given
+        return given.text if len(given.text) <= _LONGEST_CONTEXT else ""
+
+    def _decided(
+        self,
+        request: dict[str, Any],
+        form: str,
+        origin: Origin,
+        parent: str,
+        conversation: RememberedSession,
+    ) -> GivenOpening:
+        if any(not given.id for given in conversation.given.values()):
+            return COLD  # in another form
+        messages = hermes_requests.conversation(request, form)
+        # A person can have messages put before every session; they are not answers.
+        is_first_request = conversation.is_first_turn and origin.calls <= 1 and not parent
+        body = {
+            "task": conversation.task or hermes_requests.first_task(messages),
+            "tools": request.get("tools"),
+            "fresh": is_first_request or hermes_requests.is_fresh(messages),
+            "form": form,
+            "parent": parent,
+        }
+        given = self._answer(origin, body)
+        if given is not None:
+            return given
+        # A conversation that goes on under another id keeps what it has.
+        return self._conversation(parent).given.get(form, COLD) if parent else COLD
+
+    def _answer(self, origin: Origin, body: dict[str, Any]) -> GivenOpening | None:
+        """Return the answer of the resident process; None if there is none."""
+        asked = {
+            **body,
+            "session": origin.session,
+            "model": origin.model,
+            "platform": origin.platform,
+            "cwd": working_folder(),
+            "path": self._database(),
+        }
+        try:
+            return _read(self._link.ask("opening", asked, timeout_s=WAIT_S))
+        except Unanswered as error:
+            self._link.fail(origin.session, "opening", str(error))
+            return None
+
+    def _parent(self, origin: Origin) -> str:
+        """Return the session that this one continues, if a compression gave the conversation a new
+        id within the turn. The id of a turn begins with the id that the session had at first.
+        """
+        if not origin.turn:
+            return ""
+        with self._guard:
+            before = self._turns.get(origin.turn) or origin.turn.partition(":")[0]
+            self._turns[origin.turn] = origin.session
+            _limit(self._turns)
+        return before if before != origin.session else ""
+
+    def _conversation(self, session: str) -> RememberedSession:
+        with self._guard:
+            found = self._sessions.setdefault(session, RememberedSession())
+            self._sessions.move_to_end(session)
+            _limit(self._sessions)
+        return found
+
+
+def working_folder() -> str:
+    """Return the folder in which Hermes runs commands."""
+    folder = os.environ.get("TERMINAL_CWD", "")
+    return folder if os.path.isabs(folder) else os.getcwd()  # noqa: PTH109, PTH117
+
+
+def _limit(remembered: OrderedDict[str, Any]) -> None:
+    while len(remembered) > _REMEMBERED:
+        remembered.popitem(last=False)
+
+
+def _read(answer: dict[str, Any]) -> GivenOpening:
+    """Return an answer as an opening. Raise Unanswered if it is not what was asked for."""
+    state = answer.get("state")
+    if state in ("cold", "off"):
+        return COLD
+    messages, tokens = answer.get("messages"), answer.get("tokens")
+    texts = [answer.get(name) for name in ("id", "system", "text")]
+    is_understood = (
+        state == "warm"
+        and isinstance(messages, list)
+        and all(isinstance(message, dict) for message in messages)
+        and all(isinstance(text, str) for text in texts)
+    )
+    if not is_understood:
+        raise Unanswered("the answer is not understood; is it of another version?", reached=True)
+    id_, system, text = map(str, texts)
+    return GivenOpening(
+        id=id_,
+        system=system,
+        examples=tuple(messages or ()),
+        text=text,
+        tokens=tokens if isinstance(tokens, int) else 0,
+    )
