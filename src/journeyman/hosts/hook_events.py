@@ -2,6 +2,7 @@
 Both send the same JSON; Codex understands less of the answer.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.hosts.gate import GateAnswer, GateCall
+from journeyman.logs import claude_chain, codex
 from journeyman.records import Call
 from journeyman.records.message import ResultFlags
 from journeyman.templates.briefing import remedy_text
@@ -19,6 +21,11 @@ HookAnswer = dict[str, Any] | None
 
 HEADLESS = ("sdk-cli", "sdk-ts", "sdk-py")
 """What CLAUDE_CODE_ENTRYPOINT says if no person is at a terminal, as in `claude -p`."""
+
+_NOTICES = (*claude_chain.HARNESS_PREFIXES, *codex.HARNESS_PREFIXES)
+"""What the host itself sends as a prompt begins with one of these."""
+
+_COMMAND = re.compile(r"/[\w:-]+(?:\s|$)")
 
 
 class HookInput(Struct, frozen=True, kw_only=True):
@@ -46,6 +53,12 @@ class HookInput(Struct, frozen=True, kw_only=True):
     @property
     def is_headless(self) -> bool:
         return self.journeyman_entrypoint in HEADLESS
+
+    @property
+    def is_request(self) -> bool:
+        """Whether the prompt is a person's, not a command to the host or a notice of it."""
+        text = self.prompt.lstrip()
+        return bool(text) and not text.startswith(_NOTICES) and not _COMMAND.match(text)
 
     @property
     def is_subagent(self) -> bool:

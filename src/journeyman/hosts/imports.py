@@ -93,7 +93,7 @@ class ImportQueue:
         while (path := self._next()) is not None:
             try:
                 if path:
-                    self._call("import", path)
+                    self._call("import", *_with_subagents(path))
                     self._after = [work for work in self._after if not _is_done(work)]
                     self._learn_at = time.monotonic() + _LEARN_QUIET_S if self._learns else None
                 else:
@@ -147,13 +147,22 @@ class ImportQueue:
 def import_detached(home: Path, path: str, environ: Mapping[str, str]) -> None:
     """Start an import that outlives this process."""
     subprocess.Popen(  # noqa: S603 - this program
-        [sys.executable, "-m", "journeyman", "--home", str(home), "import", path, "--json"],
+        [
+            *(sys.executable, "-m", "journeyman", "--home", str(home)),
+            *("import", *_with_subagents(path), "--json"),
+        ],
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def _with_subagents(path: str) -> list[str]:
+    """Return a log and, for Claude Code, the folder of its subagents' logs."""
+    folder = Path(path).with_suffix("")
+    return [path, str(folder)] if path.endswith(".jsonl") and folder.is_dir() else [path]
 
 
 def _is_done(work: Callable[[], None]) -> bool:

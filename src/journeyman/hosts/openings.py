@@ -14,19 +14,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
+from journeyman.models.embedder import Embedder
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
+from journeyman.records.playbook import PlaybookCommand
 from journeyman.store.host_sessions import HostSessions
 from journeyman.templates.briefing import Briefing
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.opening import Choice, Form, MessageForm, Opening
 from journeyman.templates.ranking import is_small_talk
 
-PROJECT_TOKENS = 800
+PROJECT_TOKENS = 900
 """The longest opening for a session whose task is not known yet."""
 
 LONGEST_TEXT = 6_000
 """Claude Code and Codex shorten longer additions, in characters."""
+
+_SMALLEST_TOKENS = 150
+"""Fewer tokens than these have no room for anything about a task."""
 
 _LONGEST_TASK = 20_000
 _RECENT_PROJECTS = 3
@@ -111,21 +116,31 @@ class SessionOpenings:
         return record
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
-        """Return the text for the beginning of a session: what recurs in its project."""
-        if self._held_out(host, session) is not None:
+        """Return the text for the beginning of a session: what recurs in its project. A session
+        that is not recorded here gets no text with its requests either.
+        """
+        if self._kept.find(host, session) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
             opening = self._journeyman.project_opening(cwd, budget_tokens=PROJECT_TOKENS)
+        if opening.is_empty:
+            _check_time(ends)
+            self._kept.save(self._cold(host, session, opening.note))
         return self._given(host, session, opening, ends)
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
-        """Return the text for a request: what fits it, without what the session has seen."""
-        record = self._kept.find(host, session) or self._held_out(host, session)
-        if record is not None and record.state == "off":
+        """Return the text for a request: what fits it, without what the session has seen, and
+        within what is left of the session's budget. It is empty for a session that began elsewhere:
+        a fork has its parent's context, and what began without an opening stays so.
+        """
+        record = self._kept.find(host, session)
+        if record is None or record.state == "off":
+            return ""
+        budget = self._journeyman.settings.hosts.budget_tokens - record.tokens
+        if budget < _SMALLEST_TOKENS:
             return ""
         with self._reserved(ends):
-            shown = frozenset(record.shown if record else ())
-            budget = self._journeyman.settings.hosts.budget_tokens
+            shown = frozenset(record.shown)
             opening = _unseen(self._for_task(task, cwd, budget), shown)
             size = len(opening.messages("text"))
             if size > LONGEST_TEXT:
@@ -143,8 +158,10 @@ class SessionOpenings:
         openings = _decode(record.content) if record else ()
         if record is None or record.state != "warm" or not openings:
             return ""
-        self._kept.save(replace(record, shown=tuple(_parts(openings[0]))))
-        return openings[0].messages("text")
+        text = openings[0].messages("text")
+        shown, tokens = tuple(_parts(openings[0])), Embedder().count_tokens(text)
+        self._kept.save(replace(record, shown=shown, tokens=tokens))
+        return text
 
     def note_shown(self, host: str, session: str, part: str) -> bool:
         """Note that a session has seen something; return whether it is the first time."""
@@ -167,6 +184,7 @@ class SessionOpenings:
         record = self._kept.find(host, session) or self._cold(host, session, "")
         if record.state == "off":
             return ""
+        text = opening.messages("text")
         openings = (*_decode(record.content), opening)
         first = record.opening or opening.id
         self._kept.save(
@@ -175,13 +193,13 @@ class SessionOpenings:
                 state="warm",
                 reason="",
                 opening=first,
-                tokens=record.tokens + opening.tokens,
+                tokens=record.tokens + Embedder().count_tokens(text),
                 shown=(*record.shown, *_parts(opening)),
                 content=_encode(openings),
             )
         )
         self._journeyman.sessions.note_opening(session, first, source=source_of(host))
-        return opening.messages("text")
+        return text
 
     def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
         record = self._kept.find(host, asked.parent) if asked.parent else None
@@ -224,13 +242,18 @@ class SessionOpenings:
         task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd or "."
         if not task or is_small_talk(task):
             return self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
-        return self._journeyman.opening(
+        budget = self._journeyman.settings.hosts.budget_tokens
+        opening = self._journeyman.opening(
             task,
             project=project,
             tools=asked.tools or None,
             model=asked.model,
-            budget_tokens=self._journeyman.settings.hosts.budget_tokens,
+            budget_tokens=budget,
         )
+        if not opening.briefing.commands:
+            return opening
+        most_used = self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
+        return _with_most_used(opening, most_used.briefing.commands)
 
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
@@ -317,9 +340,24 @@ def _examples(opening: Opening, form: MessageForm) -> list[dict[str, Any]]:
     return [dict(message) for message in messages if message.get("role") != "system"]
 
 
+def _with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand]) -> Opening:
+    """Return the opening with the project's most used commands behind those that its task is likely
+    to need, in the place of commands that every agent knows: benchmarks/host_foresight.py measures
+    what that adds.
+    """
+    likely = [one for one in opening.briefing.commands if not is_everyday(one.name)]
+    commands = {one.name: one for one in (*likely, *most_used)}
+    briefing = replace(opening.briefing, commands=tuple(commands.values()))
+    result = replace(opening, briefing=briefing)
+    count = Embedder().count_tokens
+    added = count(result.system) - count(opening.system)
+    return replace(result, tokens=max(opening.tokens + added, 1))
+
+
 def _unseen(opening: Opening, shown: Iterable[str]) -> Opening:
     """Return the opening without what a session has seen, and without further commands that every
-    agent knows. Where nothing about the task itself is left, it is empty.
+    agent knows. It is empty for more of the same task, which is one whose nearest request was
+    shown, and where nothing about the task itself is left.
     """
     seen = frozenset(shown)
     if not seen or opening.is_empty:
@@ -334,7 +372,8 @@ def _unseen(opening: Opening, shown: Iterable[str]) -> Opening:
     files = tuple(path for path in briefing.files if f"file {path}" not in seen)
     episodes = tuple(one for one in briefing.episodes if f"request {one.intent}" not in seen)
     choices = tuple(one for one in opening.choices if f"request {one.pattern.intent}" not in seen)
-    if not (episodes or choices or files or mistakes):
+    nearest = next(_requests(opening), "")
+    if nearest in seen or not (episodes or choices or files or mistakes):
         return Opening(task=opening.task, note="The session has seen all that fits.")
     rest = replace(briefing, commands=commands, mistakes=mistakes, files=files, episodes=episodes)
     return replace(opening, briefing=rest, choices=choices)
@@ -346,9 +385,14 @@ def _parts(opening: Opening) -> Iterator[str]:
     yield from (f"command {one.name}" for one in briefing.commands)
     yield from (f"mistake {one.error}" for one in briefing.mistakes)
     yield from (f"file {path}" for path in briefing.files)
-    yield from (f"request {one.intent}" for one in briefing.episodes)
+    yield from _requests(opening)
+
+
+def _requests(opening: Opening) -> Iterator[str]:
+    """Yield names for the requests in an opening, the nearest first."""
     choices: tuple[Choice, ...] = opening.choices
     yield from (f"request {one.pattern.intent}" for one in choices)
+    yield from (f"request {one.intent}" for one in opening.briefing.episodes)
 
 
 def _encode(openings: Sequence[Opening]) -> str:

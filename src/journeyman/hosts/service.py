@@ -185,7 +185,7 @@ class HostService:
 
     def _prompt(self, event: HookInput, exchange: Exchange) -> str:
         ends = exchange.ends - _MARGIN_S
-        if not event.prompt.strip() or event.prompt.startswith("/"):
+        if not event.is_request:
             return ""
         return self.openings.task_text(
             exchange.host, event.session_id, event.prompt, event.cwd, ends
