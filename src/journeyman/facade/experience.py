@@ -12,7 +12,15 @@ from journeyman.facade.rooms import Rooms
 from journeyman.logs.discovery import default_locations
 from journeyman.logs.importer import Importer
 from journeyman.logs.repositories import find_project
-from journeyman.records import Call, JudgedSession, SessionId, SessionOverview, Template, Verdict
+from journeyman.records import (
+    Call,
+    JudgedSession,
+    SessionId,
+    SessionOverview,
+    Template,
+    Usage,
+    Verdict,
+)
 from journeyman.records.defaults import (
     BUDGET_TOKENS,
     MAX_TEMPLATE_PATTERNS,
@@ -88,12 +96,15 @@ class ExperienceFacade(Rooms):
         project: str = "",
         cwd: Path | str = "",
         tags: Iterable[str] = (),
+        usage: Sequence[Usage] = (),
+        append: bool = False,
     ) -> SessionOverview:
         """Store a conversation in the OpenAI message format as a session. Recording the same
-        `session_id` again replaces it; without an id, equal messages are one session. The project
-        is `project`, or that of the folder `cwd`.
+        `session_id` again replaces it, or with `append` continues it; without an id, equal messages
+        are one session. The project is `project`, or that of the folder `cwd`. `usage` are the
+        tokens of the answers, if they are known.
         """
-        from journeyman.logs.chat import conversation_fragment
+        from journeyman.logs.chat import continuation, conversation_fragment
 
         facts = {
             "id": session_id,
@@ -104,8 +115,10 @@ class ExperienceFacade(Rooms):
             "cwd": str(cwd),
             "tags": (tags,) if isinstance(tags, str) else tuple(tags),
         }
-        fragment = conversation_fragment(messages, facts, now=self._clock())
+        fragment = conversation_fragment(messages, facts, now=self._clock(), usage=usage)
         with self._store.writing(restores=True) as writing:
+            if append and (stored := writing.message_count(fragment.session.id)):
+                fragment = continuation(fragment, stored)
             writing.add(fragment)
             writing.finish()
         return self.sessions.get(fragment.session.id)

@@ -263,7 +263,11 @@ def _raise_wrong_type(what: str, value: Any) -> NoReturn:
 
 
 def conversation_fragment(
-    messages: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], *, now: float
+    messages: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    *,
+    now: float,
+    usage: Sequence[Usage] = (),
 ) -> Fragment:
     """Return a conversation in memory as one fragment, with these facts about its session. Raises
     WrongInput, naming the fact or the message that cannot be used.
@@ -297,4 +301,15 @@ def conversation_fragment(
         id=session.id or SessionId(content.hexdigest()),
         started_at=None if any(message.at for message in records) else now,
     )
-    return Fragment(session=session, messages=tuple(records), replaces=True)
+    return Fragment(session=session, messages=tuple(records), usage=tuple(usage), replaces=True)
+
+
+def continuation(fragment: Fragment, stored: int) -> Fragment:
+    """Return a fragment as one that continues a session of which so many messages are stored."""
+    messages = (
+        msgspec.structs.replace(
+            message, key=f"{stored}.{message.key}", position=stored + message.position
+        )
+        for message in fragment.messages
+    )
+    return msgspec.structs.replace(fragment, messages=tuple(messages), replaces=False)

@@ -10,7 +10,7 @@ from tests.turns import agent, call, chat, user
 
 from journeyman import Journeyman
 from journeyman.facade.transcript import transcript
-from journeyman.records import Call, Verdict
+from journeyman.records import Call, Usage, Verdict
 from journeyman.records.errors import WrongInput
 from journeyman.testing import Corpus
 
@@ -76,6 +76,20 @@ class TestRecord:
         jm.record([*CHAT, *CHAT], session_id="one", outcome=1.0)
         again = jm.record(CHAT[:1], session_id="one")
         assert (again.messages, again.session.outcome) == (1, None)
+
+    def test_a_session_is_continued_with_its_tokens(self, jm: Journeyman) -> None:
+        turns = chat(user("Count"), call("count", {}, "3"), call("count", {}, "4"), agent("Done."))
+        tokens = [Usage(key=key, input_tokens=10, output_tokens=1) for key in ("a", "b")]
+        jm.record(turns[:3], session_id="one", append=True, usage=tokens[:1])
+        assert (jm.sessions.get("one").messages, jm.sessions.get("one").calls) == (3, 1)
+        jm.record(turns[3:], session_id="one", append=True, usage=tokens[1:])
+        grown = jm.sessions.get("one")
+        assert (grown.messages, grown.calls, grown.tokens.input_tokens) == (6, 2, 20)
+        positions = [message.position for message in jm.sessions.messages("one")]
+        assert positions == [*range(6)]
+        jm.record(turns, session_id="whole")
+        assert [one.result for one in jm.sessions.calls("one")] == ["3", "4"]
+        assert grown.session.title == jm.sessions.get("whole").session.title
 
     def test_project_is_passed_or_derived(self, jm: Journeyman, tmp_path: Path) -> None:
         assert jm.record(CHAT, project="acme/app").session.project == "acme/app"
