@@ -25,7 +25,7 @@ from journeyman.cli.playbook import show_playbook
 from journeyman.cli.profile import show_failure, show_summary, show_tools
 from journeyman.cli.run import RunDisplay
 from journeyman.cli.session_view import print_call
-from journeyman.cli.tour_scenes import SCENES, Scene, show_scene
+from journeyman.cli.tour_scenes import SCENES, Scene, hosts_scene, show_scene
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.records.errors import MissingPart
@@ -48,6 +48,9 @@ _RISKY_COMMANDS = (
     f"curl -H 'x-api-key: {_KEY}' -d @notes.json https://api.example/v1/messages",
     "git commit -qm 'Fix the totals' --no-verify && git push --force origin main",
 )
+_NOWHERE = "http://127.0.0.1:9"
+"""The tour asks no confirmation service that may be running: its requests are not real."""
+
 _LEARNING_S = 15.0
 """The tour learns for about this long, from the newest sessions first."""
 
@@ -58,6 +61,7 @@ _FIRST_STEPS = """\
 _NEXT_STEPS = """\
   [bold]journeyman profile[/]         see how reliable their calls are
   [bold]journeyman open "TASK"[/]     start the next session warm
+  [bold]journeyman hosts install[/]   let your agents start warm by themselves
   [bold]journeyman run "TASK"[/]      run an agent
   [bold]journeyman confirm serve[/]   approve what agents must not do alone
   [bold]journeyman sessions list[/]   list the sessions
@@ -95,6 +99,7 @@ def tour(*, sample: bool, keep: bool, no_agent: bool, as_json: bool) -> None:
     console = Console(quiet=True) if as_json else formatting.console()
     # Without this machine's settings, which may name a production database.
     environ = {key: os.environ[key] for key in os.environ if not key.startswith("JOURNEYMAN_")}
+    environ["JOURNEYMAN_CONFIRM_URL"] = _NOWHERE
     with tempfile.TemporaryDirectory(prefix="journeyman-tour-") as folder:
         with Journeyman(home=Path(folder, "home"), environ=environ) as journeyman:
             shown = _Tour(console, journeyman, Path(folder), sample=sample)
@@ -158,6 +163,7 @@ class _Tour:
             ("What works and what fails", self._reliability),
             ("What was learned from it", self._learn),
             ("The next session starts warm", self._opening),
+            ("Claude Code, Codex, Hermes and opencode start warm by themselves", self._hosts),
             ("Every message can be searched", self._search),
             ("Nothing is imported twice", self._import_again),
             *((title, partial(self._scene, key, scene)) for key, title, scene in SCENES),
@@ -319,6 +325,12 @@ class _Tour:
         self._print(opening.note if opening.is_empty else summary)
         self._print("`journeyman playbook` shows everything learned in a project.", "dim")
         return {"opening": opening}
+
+    def _hosts(self) -> dict[str, Any]:
+        lines = hosts_scene(self._journeyman, self._busiest_project(), self._task())
+        results = {"hosts": show_scene(self._console, lines)}
+        self._print("`journeyman hosts install claude-code` sets this up.", "dim")
+        return results
 
     def _search(self) -> dict[str, Any]:
         search = self._journeyman.sessions.search

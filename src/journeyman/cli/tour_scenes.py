@@ -1,13 +1,18 @@
-"""Three scenes of the tour: a risky action waits for a person, with a real service and client; an
-agent is confined and its changes are undone, with scripted calls; and agents run on a schedule, as
-real jobs started manually. No scene calls a model.
+"""Scenes of the tour: Claude Code's hooks are answered, by the real client and socket; a risky
+action waits for a person, with a real service and client; an agent is confined and its changes are
+undone, with scripted calls; and agents run on a schedule, as real jobs started manually. No scene
+calls a model.
 """
 
 import io
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
@@ -17,6 +22,9 @@ from rich.text import Text
 from journeyman.cli import formatting
 from journeyman.confirm.schemas import Card
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts import client
+from journeyman.hosts.server import HookServer
+from journeyman.hosts.service import HostService
 from journeyman.records.errors import ConfirmationRefused, MissingPart
 from journeyman.settings import EMBEDDED
 from journeyman.testing import ScriptedModel, calls, says
@@ -42,6 +50,45 @@ def show_scene(console: Console, scene: Scene) -> list[dict[str, str]]:
         events.append({"missing": str(missing)})
     console.print(lines)
     return events
+
+
+def hosts_scene(journeyman: Journeyman, project: str, task: str) -> Scene:
+    """Answer the hooks of a session of Claude Code in a project, as `journeyman serve` does."""
+    service = HostService(journeyman)
+    home = journeyman.settings.home
+    with HookServer(service, home):
+        service.openings.warm_up()
+        for event, about, fields in (
+            ("SessionStart", "a session starts", {"source": "startup"}),
+            ("UserPromptSubmit", f'"{formatting.one_line(task, 50)}"', {"prompt": task}),
+            ("PreToolUse", "npm test", _shell_call("npm test")),
+            ("PreToolUse", "git push --force", _shell_call("git push --force origin main")),
+        ):
+            body = {"session_id": "tour", "hook_event_name": event, "cwd": project, **fields}
+            began = time.perf_counter()
+            printed = subprocess.run(  # noqa: S603 - as a hook runs it
+                [sys.executable, "-I", "-S", client.__file__, str(home), "claude-code", event],
+                input=json.dumps(body).encode(),
+                capture_output=True,
+                check=True,
+            ).stdout
+            took = (time.perf_counter() - began) * 1_000
+            answer = json.loads(printed or "{}").get("hookSpecificOutput", {})
+            is_denied = answer.get("permissionDecision") == "deny"
+            yield event, f"{about}: {_hook_answer(answer)}, in {took:.0f} ms", not is_denied
+
+
+def _shell_call(command: str) -> dict[str, Any]:
+    return {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": command}
+
+
+def _hook_answer(answer: dict[str, Any]) -> str:
+    if context := answer.get("additionalContext"):
+        lines = sum(line.startswith("- ") for line in context.splitlines())
+        return f"{lines} lines from earlier sessions are added"
+    if answer.get("permissionDecision") == "deny":
+        return "blocked, because no one is there to approve it"
+    return "nothing to add; it goes on"
 
 
 def _confirmation_scene(folder: Path) -> Scene:
