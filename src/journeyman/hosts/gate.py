@@ -175,7 +175,7 @@ class HostGate:
 def _outcome(card: "Card") -> str:
     """Return in words of refusals how a confirmation ended."""
     if card.status == "denied":
-        reason = f" The reason: {card.reason}" if card.reason else ""
+        reason = f" The reason: {card.reason.rstrip(' .')}." if card.reason else ""
         return f"a person said no: denied by the user.{reason}"
     if card.status == "expired":
         return "no one decided in time, which is not consent."

@@ -25,7 +25,10 @@ _find_specific = finder(
 _find_message = finder([row for row in RULES["message"] if row.patterns], at_start=True)
 _PHRASES = tuple((phrase, row) for row in RULES["message"] for phrase in row.phrases)
 _KINDS = tuple((phrase, row.kind) for row in RULES["kind"] for phrase in row.phrases)
-_REFUSERS = tuple((phrase, row.by) for row in RULES["refuser"] for phrase in row.phrases)
+_PASSED_ON = tuple((phrase, row.by) for row in RULES["passed_on"] for phrase in row.phrases)
+_REFUSERS = _PASSED_ON + tuple(
+    (phrase, row.by) for row in RULES["refuser"] for phrase in row.phrases
+)
 _KINDS_BY_REFUSER: dict[Refuser, VerdictKind] = {
     **dict.fromkeys(("rule", "hook", "mode"), "policy"),
     "person": "declined",
@@ -102,7 +105,12 @@ def refusal(row: Rule, message: str, *, rule: str = "", evidence: str = "") -> V
 
 
 def recorded_refusal(by: Refuser, message: str) -> Verdict:
-    """Return the verdict on a call that was refused according to the recorder itself."""
+    """Return the verdict on a call that was refused according to the recorder itself. A hook may
+    have passed on the decision of someone else.
+    """
+    if by == "hook":
+        lowered = message[: 2 * _KIND_PART].lower()
+        by = next((who for phrase, who in _PASSED_ON if phrase in lowered), by)
     kind, text = _KINDS_BY_REFUSER[by], excerpt(message)
     return Verdict(status="refused", kind=kind, by=by, rule="recorded.refused", evidence=text)
 

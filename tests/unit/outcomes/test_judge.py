@@ -524,6 +524,24 @@ class TestRefusals:
         assert (verdict.status, verdict.kind, verdict.by) == ("refused", kind, by)
         assert verdict.rule == "recorded.refused"
 
+    PASSED_ON = (
+        ("person", "a person said no: denied by the user. The reason: not on a Friday."),
+        ("nobody", "no one decided in time, which is not consent."),
+        ("nobody", "no confirmation could be requested, because Journeyman did not answer."),
+        ("rule", "the rule secret.read forbids it."),
+        ("hook", "something else happened."),
+    )
+
+    @table(("by", "reason"), PASSED_ON)
+    def test_a_hook_passes_on_whose_decision_it_was(self, by, reason):
+        said = f"Blocked by Journeyman: {reason}"
+        newer = judged(f"PreToolUse:Bash hook error: {said}", is_error=True, refused_by="hook")
+        older = judged(said, "Bash", is_error=True, status="not_run")
+        codex = judged(f"Command blocked by PreToolUse hook: {said} Command: git push", "shell")
+        assert (newer.by, newer.rule) == (by, "recorded.refused")
+        assert older.by == (by if by != "hook" else "rule")  # only "blocked" says who
+        assert codex.by == by
+
     def test_a_call_that_did_not_run(self):
         frozen = judged("Error: deploys are frozen", "Bash", is_error=True, status="not_run")
         assert (frozen.status, frozen.by) == ("refused", "hook")
