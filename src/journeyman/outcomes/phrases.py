@@ -105,12 +105,11 @@ def refusal(row: Rule, message: str, *, rule: str = "", evidence: str = "") -> V
 
 
 def recorded_refusal(by: Refuser, message: str) -> Verdict:
-    """Return the verdict on a call that was refused according to the recorder itself. A hook may
-    have passed on the decision of someone else.
+    """Return the verdict on a call that was refused according to the recorder itself. It knows only
+    who spoke to it, and that may have been Journeyman for someone else.
     """
-    if by == "hook":
-        lowered = message[: 2 * _KIND_PART].lower()
-        by = next((who for phrase, who in _PASSED_ON if phrase in lowered), by)
+    lowered = message[: 2 * _KIND_PART].lower()
+    by = next((who for phrase, who in _PASSED_ON if phrase in lowered), by)
     kind, text = _KINDS_BY_REFUSER[by], excerpt(message)
     return Verdict(status="refused", kind=kind, by=by, rule="recorded.refused", evidence=text)
 

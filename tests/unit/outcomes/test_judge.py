@@ -537,9 +537,11 @@ class TestRefusals:
         said = f"Blocked by Journeyman: {reason}"
         newer = judged(f"PreToolUse:Bash hook error: {said}", is_error=True, refused_by="hook")
         older = judged(said, "Bash", is_error=True, status="not_run")
+        by_tool = judged(said, is_error=True, refused_by="person")
         codex = judged(f"Command blocked by PreToolUse hook: {said} Command: git push", "shell")
         assert (newer.by, newer.rule) == (by, "recorded.refused")
         assert older.by == (by if by != "hook" else "rule")  # only "blocked" says who
+        assert by_tool.by == (by if by != "hook" else "person")
         assert codex.by == by
 
     def test_a_call_that_did_not_run(self):
