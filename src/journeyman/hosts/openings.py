@@ -45,7 +45,8 @@ class LateAnswer(Exception):
 
 class OpeningRequest(Struct, frozen=True, kw_only=True):
     """A session that may start warm. It is `fresh` if the model has not answered in it yet; one
-    that was split off or continues another has that as its `parent`.
+    that was split off or continues another has that as its `parent`. `path` is the host's database
+    of sessions, which says so too.
     """
 
     session: str
@@ -57,6 +58,7 @@ class OpeningRequest(Struct, frozen=True, kw_only=True):
     fresh: bool = True
     parent: str = ""
     platform: str = ""
+    path: str = ""
 
 
 class OpeningAnswer(Struct, frozen=True, kw_only=True):
@@ -202,7 +204,11 @@ class SessionOpenings:
         return text
 
     def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
-        record = self._kept.find(host, asked.parent) if asked.parent else None
+        parents = [asked.parent] if asked.parent else []
+        if host == "hermes" and not (asked.fresh or parents or asked.platform == "subagent"):
+            parents += hermes_lineage.ancestors(asked.path, asked.session)
+        found = (self._kept.find(host, parent) for parent in parents)
+        record = next(filter(None, found), None)
         if record is None:
             return None
         record = replace(record, session_id=asked.session, at=self._clock())
