@@ -16,11 +16,11 @@ from journeyman.hosts.installation.file_change import (
     Editor,
     FileChange,
     apply,
-    keep_original,
+    file_record,
     plan_installation,
     plan_removal,
 )
-from journeyman.hosts.installation.record import FileRecord
+from journeyman.hosts.installation.record import FileRecord, write_private
 from journeyman.records.errors import OutsideProblem
 from journeyman.settings import HostsSettings
 
@@ -55,7 +55,9 @@ class Installed:
 
     def install(self, editor: Editor) -> FileChange:
         change = plan_installation(self.path, editor, self.record)
-        self.record = keep_original(change, self._copy)
+        self.record = file_record(change, self._copy)
+        if change.original is not None:
+            write_private(self._copy, change.original)
         apply(change)
         return change
 
@@ -367,7 +369,7 @@ class TestFiles:
     def test_an_interrupted_installation_can_be_removed(self, tmp_path: Path) -> None:
         file = Installed(tmp_path, b'{"a":   1}')
         editor = hooks_editor(file.path)
-        record = keep_original(plan_installation(file.path, editor, None), tmp_path / "copy")
+        record = file_record(plan_installation(file.path, editor, None), tmp_path / "copy")
         change = plan_removal(file.path, editor, record)
         assert not change.is_needed
 

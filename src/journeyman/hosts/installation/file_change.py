@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from journeyman.hosts.installation.record import FileRecord, write_private
+from journeyman.hosts.installation.record import FileRecord
 from journeyman.records.errors import OutsideProblem
 from journeyman.text.atomic_write import replace_file
 
@@ -167,11 +167,9 @@ def _kept_content(record: FileRecord) -> bytes | None:
     return read_file(Path(record.copy)) if record.copy else None
 
 
-def keep_original(change: FileChange, copy: Path) -> FileRecord:
-    """Keep the original content in `copy`, and return the record of the change."""
+def file_record(change: FileChange, copy: Path) -> FileRecord:
+    """Return the record of an installation whose original content is kept in `copy`."""
     assert change.after is not None
-    if change.original is not None:
-        write_private(copy, change.original)
     return FileRecord(
         path=str(change.path),
         written=digest(change.after),

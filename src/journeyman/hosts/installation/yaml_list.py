@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-_PARENT, _CHILD = "plugins", "enabled"
+_PARENT, _CHILD, _DISABLED = "plugins", "enabled", "disabled"
 _LIST = f"{_PARENT}.{_CHILD}"
 _BLANK = re.compile(r"\s*(#.*)?")
 _KEY = re.compile(r"(?P<indent> *)(?P<quote>['\"]?)(?P<name>[\w./-]+)(?P=quote) *:(?P<value>\s.*|)")
@@ -39,6 +39,11 @@ class _Place(NamedTuple):
 def enabled_plugins(text: str) -> tuple[str, ...]:
     """Return the names in the list. Raise NotEditable."""
     return _locate(_split(text)).names
+
+
+def disabled_plugins(text: str) -> tuple[str, ...]:
+    """Return the names in the list `plugins.disabled`. Raise NotEditable."""
+    return _locate(_split(text), _DISABLED).names
 
 
 def present_keys(text: str) -> tuple[str, ...]:
@@ -121,7 +126,7 @@ def _join(lines: list[str], like: str) -> str:
     return ("\r\n" if "\r\n" in like else "\n").join(lines)
 
 
-def _locate(lines: list[str]) -> _Place:
+def _locate(lines: list[str], child: str = _CHILD) -> _Place:
     parent = None
     has_begun = False
     for number, line in enumerate(lines):
@@ -142,10 +147,10 @@ def _locate(lines: list[str]) -> _Place:
             if not _BLANK.fullmatch(key["value"]):
                 raise NotEditable(f"its {_PARENT!r} does not have a line for each key")
             parent = number
-    return _Place() if parent is None else _locate_list(lines, parent)
+    return _Place() if parent is None else _locate_list(lines, parent, child)
 
 
-def _locate_list(lines: list[str], parent: int) -> _Place:
+def _locate_list(lines: list[str], parent: int, child: str) -> _Place:
     """Find the list below its parent."""
     indent = None
     for number, line in _content(lines, parent):
@@ -153,7 +158,7 @@ def _locate_list(lines: list[str], parent: int) -> _Place:
         indent = line[: len(line) - len(line.lstrip())] if indent is None else indent
         if "\t" in indent or not line.startswith(indent):
             raise NotEditable(f"line {number + 1} is indented irregularly")
-        if key is None or key["name"] != _CHILD or key["indent"] != indent:
+        if key is None or key["name"] != child or key["indent"] != indent:
             continue
         if _BLANK.fullmatch(key["value"]):
             return _locate_items(lines, parent, number, indent)

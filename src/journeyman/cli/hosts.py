@@ -1,0 +1,234 @@
+"""`journeyman hosts`: installs Journeyman into other programs' agents, lists and checks what is
+installed, and removes it.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
+
+from journeyman.cli import context, formatting
+from journeyman.cli.context import flag, option
+from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.installation.installer import NAMES, Installer, Plan
+from journeyman.hosts.installation.status import (
+    HostStatus,
+    list_hosts,
+    notes_before,
+    steps_after,
+)
+from journeyman.hosts.installation.targets import PARTS
+from journeyman.text.display import readable
+
+if TYPE_CHECKING:
+    from journeyman.hosts.installation.service_unit import Manager
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_SHOWN_LINES = 60
+_STATES = {"installed": "green", "outdated": "yellow", "unreadable": "red", "not installed": "dim"}
+
+
+class HostChange(Struct, frozen=True, kw_only=True):
+    """What an installation or a removal changed, or would change."""
+
+    name: str
+    file: str
+    parts: tuple[str, ...]
+    diff: str
+    is_needed: bool
+    is_written: bool
+    notes: tuple[str, ...]
+    next: tuple[str, ...]
+
+
+@click.group()
+def hosts() -> None:
+    """Install Journeyman into your agents: Hermes, Claude Code, Codex and opencode.
+
+    Sessions of these agents then start with what earlier ones learned, risky calls wait for a
+    person, and finished sessions are imported.
+    """
+
+
+def _name_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("name", type=click.Choice(NAMES), metavar="NAME")(function)
+
+
+def _print_diff(diff: str, *, is_whole: bool) -> None:
+    """Print a diff, or the beginning of a long one."""
+    console = formatting.console()
+    lines = diff.splitlines()
+    shown = lines if is_whole or len(lines) < 2 * _SHOWN_LINES else lines[:_SHOWN_LINES]
+    for line in shown:
+        style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
+        console.print(Text(readable(line), style), soft_wrap=True)
+    formatting.print_remainder(console, len(lines), len(shown), " (--print shows all)", noun="line")
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {readable(note)}", err=True)
+
+
+def _agree(question: str, *, yes: bool) -> None:
+    """Ask for consent, unless it was given. Raise UsageError where no one can be asked."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
+            "ahead, or --print to see what would change."
+        )
+    click.confirm(question, abort=True, err=True)
+
+
+def _finish(change: HostChange, message: str, *, as_json: bool) -> None:
+    if as_json:
+        context.print_json(change)
+        return
+    click.echo(message)
+    for step in change.next:
+        click.echo(f"→ {readable(step)}")
+
+
+def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True) -> HostChange:
+    return HostChange(
+        name=plan.target.name,
+        file=str(plan.change.path),
+        parts=plan.parts if plan.target.name in NAMES[:-1] else (),
+        diff=plan.change.diff,
+        is_needed=is_needed,
+        is_written=False,
+        notes=tuple(notes),
+        next=(),
+    )
+
+
+@context.command(hosts, "install")
+@_name_argument
+@flag("--print", "Only show what would change.", dest="only_print")
+@context.yes_option
+@flag("--no-opening", "Leave out openings and hints.")
+@flag("--no-gate", "Leave out the gate: no call waits for a person.")
+@flag("--no-import", "Leave out importing sessions.")
+@option(
+    "--manager",
+    "For the service: systemd or launchd.",
+    type=click.Choice(["systemd", "launchd"]),
+    show_default="that of this system",
+)
+def install(
+    journeyman: Journeyman,
+    *,
+    name: str,
+    only_print: bool,
+    yes: bool,
+    manager: "Manager | None",
+    as_json: bool,
+    **left_out: bool,
+) -> None:
+    """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
+    change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
+    restores it. Run it again after an update of Journeyman, or when settings have changed.
+
+    `service` instead of an agent writes a systemd user unit or a launchd agent that keeps
+    `journeyman serve` running, and shows the command that enables it.
+
+    Examples:
+      journeyman hosts install claude-code --print
+      journeyman hosts install claude-code
+      journeyman hosts install codex --no-gate --yes
+      journeyman hosts install service
+    """
+    parts = tuple(part for part in PARTS if not left_out[f"no_{part}"])
+    installer = Installer(journeyman)
+    plan = installer.plan(name, parts, manager)
+    notes = notes_before(installer, journeyman.configuration, plan)
+    is_needed = installer.is_needed(plan)
+    change = _described(plan, notes=notes, is_needed=is_needed)
+    if not as_json:
+        if is_needed and change.diff:
+            _print_diff(change.diff, is_whole=only_print)
+        _print_notes(notes)
+    if only_print or not is_needed:
+        message = "Nothing was changed."
+        if not is_needed:
+            message = f"Nothing to do: {change.file} is up to date."
+        _finish(change, message, as_json=as_json)
+        return
+    _agree(f"Write this to {change.file}?", yes=yes)
+    installer.install(plan)
+    steps = tuple(steps_after(installer, name))
+    done = msgspec.structs.replace(change, is_written=True, next=steps)
+    undo = f"To undo this: journeyman hosts remove {name}"
+    _finish(done, f"Written to {change.file}. {undo}", as_json=as_json)
+
+
+@context.command(hosts, "remove")
+@_name_argument
+@flag("--print", "Only show what would change.", dest="only_print")
+@context.yes_option
+def remove(
+    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, as_json: bool
+) -> None:
+    """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
+    before; if it was changed since, only Journeyman's entries are removed. The agent's token for
+    confirmations is revoked.
+
+    Examples:
+      journeyman hosts remove claude-code
+      journeyman hosts remove codex --print
+      journeyman hosts remove service --yes
+    """
+    installer = Installer(journeyman)
+    plan = installer.plan_removal(name)
+    change = _described(plan, is_needed=plan.is_installed)
+    if not as_json and change.diff:
+        _print_diff(change.diff, is_whole=only_print)
+    if only_print or not plan.is_installed:
+        message = "Nothing was changed."
+        if not plan.is_installed:
+            message = f"Nothing to do: {change.file} has nothing of Journeyman."
+        _finish(change, message, as_json=as_json)
+        return
+    _agree(f"Change {change.file} like this?", yes=yes)
+    notes = installer.remove(plan)
+    done = msgspec.structs.replace(change, is_written=True, notes=notes)
+    if not as_json:
+        _print_notes(notes)
+    message = f"Removed from {change.file}."
+    if name != NAMES[-1]:
+        message += " Sessions that are running keep it until they end."
+    _finish(done, message, as_json=as_json)
+
+
+def _show_list(console: Console, listed: Sequence[HostStatus]) -> None:
+    table = formatting.table("name", "program", "state", "parts", "file")
+    for one in listed:
+        program = f"{one.version or 'found'}" if one.program else formatting.UNKNOWN
+        state = Text(one.state, _STATES[one.state])
+        if one.problem:
+            state.append(f"\n{readable(one.problem)}", "default")
+        if one.advice:
+            state.append(f"\n→ {one.advice}", "cyan")
+        file = formatting.Name(one.file.replace(f"{Path.home()}/", "~/", 1))
+        table.add_row(one.name, program, state, ", ".join(one.parts), file)
+    console.print(table)
+
+
+@context.command(hosts, "list", render=_show_list)
+def list_(journeyman: Journeyman) -> list[HostStatus]:
+    """List the agents on this machine: the version of each program, whether Journeyman is installed
+    in it, which parts, and what is out of date. The last line is the service.
+
+    Examples:
+      journeyman hosts list
+      journeyman hosts list --json
+    """
+    return list_hosts(Installer(journeyman))

@@ -1,0 +1,130 @@
+"""The programs of hosts on this machine: where they are, which version, and where they keep what
+Journeyman is installed into.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from journeyman.records.host import Host
+
+INSTALLABLE: tuple[Host, ...] = ("hermes", "claude-code", "codex", "opencode")
+SERVICE = "service"
+
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_ANSWER_S = 15.0
+
+
+class HostKind(Struct, frozen=True, kw_only=True):
+    """A host: its name for people, its program, and its file that Journeyman changes: the variable
+    that names its folder, the usual folder below the user's home, and the file in it.
+    """
+
+    title: str
+    program: str
+    variable: str
+    folder: str
+    file: str
+
+
+KINDS: Mapping[Host, HostKind] = {
+    "hermes": HostKind(
+        title="Hermes",
+        program="hermes",
+        variable="HERMES_HOME",
+        folder=".hermes",
+        file="config.yaml",
+    ),
+    "claude-code": HostKind(
+        title="Claude Code",
+        program="claude",
+        variable="CLAUDE_CONFIG_DIR",
+        folder=".claude",
+        file="settings.json",
+    ),
+    "codex": HostKind(
+        title="Codex",
+        program="codex",
+        variable="CODEX_HOME",
+        folder=".codex",
+        file="hooks.json",
+    ),
+    "opencode": HostKind(
+        title="opencode",
+        program="opencode",
+        variable="XDG_CONFIG_HOME",
+        folder=".config",
+        file="opencode/plugin/journeyman.js",
+    ),
+}
+
+
+def host_file(host: Host, environ: Mapping[str, str]) -> Path:
+    """Return the file that Journeyman changes for a host."""
+    kind = KINDS[host]
+    folder = environ.get(kind.variable)
+    base = Path(folder).expanduser() if folder else user_home(environ) / kind.folder
+    return base.absolute() / kind.file
+
+
+def user_home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home())
+
+
+class FoundProgram(Struct, frozen=True, kw_only=True):
+    """A host's program on the search path; both are empty if there is none."""
+
+    path: str = ""
+    version: str = ""
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The version as numbers; empty if it is unknown."""
+        return tuple(map(int, self.version.split("."))) if self.version else ()
+
+
+def find_program(host: Host, environ: Mapping[str, str]) -> FoundProgram:
+    """Return a host's program and the version that it reports. Some programs fill their folders
+    even then, so it is asked in a home of its own. Hermes would also look for updates, so its
+    version is left to its interpreter.
+    """
+    path = shutil.which(KINDS[host].program, path=environ.get("PATH"))
+    if path is None:
+        return FoundProgram()
+    if host == "hermes":
+        return FoundProgram(path=path)
+    with tempfile.TemporaryDirectory(prefix="journeyman-") as folder:
+        surroundings = {"HOME": folder, "PATH": environ.get("PATH", ""), "TERM": "dumb"}
+        answer = run_quietly([path, "--version"], surroundings)
+    found = _VERSION.search(answer or "")
+    return FoundProgram(path=path, version=found[0] if found else "")
+
+
+def run_quietly(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    text: str = "",
+    timeout_s: float = _ANSWER_S,
+) -> str | None:
+    """Run a program and return its standard output; None if it fails or takes too long."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a program that the user has installed
+            [*command],
+            env=dict(environ),
+            cwd="/",
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,248 @@
+"""What is installed where, and what a person should know: before they agree to an installation,
+after it, and later, when something has changed.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from journeyman.configuration import FLAG, Configuration
+from journeyman.hosts.installation import yaml_list
+from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, read_hooks
+from journeyman.hosts.installation.editors import PLUGIN
+from journeyman.hosts.installation.file_change import plan_installation, read_file
+from journeyman.hosts.installation.installer import NAMES, Installer, Plan
+from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, user_home
+from journeyman.hosts.installation.record import Record, read_record
+from journeyman.hosts.installation.targets import PARTS, unit_of
+from journeyman.records.errors import JourneymanError
+from journeyman.records.host import Host
+
+State = Literal["installed", "outdated", "not installed", "unreadable"]
+
+FIRST_BLOCKING = (2, 1, 295)
+"""The first version of Claude Code that knows `onFailure`."""
+
+_SKIPS_HOOKS = "disableAllHooks"
+
+
+class HostStatus(Struct, frozen=True, kw_only=True):
+    """A host on this machine: its program and version (empty if it is not found), the file that
+    Journeyman changes, and the state of the installation, with what is wrong and what to do.
+    """
+
+    name: str
+    title: str
+    program: str
+    version: str
+    file: str
+    state: State
+    parts: tuple[str, ...] = ()
+    problem: str = ""
+    advice: str = ""
+
+
+def list_hosts(installer: Installer) -> list[HostStatus]:
+    """Return the status of every host, and of the service."""
+    with ThreadPoolExecutor() as pool:  # each program takes a moment to tell its version
+        [*pool.map(installer.program, INSTALLABLE)]
+    return [host_status(installer, name) for name in NAMES]
+
+
+def host_status(installer: Installer, name: str) -> HostStatus:
+    """Return the status of a host, or of the service."""
+    record = read_record(installer.home, name)
+    target = installer.target(name, record.parts if record and record.parts else PARTS)
+    found = installer.program(name) if name in INSTALLABLE else None
+    file = record.file.path if record and record.file else str(target.path)
+    state: State = "not installed"
+    problem = ""
+    try:
+        content = read_file(Path(file))
+        change = plan_installation(Path(file), target.editor, record.file if record else None)
+    except JourneymanError as error:
+        state, problem = "unreadable", str(error)
+    else:
+        has_entries = content is not None and content != change.original
+        if record is not None or has_entries:
+            problem = _what_is_old(record, is_changed=change.is_needed, has_entries=has_entries)
+            state = "outdated" if problem else "installed"
+    return HostStatus(
+        name=name,
+        title=target.title,
+        program=found.path if found else "",
+        version=found.version if found else "",
+        file=file,
+        state=state,
+        parts=record.parts if record else (),
+        problem=problem,
+        advice=install_command(name, record) if state == "outdated" else "",
+    )
+
+
+def _what_is_old(record: Record | None, *, is_changed: bool, has_entries: bool) -> str:
+    if record is None:
+        return "It was installed from another home, or its record is lost."
+    if not has_entries:
+        return "Journeyman's entries are no longer in the file."
+    gone = [path for path in record.program if path.startswith("/") and not Path(path).exists()]
+    if gone:
+        return f"{gone[0]} no longer exists."
+    if is_changed:
+        return "The entries are those of another version, or of other settings."
+    return ""
+
+
+def install_command(name: str, record: Record | None) -> str:
+    """Return the command that updates an installation with the same parts."""
+    left_out = [part for part in PARTS if record and record.parts and part not in record.parts]
+    return " ".join(("journeyman hosts install", name, *(f"--no-{part}" for part in left_out)))
+
+
+def notes_before(installer: Installer, configuration: Configuration, plan: Plan) -> list[str]:
+    """Return what a person should know before they agree to an installation."""
+    name = plan.target.name
+    notes = [*_setting_notes(configuration, name)]
+    if name not in INSTALLABLE:
+        return notes
+    found = installer.program(name)
+    if not found.path:
+        kind = KINDS[name]
+        notes.append(
+            f"{kind.title} ({kind.program}) was not found on the search path. The file is written "
+            "anyway, for when it is there."
+        )
+    if "gate" in plan.parts:
+        notes += _gate_notes(installer, configuration)
+    if name == "claude-code":
+        notes += _claude_notes(plan, found.release)
+    if name == "hermes":
+        notes += _hermes_notes(installer, plan)
+    return notes
+
+
+def _setting_notes(configuration: Configuration, name: str) -> Iterator[str]:
+    """Settings that hold in this shell, but not for a process that something else starts."""
+    for key, origin in configuration.origins.items():
+        if origin == FLAG or (name == SERVICE and origin.isupper()):
+            where = "a flag" if origin == FLAG else f"the variable {origin}"
+            yield (
+                f"{key} is set by {where}, which {'the service' if name == SERVICE else 'hooks'} "
+                f"will not have. To keep it: journeyman config set {key} VALUE"
+            )
+
+
+def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[str]:
+    confirm = configuration.settings.confirm
+    if confirm.url and not confirm.token:
+        yield (
+            "Confirmations are requested from the service of confirm.url, but there is no token "
+            "for it. Get one from its administrator, and set it: journeyman config set "
+            "confirm.token -"
+        )
+    elif not confirm.url and not installer.can_confirm:
+        yield (
+            "The packages for confirmations are not installed, so risky calls will be blocked "
+            "instead of held for a person. Install them (pip install 'journeyman[confirm]'), or "
+            "leave the gate out with --no-gate."
+        )
+
+
+def _claude_notes(plan: Plan, release: tuple[int, ...]) -> Iterator[str]:
+    if "gate" in plan.parts and release and release < FIRST_BLOCKING:
+        yield (
+            f"Claude Code {'.'.join(map(str, release))} lets a call run if the gate's hook fails "
+            "or takes too long. Versions from 2.1.295 on block it. Update Claude Code."
+        )
+    if skips_hooks(plan.change.after):
+        yield (
+            f"{plan.change.path} has {_SKIPS_HOOKS}: Claude Code runs no hooks until that is "
+            "removed."
+        )
+
+
+def skips_hooks(content: bytes | None) -> bool:
+    """Return whether settings of Claude Code switch all hooks off."""
+    with suppress(ValueError, AttributeError):
+        return bool(json.loads((content or b"{}").decode("utf-8-sig")).get(_SKIPS_HOOKS))
+    return False
+
+
+def _hermes_notes(installer: Installer, plan: Plan) -> Iterator[str]:
+    usual = user_home(installer.environ) / ".journeyman"
+    if installer.home != usual:
+        yield (
+            f"Hermes finds this home only if JOURNEYMAN_HOME is set where Hermes runs: export "
+            f"JOURNEYMAN_HOME={shlex.quote(str(installer.home))}"
+        )
+    with suppress(ValueError):
+        disabled = yaml_list.disabled_plugins((plan.change.after or b"").decode())
+        if PLUGIN in disabled:
+            yield (
+                f"{plan.change.path} also lists {PLUGIN} in plugins.disabled, which wins. Take it "
+                f"out: hermes plugins enable {PLUGIN}"
+            )
+
+
+def steps_after(installer: Installer, name: str) -> list[str]:
+    """Return what is left to do for a person after an installation."""
+    steps: list[str] = []
+    if name == SERVICE:
+        unit = unit_of(installer.around, installer.manager)
+        return [f"Start it, now and at every login: {unit.start}"]
+    if name == "codex":
+        steps += codex_steps(installer)
+    if name == "hermes":
+        steps += hermes_steps(installer)
+    return [*steps, f"Try it: journeyman hosts check {name}"]
+
+
+def codex_steps(installer: Installer) -> Iterator[str]:
+    """Return which hooks Codex has to be told to trust."""
+    found = installer.program("codex")
+    folder = Path(host_folder(installer, "codex"))
+    # Codex fills its folder when it runs; one that it has not used yet stays as it is.
+    has_run = any(path.name != KINDS["codex"].file for path in folder.iterdir())
+    hooks = (
+        read_hooks(found.path, installer.environ, Path.cwd()) if found.path and has_run else None
+    )
+    if hooks is None:
+        yield f"Codex runs hooks only after you trust them. {HOW_TO_TRUST}"
+        return
+    if hooks.skipped:
+        events = ", ".join(f"{hook.event} ({hook.status})" for hook in hooks.skipped)
+        yield f"Codex does not run these hooks before you trust them: {events}. {HOW_TO_TRUST}"
+    for warning in hooks.warnings:
+        yield f"Codex says: {warning}"
+
+
+def host_folder(installer: Installer, host: Host) -> str:
+    return str(installer.target(host).path.parent)
+
+
+def hermes_steps(installer: Installer) -> Iterator[str]:
+    """Return what makes Hermes find the plugin."""
+    environment = installer.hermes
+    if environment is None:
+        if installer.program("hermes").path:
+            yield (
+                "The Python of Hermes could not be found. Install Journeyman into the environment "
+                "that Hermes runs in: pip install journeyman"
+            )
+        return
+    if not environment.is_plugin:
+        yield (
+            "Hermes finds the plugin only if Journeyman is installed in its environment. Run: "
+            f"{environment.install_command}"
+        )
+    elif not environment.is_current:
+        yield (
+            f"Hermes' environment has Journeyman {environment.version}. Install this version "
+            f"there, too: {environment.install_command}"
+        )
