@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.hermes_lineage import ancestors
 from journeyman.models.embedder import Embedder
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
@@ -206,7 +207,7 @@ class SessionOpenings:
     def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
         parents = [asked.parent] if asked.parent else []
         if host == "hermes" and not (asked.fresh or parents or asked.platform == "subagent"):
-            parents += hermes_lineage.ancestors(asked.path, asked.session)
+            parents += ancestors(asked.path, asked.session)
         found = (self._kept.find(host, parent) for parent in parents)
         record = next(filter(None, found), None)
         if record is None:
