@@ -73,6 +73,12 @@ class ImportQueue:
             with self._changed:
                 self._after = [*self._after, work][-_MAX_WAITING:]
 
+    def learn_after(self, quiet_s: float) -> None:
+        """Learn from sessions that were stored otherwise, so long after the last such call."""
+        with self._changed:
+            self._learn_at = time.monotonic() + quiet_s
+            self._changed.notify()
+
     def stop(self, timeout_s: float = 5.0) -> None:
         """Stop after the import in progress, or end it if it takes longer."""
         with self._changed:
