@@ -1,30 +1,23 @@
-"""The real opencode with Journeyman's plugin, for tests: a home with experience of the work folder,
-a resident process, a confirmation service that is decided by its HTTP API, and opencode against a
-scripted model server.
-"""
+"""The real opencode with Journeyman's plugin, for tests, against a scripted model server."""
 
 import json
-import os
 import signal
-import socket
 import sqlite3
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.clients import ClientHome, client_program
-from tests.confirm_server import bearer, plain_client, until
-from tests.program import Command, Process
+import httpx2
+from tests.clients import client_program
+from tests.confirm_server import plain_client
+from tests.hosts import HostHome, free_port, until
+from tests.program import Process
 
 import journeyman.hosts
-from journeyman import Journeyman
 from journeyman.hosts import client
-from journeyman.hosts.installation.record import Record, write_record
-from journeyman.testing import ScriptedServer, calls
+from journeyman.testing import ScriptedServer
 from journeyman.testing.model_server import ServedRequest
 
 PLUGIN = Path(journeyman.hosts.__file__).with_name("opencode_plugin.js")
@@ -32,12 +25,9 @@ OFFLINE = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "TERM": "dumb",
 }
-TASK = "Fix the typo in the parser and run the tests"
-_POLICY = 'requester_limit = 100000\n[[rules]]\naction = "*"\ntier = "ask"\nedits = true\n'
 _PACKAGES = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic"}
-
-Message = dict[str, Any]
 
 
 def shell(line: str) -> tuple[str, dict[str, Any]]:
@@ -45,33 +35,10 @@ def shell(line: str) -> tuple[str, dict[str, Any]]:
     return "bash", {"command": line, "description": "a command"}
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _recorded_session(number: int, folder: Path) -> list[Message]:
-    """A session of Claude Code with a mistake and its remedy."""
-
-    def ran(id_: str, tool: str, result: str, **arguments: str) -> Iterator[Message]:
-        function = {"name": tool, "arguments": json.dumps(arguments)}
-        call = {"id": id_, "type": "function", "function": function}
-        yield {"role": "assistant", "content": None, "tool_calls": [call]}
-        yield {"role": "tool", "tool_call_id": id_, "content": result}
-
-    return [
-        {"role": "user", "content": TASK},
-        *ran("a", "Read", "1\tdef parse(): pass", file_path=f"{folder}/src/parser.py"),
-        *ran("b", "Bash", "exit code 127: pytst: command not found", command="pytst -q"),
-        *ran("c", "Bash", f"{12 + number} passed in 0.3s", command="mise run test 2>&1 | tail -5"),
-        {"role": "assistant", "content": "Fixed."},
-    ]
-
-
-class OpencodeHost:
-    """opencode and Journeyman in one home. `settings` are lines for sections of config.toml."""
+class OpencodeHome(HostHome):
+    """A home with opencode, the plugin and experience of the work folder. `key` is an approver's;
+    `hosts` are settings, and `limits_ms` changes the plugin's deadlines.
+    """
 
     def __init__(
         self,
@@ -79,145 +46,99 @@ class OpencodeHost:
         model: ScriptedServer,
         *,
         api: str = "openai",
-        start: str = "never",
-        settings: Mapping[str, str] | None = None,
-        **limits_ms: int,
+        style: str = "auto",
+        limits_ms: Mapping[str, int] | None = None,
+        **hosts: object,
     ) -> None:
+        super().__init__(folder)
         self.model = model
-        self.home = ClientHome(folder)
-        self.command = Command(folder)
-        self.journeyman_home = folder / ".journeyman"
-        self.port = _free_port()
-        self._configure({"hosts": f'start = "{start}"\nlearn = false', **(settings or {})})
-        with self.open_journeyman() as opened:
-            for number in range(4):
-                opened.record(
-                    _recorded_session(number, self.home.work),
-                    source="claude_code",
-                    session_id=f"earlier{number}",
-                    cwd=str(self.home.work),
-                )
-            opened.learn()
-            token = opened.confirmations.add_agent("opencode", by="test")[1]
-            self.key = opened.confirmations.add_approver("ann", by="test")[1]
-        write_record(self.journeyman_home, Record(host="opencode", token=token, agent="opencode"))
-        self.install(**limits_ms)
-        self.home.write(".config/opencode/opencode.json", _config(model, api))
+        self.configure(**{"start": "never", **hosts})
+        settings = self.journeyman / "config.toml"
+        settings.write_text(f'{settings.read_text()}[opening]\nstyle = "{style}"\n')
+        self.write_experience()
+        self.key = self.authorize("opencode")
+        self.install(limits_ms=limits_ms or {})
+        self.write(".config/opencode/opencode.json", _config(model, api))
 
-    def _configure(self, sections: Mapping[str, str]) -> None:
-        policy = self.home.write(".journeyman/policy.toml", _POLICY)
-        confirm = f'port = {self.port}\npage_port = {_free_port()}\npolicy = "{policy}"'
-        texts = [f"[{name}]\n{lines}\n" for name, lines in {"confirm": confirm, **sections}.items()]
-        self.home.write(".journeyman/config.toml", "\n".join(texts))
-
-    def open_journeyman(self) -> Journeyman:
-        return Journeyman(home=self.journeyman_home, environ={"HOME": str(self.home.folder)})
-
-    @property
-    def socket(self) -> str:
-        return client.socket_path(str(self.journeyman_home))
-
-    def install(self, *, python: str = sys.executable, **limits_ms: int) -> None:
+    def install(self, **changes: Any) -> None:
         """Write the plugin as the installer does."""
         constants = {
-            "home": str(self.journeyman_home),
-            "socket": self.socket,
-            "python": python,
+            "home": str(self.journeyman),
+            "socket": client.socket_path(str(self.journeyman)),
+            "python": sys.executable,
             "client": client.__file__,
-            "limits_ms": limits_ms,
         }
-        text = PLUGIN.read_text().replace("__JOURNEYMAN__", json.dumps(constants), 1)
-        self.home.write(".config/opencode/plugin/journeyman.js", text)
+        text = PLUGIN.read_text().replace("__JOURNEYMAN__", json.dumps(constants | changes), 1)
+        self.write(".config/opencode/plugin/journeyman.js", text)
+
+    def opencode(self, *arguments: str) -> str:
+        """Run `opencode run`, and return what it printed."""
+        return self.run(client_program("opencode"), "run", *arguments, **OFFLINE)
 
     @contextmanager
-    def serving(self) -> Iterator[Process]:
-        """Run the resident process, with confirmations and without jobs."""
-        process = self.command.start("serve", "--no-jobs", "--no-page")
+    def api(self) -> Iterator["OpencodeApi"]:
+        """Run `opencode serve`, which opencode's terminal interface talks to as well."""
+        port = free_port()
+        program = [str(client_program("opencode")), "serve", "--port", str(port)]
+        process = Process(program, self.command.environ | OFFLINE, self.work)
         try:
-            until(lambda: "Serving." in process.printed or not process.running, within_s=60)
-            assert "  confirmations" in process.printed, process.printed
-            yield process
+            with plain_client(base_url=f"http://127.0.0.1:{port}", timeout=120) as http:
+                until(lambda: "listening" in process.printed or not process.running)
+                assert process.running, process.printed
+                yield OpencodeApi(http)
         finally:
-            if process.running:
-                process.signal(signal.SIGTERM)
+            process.signal(signal.SIGTERM)
             process.wait()
 
-    def status(self) -> dict[str, Any]:
-        answer = client.request(str(self.journeyman_home), "status", "opencode", b"", timeout_s=10)
-        found: dict[str, Any] = json.loads(answer)
-        return found
-
-    def run(self, *arguments: str, code: int | None = 0, **environ: str) -> str:
-        """Run `opencode run`."""
-        program = client_program("opencode")
-        return self.home.run(program, "run", *arguments, code=code, **OFFLINE, **environ)
-
-    def start(self, *arguments: str) -> Process:
-        """Start opencode without waiting for it."""
-        environ = self.command.environ | OFFLINE | {"TERM": "dumb"}
-        program = [str(client_program("opencode")), *arguments]
-        return Process(program, environ, self.home.work)
-
-    def turns(self, since: int = 0) -> list[ServedRequest]:
-        """The requests for turns of the agent: those with tools."""
-        return [one for one in self.model.requests[since:] if one.body.get("tools")]
-
-    # What opencode and Journeyman have recorded
-
     @property
-    def database(self) -> Path:
-        return self.home.folder / ".local/share/opencode/opencode.db"
+    def turns(self) -> list[ServedRequest]:
+        """The requests for turns of an agent: those with tools."""
+        return [one for one in self.model.requests if one.body.get("tools")]
+
+    # What opencode has recorded
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.database)) as connection:
+        database = self.folder / ".local/share/opencode/opencode.db"
+        with closing(sqlite3.connect(database)) as connection:
             return connection.execute(statement).fetchall()
 
-    def parts(self, kind: str) -> list[dict[str, Any]]:
-        """The parts of one kind in opencode's database, in order."""
-        found = [json.loads(data) for (data,) in self.rows("SELECT data FROM part ORDER BY id")]
-        return [part for part in found if part["type"] == kind]
-
     def tool_states(self) -> list[dict[str, Any]]:
-        return [part["state"] for part in self.parts("tool")]
+        """What became of the calls, in order."""
+        parts = [json.loads(data) for (data,) in self.rows("SELECT data FROM part ORDER BY id")]
+        return [part["state"] for part in parts if part["type"] == "tool"]
 
     def session_ids(self) -> list[str]:
-        """opencode's sessions, oldest first."""
+        """The sessions, oldest first."""
         return [id_ for (id_,) in self.rows("SELECT id FROM session ORDER BY time_created")]
 
-    def stored(self, session: str, within_s: float = 10.0) -> dict[str, Any]:
-        """A session as Journeyman has it, as soon as it has it."""
-        found: list[dict[str, Any]] = []
 
-        def is_there() -> bool:
-            listed = self.command.json("sessions", "list", "--source", "opencode", code=None)
-            found[:] = [one for one in listed if one["session"]["id"] == session]
-            return bool(found)
+class OpencodeApi:
+    """opencode's HTTP interface."""
 
-        until(is_there, within_s)
-        return found[0]
+    def __init__(self, http: httpx2.Client) -> None:
+        self._http = http
 
-    # Confirmations, by the HTTP API
+    def post(self, path: str, **body: Any) -> Any:
+        answer = self._http.post(path, json=body)
+        assert answer.status_code < httpx2.codes.BAD_REQUEST, answer.text
+        return answer.json() if answer.content else None
 
-    def pending(self, within_s: float = 30.0) -> dict[str, Any]:
-        """The confirmation that waits for a decision."""
-        found: list[dict[str, Any]] = []
+    def create(self) -> str:
+        return str(self.post("/session")["id"])
 
-        def is_there() -> bool:
-            found[:] = self._send("GET", "/confirm?status=pending")["confirmations"]
-            return bool(found)
+    def fork(self, session: str) -> str:
+        return str(self.post(f"/session/{session}/fork")["id"])
 
-        until(is_there, within_s)
-        return found[0]
+    def prompt(self, session: str, text: str, *, waits: bool = True) -> None:
+        """Send a prompt; wait for the end of the turn unless told otherwise."""
+        way = "message" if waits else "prompt_async"
+        self.post(f"/session/{session}/{way}", parts=[{"type": "text", "text": text}])
 
-    def decide(self, card: Mapping[str, Any], verb: str, **fields: Any) -> None:
-        """Approve or deny a confirmation with the approver's key."""
-        self._send("POST", f"/confirm/{card['id']}/{verb}", {"digest": card["digest"], **fields})
+    def summarise(self, session: str) -> None:
+        self.post(f"/session/{session}/summarize", providerID="scripted", modelID="m1")
 
-    def _send(self, method: str, path: str, body: Any = None) -> Any:
-        with plain_client(base_url=f"http://127.0.0.1:{self.port}") as http:
-            answer = http.request(method, path, headers=bearer(self.key), json=body)
-        assert answer.status_code < 300, answer.text
-        return answer.json()
+    def abort(self, session: str) -> None:
+        self.post(f"/session/{session}/abort")
 
 
 def _config(model: ScriptedServer, api: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import { isAbsolute, join } from "node:path";
 const JOURNEYMAN = __JOURNEYMAN__;
 
 const HOST = "opencode";
+const PARTS = new Set(JOURNEYMAN.parts ?? ["opening", "gate", "import"]);
 const LIMITS_MS = {
   // The first request of a session waits this long for its opening.
   opening: 4_000,
@@ -47,6 +48,9 @@ const OBSERVERS = new Set([
 
 // Agents of opencode that work on a conversation, not in it. Their requests stay as they are.
 const INTERNAL_AGENTS = new Set(["compaction", "summary", "title"]);
+
+// opencode's database is imported after these events.
+const IMPORT_EVENTS = new Set(["session.compacted", "session.error", "session.idle"]);
 
 const UNAVAILABLE =
   "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. " +
@@ -376,9 +380,9 @@ export const Journeyman = async ({ client, directory }) => {
     if (!match || !(first < session.time.created)) return "";
     const title = Number(match[2]) > 1 ? `${match[1]} (fork #${Number(match[2]) - 1})` : match[1];
     for (const other of await data(client.session.list())) {
-      if (other.title !== title || other.id === session.id || other.time.created > first) continue;
+      if (other.title !== title || other.time.created >= session.time.created) continue;
       const found = await data(client.session.messages({ path: { id: other.id } }));
-      if (found[0]?.info.time.created === first) return other.id;
+      if (found.some((message) => message.info.time.created === first)) return other.id;
     }
     return "";
   };
@@ -473,7 +477,7 @@ export const Journeyman = async ({ client, directory }) => {
     }
   };
 
-  return {
+  const hooks = {
     dispose: async () => {
       for (const session of waiting.keys()) endWaiting(session);
       await within(Promise.all(reports), LIMITS_MS.exit, "exit").catch(() => {});
@@ -481,21 +485,19 @@ export const Journeyman = async ({ client, directory }) => {
 
     event: async ({ event }) => {
       const session = event.properties?.sessionID;
-      switch (event.type) {
-        case "session.idle":
-        case "session.error":
-          endWaiting(session);
-        // falls through
-        case "session.compacted":
-          if (session) later(reportLog(session).catch((e) => noteFailure(session, "import", e.message)));
-          break;
-        case "session.deleted":
-          for (const kept of [openings, decided, compacting]) kept.delete(session);
+      if (!session) return;
+      if (event.type === "session.idle") endWaiting(session); // the person stopped it
+      if (PARTS.has("import") && IMPORT_EVENTS.has(event.type)) {
+        later(reportLog(session).catch((error) => noteFailure(session, "import", error.message)));
+      }
+      if (event.type === "session.deleted") {
+        for (const kept of [openings, decided, compacting]) kept.delete(session);
       }
     },
 
     "chat.message": async () => later(readStatus()),
-
+  };
+  const opening = {
     "experimental.session.compacting": async ({ sessionID }) => {
       compacting.set(sessionID, performance.now());
     },
@@ -532,7 +534,8 @@ export const Journeyman = async ({ client, directory }) => {
         later(noteFailure(sessionID, "opening", error?.message ?? error));
       }
     },
-
+  };
+  const gate = {
     "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
       if (!isGated(tool)) return;
       const controller = new AbortController();
@@ -543,7 +546,9 @@ export const Journeyman = async ({ client, directory }) => {
         const call = { session: sessionID, tool, call_id: callID, cwd: directory };
         answer = await decisionOn({ ...call, arguments: output.args ?? {} }, controller.signal);
       } catch (error) {
-        later(noteFailure(sessionID, "gate", error?.message ?? error));
+        if (!controller.signal.aborted) {
+          later(noteFailure(sessionID, "gate", error?.message ?? error));
+        }
         throw new Error(UNAVAILABLE);
       } finally {
         others.delete(controller);
@@ -557,4 +562,7 @@ export const Journeyman = async ({ client, directory }) => {
       }
     },
   };
+  if (PARTS.has("opening")) Object.assign(hooks, opening);
+  if (PARTS.has("gate")) Object.assign(hooks, gate);
+  return hooks;
 };
