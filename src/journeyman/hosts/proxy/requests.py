@@ -137,16 +137,20 @@ class ModelRequest:
 
     def with_opening(self, injection: Injection) -> bytes:
         """Return the request with the opening in it."""
+        pieces, at = [], 0
+        for position, added in self.insertions(injection):
+            pieces += [self._text[at:position], added]
+            at = position
+        return "".join([*pieces, self._text[at:]]).encode()
+
+    def insertions(self, injection: Injection) -> list[tuple[int, str]]:
+        """Return what to insert for an opening, and before which character, in order."""
         add = {
             "openai": self._add_to_chat,
             "responses": self._add_to_responses,
             "anthropic": self._add_to_anthropic,
         }[self.form]
-        pieces, at = [], 0
-        for position, added in sorted(add(injection), key=lambda insertion: insertion[0]):
-            pieces += [self._text[at:position], added]
-            at = position
-        return "".join([*pieces, self._text[at:]]).encode()
+        return sorted(add(injection), key=lambda insertion: insertion[0])
 
     def _add_to_chat(self, injection: Injection) -> Iterator[tuple[int, str]]:
         """The system text joins the agent's own, because many servers accept a system message only
