@@ -427,22 +427,24 @@ class ExperienceFacade(Rooms):
 
     def known_mistake(self, call: Call, project: Path | str) -> "PlaybookMistake | None":
         """Return the recurring mistake of a project that a failed call repeats, if its playbook has
-        a remedy for it; None otherwise.
+        a remedy for it; None otherwise. A call without an exit code is compared by its text alone.
         """
         from journeyman.templates.mining.episodes import find_mistake
-        from journeyman.templates.playbook import mistake_kind
+        from journeyman.templates.playbook import mistake_kind, without_exit_code
 
         verdict = self.judge(call)
         mistake = find_mistake(call, verdict) if verdict.is_error else None
-        if mistake is None:
+        name = self.project_named(project)
+        experience = self._opening_builder.experience(name)
+        if mistake is None or experience.project != name:
             return None
-        playbook, kind = self._playbook_of(project), mistake_kind(mistake)
-        same = (one for one in playbook.mistakes if (one.tool, one.error) == kind)
+        tool, error = mistake_kind(mistake)
+        same = (
+            one
+            for one in experience.playbook.mistakes
+            if one.tool == tool and error in (one.error, without_exit_code(one.error))
+        )
         return next((one for one in same if one.remedy), None)
-
-    def _playbook_of(self, project: Path | str) -> "Playbook":
-        """Return a project's playbook as it is kept in memory, without requests."""
-        return self._opening_builder.experience(self.project_named(project)).playbook
 
     def playbook(self, project: Path | str = ".") -> "Playbook":
         """Return the playbook of a project, given by name or by a folder in it: commands that work,

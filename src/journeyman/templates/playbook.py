@@ -28,6 +28,7 @@ form that names a file or a number."""
 _REQUESTS = 3
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
+_EXIT_CODE = re.compile(r"exit code -?\d+: ")
 _TOOL_NAME = re.compile(r"[\w.:/-]{1,80}")
 """What is shown without quotes must be a name: a model may call anything a tool."""
 
@@ -113,6 +114,11 @@ def mistake_kind(mistake: Mistake) -> tuple[str, str]:
     one tool.
     """
     return SHELL if mistake.target else mistake.tool, mistake.error
+
+
+def without_exit_code(error: str) -> str:
+    """Return the text of a command's failure without its exit code, which not every host states."""
+    return _EXIT_CODE.sub("", error, count=1)
 
 
 def _playbook_command(
