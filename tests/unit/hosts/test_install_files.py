@@ -260,6 +260,7 @@ class TestHooks:
         group = hooks_file.wanted_groups("claude-code", ("gate",), CLIENT, settings)["PreToolUse"]
         assert group["matcher"] == r"^(?:Bash|Edit|Write|NotebookEdit|mcp__pay__.*|Web\..)$"
         assert group["hooks"][0]["timeout"] == 180
+        assert group["hooks"][0]["command"].endswith(" PreToolUse 150")
         assert group["hooks"][0]["onFailure"] == "block"
         codex = hooks_file.wanted_groups("codex", PARTS, CLIENT, HostsSettings())
         assert "onFailure" not in codex["PreToolUse"]["hooks"][0]

@@ -44,7 +44,8 @@ _TIMEOUT_S = 10
 _END_TIMEOUT_S = 3
 """At the end of a session; Codex does not allow more."""
 _GRACE_S = 60
-"""How much longer than a confirmation the host waits: the denial has to arrive before."""
+"""How much longer than a confirmation the host waits. The client gives up halfway, because its
+denial has to arrive before: to most hosts, a hook that takes too long is consent."""
 
 Groups = Mapping[str, dict[str, Any]]
 """A group of one command for each event."""
@@ -75,6 +76,8 @@ def _group(
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
     if event == "PreToolUse":
+        deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
+        hook["command"] = shlex.join((*client, event, str(deadline_s)))
         hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
         if host == "claude-code":
             hook["onFailure"] = "block"
@@ -115,7 +118,8 @@ def is_own_command(command: object) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    return len(words) == 7 and words[1:3] == ["-I", "-S"] and words[3].endswith(_CLIENT)
+    is_client = len(words) > 3 and words[1:3] == ["-I", "-S"] and words[3].endswith(_CLIENT)
+    return is_client and len(words) in (7, 8)  # the gate has a deadline
 
 
 def own_hooks(text: str) -> list[OwnHook]:
