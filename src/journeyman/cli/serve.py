@@ -91,7 +91,8 @@ def _print_line(line: str) -> None:
 @click.command(hidden=True)
 @click.argument("operation")
 @click.argument("host", type=click.Choice(HOSTS))
-def hook(operation: str, host: str) -> None:
+@click.option("--until", type=float, help="When the caller stops waiting, in seconds since 1970.")
+def hook(operation: str, host: str, until: float | None) -> None:
     """Run one operation for a host without a resident process.
 
     The request is JSON on standard input, the answer JSON on standard output. Hooks use this when
@@ -100,6 +101,9 @@ def hook(operation: str, host: str) -> None:
     from journeyman.hosts.one_shot import run_operation  # noqa: PLC0415 - heavy
 
     body = sys.stdin.buffer.read()
-    answer = run_operation(context.open_journeyman(), operation, host, body)
-    sys.stdout.buffer.write(answer)
-    sys.stdout.buffer.flush()
+
+    def send(answer: bytes) -> None:
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+
+    run_operation(context.open_journeyman(), operation, host, body, send, until=until)

@@ -9,6 +9,7 @@ call, which it then denies: no answer is not consent.
 """
 
 import os
+import select
 import socket
 import sys
 import time
@@ -25,6 +26,7 @@ _DEADLINE_S = 3.0
 _GATE_DEADLINE_S = 330.0
 """Longer than a confirmation, by default; the installer passes what the settings need."""
 
+_SHORTEST_S = 0.05
 _CHUNK = 65_536
 _LARGEST_LOG = 1_000_000
 
@@ -44,15 +46,28 @@ class Unanswered(Exception):
 
 
 def socket_path(home: str) -> str:
-    """Return the path of the resident process's socket for a home."""
+    """Return the path of the resident process's socket for a home. It is the same for every program
+    of this user, whatever the environment: otherwise two processes could serve one home.
+    """
     path = os.path.join(os.path.abspath(home), "serve.sock")  # noqa: PTH100, PTH118
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
         return path
     import hashlib  # noqa: PLC0415 - rarely needed
 
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/journeyman-{os.getuid()}"  # noqa: S108
-    return f"{folder}/journeyman-{name}.sock"
+    return f"{_shared_folder()}/{name}.sock"
+
+
+def is_trusted(path: str) -> bool:
+    """Whether no other user can have put a socket here: one outside the home is in a folder whose
+    parent is open to everyone.
+    """
+    folder = os.path.dirname(path)  # noqa: PTH120
+    return folder != _shared_folder() or os.lstat(folder).st_uid == os.getuid()
+
+
+def _shared_folder() -> str:
+    return f"/tmp/journeyman-{os.getuid()}"  # noqa: S108 - see `is_trusted`
 
 
 def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
@@ -60,17 +75,16 @@ def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: flo
     ends = time.monotonic() + timeout_s
     answer = b""
     sent = False
+    head = f"{PROTOCOL.decode()} {operation} {host} {int(timeout_s * 1_000)}\n"
     with socket.socket(socket.AF_UNIX) as connection:
         try:
+            path = socket_path(home)
+            if not is_trusted(path):
+                raise PermissionError(f"the folder of {path} belongs to another user")
             connection.settimeout(timeout_s)
-            connection.connect(socket_path(home))
-            head = b"%s %s %s %d\n" % (
-                PROTOCOL,
-                operation.encode(),
-                host.encode(),
-                timeout_s * 1_000,
-            )
-            connection.sendall(head + body)
+            connection.connect(path)
+            connection.settimeout(max(ends - time.monotonic(), 0.001))
+            connection.sendall(head.encode() + body)
             connection.shutdown(socket.SHUT_WR)
             sent = True
             while True:
@@ -92,7 +106,9 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
     """Run one operation in a child process. Raise Unanswered."""
     import subprocess  # noqa: PLC0415 - only if there is no resident process
 
-    command = [sys.executable, "-m", "journeyman", "--home", home, "hook", operation, host]
+    # -P: a hook runs in the folder of a project, from which nothing must be imported.
+    command = [sys.executable, "-P", "-m", "journeyman", "--home", home, "hook", operation, host]
+    command += ["--until", f"{time.time() + timeout_s:.3f}"]
     try:
         done = subprocess.run(  # noqa: S603
             command,
@@ -119,7 +135,7 @@ def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout
     except Unanswered as error:
         if error.reached:  # it may have acted on the request
             raise
-    left_s = max(ends - time.monotonic(), 0.05)
+    left_s = max(ends - time.monotonic(), _SHORTEST_S)
     return run_once(home, operation, host, body, timeout_s=left_s)
 
 
@@ -159,26 +175,45 @@ def _denial(reason: str) -> bytes:
 def main(home: str, host: str, event: str, seconds: str = "") -> None:
     """Answer one hook: its input is on standard input."""
     is_gate = event == _GATE
-    default_s = _GATE_DEADLINE_S if is_gate else _DEADLINES_S.get(event, _DEADLINE_S)
-    timeout_s = float(seconds) if seconds else default_s
-    ends = time.monotonic() + timeout_s
-    body = _with_entrypoint(sys.stdin.buffer.read())
     try:
-        try:
-            answer = request(home, "hook", host, body, timeout_s=timeout_s)
-        except Unanswered as error:
-            # Where the resident process took the request, only a gate may ask a second time: the
-            # confirmation is the same by the id of its call.
-            if error.reached and not is_gate:
-                raise
-            left_s = max(ends - time.monotonic(), 0.05)
-            answer = run_once(home, "hook", host, body, timeout_s=left_s)
-    except Unanswered as error:
-        note_failure(home, host, event, str(error))
+        default_s = _GATE_DEADLINE_S if is_gate else _DEADLINES_S.get(event, _DEADLINE_S)
+        timeout_s = float(seconds) if seconds else default_s
+        answer = _answer(home, host, is_gate=is_gate, ends=time.monotonic() + timeout_s)
+    except Exception as error:  # noqa: BLE001 - to most hosts, a hook that fails is consent
+        reason = str(error) if isinstance(error, Unanswered) else f"{type(error).__name__}: {error}"
+        note_failure(home, host, event, reason)
         answer = _denial(UNAVAILABLE) if is_gate else b""
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
 
 
+def _answer(home: str, host: str, *, is_gate: bool, ends: float) -> bytes:
+    """Return the answer to the hook on standard input. Raise Unanswered."""
+    body = _with_entrypoint(_read_input(ends))
+    try:
+        left_s = max(ends - time.monotonic(), _SHORTEST_S)
+        return request(home, "hook", host, body, timeout_s=left_s)
+    except Unanswered as error:
+        # Where the resident process took the request, only a gate may ask a second time: the
+        # confirmation is the same by the id of its call.
+        if error.reached and not is_gate:
+            raise
+    return run_once(home, "hook", host, body, timeout_s=max(ends - time.monotonic(), _SHORTEST_S))
+
+
+def _read_input(ends: float) -> bytes:
+    chunks: list[bytes] = []
+    while True:
+        left_s = ends - time.monotonic()
+        if left_s <= 0 or not select.select([0], [], [], left_s)[0]:
+            raise Unanswered("the host did not finish the hook's input")
+        chunk = os.read(0, _CHUNK)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    if not 4 <= len(sys.argv) <= 5:
+        sys.exit("usage: client.py HOME HOST EVENT [SECONDS]")
+    main(*sys.argv[1:])

@@ -1,7 +1,10 @@
 """One operation for a host in a process of its own, where no resident process answers."""
 
+import math
+import os
 import socket
 import time
+from collections.abc import Callable
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import socket_path
@@ -10,17 +13,36 @@ from journeyman.hosts.service import Exchange, HostService
 
 _LONGEST_S = 3_600.0
 _CONNECT_S = 0.2
+_PATIENCE_S = 0.5
+"""The caller waits for the end of this process."""
 
 
-def run_operation(journeyman: Journeyman, operation: str, host: str, body: bytes) -> bytes:
-    """Run an operation and return its answer; start a resident process for the next one if the
-    settings allow it. The caller limits the time.
+def run_operation(
+    journeyman: Journeyman,
+    operation: str,
+    host: str,
+    body: bytes,
+    send: Callable[[bytes], None],
+    *,
+    until: float | None = None,
+) -> None:
+    """Run an operation and send its answer; start a resident process for the next one if the
+    settings allow it. The caller waits `until` this time, and no longer than it lives.
     """
     settings = journeyman.settings
     if settings.hosts.start == "on-demand" and not is_served(str(settings.home)):
         start_detached(settings.home, settings.database)
-    exchange = Exchange(host=host, ends=time.monotonic() + _LONGEST_S)
-    return HostService(journeyman).handle(operation, body, exchange)
+    caller = os.getppid()
+    left_s = _LONGEST_S if until is None or math.isnan(until) else until - time.time()
+    exchange = Exchange(
+        host=host,
+        ends=time.monotonic() + min(left_s, _LONGEST_S),
+        cancelled=lambda: os.getppid() != caller,
+        patience_s=_PATIENCE_S,
+    )
+    answer = HostService(journeyman).handle(operation, body, exchange)
+    send(answer)
+    exchange.finish(is_received=True)
 
 
 def is_served(home: str) -> bool:

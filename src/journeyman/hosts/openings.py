@@ -39,6 +39,9 @@ _RECENT_PROJECTS = 3
 
 _decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
 
+_LATE = "it was not ready in time"
+_SWITCHED_OFF = "a person switched it off"
+
 
 class LateAnswer(Exception):
     """The answer came after its deadline, so nobody received it."""
@@ -86,36 +89,57 @@ class SessionOpenings:
         self._kept = kept
         self._clock = clock
         self._building = threading.Lock()
+        self._changing = threading.RLock()
+        """Held while a record is read and stored again: hooks of one session run side by side."""
 
     def find(self, host: str, session: str) -> HostSession | None:
         return self._kept.find(host, session)
 
     def warm_up(self) -> None:
         """Load what the next openings need: the embeddings, and the newest projects."""
-        with self._building:
-            for totals in self._journeyman.sessions.projects()[:_RECENT_PROJECTS]:
+        for totals in self._journeyman.sessions.projects()[:_RECENT_PROJECTS]:
+            with self._building:  # a session that begins now need not wait for all of them
                 self._journeyman.opening("Run the tests", project=totals.project, counted=False)
 
     def opening(self, host: str, asked: OpeningRequest, ends: float) -> OpeningAnswer:
         """Return what a session starts with, for hosts that send whole messages. It must be ready
         at `ends`, by the monotonic clock; otherwise the session stays cold.
         """
-        record = self._kept.find(host, asked.session) or self._inherited(host, asked)
+        record = self._kept.find(host, asked.session) or self._inherited(host, asked, ends)
         if record is None:
             record = self._decided(host, asked, ends)
         return _answer(record, asked.form)
 
+    def note(self, host: str, session: str, *, within_s: float | None = None) -> None:
+        """Note in the store that a session started warm, if it did. The proxy does so itself, for
+        the host that it serves.
+        """
+        record = self._kept.find(host, session)
+        if record is not None and record.state == "warm" and record.opening and host != "proxy":
+            self._journeyman.sessions.note_opening(
+                session, record.opening, source=source_of(host), within_s=within_s
+            )
+
+    def take_back(self, host: str, session: str, before: HostSession | None) -> None:
+        """Restore the record of a session, because the host did not receive the last answer."""
+        with self._changing:
+            self._kept.save(before or self._cold(host, session, _LATE))
+
     def switch(self, host: str, session: str, *, on: bool) -> HostSession:
-        """Switch a session's opening off, or on again if it has one."""
-        found = self._kept.find(host, session)
-        record = found or self._cold(host, session, "it was switched off before it began")
-        openings = _decode(record.content)
-        if on:
-            reason = "" if openings else "it has no opening"
-            record = replace(record, state="warm" if openings else "cold", reason=reason)
-        else:
-            record = replace(record, state="off", reason="a person switched it off")
-        self._kept.save(record)
+        """Switch a session's opening off, or on again if it has one or has not begun."""
+        with self._changing:
+            found = self._kept.find(host, session)
+            record = found or self._cold(host, session, "it has not begun")
+            if not on:
+                record = replace(record, state="off", reason=_SWITCHED_OFF)
+            elif _openings(record):
+                record = replace(record, state="warm", reason="")
+            elif found is None or record.reason == _SWITCHED_OFF:
+                self._kept.delete(host, session)
+                return self._cold(host, session, "it has not begun")
+            else:
+                record = replace(record, state="cold")
+            self._kept.save(record)
         return record
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
@@ -127,8 +151,7 @@ class SessionOpenings:
         with self._reserved(ends):
             opening = self._journeyman.project_opening(cwd, budget_tokens=PROJECT_TOKENS)
         if opening.is_empty:
-            _check_time(ends)
-            self._kept.save(self._cold(host, session, opening.note))
+            self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
@@ -157,54 +180,54 @@ class SessionOpenings:
         """Return the first text of a session again, after the host has compressed its context. The
         rest may be shown again with the next request.
         """
-        record = self._kept.find(host, session)
-        openings = _decode(record.content) if record else ()
-        if record is None or record.state != "warm" or not openings:
-            return ""
-        text = openings[0].messages("text")
-        shown, tokens = tuple(_parts(openings[0])), Embedder().count_tokens(text)
-        self._kept.save(replace(record, shown=shown, tokens=tokens))
+        with self._changing:
+            record = self._kept.find(host, session)
+            openings = _openings(record) if record else ()
+            if record is None or record.state != "warm" or not openings:
+                return ""
+            text = openings[0].messages("text")
+            shown, tokens = tuple(_parts(openings[0])), Embedder().count_tokens(text)
+            self._kept.save(replace(record, shown=shown, tokens=tokens))
         return text
 
     def note_shown(self, host: str, session: str, part: str) -> bool:
         """Note that a session has seen something; return whether it is the first time."""
-        record = self._kept.find(host, session) or self._cold(host, session, "nothing fitted")
-        if part in record.shown:
-            return False
-        self._kept.save(replace(record, shown=(*record.shown, part)))
+        with self._changing:
+            record = self._kept.find(host, session) or self._cold(host, session, "nothing fitted")
+            if part in record.shown:
+                return False
+            self._kept.save(replace(record, shown=(*record.shown, part)))
         return True
 
     def _for_task(self, task: str, cwd: str, budget: int) -> Opening:
         return self._journeyman.opening(
-            task[:_LONGEST_TASK], project=cwd or ".", style="text", budget_tokens=budget
+            task[:_LONGEST_TASK], project=cwd, style="text", budget_tokens=budget
         )
 
     def _given(self, host: str, session: str, opening: Opening, ends: float) -> str:
         """Store a further opening of a session, and return its text."""
         if opening.is_empty:
             return ""
-        _check_time(ends)
-        record = self._kept.find(host, session) or self._cold(host, session, "")
-        if record.state == "off":
-            return ""
         text = opening.messages("text")
-        openings = (*_decode(record.content), opening)
-        first = record.opening or opening.id
-        self._kept.save(
-            replace(
-                record,
-                state="warm",
-                reason="",
-                opening=first,
-                tokens=record.tokens + Embedder().count_tokens(text),
-                shown=(*record.shown, *_parts(opening)),
-                content=_encode(openings),
+        with self._changing:
+            record = self._kept.find(host, session) or self._cold(host, session, "")
+            if record.state == "off":
+                return ""
+            self._kept.save(
+                replace(
+                    record,
+                    state="warm",
+                    reason="",
+                    opening=record.opening or opening.id,
+                    tokens=record.tokens + Embedder().count_tokens(text),
+                    shown=(*record.shown, *_parts(opening)),
+                    content=_encode((*_openings(record), opening)),
+                ),
+                within_s=_left_s(ends),
             )
-        )
-        self._journeyman.sessions.note_opening(session, first, source=source_of(host))
         return text
 
-    def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
+    def _inherited(self, host: str, asked: OpeningRequest, ends: float) -> HostSession | None:
         parents = [asked.parent] if asked.parent else []
         if host == "hermes" and not (asked.fresh or parents or asked.platform == "subagent"):
             parents += ancestors(asked.path, asked.session)
@@ -213,27 +236,24 @@ class SessionOpenings:
         if record is None:
             return None
         record = replace(record, session_id=asked.session, at=self._clock())
-        self._save(record)
-        return record
+        return self._kept.add(record, within_s=_left_s(ends))
 
     def _decided(self, host: str, asked: OpeningRequest, ends: float) -> HostSession:
         """Decide on a session's opening, and store the decision."""
         if asked.fresh and (held_out := self._held_out(host, asked.session)) is not None:
             return held_out
-        if not asked.fresh:
-            record = self._cold(host, asked.session, "it had begun without one")
-        else:
+        record = self._cold(host, asked.session, "it had begun without one")
+        if asked.fresh:
             try:
                 with self._reserved(ends):
                     opening = self._built(asked)
-                _check_time(ends)
                 record = self._recorded(host, asked.session, opening)
+                return self._kept.add(record, within_s=_left_s(ends))
             except LateAnswer:
-                record = self._cold(host, asked.session, "it was not ready in time")
+                record = self._cold(host, asked.session, _LATE)
             except WrongInput as error:
                 record = self._cold(host, asked.session, str(error))
-        self._save(record)
-        return record
+        return self._kept.add(record)
 
     def _held_out(self, host: str, session: str) -> HostSession | None:
         """Leave a new session without an opening if chance, by its id, has chosen it for that."""
@@ -241,12 +261,10 @@ class SessionOpenings:
         digest = hashlib.sha256(f"{host} {session}".encode("utf-8", "replace")).digest()
         if int.from_bytes(digest[:4]) >= share * 2**32 or self._kept.find(host, session):
             return None
-        record = replace(self._cold(host, session, HELD_OUT), state="off")
-        self._kept.save(record)
-        return record
+        return self._kept.add(replace(self._cold(host, session, HELD_OUT), state="off"))
 
     def _built(self, asked: OpeningRequest) -> Opening:
-        task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd or "."
+        task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd
         if not task or is_small_talk(task):
             return self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
         budget = self._journeyman.settings.hosts.budget_tokens
@@ -281,12 +299,6 @@ class SessionOpenings:
             host=host, session_id=session, state="cold", at=self._clock(), reason=reason
         )
 
-    def _save(self, record: HostSession) -> None:
-        self._kept.save(record)
-        if record.state == "warm" and record.host != "proxy":
-            source = source_of(record.host)
-            self._journeyman.sessions.note_opening(record.session_id, record.opening, source=source)
-
     @contextmanager
     def _reserved(self, ends: float) -> Iterator[None]:
         """Wait until no other opening is built, but not longer than until `ends`."""
@@ -302,7 +314,7 @@ def explain(record: HostSession | None) -> str:
     """Return for a person what a session started with, and why."""
     if record is None:
         return "Journeyman has decided nothing about this session yet."
-    openings = _decode(record.content)
+    openings = _openings(record)
     if record.state != "warm" or not openings:
         reason = record.reason or "nothing that was learned fits"
         return f"This session started without an opening: {reason.rstrip('.')}."
@@ -327,7 +339,7 @@ def explain(record: HostSession | None) -> str:
 
 
 def _answer(record: HostSession, form: Form) -> OpeningAnswer:
-    openings = _decode(record.content) if record.state == "warm" else ()
+    openings = _openings(record) if record.state == "warm" else ()
     if not openings:
         state: HostState = "off" if record.state == "off" else "cold"
         return OpeningAnswer(state=state, reason=record.reason)
@@ -407,6 +419,17 @@ def _encode(openings: Sequence[Opening]) -> str:
     return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
 
 
-def _check_time(ends: float) -> None:
-    if time.monotonic() > ends:
+def _openings(record: HostSession) -> tuple[Opening, ...]:
+    """Return what a record holds; nothing if another version of this program wrote it."""
+    try:
+        return _decode(record.content)
+    except msgspec.DecodeError:
+        return ()
+
+
+def _left_s(ends: float) -> float:
+    """Return the time until an answer must be there. Raise LateAnswer if it has passed."""
+    left_s = ends - time.monotonic()
+    if left_s <= 0:
         raise LateAnswer
+    return left_s

@@ -2,6 +2,7 @@
 a part that cannot be served does not keep the others from it.
 """
 
+import fcntl
 import logging
 import os
 import subprocess
@@ -19,7 +20,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
-from journeyman.records.errors import JourneymanError, MissingPart, ServiceUnavailable
+from journeyman.records.errors import JourneymanError, ServiceUnavailable
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
@@ -84,11 +85,13 @@ class Resident:
                 if self._wanted.on_demand and server is not None and server.idle_s > IDLE_S:
                     break
             stopping.set()
+            if server is not None:  # while confirmations can still be cancelled
+                server.stop()
 
     def _try(self, stack: ExitStack, name: str, part: Callable[[], "Iterator[None]"]) -> None:
         try:
             stack.enter_context(contextmanager(part)())
-        except (MissingPart, ServiceUnavailable) as error:
+        except JourneymanError as error:
             self.problems.append(f"{name.capitalize()} are not served: {error}")
 
     @contextmanager
@@ -138,16 +141,20 @@ class Resident:
 
 
 def start_detached(home: Path, database: str) -> None:
-    """Start a resident process that outlives this one. Its output goes to serve.log in the home."""
+    """Start a resident process that outlives this one, unless one is being started. Its output goes
+    to serve.log in the home.
+    """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = home / "serve.log"
-    is_large = path.exists() and path.stat().st_size > _LARGEST_LOG
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if is_large else os.O_APPEND), 0o600
-    )
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
+        # The new process inherits the lock and holds it while it lives: many hooks at once must not
+        # start as many processes.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_size > _LARGEST_LOG:
+            os.ftruncate(descriptor, 0)
         subprocess.Popen(  # noqa: S603 - this program
-            [sys.executable, "-m", "journeyman", "--home", str(home), "serve", "--on-demand"],
+            [sys.executable, "-P", "-m", "journeyman", "--home", str(home), "serve", "--on-demand"],
             env={**os.environ, "JOURNEYMAN_DATABASE": database},
             cwd=home,
             stdin=subprocess.DEVNULL,
@@ -155,6 +162,8 @@ def start_detached(home: Path, database: str) -> None:
             stderr=descriptor,
             start_new_session=True,
         )
+    except BlockingIOError:
+        pass
     finally:
         os.close(descriptor)
 

@@ -21,13 +21,13 @@ from journeyman.hosts.openings import LateAnswer, OpeningRequest, SessionOpening
 from journeyman.models.embedder import Embedder
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, WrongInput
-from journeyman.records.host import HOSTS, EventKind, HostEvent, source_of
+from journeyman.records.host import HOSTS, EventKind, HostEvent, HostSession, source_of
 from journeyman.templates.warm_session import warm_session
 from journeyman.version import __version__
 
 log = logging.getLogger("journeyman.hosts")
 
-_Body = Any
+_Work = Callable[[], None]
 _IMPORT_EVENTS = ("Stop", "SessionEnd")
 _MARGIN_S = 0.05
 """An answer needs this long to reach its host."""
@@ -67,12 +67,27 @@ class Switch(Struct, frozen=True, kw_only=True):
 
 class Exchange(Struct, frozen=True, kw_only=True):
     """One request of a host: who asks, when the answer must be there (by the monotonic clock), and
-    whether the host has hung up.
+    whether the host has hung up. What is done after the answer was sent waits no longer than
+    `patience_s` for the database, by default as long as anything does.
     """
 
     host: str
     ends: float
     cancelled: Callable[[], bool] = lambda: False
+    patience_s: float | None = None
+    followers: list[tuple[_Work, _Work]] = []
+
+    def then(self, work: _Work, *, if_lost: _Work | None = None) -> None:
+        """Do something after the answer was sent; something else if the host did not receive it."""
+        self.followers.append((work, if_lost or work))
+
+    def finish(self, *, is_received: bool) -> None:
+        """Do what was left for after the answer. Problems are logged."""
+        for work, if_lost in self.followers:
+            try:
+                (work if is_received else if_lost)()
+            except JourneymanError as error:
+                log.warning("%s", error)
 
 
 class HostService:
@@ -94,7 +109,7 @@ class HostService:
         self.gate = HostGate(journeyman, self.stopping)
         self.parts: dict[str, str] = {}
         """The parts of the resident process, and where each is served."""
-        self.started_at = clock()
+        self._started = time.monotonic()
         self.answered = 0
 
     def handle(self, operation: str, body: bytes, exchange: Exchange) -> bytes:
@@ -115,12 +130,15 @@ class HostService:
 
     def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
         began = time.perf_counter()
-        is_new = self.openings.find(exchange.host, asked.session) is None
+        session = _checked_id(asked.session)
+        before = self.openings.find(exchange.host, session)
         answer = self.openings.opening(exchange.host, asked, exchange.ends - _MARGIN_S)
-        if is_new:
+        if answer.state == "warm":
+            self._given(exchange, session, before)
+        if before is None:
             self._note(
                 exchange,
-                asked.session,
+                session,
                 "opening",
                 answer.state,
                 began=began,
@@ -128,6 +146,14 @@ class HostService:
                 detail=answer.reason,
             )
         return answer
+
+    def _given(self, exchange: Exchange, session: str, before: HostSession | None) -> None:
+        """Note that a session is warm. If the host gave up before the answer, it is as before."""
+        host, openings = exchange.host, self.openings
+        exchange.then(
+            lambda: openings.note(host, session, within_s=exchange.patience_s),
+            if_lost=lambda: openings.take_back(host, session, before),
+        )
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
         began = time.perf_counter()
@@ -150,6 +176,8 @@ class HostService:
         if event.is_subagent and not self._journeyman.settings.hosts.subagents:
             return None
         began = time.perf_counter()
+        session = _checked_id(event.session_id)
+        before = self.openings.find(exchange.host, session)
         kind: EventKind = "opening"
         try:
             if name == "SessionStart":
@@ -159,14 +187,16 @@ class HostService:
             else:
                 kind, text = "hint", self._failure_hint(event, exchange)
         except LateAnswer:
-            self._note(exchange, event.session_id, "failure", "late", began=began, detail=name)
+            self._note(exchange, session, "failure", "late", began=began, detail=name)
             return None
+        if text:
+            self._given(exchange, session, before)
         if text or kind == "opening":
             outcome = "given" if text else "nothing"
             tokens = Embedder().count_tokens(text) if text else 0
             self._note(
                 exchange,
-                event.session_id,
+                session,
                 kind,
                 outcome,
                 began=began,
@@ -227,8 +257,8 @@ class HostService:
             if session.source == source:
                 self._journeyman.accounting.add(session.id, increment)
 
-        if self._imports is not None:
-            self._imports.after_import(add)
+        if (imports := self._imports) is not None:
+            exchange.then(lambda: imports.after_import(add))
         else:
             add()
         return {}
@@ -257,7 +287,7 @@ class HostService:
             "pid": os.getpid(),
             "home": str(settings.home),
             "parts": self.parts,
-            "seconds": round(self._clock() - self.started_at, 1),
+            "seconds": round(time.monotonic() - self._started, 1),
             "answered": self.answered,
             "host": exchange.host,
             "gate_tools": settings.hosts.gate_tools,
@@ -276,7 +306,7 @@ class HostService:
         tokens: int = 0,
         detail: str = "",
     ) -> None:
-        """Store an event for the report. Where that fails, the answer still counts."""
+        """Store an event for the report, after the answer: no host waits for it."""
         event = HostEvent(
             at=self._clock(),
             host=exchange.host,
@@ -287,10 +317,13 @@ class HostService:
             tokens=tokens,
             detail=detail[:500],
         )
-        try:
-            self._kept.add_event(event)
-        except JourneymanError as error:
-            log.warning("%s", error)
+        exchange.then(lambda: self._kept.add_event(event, within_s=exchange.patience_s))
+
+
+def _checked_id(session: str) -> str:
+    if not session:
+        raise WrongInput("The request has no session id.")
+    return session
 
 
 _OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] = {

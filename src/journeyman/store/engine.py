@@ -50,7 +50,7 @@ def translate_errors(url: sa.URL, activity: str) -> Iterator[None]:
     except sa.exc.OperationalError as error:
         reason = _reason(error)
         advice = "Check that it is running and that the URL in JOURNEYMAN_DATABASE is right."
-        if "locked" in reason:
+        if "locked" in reason or "lock timeout" in reason:
             advice = "Another process is writing to it: wait until it has finished, then try again."
         elif url.get_backend_name() == "sqlite":
             advice = "Check that the folder is writable and that the disk is not full."
@@ -65,15 +65,22 @@ def translate_errors(url: sa.URL, activity: str) -> Iterator[None]:
 
 
 @contextmanager
-def writing(engine: sa.Engine, activity: str, *, durable: bool = False) -> Iterator[sa.Connection]:
+def writing(
+    engine: sa.Engine, activity: str, *, durable: bool = False, within_s: float | None = None
+) -> Iterator[sa.Connection]:
     """Open a write transaction: everything is kept if the block succeeds, nothing otherwise. A
-    `durable` transaction also survives a power failure from then on.
+    `durable` transaction also survives a power failure from then on. Raise StoreUnavailable if
+    other writers do not finish `within_s`, by default the store's own limit.
     """
+    options = {} if within_s is None else {"busy_timeout_s": max(within_s, 0.0)}
     with (
         translate_errors(engine.url, activity),
-        engine.connect().execution_options(writes=True, durable=durable) as connection,
+        engine.connect().execution_options(writes=True, durable=durable, **options) as connection,
         connection.begin(),
     ):
+        if options and connection.dialect.name == "postgresql":
+            limit_ms = max(int(options["busy_timeout_s"] * 1_000), 1)  # 0 would mean no limit
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit_ms}")
         yield connection
 
 
@@ -101,12 +108,17 @@ class Repository:
 
     @contextmanager
     def _writing(
-        self, activity: str, *, durable: bool = False, erases: bool = False
+        self,
+        activity: str,
+        *,
+        durable: bool = False,
+        erases: bool = False,
+        within_s: float | None = None,
     ) -> Iterator[sa.Connection]:
         """Open a write transaction. If it `erases`, what it deletes or replaces does not remain
         readable in the free pages of the SQLite file.
         """
-        with writing(self._engine, activity, durable=durable) as connection:
+        with writing(self._engine, activity, durable=durable, within_s=within_s) as connection:
             if erases and connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             yield connection
@@ -156,6 +168,10 @@ def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
         # A writer takes its lock immediately: two that begin as readers could only deadlock.
         options = connection.get_execution_options()
         writes = options.get("writes", False)
+        limit_s = options.get("busy_timeout_s", busy_timeout_s)
+        if connection.info.get("busy_timeout_s", busy_timeout_s) != limit_s:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={int(limit_s * 1_000)}")
+            connection.info["busy_timeout_s"] = limit_s
         if writes:
             level = "FULL" if options.get("durable", False) else "NORMAL"
             connection.exec_driver_sql(f"PRAGMA synchronous={level}")

@@ -14,6 +14,9 @@ from journeyman.store.tables import host_events, host_sessions
 _MAX_AGE_S = 180 * 86_400
 """Events older than this are deleted."""
 
+_PATIENCE_S = 2.0
+"""How long a record waits for other writers: a host waits for it."""
+
 _decode_shown = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -29,10 +32,22 @@ class HostSessions(Repository):
         rows = self._read("reading a host's session", query)
         return _session_of(rows[0]) if rows else None
 
-    def save(self, session: HostSession) -> None:
+    def add(self, session: HostSession, *, within_s: float = _PATIENCE_S) -> HostSession:
+        """Store the record of a session unless it has one, and return the one that it has."""
+        values = values_of(session, host_sessions, shown=json_text(session.shown))
+        with self._writing("storing a host's session", within_s=within_s) as connection:
+            insert = dialect_insert(connection.dialect.name)(host_sessions)
+            connection.execute(insert.on_conflict_do_nothing(), values)
+            columns = host_sessions.c
+            query = host_sessions.select().where(
+                columns.host == values["host"], columns.session_id == values["session_id"]
+            )
+            return _session_of(connection.execute(query).one())
+
+    def save(self, session: HostSession, *, within_s: float = _PATIENCE_S) -> None:
         """Store the record of a session, in the place of an earlier one."""
         values = values_of(session, host_sessions, shown=json_text(session.shown))
-        with self._writing("storing a host's session") as connection:
+        with self._writing("storing a host's session", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(host_sessions)
             changed = {
                 name: insert.excluded[name]
@@ -41,6 +56,13 @@ class HostSessions(Repository):
             }
             keys = ["host", "session_id"]
             connection.execute(insert.on_conflict_do_update(keys, set_=changed), values)
+
+    def delete(self, host: str, session_id: str) -> None:
+        """Delete the record of a session, so that it is decided about anew."""
+        columns = host_sessions.c
+        this = (columns.host == host) & (columns.session_id == storable(session_id))
+        with self._writing("deleting a host's session", within_s=_PATIENCE_S) as connection:
+            connection.execute(host_sessions.delete().where(this))
 
     def with_reason(self, host: str, reason: str) -> set[str]:
         """Return the sessions of a host about which this was decided."""
@@ -56,9 +78,9 @@ class HostSessions(Repository):
             statement = host_sessions.update().where(host_sessions.c.content != "[]")
             connection.execute(statement.values(content="[]", shown="[]", **forgotten))
 
-    def add_event(self, event: HostEvent) -> None:
+    def add_event(self, event: HostEvent, *, within_s: float | None = None) -> None:
         """Store an event."""
-        with self._writing("storing a host's event") as connection:
+        with self._writing("storing a host's event", within_s=within_s) as connection:
             connection.execute(host_events.insert(), values_of(event, host_events))
 
     def events(self, *, since: float = 0.0) -> Sequence[HostEvent]:

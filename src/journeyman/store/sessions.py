@@ -233,9 +233,12 @@ class Sessions(Repository):
         totals = self._read("counting sessions", statement)
         return [rows.record_of(ProjectTotals, row) for row in totals]
 
-    def note_opening(self, session_id: str, opening_id: str, *, source: str) -> None:
+    def note_opening(
+        self, session_id: str, opening_id: str, *, source: str, within_s: float | None = None
+    ) -> None:
         """Note that a session started with an opening, for hosts whose logs do not show it. The
-        session may be imported before or after; it keeps its first opening.
+        session may be imported before or after; it keeps its first opening. Raise StoreUnavailable
+        if other writers do not finish `within_s`.
         """
         if not _OPENING_ID.fullmatch(opening_id):
             raise WrongInput(
@@ -244,7 +247,7 @@ class Sessions(Repository):
             )
         id_, source = rows.storable(session_id), rows.storable(source)
         note = {"source": source, "session_id": id_, "opening": opening_id}
-        with self._writing("noting an opening") as connection:
+        with self._writing("noting an opening", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(opening_notes)
             connection.execute(insert.on_conflict_do_nothing(), note)
             columns = sessions.c

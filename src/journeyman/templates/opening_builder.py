@@ -3,6 +3,7 @@ one template. Experience is cached in memory and read again only when it has cha
 """
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -89,11 +90,12 @@ to 0.23."""
 
 
 class OpeningBuilder:
-    """Builds openings from what a store has learned."""
+    """Builds openings from what a store has learned. Threads may share it."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
+        self._loading = threading.RLock()
         self._revision = -1
         self._rows: list[EpisodeRow] = []
         self._experiences: dict[str, Experience] = {}
@@ -131,28 +133,33 @@ class OpeningBuilder:
         """Return what was learned in a project; without a name, in the whole library. If nothing
         was learned in the named project, return what other projects taught.
         """
-        revision = self._store.patterns.revision()
-        if revision != self._revision:
-            self._rows = self._store.episodes.rows()
-            self._experiences = {}
-            self._revision = revision
-        if project not in self._experiences:
-            rows = [row for row in self._rows if not project or is_in_project(row.project, project)]
-            has_experience = bool(rows) or not project
-            self._experiences[project] = (
-                Experience(project, rows, self._embedder)
-                if has_experience
-                else self._elsewhere(project)
-            )
-        return self._experiences[project]
+        with self._loading:
+            revision = self._store.patterns.revision()
+            if revision != self._revision:
+                self._rows = self._store.episodes.rows()
+                self._experiences = {}
+                self._revision = revision
+            if project not in self._experiences:
+                rows = [
+                    row for row in self._rows if not project or is_in_project(row.project, project)
+                ]
+                has_experience = bool(rows) or not project
+                self._experiences[project] = (
+                    Experience(project, rows, self._embedder)
+                    if has_experience
+                    else self._elsewhere(project)
+                )
+            return self._experiences[project]
 
     def _elsewhere(self, project: str) -> Experience:
         """Return the part of other projects' experience that transfers to any project."""
         key = f"{project}\0"
-        if key not in self._experiences:
-            rows = [row for row in self._rows if not is_in_project(row.project, project)]
-            self._experiences[key] = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
-        return self._experiences[key]
+        with self._loading:
+            if key not in self._experiences:
+                rows = [row for row in self._rows if not is_in_project(row.project, project)]
+                transferable = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
+                self._experiences[key] = transferable
+            return self._experiences[key]
 
     def playbook(self, project: str) -> Playbook:
         """Return a project's playbook, with requests for which its commands and files were used."""
