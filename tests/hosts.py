@@ -1,0 +1,274 @@
+"""Journeyman inside real hosts, for tests: a home with experience of the project that the host
+works in, the resident process, a person who decides, and the openings in what the model received.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from tests.clients import ClientHome
+from tests.confirm_server import bearer, plain_client
+from tests.program import Command, Process
+
+from journeyman import Journeyman
+from journeyman.hosts import client
+from journeyman.hosts.installation.record import Record, write_record
+from journeyman.testing import ScriptedServer
+
+TASK = "Check whether the index of the notes is complete"
+"""A request that the experience of `write_experience` fits."""
+
+PROJECT_MARK = "Commands that work here, most used first"
+TASK_MARK = "likeliest for this task first"
+REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
+
+CONFIRM_S, DEADLINE_S, STORED_S = 30, 3, 10.0
+"""How long a person has to decide, how long a hook may take that asks no one, and how soon after
+its end a session must be stored."""
+
+_REQUESTS = (
+    "Look whether the index of the notes is up to date",
+    "Is the notes index stale again? Repair it",
+    "Rebuild the index of the notes, please",
+    "How many notes are in the index now?",
+)
+_STALE = "Exit code 3\nerror: the index of notes.txt is stale"
+_CHECK = """#!/bin/sh
+[ -e .index ] && echo "index ok" && exit 0
+echo "error: the index of $1 is stale" >&2
+exit 3
+"""
+_OPENING = re.compile(
+    r"=== Journeyman: examples from earlier sessions begin here \((\w{16})\) ==="
+    r".*?=== Journeyman: examples from earlier sessions end here \(\1\) ===",
+    re.DOTALL,
+)
+
+
+class HostHome(ClientHome):
+    """A person's home: a host with a repository to work in, and Journeyman."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.journeyman = folder / ".journeyman"
+        self.command = Command(folder)
+        script = self.work / "check-index"
+        script.write_text(_CHECK)
+        script.chmod(0o700)
+
+    def open(self) -> Journeyman:
+        """Journeyman in this home. The caller closes it."""
+        return Journeyman(home=self.journeyman, environ={"HOME": str(self.folder)})
+
+    def write_experience(self) -> None:
+        """Record and learn earlier sessions in the repository. In each, a check fails until the
+        index is built.
+        """
+        commands = [
+            ("./check-index notes.txt", _STALE),
+            ("./build-index notes.txt", "2 entries"),
+            ("./check-index notes.txt", "index ok"),
+            ("make count", "2"),
+        ]
+        with self.open() as journeyman:
+            for number, request in enumerate(_REQUESTS):
+                messages: list[dict[str, Any]] = [{"role": "user", "content": request}]
+                for at, (line, result) in enumerate(commands):
+                    function = {"name": "Bash", "arguments": json.dumps({"command": line})}
+                    call = {"id": f"call_{at}", "type": "function", "function": function}
+                    messages += [
+                        {"role": "assistant", "content": None, "tool_calls": [call]},
+                        {"role": "tool", "tool_call_id": f"call_{at}", "content": result},
+                    ]
+                messages.append({"role": "assistant", "content": "The index is complete."})
+                journeyman.record(
+                    messages,
+                    source="claude_code",
+                    session_id=f"earlier-{number}",
+                    cwd=self.work,
+                )
+            journeyman.learn()
+
+    def configure(self, **hosts: object) -> None:
+        """Write the settings: free ports, and those of [hosts]."""
+        lines = ["[confirm]", f"port = {free_port()}", f"page_port = {free_port()}"]
+        lines += ["rate_limit = 1000", "[hosts]", "learn = false"]
+        values = {"confirm_timeout_s": CONFIRM_S, **hosts}
+        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+        self.write(".journeyman/config.toml", "\n".join(lines) + "\n")
+        self.write(".journeyman/confirm.toml", _POLICY)
+
+    def authorize(self, host: str) -> str:
+        """Give a host its confirmation token, and return the key of a person who may decide."""
+        with self.open() as journeyman:
+            token = journeyman.confirmations.add_agent(host, by="test")[1]
+            write_record(self.journeyman, Record(host=host, token=token))
+            return journeyman.confirmations.add_approver("ann", by="test")[1]
+
+    def hooks(self, host: str, events: Sequence[str]) -> dict[str, Any]:
+        """The hooks of Claude Code or Codex, as `journeyman hosts install` writes them."""
+        program = [sys.executable, "-I", "-S", client.__file__, str(self.journeyman), host]
+        hooks: dict[str, Any] = {}
+        for event in events:
+            is_gate = event == "PreToolUse"
+            seconds = [str(CONFIRM_S + 30)] if is_gate else []
+            line = shlex.join([*program, event, *seconds])
+            hook = {"type": "command", "command": line, "timeout": CONFIRM_S + 60 if is_gate else 5}
+            if is_gate and host == "claude-code":
+                hook["onFailure"] = "block"
+            hooks[event] = [{"hooks": [hook]}]
+        return {"hooks": hooks}
+
+    @property
+    def failures(self) -> list[str]:
+        """What hooks could not do, as they noted it."""
+        path = self.journeyman / "hook-failures.log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def stored(self, session: str, is_complete: Callable[[Any], bool] = bool) -> Any:
+        """Wait for a session in the store, and return it as `sessions list` shows it. Nobody
+        imports it but the resident process.
+        """
+        ends = time.monotonic() + STORED_S
+        while True:
+            listed = self.command.json("sessions", "list", "--limit", "1000")
+            for one in listed:
+                if one["session"]["id"] == session and is_complete(one):
+                    return one
+            assert time.monotonic() < ends, f"{session} is not stored: {listed}"
+            time.sleep(0.2)
+
+
+_POLICY = """
+[[rules]]
+action = "run_command"
+tier = "ask"
+edits = ["arguments"]
+"""
+
+
+class Resident:
+    """A running `journeyman serve`, and the person who decides on its confirmations."""
+
+    def __init__(self, home: HostHome, process: Process, key: str = "") -> None:
+        self.home = home
+        self.process = process
+        self.key = key
+        self.status = ask(home, "status", {})
+        self._client = plain_client(base_url=self.status["parts"]["confirmations"])
+
+    @property
+    def page_url(self) -> str:
+        url: str = self.status["parts"]["page"]
+        return url
+
+    def pending(self, within_s: float = 20.0) -> dict[str, Any]:
+        """Wait for the next call that is held, and return its confirmation."""
+        ends = time.monotonic() + within_s
+        while True:
+            answer = self._client.get("/confirmations?status=pending", headers=bearer(self.key))
+            if cards := answer.json()["confirmations"]:
+                card: dict[str, Any] = cards[0]
+                return card
+            assert time.monotonic() < ends, "nothing is waiting for a decision"
+            time.sleep(0.05)
+
+    def decide(self, card: Mapping[str, Any], choice: str, **fields: Any) -> None:
+        """Approve or deny by the API."""
+        if choice == "approve":
+            fields["digest"] = card["digest"]
+        answer = self._client.post(
+            f"/confirm/{card['id']}/{choice}", headers=bearer(self.key), json=fields
+        )
+        assert answer.status_code == httpx2.codes.OK, answer.text
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@contextmanager
+def serving(home: HostHome, key: str = "") -> Iterator[Resident]:
+    """Run `journeyman serve` in a process of its own for the duration of the block."""
+    process = home.command.start("serve", "--no-jobs")
+    try:
+        until(lambda: "Serving." in process.printed or not process.running)
+        assert process.running, process.printed
+        resident = Resident(home, process, key)
+        try:
+            yield resident
+        finally:
+            resident.close()
+    finally:
+        if process.running:
+            process.signal(signal.SIGTERM)
+        process.wait(within_s=20)
+
+
+def ask(home: HostHome, operation: str, body: Any, host: str = "claude-code") -> Any:
+    """Send one request to the resident process."""
+    sent = json.dumps(body).encode()
+    return json.loads(client.request(str(home.journeyman), operation, host, sent, timeout_s=10))
+
+
+def until(is_so: Callable[[], bool], within_s: float = 30.0) -> None:
+    """Wait until a condition holds; fail if it does not in time."""
+    ends = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < ends, "it did not become so"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def openings_in(body: Any) -> list[str]:
+    """The openings in a request to the model, in order, each with its marks."""
+    return [found[0] for text in _texts(body) for found in _OPENING.finditer(text)]
+
+
+def count_in(body: Any, part: str) -> int:
+    """How often a text occurs in a request to the model."""
+    return sum(text.count(part) for text in _texts(body))
+
+
+def requests_about(server: ScriptedServer, part: str) -> list[Any]:
+    """The bodies of all requests that contain a text, in order."""
+    return [one.body for one in server.requests if count_in(one.body, part)]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, Sequence):
+        for one in value:
+            yield from _texts(one)
+
+
+def end_process(pid: int) -> None:
+    """End a process that a hook started, and wait until it is gone."""
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not Path(f"/proc/{pid}").exists() or "State:\tZ" in _state(pid))
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return "State:\tZ"
