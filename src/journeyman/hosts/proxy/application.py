@@ -229,11 +229,13 @@ class OpeningSource:
             work = self._threads.submit(self._service.opening, request, exchange)
             answer = await asyncio.wait_for(asyncio.wrap_future(work), deadline_s + _MARGIN_S)
         except TimeoutError:
+            work.add_done_callback(lambda _: exchange.finish(is_received=False))
             log.warning("%s starts cold: its opening was not ready in %g s.", name, deadline_s)
             return None
         except Exception as error:  # noqa: BLE001 - a session never fails for want of an opening
             log.warning("%s starts cold: %s: %s", name, type(error).__name__, error)
             return None
+        self._threads.submit(exchange.finish, is_received=True)
         if answer.state != "warm":
             log.info("%s is cold: %s", name, answer.reason or "nothing fits")
             return None
