@@ -5,10 +5,8 @@ works in, the resident process, a person who decides, and the openings in what t
 import json
 import os
 import re
-import shlex
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +21,9 @@ from tests.program import Command, Process
 from journeyman import Journeyman
 from journeyman.hosts import client
 from journeyman.hosts.installation.record import Record, write_record
+from journeyman.models.model import Reply
 from journeyman.testing import ScriptedServer
+from journeyman.testing.wire_formats import Endpoint, Exchange
 
 TASK = "Check whether the index of the notes is complete"
 """A request that the experience of `write_experience` fits."""
@@ -115,19 +115,13 @@ class HostHome(ClientHome):
             write_record(self.journeyman, Record(host=host, token=token))
             return journeyman.confirmations.add_approver("ann", by="test")[1]
 
-    def hooks(self, host: str, events: Sequence[str]) -> dict[str, Any]:
-        """The hooks of Claude Code or Codex, as `journeyman hosts install` writes them."""
-        program = [sys.executable, "-I", "-S", client.__file__, str(self.journeyman), host]
-        hooks: dict[str, Any] = {}
-        for event in events:
-            is_gate = event == "PreToolUse"
-            seconds = [str(CONFIRM_S + 30)] if is_gate else []
-            line = shlex.join([*program, event, *seconds])
-            hook = {"type": "command", "command": line, "timeout": CONFIRM_S + 60 if is_gate else 5}
-            if is_gate and host == "claude-code":
-                hook["onFailure"] = "block"
-            hooks[event] = [{"hooks": [hook]}]
-        return {"hooks": hooks}
+    def install(self, host: str) -> str:
+        """Install Journeyman into Claude Code or Codex, and return the key of a person who may
+        decide.
+        """
+        self.command("hosts", "install", host, "--yes")
+        with self.open() as journeyman:
+            return journeyman.confirmations.add_approver("ann", by="test")[1]
 
     @property
     def failures(self) -> list[str]:
@@ -155,6 +149,28 @@ action = "run_command"
 tier = "ask"
 edits = ["arguments"]
 """
+
+
+class WatchedServer(ScriptedServer):
+    """A scripted model server that knows when each request came, and does something before it
+    replies: the client waits for the reply, so that it happens at a certain moment of the session.
+    """
+
+    def __init__(
+        self,
+        script: Mapping[str, Sequence[Reply]],
+        before_reply: Callable[[int], None] = lambda _number: None,
+    ) -> None:
+        super().__init__(script)
+        self.times: list[float] = []
+        self._before_reply = before_reply
+
+    def answer(
+        self, target: Endpoint, path: str, headers: dict[str, str], body: Mapping[str, Any]
+    ) -> tuple[Reply, Exchange]:
+        self.times.append(time.monotonic())
+        self._before_reply(len(self.times))
+        return super().answer(target, path, headers, body)
 
 
 class Resident:

@@ -2,38 +2,30 @@
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients import HOOK, ClientHome, Imported, client_program, json_lines
+from tests.claude_code_host import blocks, run_claude, tokens, transcripts
+from tests.clients import HOOK, ClientHome, Imported
 from tests.program import Command
 
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = pytest.mark.soak
 
-_QUIET = {
-    "ANTHROPIC_API_KEY": "none",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_AUTOUPDATER": "1",
-}
-
 
 class ClaudeCode:
     """Claude Code in a home of its own."""
 
     def __init__(self, name: str, folder: Path, server: ScriptedServer) -> None:
-        self._program = client_program(name)
+        self._name = name
         self._server = server
         self.home = ClientHome(folder)
 
     def ask(self, prompt: str, *arguments: str) -> Any:
         """Have Claude Code answer a prompt; return its own report."""
-        arguments = ("-p", prompt, *arguments, "--output-format", "json")
-        environ = {**_QUIET, "ANTHROPIC_BASE_URL": self._server.url}
-        return json.loads(self.home.run(self._program, *arguments, **environ))
+        return run_claude(self.home, self._name, self._server, prompt, *arguments)
 
     @property
     def projects(self) -> Path:
@@ -41,33 +33,7 @@ class ClaudeCode:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        return json_lines(self.projects.rglob("*.jsonl"))
-
-
-def _blocks(lines: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    """The blocks of a kind in all lines, by the id of their call: a copy counts once."""
-    found = {}
-    for line in lines:
-        message = line.get("message") if line.get("type") in ("user", "assistant") else None
-        content = message.get("content") if message else None
-        for block in content if isinstance(content, list) else ():
-            if block.get("type") == kind:
-                found[block.get("id") or block["tool_use_id"]] = block
-    return found
-
-
-def _tokens(lines: list[dict[str, Any]]) -> dict[str, int]:
-    """The tokens of all answers in the lines, each answer once."""
-    answers = {
-        line["message"]["id"]: line["message"]["usage"]
-        for line in lines
-        if line.get("type") == "assistant" and line["message"]["model"] != "<synthetic>"
-    }
-    counted = Counter[str]()
-    for usage in answers.values():
-        counted["input_tokens"] += usage["input_tokens"]
-        counted["output_tokens"] += usage["output_tokens"]
-    return dict(counted)
+        return transcripts(self.home.folder)
 
 
 @pytest.mark.parametrize("name", ["claude_code", "older_claude_code"])
@@ -102,7 +68,7 @@ class TestClaudeCode:
         imported = Imported(command, claude.projects)
 
         lines = claude.lines
-        asked, answered = _blocks(lines, "tool_use"), _blocks(lines, "tool_result")
+        asked, answered = blocks(lines, "tool_use"), blocks(lines, "tool_result")
         # Not from the report: after a subagent in the background, it covers only the last turn.
         denied = {
             id_
@@ -114,7 +80,7 @@ class TestClaudeCode:
         assert verdicts.total() == len(asked) == 7
         assert verdicts["refused"] == len(denied) == 1
         assert verdicts["failed"] + verdicts["invalid"] == len(failed) == 1
-        assert imported.tokens() == _tokens(lines)
+        assert imported.tokens() == tokens(lines)
 
         by_id = {one["session"]["id"]: one for one in imported.sessions}
         parent, child = by_id[first["session_id"]], by_id[fork["session_id"]]
@@ -156,13 +122,13 @@ class TestClaudeCode:
         imported = Imported(command, claude.projects)
 
         lines = claude.lines
-        assert imported.verdicts().total() == len(_blocks(lines, "tool_use")) == 4
+        assert imported.verdicts().total() == len(blocks(lines, "tool_use")) == 4
         rewritten, forbidden, late, after = imported.calls(session)
         assert json.loads(rewritten["arguments"])["command"] == "echo what ran; exit 3"
         verdicts = imported.verdicts()
         assert verdicts["failed"] == 1  # the rewritten command exits with 3
         assert verdicts["refused"] == 1
         assert forbidden["result"].endswith("Not on a Friday.")
-        assert imported.tokens() == _tokens(lines)
+        assert imported.tokens() == tokens(lines)
         assert [call.get("generation", 0) for call in (late, after)] == [0, 1]
         assert verdicts["ok"] + verdicts["unknown"] == 2
