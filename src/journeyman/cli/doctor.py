@@ -12,7 +12,8 @@ from journeyman.facade.journeyman import Journeyman
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
 
 
-def _show(console: Console, findings: Sequence[Finding]) -> None:
+def show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print what a check has found, and what to do about it."""
     table = formatting.table("", "check", "result")
     table.columns[1].no_wrap = True
     for finding in findings:
@@ -24,7 +25,7 @@ def _show(console: Console, findings: Sequence[Finding]) -> None:
 
 
 @context.command(
-    render=_show,
+    render=show_findings,
     is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
     tolerant=True,
 )

@@ -15,6 +15,8 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
+from journeyman.cli.doctor import show_findings
+from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
 from journeyman.hosts.installation.status import (
@@ -232,3 +234,33 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
       journeyman hosts list --json
     """
     return list_hosts(Installer(journeyman))
+
+
+@context.command(
+    hosts,
+    "check",
+    render=show_findings,
+    is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
+)
+@_name_argument
+@flag("--real", "Also run the program once, with a stand-in for its model on this machine.")
+@option("--task TEXT", "Task of the real run.", default="Run the tests.")
+def check(journeyman: Journeyman, *, name: str, real: bool, task: str) -> Sequence[Finding]:
+    """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
+    configuration, and shows what answered, how fast, and what to do if something is wrong.
+
+    --real runs the agent's program itself, with a configuration of its own and an empty project
+    that counts as the current one. No model is asked and nothing of it is stored; it shows what
+    would arrive at the model.
+
+    Examples:
+      journeyman hosts check claude-code
+      journeyman hosts check codex --real --task "Fix the failing test"
+      journeyman hosts check service --json
+    """
+    # Imported here because the other commands do not need them.
+    from journeyman.hosts.installation import check as checks  # noqa: PLC0415
+
+    installer = Installer(journeyman)
+    with formatting.spinner(f"Checking {name}…"):
+        return checks.check(installer, journeyman, name, task if real else "")

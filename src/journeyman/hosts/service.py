@@ -14,10 +14,17 @@ from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
-from journeyman.hosts.gate import GateAnswer, GateCall, HostGate
+from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
-from journeyman.hosts.openings import LateAnswer, OpeningRequest, SessionOpenings, explain
+from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
+from journeyman.hosts.openings import (
+    LateAnswer,
+    OpeningAnswer,
+    OpeningRequest,
+    SessionOpenings,
+    explain,
+)
 from journeyman.models.embedder import Embedder
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, WrongInput
@@ -129,6 +136,8 @@ class HostService:
         return b"" if answer is None else msgspec.json.encode(answer)
 
     def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
+        if not has_part(self._journeyman.settings.home, exchange.host, "opening"):
+            return OpeningAnswer(reason="openings are not installed in this host")
         began = time.perf_counter()
         session = _checked_id(asked.session)
         before = self.openings.find(exchange.host, session)
@@ -156,6 +165,8 @@ class HostService:
         )
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
+        if not has_part(self._journeyman.settings.home, exchange.host, "gate"):
+            return ALLOWED
         began = time.perf_counter()
         answer = self.gate.decide(exchange.host, call, exchange.cancelled)
         if answer.asked or answer.decision != "allow":
@@ -210,6 +221,8 @@ class HostService:
         if event.source == "compact":
             return self.openings.repeated_text(host, session)
         if event.source in ("resume", "fork"):  # its context is in the conversation already
+            self.openings.begun(host, session, event.parent)
+            exchange.then(lambda: self.openings.note(host, session, within_s=exchange.patience_s))
             return ""
         return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)
 
@@ -233,11 +246,14 @@ class HostService:
         answer = self.decide(event.gate_call(wait_s), exchange)
         return hook_events.permission(exchange.host, answer, event)
 
-    def report_log(self, report: Report, _exchange: Exchange) -> Any:
-        self._import(report.path)
+    def report_log(self, report: Report, exchange: Exchange) -> Any:
+        if has_part(self._journeyman.settings.home, exchange.host, "import"):
+            self._import(report.path)
         return {}
 
     def _import(self, path: str) -> None:
+        if f"/{CHECK_FOLDER}" in path:
+            return
         if self._imports is not None:
             self._imports.report(path)
         else:

@@ -1,6 +1,6 @@
 """The sessions of hosts: what each started with, and the events that reports on hosts count."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -63,6 +63,14 @@ class HostSessions(Repository):
         this = (columns.host == host) & (columns.session_id == storable(session_id))
         with self._writing("deleting a host's session", within_s=_PATIENCE_S) as connection:
             connection.execute(host_sessions.delete().where(this))
+
+    def erase(self, host: str, session_ids: Collection[str]) -> None:
+        """Delete the records and the events of some sessions, such as those of a check."""
+        ids = [storable(session_id) for session_id in session_ids]
+        with self._writing("deleting sessions of a host", within_s=_PATIENCE_S) as connection:
+            for rows in (host_sessions, host_events):
+                these = (rows.c.host == host) & rows.c.session_id.in_(ids)
+                connection.execute(rows.delete().where(these))
 
     def with_reason(self, host: str, reason: str) -> set[str]:
         """Return the sessions of a host about which this was decided."""

@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from journeyman.text.atomic_write import replace_file
 
+CHECK_FOLDER = "journeyman-check-"
+"""How the names of folders begin that exist only for a check; nothing in them is imported."""
+
 _FOLDER = "hosts"
 
 
@@ -57,6 +60,12 @@ def read_record(home: Path, host: str) -> Record | None:
         return msgspec.json.decode(record_path(home, host).read_bytes(), type=Record)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def has_part(home: Path, host: str, part: str) -> bool:
+    """Return whether a part is installed in a host; without a record, all are."""
+    record = read_record(home, host)
+    return record is None or not record.parts or part in record.parts
 
 
 def write_record(home: Path, record: Record) -> None:

@@ -1,0 +1,275 @@
+"""Checks an installation: fires test events through the host's own mechanism, and says what came
+back, how fast, and what to do if something is wrong.
+"""
+
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from journeyman.facade.finding import Finding
+from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.client import Unanswered
+from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, read_hooks
+from journeyman.hosts.installation.editors import PLUGIN
+from journeyman.hosts.installation.file_change import read_file
+from journeyman.hosts.installation.hook_probe import (
+    FiredHook,
+    answered_requests,
+    fire,
+    is_resident,
+    judge_context,
+    judge_gate,
+    resident_status,
+    wait_for_resident,
+)
+from journeyman.hosts.installation.hooks_file import own_hooks
+from journeyman.hosts.installation.installer import Installer, known_host
+from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, run_quietly
+from journeyman.hosts.installation.record import Record, read_record
+from journeyman.hosts.installation.status import (
+    FIRST_BLOCKING,
+    hermes_steps,
+    host_status,
+    skips_hooks,
+)
+from journeyman.hosts.installation.targets import unit_of
+from journeyman.hosts.installation.trial_run import run_host
+from journeyman.hosts.report import read_failures
+from journeyman.records.errors import ConfirmationRefused, JourneymanError
+from journeyman.records.host import Host
+from journeyman.version import __version__
+
+_SESSION = "journeyman-check-"
+"""How the ids of sessions begin that exist only for a check."""
+
+_RECENT_S = 86_400.0
+_UNKNOWN_ID = "0" * 32
+
+
+def check(installer: Installer, journeyman: Journeyman, name: str, task: str = "") -> list[Finding]:
+    """Return what a check of a host, or of the service, has found. With a task, the host's program
+    is run with it.
+    """
+    status = host_status(installer, name)
+    findings = []
+    if name in INSTALLABLE:
+        kind = KINDS[name]
+        missing = f"{kind.program} is not on the search path"
+        if status.program:
+            version = f"{kind.title} {status.version}".strip()
+            findings.append(Finding("program", "ok", f"{version} ({status.program})"))
+        else:
+            findings.append(Finding("program", "note", missing, f"Install {kind.title}."))
+    found = {
+        "installed": Finding("installation", "ok", f"{', '.join(status.parts)} {status.file}"),
+        "not installed": Finding(
+            "installation",
+            "problem",
+            f"Journeyman is not installed in {status.file}.",
+            f"journeyman hosts install {name}",
+        ),
+    }
+    finding = found.get(status.state)
+    findings.append(
+        finding or Finding("installation", "problem", status.problem, status.advice or "")
+    )
+    if status.state in ("not installed", "unreadable"):
+        return findings
+    record = read_record(installer.home, name) or Record(host=name)
+    if name in ("claude-code", "codex"):
+        findings += _check_hooks(installer, journeyman, known_host(name))
+    if name == "codex":
+        findings += _check_trust(installer)
+    if name == "hermes":
+        findings += _check_hermes(installer)
+    findings += check_resident(installer, journeyman)
+    if "gate" in record.parts:
+        findings.append(_check_confirmations(journeyman, record))
+    if name == SERVICE:
+        findings += _check_service(installer)
+    elif task:
+        run = run_host(installer, known_host(name), task)
+        journeyman.host_sessions.erase(name, run.sessions)
+        findings += run.findings
+    findings += _recent_failures(installer.home, name)
+    return findings
+
+
+def check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Finding]:
+    """Yield whether the resident process answers."""
+    try:
+        status, ms = resident_status(installer.home)
+    except Unanswered as error:
+        if journeyman.settings.hosts.start == "never":
+            advice = "journeyman hosts install service"
+            found = f"It does not run ({error}); hosts.start is never, so hooks do not start it."
+            yield Finding("resident process", "note", found, advice)
+        else:
+            yield Finding(
+                "resident process",
+                "note",
+                f"It does not run ({error}). The next hook starts it.",
+                "To have it always ready: journeyman hosts install service",
+            )
+        return
+    found = f"Journeyman {status['version']} answers in {ms:.0f} ms, process {status['pid']}"
+    if status["version"] != __version__:
+        advice = f"End it, so that version {__version__} takes its place: kill {status['pid']}"
+        yield Finding("resident process", "problem", f"{found}.", advice)
+        return
+    yield Finding("resident process", "ok", f"{found}.")
+
+
+def _check_hooks(installer: Installer, journeyman: Journeyman, host: Host) -> Iterator[Finding]:
+    """Run the configured hooks as the host would, and yield what they answered."""
+    content = read_file(installer.target(host).path) or b""
+    if host == "claude-code":
+        yield from _check_claude(installer, content)
+    hooks = {hook.event: hook for hook in own_hooks(content.decode("utf-8-sig"))}
+    session = f"{_SESSION}{secrets.token_hex(6)}"
+    runs_alone = not is_resident(installer.home)
+    checked: list[tuple[str, Callable[[FiredHook], Finding]]] = [
+        ("SessionStart", judge_context),
+        ("UserPromptSubmit", judge_context),
+        ("PreToolUse", judge_gate),
+    ]
+    present = [(event, judge) for event, judge in checked if event in hooks]
+    if runs_alone and present and journeyman.settings.hosts.start != "never":
+        first = fire(hooks[present[0][0]], session, installer.environ)
+        is_started = wait_for_resident(installer.home)
+        started = "and started the resident process" if is_started else "but started no process"
+        advice = "" if is_started else f"See {installer.home / 'serve.log'}."
+        found = f"It took {first.ms:.0f} ms, {started}."
+        yield Finding("first hook", "ok" if is_started else "problem", found, advice)
+    answered = answered_requests(installer.home)
+    for event, judge in present:
+        fired = fire(hooks[event], session, installer.environ)
+        finding = judge(fired)
+        yield Finding(event, finding.status, finding.found, finding.advice)
+    journeyman.host_sessions.erase(host, [session])
+    if present and answered is not None:
+        count = (answered_requests(installer.home) or 0) - answered
+        if count < len(present):
+            yield Finding(
+                "answers",
+                "problem",
+                f"The resident process answered {max(count, 0)} of {len(present)} hooks.",
+                "The hooks may belong to another home. journeyman hosts list",
+            )
+
+
+def _check_claude(installer: Installer, content: bytes) -> Iterator[Finding]:
+    if skips_hooks(content):
+        found = "The settings contain disableAllHooks, so no hook runs."
+        yield Finding("settings", "problem", found, "Remove disableAllHooks from the settings.")
+    release = installer.program("claude-code").release
+    if release and release < FIRST_BLOCKING:
+        found = "This version lets a call run if the gate's hook fails or takes too long."
+        yield Finding("gate", "note", found, "Update Claude Code to 2.1.295 or newer.")
+
+
+def _check_trust(installer: Installer) -> Iterator[Finding]:
+    program = installer.program("codex").path
+    if not program:
+        return
+    found = read_hooks(program, installer.environ, Path.cwd())
+    if found is None:
+        text = "Codex did not tell which hooks it trusts."
+        yield Finding("trust", "note", text, "Look in codex: /hooks")
+        return
+    for warning in found.warnings:
+        yield Finding("hooks of Codex", "problem", warning, "Correct the file that it names.")
+    skipped = ", ".join(f"{hook.event} ({hook.status})" for hook in found.skipped)
+    if not found.hooks:
+        text = "Codex does not see Journeyman's hooks."
+        yield Finding("trust", "problem", text, "codex features list shows whether hooks are on.")
+    elif skipped:
+        yield Finding("trust", "problem", f"Codex skips: {skipped}.", HOW_TO_TRUST)
+    else:
+        yield Finding("trust", "ok", f"Codex trusts all {len(found.hooks)} hooks.")
+
+
+def _check_hermes(installer: Installer) -> Iterator[Finding]:
+    """Ask Hermes itself whether the plugin is enabled, and let the plugin answer."""
+    steps = [*hermes_steps(installer)]
+    for step in steps:
+        found, _, command = step.rpartition(": ")
+        yield Finding("plugin", "problem", f"{found}.", command)
+    program = installer.program("hermes").path
+    if not program or steps:
+        return
+    environ = {**installer.environ, "JOURNEYMAN_HOME": str(installer.home)}
+    listed = run_quietly([program, "plugins", "list", "--json"], environ, timeout_s=60)
+    status = "not known to Hermes"
+    with suppress(ValueError, TypeError, AttributeError):
+        plugins = json.loads((listed or "[]")[(listed or "[]").find("[") :])
+        status = next((one["status"] for one in plugins if one.get("name") == PLUGIN), status)
+    if status != "enabled":
+        yield Finding(
+            "plugin", "problem", f"The plugin is {status}.", f"hermes plugins enable {PLUGIN}"
+        )
+        return
+    began = time.perf_counter()
+    answer = run_quietly([program, PLUGIN, "status"], environ, timeout_s=60)
+    seconds = time.perf_counter() - began
+    lines = [line for line in (answer or "").splitlines() if "Journeyman" in line]
+    if lines:
+        yield Finding("plugin", "ok", f"enabled; in Hermes: {lines[0]} ({seconds:.1f} s)")
+    else:
+        text = "enabled; inside Hermes no resident process answered."
+        yield Finding("plugin", "note", text, "The next session starts it, or: journeyman serve")
+
+
+def _check_confirmations(journeyman: Journeyman, record: Record) -> Finding:
+    """Return whether the gate could ask a person now."""
+    name = "confirmations"
+    try:
+        token = record.token or journeyman.settings.confirm.token
+        with journeyman.approver_client(token) as service:
+            service.get(_UNKNOWN_ID)
+    except ConfirmationRefused as error:
+        if error.code == "unauthenticated":
+            advice = f"journeyman hosts install {record.host}"
+            return Finding(name, "problem", f"The host's token is refused. {error}", advice)
+    except JourneymanError as error:
+        found = f"Risky calls are blocked, because no one can be asked. {error}"
+        return Finding(name, "note", found, "journeyman serve")
+    found = "The service answers, and accepts the host's token."
+    if not record.token or _has_approver(journeyman):
+        return Finding(name, "ok", found)
+    advice = "journeyman confirm approver add NAME"
+    return Finding(name, "problem", f"{found} But no one may decide.", advice)
+
+
+def _has_approver(journeyman: Journeyman) -> bool:
+    return any(not one.revoked_at for one in journeyman.confirmations.credentials("approver"))
+
+
+def _check_service(installer: Installer) -> Iterator[Finding]:
+    unit = unit_of(installer.around, installer.manager)
+    if installer.manager != "systemd":
+        return
+    analyzer = shutil.which("systemd-analyze", path=installer.environ.get("PATH"))
+    if analyzer and installer.environ.get("XDG_RUNTIME_DIR"):
+        checked = run_quietly([analyzer, "--user", "verify", str(unit.path)], installer.environ)
+        if checked is None:
+            found = f"systemd does not accept {unit.path}."
+            yield Finding("unit", "problem", found, f"systemd-analyze --user verify {unit.path}")
+        else:
+            yield Finding("unit", "ok", "systemd accepts it.")
+    if not unit.enabled.is_symlink():
+        yield Finding("unit", "note", "It is not enabled.", unit.start)
+
+
+def _recent_failures(home: Path, name: str) -> Iterator[Finding]:
+    since = time.time() - _RECENT_S
+    recent = [one for one in read_failures(home) if one.host == name and one.at >= since]
+    if recent:
+        last = recent[-1]
+        when = time.strftime("%H:%M", time.localtime(last.at))
+        found = f"{len(recent)} within a day, the last at {when}: {last.event}: {last.reason}"
+        yield Finding("failures", "note", found, "journeyman hosts report")
