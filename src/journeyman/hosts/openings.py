@@ -39,6 +39,7 @@ _RECENT_PROJECTS = 3
 
 _decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
 
+_BEGUN = "it had begun without one"
 _LATE = "it was not ready in time"
 _SWITCHED_OFF = "a person switched it off"
 
@@ -143,9 +144,7 @@ class SessionOpenings:
         return record
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
-        """Return the text for the beginning of a session: what recurs in its project. A session
-        that is not recorded here gets no text with its requests either.
-        """
+        """Return the text for the beginning of a session: what recurs in its project."""
         if self._kept.find(host, session) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
@@ -156,11 +155,11 @@ class SessionOpenings:
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
         """Return the text for a request: what fits it, without what the session has seen, and
-        within what is left of the session's budget. It is empty for a session that began elsewhere:
-        a fork has its parent's context, and what began without an opening stays so.
+        within what is left of the session's budget. It is empty for a session whose beginning was
+        not seen: a fork has its parent's context, and what began without an opening stays so.
         """
-        record = self._kept.find(host, session)
-        if record is None or record.state == "off":
+        record = self.begun(host, session)
+        if record.state == "off" or record.reason == _BEGUN:
             return ""
         budget = self._journeyman.settings.hosts.budget_tokens - record.tokens
         if budget < _SMALLEST_TOKENS:
@@ -193,11 +192,24 @@ class SessionOpenings:
     def note_shown(self, host: str, session: str, part: str) -> bool:
         """Note that a session has seen something; return whether it is the first time."""
         with self._changing:
-            record = self._kept.find(host, session) or self._cold(host, session, "nothing fitted")
+            record = self.begun(host, session)
             if part in record.shown:
                 return False
             self._kept.save(replace(record, shown=(*record.shown, part)))
         return True
+
+    def begun(self, host: str, session: str, parent: str = "") -> HostSession:
+        """Return the record of a session. One whose beginning was not seen inherits that of its
+        parent, or has no opening.
+        """
+        found = self._kept.find(host, session)
+        if found is not None:
+            return found
+        inherited = self._kept.find(host, parent) if parent else None
+        record = self._cold(host, session, _BEGUN)
+        if inherited is not None:
+            record = replace(inherited, session_id=session, at=self._clock())
+        return self._kept.add(record)
 
     def _for_task(self, task: str, cwd: str, budget: int) -> Opening:
         return self._journeyman.opening(
@@ -242,7 +254,7 @@ class SessionOpenings:
         """Decide on a session's opening, and store the decision."""
         if asked.fresh and (held_out := self._held_out(host, asked.session)) is not None:
             return held_out
-        record = self._cold(host, asked.session, "it had begun without one")
+        record = self._cold(host, asked.session, _BEGUN)
         if asked.fresh:
             try:
                 with self._reserved(ends):
