@@ -46,15 +46,23 @@ def patched_paths(text: str) -> list[str]:
 
 
 class Gate:
-    """Decides on the calls of an agent that works in one workspace."""
+    """Decides on the calls of an agent that works in one workspace. Relative paths begin at the
+    `folder`, by default the workspace.
+    """
 
     def __init__(
-        self, workspace: Path, *, home: Path | None = None, network: Network = "ask"
+        self,
+        workspace: Path,
+        *,
+        home: Path | None = None,
+        network: Network = "ask",
+        folder: str = "",
     ) -> None:
         self._workspace = workspace
         self._home = Path.home() if home is None else home
         self._network = network
-        self._places = Places(workspace, self._home)
+        self._folder = folder
+        self._places = Places(workspace, self._home, folder=folder)
 
     def decide(self, risk: Risk, arguments: Mapping[str, Any]) -> Decision:
         """Decide whether a call may run, needs approval, or is refused. Approval grants the network
@@ -87,8 +95,10 @@ class Gate:
     def _matching_rules(self, risk: Risk, arguments: Mapping[str, Any]) -> Iterator[GateRule]:
         match risk, arguments:
             case "command", {"command": str(command), **others}:
-                folder = others.get("workdir")
-                places = Places(self._workspace, self._home, folder=str(folder or ""))
+                folder = str(others.get("workdir") or "")
+                if self._folder and not folder.startswith(("/", "~")):
+                    folder = f"{self._folder}/{folder}"
+                places = Places(self._workspace, self._home, folder=folder)
                 if not places.is_inside(places.resolve(".")):
                     yield rule("file.work_outside")
                 yield from find_rules(command, places)

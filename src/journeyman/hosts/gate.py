@@ -2,7 +2,8 @@
 confirmation service asks. Whatever prevents an answer denies the call.
 """
 
-import json
+import hashlib
+import os
 import tempfile
 import threading
 import time
@@ -19,7 +20,7 @@ from journeyman.gate.gate import Gate
 from journeyman.hosts.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError
 from journeyman.records.host import source_of
-from journeyman.templates.argument_fields import find_call
+from journeyman.templates.argument_fields import find_operation
 
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
@@ -30,6 +31,7 @@ DecisionWord = Literal["allow", "deny", "wait"]
 _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
 
+_LISTED = "The setting hosts.gate_tools lists this tool."
 _HOST_ASKS = "The agent's own settings require a person to permit this."
 _NO = "Do not try to achieve the same in another way."
 _RISKS: dict[str, Risk] = {
@@ -40,6 +42,11 @@ _RISKS: dict[str, Risk] = {
     "patch": "write",
 }
 """The operations that the gate reads, and how. Others are left to the host."""
+_FILE_TOOLS = {"NotebookEdit": "notebook_path", "MultiEdit": "file_path"}
+"""Further tools that change a file, and the argument with its path."""
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - only compared with
+_UNKNOWN_FOLDER = "/unknown-folder"
+_LONGEST_KEY = 200
 _ACTIONS = {"command": "run_command", "code": "run_code", "write": "write_file"}
 """What the confirmation policy calls them; other tools go by their own name."""
 
@@ -53,6 +60,8 @@ class GateCall(Struct, frozen=True, kw_only=True):
     call_id: str = ""
     cwd: str = ""
     wait_s: float | None = None
+    always: bool = False
+    """Whether the host's own rules want a person, whatever the rules here say."""
 
 
 class GateAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -78,18 +87,11 @@ class HostGate:
         self._stopping = stopping
 
     def decide(
-        self,
-        host: str,
-        call: GateCall,
-        cancelled: Callable[[], bool] = lambda: False,
-        *,
-        always_ask: bool = False,
+        self, host: str, call: GateCall, cancelled: Callable[[], bool] = lambda: False
     ) -> GateAnswer:
-        """Decide on a call; where a person has to approve it, wait for the decision. With
-        `always_ask`, the host's own rules want a person, whatever the rules here say.
-        """
+        """Decide on a call; where a person has to approve it, wait for the decision."""
         decision, action = self.assess(host, call)
-        if decision.answer == "allow" and always_ask:
+        if decision.answer == "allow" and call.always:
             decision = Decision(answer="ask", rule="host.asks", reason=_HOST_ASKS)
         if decision.answer == "allow":
             return ALLOWED
@@ -108,18 +110,16 @@ class HostGate:
         """Return the decision of the rules on a call, and the name of the action for the policy of
         confirmations.
         """
-        arguments = json.dumps(call.arguments)
-        found = find_call(call.tool, arguments, source_of(host))
+        found = find_operation(call.tool, call.arguments, source_of(host))
         risk = _RISKS.get(found.operation) if found else None
-        if found is None or risk is None:
-            patterns = self._journeyman.settings.hosts.gate_tools
-            is_listed = any(fnmatchcase(call.tool, pattern) for pattern in patterns)
-            return (rule("tool.unknown").decision if is_listed else ALLOW), call.tool
-        fields = _gate_arguments(found.fields, call.cwd)
-        decision = Gate(_workspace(call.cwd), network="on").decide(risk, fields)
-        if decision.rule == "file.write_outside" and _is_temporary(fields.get("path")):
-            decision = ALLOW
-        return decision, _ACTIONS[risk]
+        fields: Mapping[str, Any] = found.fields if found else {}
+        if name := _FILE_TOOLS.get(call.tool):
+            risk, fields = "write", {"path": call.arguments.get(name)}
+        decision = _assessed(risk, fields, call.cwd) if risk else ALLOW
+        patterns = self._journeyman.settings.hosts.gate_tools
+        if decision.answer == "allow" and any(fnmatchcase(call.tool, one) for one in patterns):
+            decision = Decision(answer="ask", rule="hosts.gate_tools", reason=_LISTED)
+        return decision, _ACTIONS[risk] if risk else call.tool
 
     def _client(self, host: str) -> "ConfirmClient":
         record = read_record(self._journeyman.settings.home, host)
@@ -149,7 +149,7 @@ class HostGate:
             details,
             timeout_s=self._journeyman.settings.hosts.confirm_timeout_s,
             session_key=call.session[:200],
-            idempotency_key=f"{host}:{call.session}:{call.call_id}"[:200] if call.call_id else "",
+            idempotency_key=_key(host, call) if call.call_id else "",
         )
 
     def _decided(
@@ -168,7 +168,9 @@ class HostGate:
             return _denied(_outcome(card), asked=True)
         approved = card.approved_details
         service.redeem(card, approved)
-        edited = approved["arguments"] if card.edited is not None else None
+        edited = approved.get("arguments") if card.edited is not None else None
+        if edited is not None and not isinstance(edited, dict):
+            return _denied("a person changed the arguments to something that is not an object.")
         return GateAnswer(decision="allow", arguments=edited, asked=True)
 
 
@@ -179,7 +181,9 @@ def _outcome(card: "Card") -> str:
         return f"a person said no: denied by the user.{reason}"
     if card.status == "expired":
         return "no one decided in time, which is not consent."
-    return card.outcome
+    if card.status == "cancelled":
+        return "no one decided before the request was cancelled."
+    return f"the rule of confirmations forbids it. {card.outcome}"
 
 
 def _denied(reason: str, *, asked: bool = False) -> GateAnswer:
@@ -187,26 +191,36 @@ def _denied(reason: str, *, asked: bool = False) -> GateAnswer:
     return GateAnswer(decision="deny", reason=text, asked=asked)
 
 
+def _key(host: str, call: GateCall) -> str:
+    """Name a call for the confirmation service: the same call is the same confirmation."""
+    key = f"{host}:{call.session}:{call.call_id}"
+    if len(key) > _LONGEST_KEY:
+        key = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+    return key
+
+
+def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
+    """Return the decision of the rules on a call in a folder, with the names of the gate."""
+    folder = cwd if cwd.startswith("/") else _UNKNOWN_FOLDER
+    try:
+        gate = Gate(_workspace(folder), network="on", folder=folder)
+        decision = gate.decide(risk, {**fields, "workdir": fields.get("folder")})
+        path = fields.get("path")
+        if decision.rule == "file.write_outside" and isinstance(path, str):
+            return ALLOW if _is_temporary(os.path.join(folder, path)) else decision  # noqa: PTH118
+    except (OSError, RuntimeError, ValueError):  # no file system has such a path
+        return rule("tool.unreadable").decision
+    return decision
+
+
 def _workspace(cwd: str) -> Path:
     """Return the repository of a folder, or the folder itself."""
-    folder = Path(cwd or ".")
+    folder = Path(cwd)
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
 
 
-def _gate_arguments(fields: Mapping[str, Any], cwd: str) -> dict[str, Any]:
-    """Return the fields of a call by the gate's names, with its path from the folder that it is
-    relative to.
-    """
-    values = {**fields, "workdir": fields.get("folder")}
-    path = values.get("path")
-    if isinstance(path, str) and cwd and not path.startswith(("/", "~")):
-        values["path"] = str(Path(cwd) / path)
-    return values
-
-
-def _is_temporary(path: object) -> bool:
-    """Whether a path is in the folder for temporary files, where agents keep drafts."""
-    if not isinstance(path, str):
-        return False
-    folder = Path(tempfile.gettempdir()).resolve()
-    return folder in Path(path).expanduser().resolve().parents
+def _is_temporary(path: str) -> bool:
+    """Whether a path is in a folder for temporary files, where agents keep drafts."""
+    place = Path(path).resolve()
+    folders = {Path(folder).resolve() for folder in (tempfile.gettempdir(), *_TEMPORARY)}
+    return not folders.isdisjoint(place.parents)

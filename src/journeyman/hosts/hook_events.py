@@ -3,7 +3,7 @@ Both send the same JSON; Codex understands less of the answer.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +133,7 @@ def added_context(event: str, text: str) -> HookAnswer:
     return {"hookSpecificOutput": output}
 
 
-def permission(host: str, answer: GateAnswer, event: HookInput) -> HookAnswer:
+def permission(host: str, answer: GateAnswer) -> HookAnswer:
     """Return the answer of a hook before a call. To let a call pass, nothing is printed: then the
     host's own rules decide. Only what a person approved is allowed outright, where the host can.
     """
@@ -141,10 +141,11 @@ def permission(host: str, answer: GateAnswer, event: HookInput) -> HookAnswer:
     if answer.decision == "deny":
         decided = {"permissionDecision": "deny", "permissionDecisionReason": answer.reason}
     elif answer.decision == "wait":
-        decided = {"permissionDecision": "defer", "permissionDecisionReason": answer.reason}
+        # To Codex, anything but a denial is consent.
+        word = "defer" if host == "claude-code" else "deny"
+        decided = {"permissionDecision": word, "permissionDecisionReason": answer.reason}
     elif answer.arguments is not None:
-        changed: Mapping[str, Any] = {**event.arguments, **answer.arguments}
-        decided = {"permissionDecision": "allow", "updatedInput": changed}
+        decided = {"permissionDecision": "allow", "updatedInput": answer.arguments}
     elif answer.asked and host == "claude-code":
         reason = "A person approved it in Journeyman."
         decided = {"permissionDecision": "allow", "permissionDecisionReason": reason}

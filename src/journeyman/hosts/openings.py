@@ -136,7 +136,7 @@ class SessionOpenings:
             elif _openings(record):
                 record = replace(record, state="warm", reason="")
             elif found is None or record.reason == _SWITCHED_OFF:
-                self._kept.delete(host, session)
+                self._kept.erase(host, [session])
                 return self._cold(host, session, "it has not begun")
             else:
                 record = replace(record, state="cold")

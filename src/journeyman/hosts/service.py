@@ -244,7 +244,7 @@ class HostService:
         can_defer = exchange.host == "claude-code" and event.is_headless
         wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
         answer = self.decide(event.gate_call(wait_s), exchange)
-        return hook_events.permission(exchange.host, answer, event)
+        return hook_events.permission(exchange.host, answer)
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:
         if has_part(self._journeyman.settings.home, exchange.host, "import"):

@@ -361,9 +361,10 @@ def request_permission(journeyman: Journeyman, arguments: Arguments) -> object:
         arguments=arguments["input"],
         call_id=arguments.get("tool_use_id", ""),
         cwd=str(Path.cwd()),
+        always=True,
     )
     gate = HostGate(journeyman, threading.Event())
-    answer = gate.decide("claude-code", call, always_ask=True)
+    answer = gate.decide("claude-code", call)
     if answer.decision == "allow":
         changed = call.arguments if answer.arguments is None else answer.arguments
         return {"behavior": "allow", "updatedInput": changed}

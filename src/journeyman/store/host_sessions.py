@@ -57,15 +57,8 @@ class HostSessions(Repository):
             keys = ["host", "session_id"]
             connection.execute(insert.on_conflict_do_update(keys, set_=changed), values)
 
-    def delete(self, host: str, session_id: str) -> None:
-        """Delete the record of a session, so that it is decided about anew."""
-        columns = host_sessions.c
-        this = (columns.host == host) & (columns.session_id == storable(session_id))
-        with self._writing("deleting a host's session", within_s=_PATIENCE_S) as connection:
-            connection.execute(host_sessions.delete().where(this))
-
     def erase(self, host: str, session_ids: Collection[str]) -> None:
-        """Delete the records and the events of some sessions, such as those of a check."""
+        """Delete the records and the events of some sessions, as if they were never seen."""
         ids = [storable(session_id) for session_id in session_ids]
         with self._writing("deleting sessions of a host", within_s=_PATIENCE_S) as connection:
             for rows in (host_sessions, host_events):

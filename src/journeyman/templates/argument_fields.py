@@ -217,10 +217,14 @@ def find_call(tool: str, arguments: str, source: str) -> OperationCall | None:
     tools alone. The result is cached and shared, because mining parses each call many times: do not
     change it.
     """
+    return find_operation(tool, parse_arguments(arguments), source)
+
+
+def find_operation(tool: str, values: Mapping[str, Any], source: str) -> OperationCall | None:
+    """Return a call as `find_call` does, from its arguments and without keeping it."""
     rows = _BY_NAME.get(tool)
     if not rows:
         return None
-    values = parse_arguments(arguments)
 
     def mismatch(row: AgentTool) -> tuple[bool, bool, int]:
         is_mode = all(values.get(name, value) == value for name, value in row.fixed.items())
