@@ -333,17 +333,18 @@ project_option = option(
     "Only sessions of this project: a name, or a folder (. for this one).",
     callback=_resolve_project,
 )
+since_option = option(
+    "--since TIME",
+    "Only sessions started then or later: 7d, '2 weeks', yesterday, 2026-11-15.",
+    callback=_parse_moment,
+)
 _SESSION_OPTIONS = (
     project_option,
     source_option,
     platform_option,
     option("--model", "Only sessions of this model."),
     option("--tag", "Only sessions with this tag."),
-    option(
-        "--since TIME",
-        "Only sessions started then or later: 7d, '2 weeks', yesterday, 2026-11-15.",
-        callback=_parse_moment,
-    ),
+    since_option,
     option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
     option(
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT

@@ -1,5 +1,5 @@
 """`journeyman hosts`: installs Journeyman into other programs' agents, lists and checks what is
-installed, and removes it.
+installed, removes it, and reports what it did there.
 """
 
 import sys
@@ -16,6 +16,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.doctor import show_findings
+from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
@@ -30,6 +31,7 @@ from journeyman.text.display import readable
 
 if TYPE_CHECKING:
     from journeyman.hosts.installation.service_unit import Manager
+    from journeyman.hosts.report import HostReport
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _SHOWN_LINES = 60
@@ -264,3 +266,74 @@ def check(journeyman: Journeyman, *, name: str, real: bool, task: str) -> Sequen
     installer = Installer(journeyman)
     with formatting.spinner(f"Checking {name}…"):
         return checks.check(installer, journeyman, name, task if real else "")
+
+
+def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
+    if not reports:
+        console.print("No session of a host is stored yet. Install one: journeyman hosts install")
+        return
+    for one in reports:
+        formatting.print_heading(console, one.host)
+        lines = {
+            "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
+            "errors per call": _error_rates(one),
+            "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
+            "tokens added": f"{one.tokens_added:,}",
+            "time added": _time_added(one),
+            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked",
+            "failed hooks": f"{one.failures:,}",
+        }
+        if one.difference.estimate is None:
+            lines["difference"] = readable(one.difference.note)
+        else:
+            lines["difference"] += f": {one.verdict}"
+        if one.tokens_per_warm_session:
+            lines["tokens added"] += f", {one.tokens_per_warm_session:,.0f} per warm session"
+        if one.last_failure:
+            lines["failed hooks"] += f"; the last: {readable(one.last_failure)}"
+        table = formatting.table("", "")
+        for title, line in lines.items():
+            table.add_row(Text(title, "dim"), line)
+        table.show_header = False
+        console.print(table)
+        if one.warm and not one.is_random:
+            console.print(_NOT_RANDOM, style="dim")
+
+
+_NOT_RANDOM = (
+    "Which sessions were warm was not left to chance: other things may explain the difference. "
+    "For a fair comparison: journeyman config set hosts.holdout 0.2"
+)
+
+
+def _error_rates(report: "HostReport") -> str:
+    side = "held out" if report.is_random else "cold"
+    rates = (("warm", report.warm_rate), (side, report.cold_rate))
+    return ", ".join(
+        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
+        if rate.total
+        else f"{name} {formatting.UNKNOWN}"
+        for name, rate in rates
+    )
+
+
+def _time_added(report: "HostReport") -> str:
+    if report.median_ms is None:
+        return formatting.UNKNOWN
+    return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
+
+
+@context.command(hosts, "report", render=_show_report)
+@context.since_option
+def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostReport]":
+    """Show what Journeyman did in each agent: sessions and how many started warm, errors per call
+    of warm and cold sessions, tokens and time added, calls that people approved or that were
+    blocked, and hooks that failed.
+
+    Examples:
+      journeyman hosts report
+      journeyman hosts report --since 7d --json
+    """
+    from journeyman.hosts.report import report as make_report  # noqa: PLC0415 - heavy
+
+    return make_report(journeyman, since=since or 0.0)
