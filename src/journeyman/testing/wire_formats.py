@@ -202,6 +202,8 @@ class Responses:
             yield self._event("response.output_item.added", output_index=index, item=added)
             if item["type"] == "message":
                 where = {"output_index": index, "content_index": 0, "item_id": item["id"]}
+                part = {"type": "output_text", "text": "", "annotations": []}
+                yield self._event("response.content_part.added", part=part, **where)
                 yield self._event("response.output_text.delta", delta=reply.text, **where)
             yield self._event("response.output_item.done", output_index=index, item=item)
         yield self._event("response.completed", response=done)
