@@ -10,6 +10,7 @@ from tests.tables import table
 
 from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
 from journeyman.records.errors import StoreUnavailable, UnknownSession
+from journeyman.records.host import REPORTED_USAGE
 from journeyman.records.usage import UsageBy, UsageReport
 from journeyman.store.accounting import Accounting
 from journeyman.store.session_filters import SessionFilters
@@ -48,6 +49,17 @@ class TestIncrements:
         store.usage.add("s", Usage(key="b", model="m", input_tokens=4, cost_usd=0.5))
         assert tokens(store) == Tokens(input_tokens=7, output_tokens=1, cost_usd=0.5)
         assert tokens(store, "other") == Tokens()
+
+    def test_what_a_host_reported_stays_when_its_log_is_read_again(self, store: Store) -> None:
+        write(store, "s", usage=(Usage(key="a", model="m", input_tokens=3),))
+        reported = Usage(key=f"{REPORTED_USAGE}r", model="m", task="review", input_tokens=5)
+        store.usage.add("s", reported)
+        session = Session(id=SessionId("s"), source="test", log="/l")
+        anew = Usage(key="b", model="m", input_tokens=4)
+        with store.writing() as writing:
+            writing.add(Fragment(session=session, usage=(anew,), replaces=True))
+            writing.finish()
+        assert [one.key for one in store.sessions.usage("s")] == ["b", reported.key]
 
     def test_repeating_changes_nothing(self, store: Store) -> None:
         write(store, "s")

@@ -28,7 +28,14 @@ from journeyman.hosts.openings import (
 from journeyman.models.embedder import Embedder
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, WrongInput
-from journeyman.records.host import HOSTS, EventKind, HostEvent, HostSession, source_of
+from journeyman.records.host import (
+    HOSTS,
+    REPORTED_USAGE,
+    EventKind,
+    HostEvent,
+    HostSession,
+    source_of,
+)
 from journeyman.templates.warm_session import warm_session
 from journeyman.version import __version__
 
@@ -264,7 +271,7 @@ class HostService:
             name: getattr(used, name) for name in used.__struct_fields__ if name.endswith("_tokens")
         }
         now = self._clock()
-        key = used.key or f"{used.task}:{now}"
+        key = f"{REPORTED_USAGE}{used.key or f'{used.task}:{now}'}"
         increment = Usage(key=key, model=used.model, task=used.task, at=now, **counts)
         source = source_of(exchange.host)
 

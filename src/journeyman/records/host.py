@@ -16,6 +16,9 @@ off."""
 HELD_OUT = "it is held out for a fair comparison (hosts.holdout)"
 """Why a session has no opening that was left without one at random."""
 
+REPORTED_USAGE = "host/"
+"""What the keys of usage begin with that a host reported, because its log does not have it."""
+
 EventKind = Literal["opening", "hint", "gate", "failure"]
 
 

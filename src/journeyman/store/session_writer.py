@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from journeyman.records import Fragment, LogState, Session, SessionId
 from journeyman.records.fragment import SessionChange
+from journeyman.records.host import REPORTED_USAGE
 from journeyman.records.opening_marks import marked_opening
 from journeyman.records.session import REDACTED_DETAIL
 from journeyman.store import rows
@@ -198,10 +199,14 @@ class SessionWriter:
             opened.facts["details"] = _EMPTY_FACTS["details"]
 
     def _clear(self, opened: _OpenSession) -> None:
-        """Delete the messages and the usage of a session that is read completely again."""
+        """Delete the messages and the usage of a session that is read completely again, but not
+        usage that its log never had.
+        """
         opened.baseline = None
         for table in (messages, usage):
             these = table.c.session_row == opened.row_id
+            if table is usage:
+                these &= ~usage.c.key.startswith(REPORTED_USAGE)
             self._connection.execute(table.delete().where(these))
 
     def _was_deleted(self, name: str) -> bool:

@@ -268,7 +268,9 @@ def test_every_request_of_a_session_carries_the_same_opening(home: Path) -> None
         assert resumed.added() == opening, "another process differs"
 
 
-def test_a_compression_into_a_new_session_keeps_the_opening(home: Path) -> None:
+def test_a_compression_into_a_new_session_keeps_the_opening(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with resident(home) as server:
         context = plugged(home)
         session = Session(context, "s1")
@@ -281,6 +283,7 @@ def test_a_compression_into_a_new_session_keeps_the_opening(home: Path) -> None:
         kept = server._service.openings.find("hermes", "s3")
         assert kept is not None
         assert kept.state == "warm"
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     session.name = "s4"
     assert session.added() == opening, "without a resident process the bytes stay"
     assert "opening" in failures(home)
