@@ -106,7 +106,7 @@ class SessionOpenings:
         """Return what a session starts with, for hosts that send whole messages. It must be ready
         at `ends`, by the monotonic clock; otherwise the session stays cold.
         """
-        record = self._kept.find(host, asked.session) or self._inherited(host, asked, ends)
+        record = self._kept.find(host, asked.session) or self._inherited(host, asked)
         if record is None:
             record = self._decided(host, asked, ends)
         return _answer(record, asked.form)
@@ -239,7 +239,7 @@ class SessionOpenings:
             )
         return text
 
-    def _inherited(self, host: str, asked: OpeningRequest, ends: float) -> HostSession | None:
+    def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
         parents = [asked.parent] if asked.parent else []
         if host == "hermes" and not (asked.fresh or parents or asked.platform == "subagent"):
             parents += ancestors(asked.path, asked.session)
@@ -248,7 +248,7 @@ class SessionOpenings:
         if record is None:
             return None
         record = replace(record, session_id=asked.session, at=self._clock())
-        return self._kept.add(record, within_s=_left_s(ends))
+        return self._kept.add(record)
 
     def _decided(self, host: str, asked: OpeningRequest, ends: float) -> HostSession:
         """Decide on a session's opening, and store the decision."""

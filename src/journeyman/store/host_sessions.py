@@ -78,6 +78,7 @@ class HostSessions(Repository):
             forgotten = {"state": "cold", "reason": "what it contained was forgotten"}
             statement = host_sessions.update().where(host_sessions.c.content != "[]")
             connection.execute(statement.values(content="[]", shown="[]", **forgotten))
+        self._erase_log()
 
     def add_event(self, event: HostEvent, *, within_s: float | None = None) -> None:
         """Store an event."""

@@ -1,0 +1,391 @@
+"""The openings of hosts' sessions: decided once, kept, and never shown twice."""
+
+import json
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_service import OTHER_TASK, REMEDY, TASK, Desk, Experience, conversation, opened
+from tests.validators import openai_faults
+
+from journeyman import Journeyman
+from journeyman.hosts.openings import LONGEST_TEXT
+from journeyman.hosts.service import Exchange, HostService
+from journeyman.records.errors import StoreUnavailable, WrongInput
+
+
+def record_of(desk: Desk, session: str, host: str = "hermes") -> Any:
+    return desk.journeyman.host_sessions.find(host, session)
+
+
+class TestDecision:
+    def test_an_opening_is_kept_through_restarts_and_learning(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path) as desk:
+            first = desk.open("s1")
+            assert (first["state"], first["reason"]) == ("warm", "")
+            assert REMEDY in first["system"]
+            assert first["tokens"] > 0
+            # The same bytes for a retry, whatever it asks.
+            assert desk.open("s1", task=OTHER_TASK, fresh=False, cwd="/elsewhere") == first
+            desk.journeyman.record(
+                conversation(TASK, [("./a-new-command notes.txt", "done")]),
+                source="claude_code",
+                session_id="later",
+                cwd=desk.project,
+            )
+            desk.journeyman.learn()
+            assert desk.open("s1") == first
+        with opened(experience, tmp_path) as again:
+            assert again.open("s1") == first
+            assert again.open("s2") != first  # what was learned since counts for new sessions
+            # Each session is named in the store, and in the report.
+            assert again.events == [
+                ("hermes", session, "opening", "warm") for session in ("s1", "s2")
+            ]
+
+    def test_every_form_is_of_the_same_opening(self, desk: Desk) -> None:
+        forms = {form: desk.open("s1", form=form) for form in FORMS}
+        shared = {name: {str(one[name]) for one in forms.values()} for name in forms["openai"]}
+        assert all(len(shared[name]) == 1 for name in shared.keys() - {"messages"})
+        assert forms["text"]["messages"] == []
+        assert forms["openai"]["system"] in forms["text"]["text"]
+        system = {"role": "system", "content": "You are an agent."}
+        question = {"role": "user", "content": TASK}
+        assert not openai_faults([system, *forms["openai"]["messages"], question])
+        for form, messages in forms.items():
+            assert all(one.get("role") != "system" for one in messages["messages"]), form
+        calls = [
+            str(forms[form]["messages"]).count("./check-index notes.txt") for form in FORMS[:3]
+        ]
+        assert calls[0] > 0
+        assert len(set(calls)) == 1
+
+    def test_why_a_session_starts_cold(self, experience: Experience, tmp_path: Path) -> None:
+        with opened(experience, tmp_path) as desk:
+            cold = {
+                "begun": desk.open("begun", fresh=False),
+                "far": desk.open("far", task="Compose a poem about the sea", cwd="/nowhere"),
+                "late": desk.open("late", within_s=0.0),
+                "tools": desk.open("tools", tools=[{"name": "x", "input_schema": {"type": 3}}]),
+            }
+            for name, answer in cold.items():
+                assert answer["state"] == "cold", name
+                assert answer["reason"], name
+                assert {answer["id"], answer["system"], str(answer["messages"])} == {"", "[]"}
+            assert cold["begun"]["reason"] == "it had begun without one"
+            assert cold["late"]["reason"] == "it was not ready in time"
+            # It stays so, whatever comes later.
+            for name, answer in cold.items():
+                assert desk.open(name, fresh=True) == answer
+                assert desk.open(name, fresh=True, parent="s1") == answer
+            with pytest.raises(WrongInput, match="session id"):
+                desk.open("")
+        with opened(experience, tmp_path) as again:
+            assert {name: again.open(name) for name in cold} == cold
+            states = [outcome for _, _, _, outcome in again.events]
+            assert states == ["cold"] * 4
+
+    def test_an_empty_library_says_so(self, tmp_path: Path) -> None:
+        with Journeyman(home=tmp_path, environ={}) as journeyman:
+            desk = Desk(
+                journeyman, HostService(journeyman), Experience(tmp_path, tmp_path, tmp_path)
+            )
+            answer = desk.open("s1")
+            assert answer["state"] == "cold"
+            assert answer["reason"].startswith("Nothing has been learned yet.")
+            assert desk.context("SessionStart", source="startup") == ""
+            assert desk.context("UserPromptSubmit", prompt=TASK) == ""
+
+    def test_small_talk_starts_with_what_recurs_in_the_project(self, desk: Desk) -> None:
+        for number, task in enumerate(("hello", "", "  thanks! ")):
+            answer = desk.open(f"s{number}", task=task)
+            assert answer["state"] == "warm", task
+            assert "Commands that work here, most used first" in answer["system"]
+            assert "for this task" not in answer["system"]
+            assert answer["messages"] == []
+
+    def test_a_session_without_a_folder_uses_no_folder_of_the_server(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answers = []
+        for number, folder in enumerate((desk.project, desk.other, "/")):
+            monkeypatch.chdir(folder)
+            answers.append(desk.open(f"task-{number}", cwd=""))
+            assert desk.open(f"talk-{number}", cwd="", task="hello")["state"] == "cold"
+        assert answers[0]["state"] == "warm"
+        assert all(answer == answers[0] for answer in answers)
+
+    def test_a_continued_session_inherits(self, desk: Desk) -> None:
+        first = desk.open("parent")
+        assert desk.open("child", parent="parent", task=OTHER_TASK, fresh=False) == first
+        assert desk.open("grandchild", parent="child", fresh=False) == first
+        assert desk.open("cold", fresh=False)["state"] == "cold"
+        assert desk.open("of-cold", parent="cold") == desk.open("cold")
+        assert desk.open("orphan", parent="unknown")["state"] == "warm"
+        assert desk.open("stranger", host="opencode", parent="parent", fresh=False)["id"] == ""
+
+    def test_sessions_that_chance_held_out_stay_without(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path, settings="[hosts]\nholdout = 0.5\n") as desk:
+            states = [desk.open(f"s{number}")["state"] for number in range(60)]
+            assert 15 <= states.count("off") <= 45
+            assert set(states) == {"off", "warm"}
+            held_out = states.index("off")
+            assert "held out" in desk.open(f"s{held_out}")["reason"]
+            assert [desk.open(f"s{number}")["state"] for number in range(60)] == states
+            texts = [desk.context("SessionStart", f"s{n}", source="startup") for n in range(60)]
+            assert 15 <= texts.count("") <= 45
+            for number, text in enumerate(texts):
+                later = desk.context("UserPromptSubmit", f"s{number}", prompt=TASK)
+                assert bool(later) == bool(text)
+        with opened(experience, tmp_path, settings="[hosts]\nholdout = 1.0\n") as desk:
+            assert desk.open(f"s{states.index('warm')}")["state"] == "warm"
+            assert desk.open("new")["state"] == "off"
+
+
+FORMS = ("openai", "responses", "anthropic", "text")
+
+
+class TestSwitch:
+    def test_off_and_on_again(self, desk: Desk) -> None:
+        first = desk.open("s1")
+        told = desk.ask("switch", session="s1", on=False)
+        assert told["state"] == "off"
+        assert "a person switched it off" in told["text"]
+        off = desk.open("s1")
+        assert (off["state"], off["messages"], off["text"]) == ("off", [], "")
+        told = desk.ask("switch", session="s1", on=True)
+        assert told["state"] == "warm"
+        assert first["id"] in told["text"]
+        assert desk.open("s1") == first
+
+    def test_a_session_may_be_switched_before_it_begins(self, desk: Desk) -> None:
+        desk.ask("switch", session="s1", on=False)
+        assert desk.open("s1")["state"] == "off"
+        desk.ask("switch", session="s2", on=False)
+        desk.ask("switch", session="s2", on=True)
+        assert desk.open("s2")["state"] == "warm"
+        desk.ask("switch", session="s3", on=True)
+        assert desk.open("s3")["state"] == "warm"
+        # It cannot make a session warm that began cold.
+        cold = desk.open("s4", fresh=False)
+        assert desk.ask("switch", session="s4", on=True)["state"] == "cold"
+        assert desk.open("s4") == cold
+
+    def test_off_also_ends_the_texts_of_hooks(self, desk: Desk) -> None:
+        assert desk.context("SessionStart", source="startup")
+        desk.ask("switch", "claude-code", session="s1", on=False)
+        assert desk.context("UserPromptSubmit", prompt=TASK) == ""
+        assert desk.context("SessionStart", source="compact") == ""
+        desk.ask("switch", "claude-code", session="s1", on=True)
+        assert desk.context("UserPromptSubmit", prompt=TASK)
+
+
+class TestTexts:
+    def test_a_task_is_told_once_and_nothing_twice(self, desk: Desk) -> None:
+        project = desk.context("SessionStart", source="startup")
+        assert "most used first" in project
+        notes = desk.context("UserPromptSubmit", prompt=TASK)
+        assert "Rebuild the index of the notes" in notes
+        assert desk.context("UserPromptSubmit", prompt=TASK) == ""
+        assert desk.context("UserPromptSubmit", prompt=f"{TASK}, please") == ""
+        site = desk.context("UserPromptSubmit", prompt=OTHER_TASK)
+        assert "documentation" in site
+        told = [line for text in (project, notes, site) for line in text.splitlines()]
+        items = [line for line in told if line.startswith(("- ", "User: "))]
+        assert len(items) == len(set(items)), items
+        assert desk.context("SessionStart", source="startup") == ""
+        record = record_of(desk, "s1", "claude-code")
+        assert record.state == "warm"
+        assert record.opening in project
+        assert len(record.shown) == len(set(record.shown))
+
+    def test_texts_are_short_enough_whatever_was_learned(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path, settings="[hosts]\nbudget_tokens = 100000\n") as desk:
+            for number in range(12):
+                lines = [
+                    (f"./tool-{number}-{at} --mode {'x' * 120} notes.txt", f"line {at} " * 40)
+                    for at in range(25)
+                ]
+                desk.journeyman.record(
+                    conversation(f"Check the index of the notes, part {number}", lines),
+                    source="claude_code",
+                    session_id=f"long-{number}",
+                    cwd=desk.project,
+                )
+            desk.journeyman.learn()
+            texts = [desk.context("SessionStart", source="startup")]
+            texts += [
+                desk.context("UserPromptSubmit", prompt=prompt)
+                for prompt in (TASK, OTHER_TASK, "Check the index of the notes, part 7")
+            ]
+            assert any(texts)
+            assert all(len(text) <= LONGEST_TEXT for text in texts), list(map(len, texts))
+
+    def test_the_budget_holds_for_the_whole_session(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path, settings="[hosts]\nbudget_tokens = 400\n") as desk:
+            desk.context("SessionStart", source="startup")
+            for prompt in (TASK, OTHER_TASK, "Bake the bread", "Count the notes"):
+                desk.context("UserPromptSubmit", prompt=prompt)
+            record = record_of(desk, "s1", "claude-code")
+            assert 0 < record.tokens <= 700  # marks and headings count, the budget is for content
+
+    def test_a_compacted_session_sees_its_first_text_again(self, desk: Desk) -> None:
+        project = desk.context("SessionStart", source="startup")
+        notes = desk.context("UserPromptSubmit", prompt=TASK)
+        assert desk.context("SessionStart", source="compact") == project
+        assert desk.context("UserPromptSubmit", prompt=TASK) == notes
+        assert desk.context("UserPromptSubmit", prompt=TASK) == ""
+        assert desk.context("SessionStart", "unknown", source="compact") == ""
+
+    def test_what_began_elsewhere_gets_no_texts(self, desk: Desk) -> None:
+        assert desk.context("UserPromptSubmit", "s2", prompt=TASK) == ""
+        assert desk.context("SessionStart", "s3", source="resume") == ""
+        assert desk.context("UserPromptSubmit", "s3", prompt=TASK) == ""
+        desk.context("SessionStart", "s4", source="startup")
+        assert desk.context("SessionStart", "s4", source="resume") == ""
+        assert desk.context("UserPromptSubmit", "s4", prompt=TASK)
+
+    def test_a_late_text_is_not_given(self, desk: Desk) -> None:
+        assert desk.context("SessionStart", source="startup", within_s=0.0) == ""
+        assert ("claude-code", "s1", "failure", "late") in desk.events
+
+
+class TestDelivery:
+    def test_an_answer_that_nobody_received_leaves_the_session_cold(self, desk: Desk) -> None:
+        assert desk.open("s1", is_received=False)["state"] == "warm"
+        assert desk.open("s1")["state"] == "cold"
+        assert desk.context("SessionStart", is_received=False, source="startup")
+        assert record_of(desk, "s1", "claude-code").state == "cold"
+        # What came before stays.
+        project = desk.context("SessionStart", "s2", source="startup")
+        notes = desk.context("UserPromptSubmit", "s2", prompt=TASK, is_received=False)
+        assert desk.context("UserPromptSubmit", "s2", prompt=TASK) == notes
+        assert desk.context("SessionStart", "s2", source="compact") == project
+
+    def test_the_store_knows_which_session_was_warm(self, desk: Desk) -> None:
+        warm = desk.open("warm")
+        desk.open("lost", is_received=False)
+        desk.open("cold", fresh=False)
+        for name in ("warm", "lost", "cold"):
+            desk.journeyman.record(conversation(TASK, []), source="hermes", session_id=name)
+        stored = {one.session.id: one.session.opening for one in desk.journeyman.sessions.list()}
+        assert stored["warm"] == warm["id"]
+        assert stored["lost"] == stored["cold"] == ""
+
+    def test_a_locked_database_costs_no_more_than_the_deadline(
+        self, desk: Desk, tmp_path: Path
+    ) -> None:
+        kept = desk.open("kept")
+        with closing(sqlite3.connect(tmp_path / "home" / "journeyman.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+            with pytest.raises(StoreUnavailable, match="locked"):
+                handle_only(desk, "s1", within_s=0.3)
+            assert time.monotonic() - began < 1.5
+            assert handle_only(desk, "kept", within_s=0.3) == kept  # reading needs no lock
+            other.execute("ROLLBACK")
+        # Nothing was decided, and the next attempt may succeed.
+        assert desk.open("s1")["state"] == "warm"
+
+    def test_what_another_version_stored_counts_as_nothing(self, desk: Desk) -> None:
+        desk.open("s1")
+        with desk.journeyman.host_sessions._writing("test") as connection:
+            connection.exec_driver_sql("UPDATE host_sessions SET content = '[{\"task\": 3}]'")
+        assert desk.open("s1")["state"] == "cold"
+        assert "started without an opening" in desk.ask("explain", session="s1")["text"]
+        assert desk.context("SessionStart", "s1", source="compact") == ""
+        assert desk.ask("switch", session="s1", on=True)["state"] == "cold"
+
+
+def handle_only(desk: Desk, session: str, within_s: float) -> Any:
+    """An opening without what follows the answer."""
+    body = {"session": session, "task": TASK, "cwd": desk.project}
+    exchange = Exchange(host="hermes", ends=time.monotonic() + within_s)
+    return json.loads(desk.service.handle("opening", json.dumps(body).encode(), exchange))
+
+
+KEPT = b'[{"task":"Check whether'
+"""How the content of a kept opening begins."""
+
+
+def stored_bytes(folder: Path) -> bytes:
+    """All that is in the files of the database, free pages included."""
+    files = (folder / "home").glob("journeyman.db*")
+    return b"".join(file.read_bytes() for file in files)
+
+
+class TestForgetting:
+    def test_forgetting_deletes_kept_openings(self, desk: Desk, tmp_path: Path) -> None:
+        desk.open("s1")
+        desk.context("SessionStart", "s2", source="startup")
+        desk.context("UserPromptSubmit", "s2", prompt=TASK)
+        assert KEPT in stored_bytes(tmp_path)
+        desk.journeyman.forget(matching="build-index")
+        assert desk.open("s1")["state"] == "cold"
+        assert "forgotten" in desk.open("s1")["reason"]
+        assert desk.context("SessionStart", "s2", source="compact") == ""
+        for host, session in (("hermes", "s1"), ("claude-code", "s2")):
+            record = record_of(desk, session, host)
+            assert (record.content, record.shown) == ("[]", ())
+        assert KEPT not in stored_bytes(tmp_path)
+        assert REMEDY not in desk.open("s3")["text"]
+
+
+class TestExplanation:
+    def test_explaining_says_what_and_why(self, desk: Desk) -> None:
+        assert "decided nothing" in desk.ask("explain", session="s1")["text"]
+        opening = desk.open("s1")
+        text = desk.ask("explain", session="s1")["text"]
+        assert opening["id"] in text
+        assert "commands" in text
+        assert "the nearest request" in text
+        desk.open("s2", fresh=False)
+        assert "it had begun without one" in desk.ask("explain", session="s2")["text"]
+
+
+class TestThreads:
+    def test_sessions_that_begin_at_once_get_what_they_would_alone(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path / "alone") as desk:
+            alone = {task: desk.open(task, task=task) for task in (TASK, OTHER_TASK, "hello")}
+        with opened(experience, tmp_path / "together") as desk, ThreadPoolExecutor(8) as pool:
+            pool.submit(desk.service.openings.warm_up)
+            asked = [(task, f"{task} {number}") for number in range(8) for task in alone]
+            answers = list(pool.map(lambda one: desk.open(one[1], task=one[0]), asked))
+            assert answers == [alone[task] for task, _ in asked]
+
+    def test_one_session_is_decided_once(self, desk: Desk) -> None:
+        tasks = [TASK, OTHER_TASK, "hello"] * 4
+        with ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(lambda task: desk.open("s1", task=task), tasks))
+        assert all(answer == answers[0] for answer in answers)
+        assert desk.open("s1") == answers[0]
+
+    def test_a_hint_is_given_to_one_of_several_calls(self, desk: Desk) -> None:
+        failed = {"tool_name": "Bash", "tool_input": {"command": "./check-index notes.txt"}}
+        barrier = threading.Barrier(6)
+
+        def fail(number: int) -> str:
+            barrier.wait()
+            error = "Exit code 3\nerror: the index of notes.txt is stale"
+            return desk.context(
+                "PostToolUseFailure", error=error, tool_use_id=f"t{number}", **failed
+            )
+
+        with ThreadPoolExecutor(6) as pool:
+            hints = list(pool.map(fail, range(6)))
+        assert sum(map(bool, hints)) == 1
