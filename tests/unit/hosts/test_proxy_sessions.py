@@ -139,6 +139,16 @@ def test_the_same_first_request_again_is_another_session(agents: Agents) -> None
     assert agents.ask(FIRST, said("Done."), user("thanks"), answer=said("Welcome.")) in (one, two)
 
 
+def test_the_same_words_again_throughout(agents: Agents) -> None:
+    """Without calls, only what came last tells two conversations apart."""
+    words = [FIRST, said("How?"), user("go on"), said("How?"), user("go on"), said("Done.")]
+    turns = [words[:1], words[:3], words[:5]]
+    one = [agents.ask(*turn, answer=said("How?")) for turn in turns]
+    two = [agents.ask(*turn, answer=said("How?")) for turn in turns]
+    assert {found.id for found in one} != {found.id for found in two}
+    assert len({found.id for found in [*one, *two]}) == 2
+
+
 def test_two_at_the_same_time(agents: Agents) -> None:
     one, two = agents.send(FIRST), agents.send(FIRST)
     assert one is not two

@@ -34,8 +34,9 @@ _MAX_ALIKE = 64
 _BATCH = 64
 _LOAD_S = 1.0
 _READ_S = 0.2
-_CONTINUES = 1_000_000
-"""A request that begins with all that was sent belongs to its session, whatever others share."""
+_REPEATS, _CONTINUES = 1_000_000, 2_000_000
+"""A request that is the last one again, or continues it, belongs to its session, whatever messages
+it shares with others."""
 
 Marks = tuple[str, ...]
 """What identifies a message: the ids of its calls and results, or else a digest of its text."""
@@ -127,6 +128,8 @@ class History:
             following = [*marks[shared : shared + 1], *self.answer[:1]]
             if len({*filter(_has_id, following)}) > 1:
                 return 0  # the same request was answered twice, and this goes on from the other
+            if shared == len(marks):
+                return _REPEATS + shared
             return _CONTINUES + shared + _shared_count(marks[shared:], self.answer)
         # It was shortened or edited. What a person says may well be said in two conversations.
         later = marks[1:]
@@ -213,12 +216,11 @@ class Conversations:
             self._groups.move_to_end(key)
             group = self._groups[key]
             await _answers_read(group)
-            ranked = [(one.rank(marks, setup, is_fresh=is_fresh), one) for one in group]
-            rank, found = max(ranked, key=lambda pair: pair[0], default=(0, None))
-            if found is None or not rank:
-                found = self._begun(key, marks, setup)
+            ranks = [one.rank(marks, setup, is_fresh=is_fresh) for one in group]
+            if any(ranks):  # of equals, the latest
+                found = group.pop(max(range(len(group)), key=lambda index: (ranks[index], index)))
             else:
-                group.remove(found)
+                found = self._begun(key, marks, setup)
             group.append(found)
             del group[:-_MAX_ALIKE]
             while len(self._groups) > _MAX_GROUPS:
