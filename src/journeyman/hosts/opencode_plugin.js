@@ -18,8 +18,8 @@ const PARTS = new Set(JOURNEYMAN.parts ?? ["opening", "gate", "import"]);
 const LIMITS_MS = {
   // The first request of a session waits this long for its opening.
   opening: 4_000,
-  // What else does not wait for a person.
-  notice: 2_000,
+  // What the resident process only has to take note of.
+  notice: 1_000,
   // One operation in a child process, where there is no resident process.
   gateInChild: 15_000,
   // opencode waits this long for reports in progress when it exits.
@@ -445,8 +445,8 @@ export const Journeyman = async ({ client, directory }) => {
     if (!path) return;
     try {
       await exchange("import", { session, path }, LIMITS_MS.notice);
-    } catch (error) {
-      if (error.reached) throw error;
+    } catch {
+      // Importing twice changes nothing.
       await runOnce("import", { session, path }, LIMITS_MS.notice, { detached: true });
     }
   };

@@ -1,0 +1,173 @@
+"""The real opencode while Journeyman fails: the session goes on without an opening, and a call that
+needs a person is blocked.
+"""
+
+import resource
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.hosts import TASK, count_in, serving, until
+from tests.opencode_host import OpencodeHome, shell
+
+from journeyman.hosts.client import socket_path
+from journeyman.testing import ScriptedServer, calls, says
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+
+LEARNED = "build-index"
+RISKY = "chmod 777 notes.txt"
+BLOCKED = "Blocked by Journeyman: "
+LIMITS_MS = {"opening": 2_000, "gateInChild": 6_000}
+LONGEST_S = 60.0
+"""opencode itself takes about ten seconds; the plugin waits at most for its deadlines."""
+
+Failure = Callable[[OpencodeHome], "Iterator[None]"]
+
+
+@contextmanager
+def absent(home: OpencodeHome) -> Iterator[None]:
+    """No resident process, and none can be started."""
+    home.install(limits_ms=LIMITS_MS, python=str(home.folder / "no-such-python"))
+    yield
+
+
+@contextmanager
+def killed(home: OpencodeHome) -> Iterator[None]:
+    """The resident process was killed, and left its socket behind."""
+    with serving(home) as resident:
+        resident.process.signal(signal.SIGKILL)
+        until(lambda: not resident.process.running)
+        yield
+
+
+@contextmanager
+def slow(home: OpencodeHome) -> Iterator[None]:
+    """The resident process takes requests and does not answer."""
+    with serving(home) as resident:
+        resident.process.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            resident.process.signal(signal.SIGCONT)
+
+
+@contextmanager
+def locked(home: OpencodeHome) -> Iterator[None]:
+    """Another process holds the database."""
+    with serving(home), closing(sqlite3.connect(home.journeyman / "journeyman.db")) as database:
+        database.isolation_level = None
+        database.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextmanager
+def full(home: OpencodeHome) -> Iterator[None]:
+    """The resident process cannot write another byte to a file, as on a full disk."""
+    with serving(home) as resident:
+        resource.prlimit(resident.process.pid, resource.RLIMIT_FSIZE, (0, 0))
+        yield
+
+
+@contextmanager
+def foreign(home: OpencodeHome) -> Iterator[None]:
+    """Another version answers on the socket, in another protocol."""
+    path = socket_path(str(home.journeyman))
+    stopping = threading.Event()
+
+    def answer(server: socket.socket) -> None:
+        while not stopping.is_set():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                while connection.recv(65_536):
+                    pass
+                connection.sendall(b'{"jsonrpc": "2.0", "result": {"decision": "allow"}}\n')
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        server.settimeout(0.2)
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("failure", [absent, killed, slow, locked, full, foreign])
+def test_a_failing_service_costs_only_the_opening(tmp_path: Path, failure: Failure) -> None:
+    script = {TASK: [calls(shell("echo one")), calls(shell(RISKY)), says("It is complete.")]}
+    with ScriptedServer(script) as model, ExitStack() as stack:
+        home = OpencodeHome(tmp_path, model, limits_ms=LIMITS_MS)
+        stack.enter_context(failure(home))
+        began = time.monotonic()
+        assert "It is complete." in home.opencode(TASK)
+        assert time.monotonic() - began < LONGEST_S
+        noted = [line.split()[1:3] for line in home.failures]
+        assert ["opencode", "opening"] in noted or failure in (killed, locked, full)
+
+    assert len(home.turns) == 3
+    warm = {count_in(one.body, LEARNED) > 0 for one in home.turns}
+    # A child process answers instead of one that was killed, if it is quick enough.
+    assert warm == {False} or (failure is killed and warm == {True})
+    echo, risky = home.tool_states()
+    assert risky["status"] == "error"
+    assert risky["error"].startswith(BLOCKED)
+    assert (home.work / "notes.txt").stat().st_mode & 0o777 == 0o644
+    # Without any answer it is not known whether the rules name a call; in a child process it is.
+    assert (echo["status"] == "error") == (failure is absent)
+
+
+def test_a_service_killed_in_a_session(tmp_path: Path) -> None:
+    """What the session started with stays as it is, also when it is resumed."""
+    script = {
+        TASK: [calls(shell("sleep 3")), calls(shell(RISKY)), says("It is complete.")],
+        "and now": [says("That too.")],
+    }
+    with ScriptedServer(script) as model:
+        home = OpencodeHome(tmp_path, model, limits_ms={"gateInChild": 6_000})
+        with serving(home) as resident:
+
+            def kill() -> None:
+                until(lambda: bool(home.turns))
+                resident.process.signal(signal.SIGKILL)
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            assert "It is complete." in home.opencode(TASK)
+            killer.join()
+            assert "That too." in home.opencode("-c", "and now")
+
+    assert len(home.turns) == 4
+    assert all(count_in(one.body, LEARNED) for one in home.turns)
+    assert len({str(one.body["messages"][0]) for one in home.turns}) == 1
+    assert home.tool_states()[1]["error"].startswith(BLOCKED)
+
+
+def test_an_opening_that_came_too_late_stays_absent(tmp_path: Path) -> None:
+    """A session that began cold is cold when it is resumed with a service that works."""
+    script = {TASK: [says("It is complete.")], "and now": [says("That too.")]}
+    with ScriptedServer(script) as model:
+        home = OpencodeHome(tmp_path, model, limits_ms=LIMITS_MS)
+        with serving(home) as resident:
+            resident.process.signal(signal.SIGSTOP)
+            home.opencode(TASK)
+            resident.process.signal(signal.SIGCONT)
+            assert "That too." in home.opencode("-c", "and now")
+            home.opencode(TASK)
+            ids = home.session_ids()
+            stored = [home.stored(id_)["session"].get("opening", "") for id_ in ids]
+
+    assert [count_in(one.body, LEARNED) > 0 for one in home.turns] == [False, False, True]
+    assert [bool(opening) for opening in stored] == [False, True]
