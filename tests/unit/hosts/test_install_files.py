@@ -422,6 +422,8 @@ YAML_SHAPES = {
     "text block": "a: |\n  plugins:\n    enabled: []\nplugins:\n  enabled: []\n",
     "text block at the end": "model: x\na: |+\n  text\n\n",
     "nested": "x:\n  plugins:\n    enabled: [no]\ny: 1\n",
+    "mapping on one line": "plugins: {disabled: [x], enabled: [a, b]}  # mine\nmodel: x\n",
+    "empty list in a mapping": "plugins: {enabled: [], disabled: []}\n",
     "byte order mark": "\ufeffplugins:\n  enabled: []\n",
 }
 
@@ -455,7 +457,9 @@ class TestPlugins:
         ("text", "clause"),
         [
             ("{model: x}\n", "line 1 does not begin with a plain key"),
-            ("plugins: {enabled: [a]}\n", "does not have a line for each key"),
+            ("plugins: {disabled: [a]}\n", "is not a list of names"),
+            ("plugins: {}\n", "is not a list of names"),
+            ("plugins: none\n", "is not a mapping"),
             ("plugins:\n  enabled: all\n", "is not a list of names"),
             ("plugins:\n  enabled: [a,\n    b]\n", "is not a list of names"),
             ("plugins:\n  enabled:\n    - name: a\n", "line 3"),

@@ -6,14 +6,14 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import Unanswered
-from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, read_hooks
+from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
 from journeyman.hosts.installation.editors import PLUGIN
 from journeyman.hosts.installation.file_change import read_file
 from journeyman.hosts.installation.hook_probe import (
@@ -32,6 +32,7 @@ from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, 
 from journeyman.hosts.installation.record import Record, read_record
 from journeyman.hosts.installation.status import (
     FIRST_BLOCKING,
+    HostStatus,
     hermes_steps,
     host_status,
     skips_hooks,
@@ -43,9 +44,6 @@ from journeyman.records.errors import ConfirmationRefused, JourneymanError
 from journeyman.records.host import Host
 from journeyman.version import __version__
 
-_SESSION = "journeyman-check-"
-"""How the ids of sessions begin that exist only for a check."""
-
 _RECENT_S = 86_400.0
 _UNKNOWN_ID = "0" * 32
 
@@ -55,48 +53,48 @@ def check(installer: Installer, journeyman: Journeyman, name: str, task: str = "
     is run with it.
     """
     status = host_status(installer, name)
-    findings = []
-    if name in INSTALLABLE:
-        kind = KINDS[name]
-        missing = f"{kind.program} is not on the search path"
-        if status.program:
-            version = f"{kind.title} {status.version}".strip()
-            findings.append(Finding("program", "ok", f"{version} ({status.program})"))
-        else:
-            findings.append(Finding("program", "note", missing, f"Install {kind.title}."))
-    found = {
-        "installed": Finding("installation", "ok", f"{', '.join(status.parts)} {status.file}"),
-        "not installed": Finding(
-            "installation",
-            "problem",
-            f"Journeyman is not installed in {status.file}.",
-            f"journeyman hosts install {name}",
-        ),
-    }
-    finding = found.get(status.state)
-    findings.append(
-        finding or Finding("installation", "problem", status.problem, status.advice or "")
-    )
+    findings = [*_check_status(status)]
     if status.state in ("not installed", "unreadable"):
         return findings
     record = read_record(installer.home, name) or Record(host=name)
+    sessions = [f"journeyman-check-{secrets.token_hex(6)}" for _ in range(2)]
     if name in ("claude-code", "codex"):
-        findings += _check_hooks(installer, journeyman, known_host(name))
+        findings += _check_hooks(installer, journeyman, known_host(name), sessions)
     if name == "codex":
         findings += _check_trust(installer)
     if name == "hermes":
         findings += _check_hermes(installer)
     findings += check_resident(installer, journeyman)
     if "gate" in record.parts:
-        findings.append(_check_confirmations(journeyman, record))
+        findings.append(_check_confirmations(installer, journeyman, record))
     if name == SERVICE:
         findings += _check_service(installer)
     elif task:
         run = run_host(installer, known_host(name), task)
-        journeyman.host_sessions.erase(name, run.sessions)
+        sessions += run.sessions
         findings += run.findings
+    journeyman.host_sessions.erase(name, sessions)
     findings += _recent_failures(installer.home, name)
     return findings
+
+
+def _check_status(status: HostStatus) -> Iterator[Finding]:
+    if status.name in INSTALLABLE:
+        kind = KINDS[status.name]
+        if status.program:
+            version = f"{kind.title} {status.version}".strip()
+            yield Finding("program", "ok", f"{version} ({status.program})")
+        else:
+            found = f"{kind.program} is not on the search path."
+            yield Finding("program", "note", found, f"Install {kind.title}.")
+    if status.state == "installed":
+        parts = f"{', '.join(status.parts)} in " if status.parts else ""
+        yield Finding("installation", "ok", f"{parts}{status.file}")
+    elif status.state == "not installed":
+        found = f"Journeyman is not installed in {status.file}."
+        yield Finding("installation", "problem", found, f"journeyman hosts install {status.name}")
+    else:
+        yield Finding("installation", "problem", status.problem, status.advice)
 
 
 def check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Finding]:
@@ -124,13 +122,15 @@ def check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fin
     yield Finding("resident process", "ok", f"{found}.")
 
 
-def _check_hooks(installer: Installer, journeyman: Journeyman, host: Host) -> Iterator[Finding]:
+def _check_hooks(
+    installer: Installer, journeyman: Journeyman, host: Host, sessions: Sequence[str]
+) -> Iterator[Finding]:
     """Run the configured hooks as the host would, and yield what they answered."""
     content = read_file(installer.target(host).path) or b""
     if host == "claude-code":
         yield from _check_claude(installer, content)
     hooks = {hook.event: hook for hook in own_hooks(content.decode("utf-8-sig"))}
-    session = f"{_SESSION}{secrets.token_hex(6)}"
+    earlier, session = sessions
     runs_alone = not is_resident(installer.home)
     checked: list[tuple[str, Callable[[FiredHook], Finding]]] = [
         ("SessionStart", judge_context),
@@ -139,7 +139,7 @@ def _check_hooks(installer: Installer, journeyman: Journeyman, host: Host) -> It
     ]
     present = [(event, judge) for event, judge in checked if event in hooks]
     if runs_alone and present and journeyman.settings.hosts.start != "never":
-        first = fire(hooks[present[0][0]], session, installer.environ)
+        first = fire(hooks[present[0][0]], earlier, installer.environ)
         is_started = wait_for_resident(installer.home)
         started = "and started the resident process" if is_started else "but started no process"
         advice = "" if is_started else f"See {installer.home / 'serve.log'}."
@@ -150,7 +150,6 @@ def _check_hooks(installer: Installer, journeyman: Journeyman, host: Host) -> It
         fired = fire(hooks[event], session, installer.environ)
         finding = judge(fired)
         yield Finding(event, finding.status, finding.found, finding.advice)
-    journeyman.host_sessions.erase(host, [session])
     if present and answered is not None:
         count = (answered_requests(installer.home) or 0) - answered
         if count < len(present):
@@ -175,6 +174,9 @@ def _check_claude(installer: Installer, content: bytes) -> Iterator[Finding]:
 def _check_trust(installer: Installer) -> Iterator[Finding]:
     program = installer.program("codex").path
     if not program:
+        return
+    if not has_run(installer.target("codex").path.parent):
+        yield Finding("trust", "problem", "Codex has not been started yet.", HOW_TO_TRUST)
         return
     found = read_hooks(program, installer.environ, Path.cwd())
     if found is None:
@@ -224,7 +226,7 @@ def _check_hermes(installer: Installer) -> Iterator[Finding]:
         yield Finding("plugin", "note", text, "The next session starts it, or: journeyman serve")
 
 
-def _check_confirmations(journeyman: Journeyman, record: Record) -> Finding:
+def _check_confirmations(installer: Installer, journeyman: Journeyman, record: Record) -> Finding:
     """Return whether the gate could ask a person now."""
     name = "confirmations"
     try:
@@ -239,14 +241,10 @@ def _check_confirmations(journeyman: Journeyman, record: Record) -> Finding:
         found = f"Risky calls are blocked, because no one can be asked. {error}"
         return Finding(name, "note", found, "journeyman serve")
     found = "The service answers, and accepts the host's token."
-    if not record.token or _has_approver(journeyman):
+    if not record.token or installer.has_approver:
         return Finding(name, "ok", found)
     advice = "journeyman confirm approver add NAME"
     return Finding(name, "problem", f"{found} But no one may decide.", advice)
-
-
-def _has_approver(journeyman: Journeyman) -> bool:
-    return any(not one.revoked_at for one in journeyman.confirmations.credentials("approver"))
 
 
 def _check_service(installer: Installer) -> Iterator[Finding]:

@@ -48,6 +48,13 @@ class CodexHooks(Struct, frozen=True, kw_only=True):
         return tuple(hook for hook in self.hooks if not hook.runs)
 
 
+def has_run(folder: Path) -> bool:
+    """Return whether Codex has ever used its folder. Asking it would fill a folder that only has
+    Journeyman's hooks.
+    """
+    return folder.is_dir() and any(path.name != "hooks.json" for path in folder.iterdir())
+
+
 def read_hooks(program: str, environ: Mapping[str, str], folder: Path) -> CodexHooks | None:
     """Ask Codex about the hooks that hold in a folder; None if it does not answer."""
     question = {"cwds": [str(folder)]}
@@ -68,9 +75,10 @@ def read_hooks(program: str, environ: Mapping[str, str], folder: Path) -> CodexH
                 _send(process, {"method": "initialized"})
                 return _read(_ask(process, 2, "hooks/list", question))
             finally:
+                assert process.stdin is not None
+                process.stdin.close()  # that ends it
+                process.wait()
                 timer.cancel()
-                # It would go on until its input ends, which it may not notice at once.
-                process.kill()
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

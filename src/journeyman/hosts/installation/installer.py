@@ -274,6 +274,13 @@ class Installer:
         """Confirmations on this machine; None if they are served elsewhere or not installed."""
         return self._journeyman.confirmations if self.can_confirm else None
 
+    @property
+    def has_approver(self) -> bool:
+        """Whether there is a person who may decide on confirmations."""
+        administration = self._administration()
+        known = administration.credentials("approver") if administration else ()
+        return any(not approver.revoked_at for approver in known)
+
     def _agents(self) -> set[str]:
         """The names of the agents whose tokens are valid."""
         administration = self._administration()

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from journeyman.configuration import FLAG, Configuration
 from journeyman.hosts.installation import yaml_list
-from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, read_hooks
+from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
 from journeyman.hosts.installation.editors import PLUGIN
 from journeyman.hosts.installation.file_change import plan_installation, read_file
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
@@ -22,7 +22,6 @@ from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, 
 from journeyman.hosts.installation.record import Record, read_record
 from journeyman.hosts.installation.targets import PARTS, unit_of
 from journeyman.records.errors import JourneymanError
-from journeyman.records.host import Host
 
 State = Literal["installed", "outdated", "not installed", "unreadable"]
 
@@ -200,18 +199,21 @@ def steps_after(installer: Installer, name: str) -> list[str]:
         steps += codex_steps(installer)
     if name == "hermes":
         steps += hermes_steps(installer)
+    record = read_record(installer.home, name)
+    if record is not None and record.token and not installer.has_approver:
+        steps.append(
+            "No one may decide on held calls yet. Create a login for yourself: journeyman confirm "
+            "approver add NAME"
+        )
     return [*steps, f"Try it: journeyman hosts check {name}"]
 
 
 def codex_steps(installer: Installer) -> Iterator[str]:
     """Return which hooks Codex has to be told to trust."""
     found = installer.program("codex")
-    folder = Path(host_folder(installer, "codex"))
-    # Codex fills its folder when it runs; one that it has not used yet stays as it is.
-    has_run = any(path.name != KINDS["codex"].file for path in folder.iterdir())
-    hooks = (
-        read_hooks(found.path, installer.environ, Path.cwd()) if found.path and has_run else None
-    )
+    hooks = None
+    if found.path and has_run(installer.target("codex").path.parent):
+        hooks = read_hooks(found.path, installer.environ, Path.cwd())
     if hooks is None:
         yield f"Codex runs hooks only after you trust them. {HOW_TO_TRUST}"
         return
@@ -220,10 +222,6 @@ def codex_steps(installer: Installer) -> Iterator[str]:
         yield f"Codex does not run these hooks before you trust them: {events}. {HOW_TO_TRUST}"
     for warning in hooks.warnings:
         yield f"Codex says: {warning}"
-
-
-def host_folder(installer: Installer, host: Host) -> str:
-    return str(installer.target(host).path.parent)
 
 
 def hermes_steps(installer: Installer) -> Iterator[str]:

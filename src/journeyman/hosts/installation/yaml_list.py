@@ -11,7 +11,7 @@ _LIST = f"{_PARENT}.{_CHILD}"
 _BLANK = re.compile(r"\s*(#.*)?")
 _KEY = re.compile(r"(?P<indent> *)(?P<quote>['\"]?)(?P<name>[\w./-]+)(?P=quote) *:(?P<value>\s.*|)")
 _ITEM = re.compile(r"(?P<indent> *)- +(?P<quote>['\"]?)(?P<name>[\w./-]+)(?P=quote)\s*(#.*)?")
-_FLOW = re.compile(r"(?P<head>[ \w'\"]+: *\[)(?P<items>[^\[\]{}#]*)(?P<tail>\]\s*(#.*)?)")
+_MAPPING = re.compile(r"\s*\{.*\}\s*(#.*)?")
 _TOP_LEVEL = re.compile(r"[^\s#]")
 _MARKS = ("---", "...")
 
@@ -67,7 +67,7 @@ def with_plugin(text: str, name: str, parse: Parse | None = None) -> str:
         new, at = [f"{indent}{_CHILD}:", f"{indent}  - {name}"], parent + 1
     elif items:
         new, at = [f"{_ITEM.fullmatch(lines[items[-1]])['indent']}- {name}"], items[-1] + 1  # type: ignore[index]
-    elif flow := _FLOW.fullmatch(lines[child]):
+    elif flow := _flow_list(lines[child], _CHILD):
         names = flow["items"].rstrip()
         space = flow["items"][len(names) :]
         names += f", {name}" if names else name
@@ -98,7 +98,7 @@ def without_plugin(text: str, name: str, present: Collection[str] = ()) -> str:
     if items:
         del lines[items[at]]
     else:
-        flow = _FLOW.fullmatch(lines[child])
+        flow = _flow_list(lines[child], _CHILD)
         assert flow is not None
         parts = flow["items"].rstrip().split(",")
         space = flow["items"][len(flow["items"].rstrip()) :]
@@ -115,6 +115,15 @@ def without_plugin(text: str, name: str, present: Collection[str] = ()) -> str:
             if is_empty and _PARENT not in present:
                 del lines[parent]
     return _join(lines, text)
+
+
+def _flow_list(line: str, name: str) -> re.Match[str] | None:
+    """Match a line with a list on one line, `name: [a, b]`, also in a mapping on one line."""
+    return re.fullmatch(
+        rf"(?P<head>[^#]*?(?<![\w./-]){name}['\"]? *: *\[)(?P<items>[^\[\]{{}}#]*)"
+        r"(?P<tail>\](?:\s*|[^#]*\}\s*)(#.*)?)",
+        line,
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -144,10 +153,14 @@ def _locate(lines: list[str], child: str = _CHILD) -> _Place:
         if key["name"] == _PARENT:
             if parent is not None:
                 raise NotEditable(f"it has {_PARENT!r} twice")
-            if not _BLANK.fullmatch(key["value"]):
-                raise NotEditable(f"its {_PARENT!r} does not have a line for each key")
+            if not (_BLANK.fullmatch(key["value"]) or _MAPPING.fullmatch(key["value"])):
+                raise NotEditable(f"its {_PARENT!r} is not a mapping")
             parent = number
-    return _Place() if parent is None else _locate_list(lines, parent, child)
+    if parent is None:
+        return _Place()
+    if "{" in lines[parent].partition("#")[0]:
+        return _locate_flow(lines[parent], parent, parent, child)
+    return _locate_list(lines, parent, child)
 
 
 def _locate_list(lines: list[str], parent: int, child: str) -> _Place:
@@ -162,12 +175,17 @@ def _locate_list(lines: list[str], parent: int, child: str) -> _Place:
             continue
         if _BLANK.fullmatch(key["value"]):
             return _locate_items(lines, parent, number, indent)
-        flow = _FLOW.fullmatch(line)
-        if flow is None:
-            raise NotEditable(f"its {_LIST} is not a list of names")
-        names = [one.strip().strip("'\"") for one in flow["items"].split(",")]
-        return _Place(parent, number, indent, (), tuple(filter(None, names)))
+        return _locate_flow(line, parent, number, child)
     return _Place(parent, None, indent or "  ")
+
+
+def _locate_flow(line: str, parent: int, number: int, child: str) -> _Place:
+    """Find the names of a list on one line."""
+    flow = _flow_list(line, child)
+    if flow is None:
+        raise NotEditable(f"its {_PARENT}.{child} is not a list of names")
+    names = [one.strip().strip("'\"") for one in flow["items"].split(",")]
+    return _Place(parent, number, names=tuple(filter(None, names)))
 
 
 def _locate_items(lines: list[str], parent: int, child: int, indent: str) -> _Place:

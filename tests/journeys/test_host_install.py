@@ -1,0 +1,384 @@
+"""`journeyman hosts`: installed into hosts, listed, checked and removed, in a home of its own."""
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.hosts import HostHome, serving
+from tests.program import Command
+from tests.tables import table
+
+from journeyman import Journeyman
+from journeyman.hosts.installation.record import read_record
+
+HOSTS = ("hermes", "claude-code", "codex", "opencode")
+FILES = {
+    "hermes": ".hermes/config.yaml",
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "opencode": ".config/opencode/plugin/journeyman.js",
+    "service": ".config/systemd/user/journeyman.service",
+}
+SETTINGS = '{\n    "model":  "opus",\r\n    "hooks": {"Stop": [{"hooks": []}]}\n}'
+YAML = "# mine\nmodel:\n  default: x  # the fast one\n"
+
+
+def files_below(folder: Path) -> dict[str, bytes | None]:
+    """Every file and folder below a folder, except Journeyman's home."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+        if ".journeyman" not in path.parts
+    }
+
+
+def own_commands(file: Path) -> list[str]:
+    hooks = json.loads(file.read_bytes())["hooks"]
+    commands = [
+        hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]
+    ]
+    return [command for command in commands if "journeyman/hosts/client.py" in command]
+
+
+@pytest.fixture
+def person(command: Command) -> Command:
+    """A person with settings of Claude Code and Hermes."""
+    for name, text in ((".claude/settings.json", SETTINGS), (".hermes/config.yaml", YAML)):
+        path = command.home / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text.encode())
+    return command
+
+
+def on_terminal(program: Command, typed: str, *arguments: str) -> str:
+    """The output for a person who types this."""
+    ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
+    done = subprocess.run(
+        [sys.executable, "-m", "journeyman", *arguments],
+        env=program.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=program.home,
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    for end in (ours, theirs):
+        os.close(end)
+    return done.stdout + done.stderr
+
+
+class TestInstallation:
+    def test_everything_is_as_before_after_a_removal(self, person: Command) -> None:
+        before = files_below(person.home)
+        for name, file in FILES.items():
+            shown = person("hosts", "install", name, "--print").stdout
+            assert f"+++ {person.home / file}" in shown
+            assert files_below(person.home) == before
+        assert not (person.home / ".journeyman").exists()
+        for name, file in FILES.items():
+            assert "Written to" in person("hosts", "install", name, "--yes").stdout
+            written = (person.home / file).read_bytes()
+            again = person("hosts", "install", name, "--yes")
+            assert "Nothing to do" in again.stdout
+            assert (person.home / file).read_bytes() == written
+        listed = {one["name"]: one for one in person.json("hosts", "list")}
+        assert {one["state"] for one in listed.values()} == {"installed"}
+        assert listed["codex"]["parts"] == ["opening", "gate", "import"]
+        for name in reversed(FILES):
+            assert "Removed" in person("hosts", "remove", name, "--yes").stdout
+        assert files_below(person.home) == before
+        assert not (person.home / ".journeyman/hosts").exists()
+        assert {one["state"] for one in person.json("hosts", "list")} == {"not installed"}
+        assert "Nothing to do" in person("hosts", "remove", "codex").stdout
+
+    def test_what_is_written_runs_this_program_in_this_home(self, person: Command) -> None:
+        person("hosts", "install", "claude-code", "--yes")
+        person("hosts", "install", "opencode", "--yes")
+        commands = own_commands(person.home / FILES["claude-code"])
+        assert len(commands) == 6
+        for line in commands:
+            python, first, second, client, home, host, *_ = line.split()
+            assert (python, first, second) == (sys.executable, "-I", "-S")
+            assert Path(client).is_file()
+            assert (home, host) == (str(person.home / ".journeyman"), "claude-code")
+        plugin = (person.home / FILES["opencode"]).read_text()
+        assert "__JOURNEYMAN__" not in plugin
+        assert f'"home": "{person.home / ".journeyman"}"' in plugin
+
+    def test_a_person_is_asked(self, person: Command) -> None:
+        before = files_below(person.home)
+        said = on_terminal(person, "n\n", "hosts", "install", "claude-code")
+        assert '+  "hooks"' in said or '"SessionStart"' in said
+        assert "Not confirmed. Nothing was changed." in said
+        assert files_below(person.home) == before
+        assert "Written to" in on_terminal(person, "y\n", "hosts", "install", "claude-code")
+        assert "Removed from" in on_terminal(person, "y\n", "hosts", "remove", "claude-code")
+        assert files_below(person.home) == before
+        refused = person("hosts", "install", "claude-code", code=2)
+        assert "--print to see what would change" in refused.stderr
+
+    def test_parts_can_be_left_out(self, person: Command) -> None:
+        settings = person.home / FILES["claude-code"]
+        person("hosts", "install", "claude-code", "--no-gate", "--no-import", "--yes")
+        events = {command.split()[6] for command in own_commands(settings)}
+        assert events == {"SessionStart", "UserPromptSubmit", "PostToolUseFailure"}
+        person("hosts", "install", "claude-code", "--no-opening", "--yes")
+        events = {command.split()[6] for command in own_commands(settings)}
+        assert events == {"PreToolUse", "Stop", "SessionEnd"}
+        flags = ("--no-opening", "--no-gate", "--no-import")
+        nothing = person("hosts", "install", "claude-code", *flags, code=1)
+        assert "No part is left" in nothing.stderr
+        person("hosts", "remove", "claude-code", "--yes")
+        assert settings.read_bytes() == SETTINGS.encode()
+
+    def test_other_settings_are_an_update(self, person: Command) -> None:
+        person("hosts", "install", "claude-code", "--no-import", "--yes")
+        person("config", "set", "hosts.gate_tools", "mcp__pay__*")
+        person("config", "set", "hosts.confirm_timeout_s", "120")
+        (listed,) = [one for one in person.json("hosts", "list") if one["name"] == "claude-code"]
+        assert listed["state"] == "outdated"
+        assert listed["advice"] == "journeyman hosts install claude-code --no-import"
+        person(*listed["advice"].split()[1:], "--yes")
+        text = (person.home / FILES["claude-code"]).read_text()
+        assert "mcp__pay__.*" in text
+        assert '"timeout": 180' in text
+        assert " PreToolUse 150" in text
+        record = read_record(person.home / ".journeyman", "claude-code")
+        assert record is not None
+        assert record.gate_tools == ("mcp__pay__*",)
+
+    def test_the_output_for_programs(self, person: Command) -> None:
+        planned = person.json("hosts", "install", "codex", "--print")
+        assert planned["is_needed"]
+        assert not planned["is_written"]
+        assert planned["diff"].startswith("--- /dev/null")
+        assert "was not found on the search path" in planned["notes"][0]
+        done = person.json("hosts", "install", "codex", "--yes")
+        assert done["is_written"]
+        assert any("trust" in step for step in done["next"])
+        assert person.json("hosts", "remove", "codex", "--yes")["is_written"]
+
+    def test_an_unknown_name(self, command: Command) -> None:
+        for action in ("install", "remove", "check"):
+            done = command("hosts", action, "cursor", code=2)
+            assert "'hermes', 'claude-code', 'codex', 'opencode', 'service'" in done.stderr
+
+
+class TestSafety:
+    @table(
+        ("name", "text", "clause"),
+        [
+            ("claude-code", '{"a": 1, // mine\n}', "it has a comment in line 1"),
+            ("claude-code", '{"hooks": 3}', '"hooks" is not an object'),
+            ("codex", "\ufeff{}", "byte order mark"),
+            ("codex", '{"hooks": {', "it is not JSON"),
+            ("hermes", "- a\n", "hermes plugins enable journeyman"),
+            ("hermes", "a: [\n", "hermes plugins enable journeyman"),
+        ],
+    )
+    def test_a_broken_file_is_left_alone(
+        self, command: Command, name: str, text: str, clause: str
+    ) -> None:
+        path = command.home / FILES[name]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        for arguments in (("install", name, "--yes"), ("install", name, "--print")):
+            done = command("hosts", *arguments, code=1)
+            assert clause in done.stderr
+            assert "Nothing was changed" in done.stderr
+        assert path.read_text() == text
+        listed = {one["name"]: one for one in command.json("hosts", "list")}
+        assert listed[name]["state"] == "unreadable"
+        assert clause in listed[name]["problem"]
+        path.unlink()
+
+    def test_a_file_that_cannot_be_written(self, person: Command) -> None:
+        if os.geteuid() == 0:
+            folder = person.home / ".codex"
+            folder.write_text("a file where a folder should be")
+            done = person("hosts", "install", "codex", "--yes", code=1)
+            assert "Nothing was changed" in done.stderr
+            with Journeyman(home=person.home / ".journeyman") as journeyman:
+                agents = journeyman.confirmations.credentials("agent")
+                assert [agent.name for agent in agents if not agent.revoked_at] == []
+            assert read_record(person.home / ".journeyman", "codex") is None
+
+    def test_records_and_copies_are_private(self, person: Command) -> None:
+        person("hosts", "install", "claude-code", "--yes")
+        folder = person.home / ".journeyman/hosts"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        copies = [*(folder / "originals").iterdir()]
+        assert [copy.read_bytes() for copy in copies] == [SETTINGS.encode()]
+        for path in (folder / "claude-code.json", *copies):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    def test_another_configuration_folder_is_not_mixed_up(
+        self, person: Command, tmp_path: Path
+    ) -> None:
+        person("hosts", "install", "claude-code", "--yes")
+        other = {"CLAUDE_CONFIG_DIR": str(tmp_path / "other")}
+        done = person("hosts", "install", "claude-code", "--yes", code=1, **other)
+        assert "hosts remove claude-code" in done.stderr
+        person("hosts", "remove", "claude-code", "--yes", **other)
+        assert (person.home / FILES["claude-code"]).read_bytes() == SETTINGS.encode()
+
+    def test_entries_of_a_lost_home_can_be_taken_over_and_removed(
+        self, person: Command, tmp_path: Path
+    ) -> None:
+        person("--home", tmp_path / "lost", "hosts", "install", "claude-code", "--yes")
+        listed = {one["name"]: one for one in person.json("hosts", "list")}
+        assert listed["claude-code"]["state"] == "outdated"
+        person("hosts", "install", "claude-code", "--yes")
+        commands = own_commands(person.home / FILES["claude-code"])
+        assert {command.split()[4] for command in commands} == {str(person.home / ".journeyman")}
+        person("hosts", "remove", "claude-code", "--yes")
+        assert (person.home / FILES["claude-code"]).read_bytes() == SETTINGS.encode()
+
+    def test_an_edited_plugin_is_kept(self, person: Command) -> None:
+        person("hosts", "install", "opencode", "--yes")
+        with (person.home / FILES["opencode"]).open("a") as file:
+            file.write("// my change\n")
+        done = person("hosts", "remove", "opencode", "--yes")
+        assert "it is kept as" in done.stderr
+        assert not (person.home / ".config").exists()
+        (kept,) = (person.home / ".journeyman/hosts/originals").iterdir()
+        assert kept.read_text().endswith("// my change\n")
+
+    def test_a_service_that_is_enabled_is_not_removed(self, person: Command) -> None:
+        person("hosts", "install", "service", "--yes", "--manager", "systemd")
+        unit = person.home / FILES["service"]
+        wanted = unit.parent / "default.target.wants" / unit.name
+        wanted.parent.mkdir()
+        wanted.symlink_to(unit)
+        done = person("hosts", "remove", "service", "--yes", code=1)
+        assert "systemctl --user disable --now journeyman.service" in done.stderr
+        wanted.unlink()
+        wanted.parent.rmdir()
+        person("hosts", "remove", "service", "--yes")
+        assert not unit.exists()
+
+
+class TestTokens:
+    @staticmethod
+    def agents(person: Command) -> list[str]:
+        with Journeyman(home=person.home / ".journeyman") as journeyman:
+            known = journeyman.confirmations.credentials("agent")
+            return sorted(agent.name for agent in known if not agent.revoked_at)
+
+    def test_a_host_has_a_token_while_its_gate_is_installed(self, person: Command) -> None:
+        home = person.home / ".journeyman"
+        person("hosts", "install", "codex", "--yes")
+        first = read_record(home, "codex")
+        assert first is not None
+        assert first.token.startswith("jma_")
+        person("hosts", "install", "codex", "--no-import", "--yes")
+        again = read_record(home, "codex")
+        assert again is not None
+        assert again.token == first.token
+        person("hosts", "install", "codex", "--no-gate", "--yes")
+        without = read_record(home, "codex")
+        assert without is not None
+        assert without.token == ""
+        assert self.agents(person) == []
+        person("hosts", "install", "codex", "--yes")
+        assert self.agents(person) == ["codex"]
+        person("hosts", "remove", "codex", "--yes")
+        assert self.agents(person) == []
+
+    def test_a_token_that_was_revoked_is_replaced(self, person: Command) -> None:
+        person("hosts", "install", "codex", "--yes")
+        person("confirm", "token", "revoke", "codex")
+        assert "Written to" in person("hosts", "install", "codex", "--yes").stdout
+        assert self.agents(person) == ["codex"]
+
+    def test_the_token_of_another_machine_stays_valid(self, person: Command) -> None:
+        person("confirm", "token", "add", "codex")
+        person("hosts", "install", "codex", "--yes")
+        first, second = self.agents(person)
+        assert first == "codex"
+        assert second.startswith("codex@")
+        (person.home / ".journeyman/hosts/codex.json").unlink()
+        person("hosts", "install", "codex", "--yes")
+        assert self.agents(person) == [first, second]
+        person("hosts", "remove", "codex", "--yes")
+        assert self.agents(person) == ["codex"]
+
+    def test_a_service_elsewhere_has_its_own_tokens(self, person: Command) -> None:
+        person("config", "set", "confirm.url", "http://127.0.0.1:9")
+        done = person("hosts", "install", "codex", "--yes")
+        assert "config set confirm.token" in done.stderr
+        record = read_record(person.home / ".journeyman", "codex")
+        assert record is not None
+        assert record.token == ""
+
+
+class TestCheck:
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> HostHome:
+        home = HostHome(tmp_path)
+        home.configure(start="never")
+        home.write_experience()
+        home.command("hosts", "install", "claude-code", "--yes")
+        home.command("confirm", "approver", "add", "ann")
+        return home
+
+    @staticmethod
+    def findings(home: HostHome, *arguments: str, code: int = 0) -> dict[str, Any]:
+        found = home.command.json("hosts", "check", *arguments, code=code)
+        return {one["what"]: one for one in found}
+
+    def test_hooks_are_answered_by_the_resident_process(self, home: HostHome) -> None:
+        home.command.environ["PATH"] = "/usr/bin:/bin"
+        with serving(home) as resident:
+            found = self.findings(home, "claude-code")
+            assert found["program"]["status"] == "note"
+            for what in ("installation", "SessionStart", "UserPromptSubmit", "PreToolUse"):
+                assert found[what]["status"] == "ok", found[what]
+            assert "lets a harmless call pass" in found["PreToolUse"]["found"]
+            assert f"process {resident.status['pid']}" in found["resident process"]["found"]
+            assert found["confirmations"]["status"] == "ok"
+            assert "answers" not in found
+            (reported,) = home.command.json("hosts", "report")
+            assert reported["tokens_added"] == 0  # a check leaves nothing behind
+            assert reported["warm"] == 0
+
+            home.command("confirm", "token", "revoke", "claude-code")
+            found = self.findings(home, "claude-code", code=1)
+            assert "hosts install claude-code" in found["confirmations"]["advice"]
+
+    def test_without_a_process_that_may_start(self, home: HostHome) -> None:
+        found = self.findings(home, "claude-code")
+        assert found["resident process"]["status"] == "note"
+        assert "hosts.start is never" in found["resident process"]["found"]
+        assert found["PreToolUse"]["status"] == "ok"
+        assert "no one can be asked" in found["confirmations"]["found"]
+
+    def test_what_is_wrong_is_said(self, home: HostHome) -> None:
+        assert self.findings(home, "codex", code=1)["installation"]["advice"] == (
+            "journeyman hosts install codex"
+        )
+        settings = home.folder / FILES["claude-code"]
+        text = settings.read_text()
+        settings.write_text(text.replace(sys.executable, "/nonexistent/python"))
+        found = self.findings(home, "claude-code", code=1)
+        assert found["installation"]["advice"] == "journeyman hosts install claude-code"
+        assert "exited with 127" in found["PreToolUse"]["found"]
+        value = {**json.loads(text), "disableAllHooks": True}
+        settings.write_text(json.dumps(value))
+        found = self.findings(home, "claude-code", code=1)
+        assert "disableAllHooks" in found["settings"]["found"]
+        settings.write_text("{,}")
+        assert self.findings(home, "claude-code", code=1)["installation"]["status"] == "problem"
+
+    def test_a_service_that_is_not_enabled(self, home: HostHome) -> None:
+        home.command("hosts", "install", "service", "--manager", "systemd", "--yes")
+        found = self.findings(home, "service")
+        assert "systemctl --user" in found["unit"]["advice"]
