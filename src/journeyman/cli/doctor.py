@@ -8,6 +8,8 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.installation.installer import Installer
+from journeyman.hosts.installation.status import host_findings
 
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
 
@@ -36,4 +38,8 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
       journeyman doctor
       journeyman doctor --json
     """
-    return journeyman.diagnose()
+    findings = journeyman.diagnose()
+    # The extras, which are many, stay last.
+    last = next((n for n, one in enumerate(findings) if one.what.startswith("extra")), None)
+    findings[last:last] = host_findings(Installer(journeyman))
+    return findings

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.configuration import FLAG, Configuration
+from journeyman.facade.finding import Finding, Status
 from journeyman.hosts.installation import yaml_list
 from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
 from journeyman.hosts.installation.editors import PLUGIN
@@ -52,6 +53,25 @@ def list_hosts(installer: Installer) -> list[HostStatus]:
     with ThreadPoolExecutor() as pool:  # each program takes a moment to tell its version
         [*pool.map(installer.program, INSTALLABLE)]
     return [host_status(installer, name) for name in NAMES]
+
+
+def host_findings(installer: Installer) -> list[Finding]:
+    """Return what a check of this machine says about hosts: those that Journeyman is installed in,
+    and those that it could be.
+    """
+    findings = []
+    for one in list_hosts(installer):
+        what = f"host: {one.name}"
+        if one.state == "not installed":
+            if one.program:
+                advice = f"journeyman hosts install {one.name}"
+                findings.append(Finding(what, "ok", "Journeyman is not installed in it", advice))
+            continue
+        parts = f" ({', '.join(one.parts)})" if one.parts else ""
+        found = one.problem or f"installed{parts} in {one.file}"
+        status: Status = "ok" if one.state == "installed" else "problem"
+        findings.append(Finding(what, status, found, one.advice))
+    return findings
 
 
 def host_status(installer: Installer, name: str) -> HostStatus:
