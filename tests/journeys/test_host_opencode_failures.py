@@ -171,3 +171,16 @@ def test_an_opening_that_came_too_late_stays_absent(tmp_path: Path) -> None:
 
     assert [count_in(one.body, LEARNED) > 0 for one in home.turns] == [False, False, True]
     assert [bool(opening) for opening in stored] == [False, True]
+
+
+@pytest.mark.parametrize("way", ["pure", "broken"])
+def test_a_plugin_that_is_not_loaded_protects_nothing(tmp_path: Path, way: str) -> None:
+    """opencode allows no more: it goes on without a plugin that it cannot or should not load."""
+    script = {TASK: [calls(shell(RISKY)), says("It is complete.")]}
+    with ScriptedServer(script) as model:
+        home = OpencodeHome(tmp_path, model)
+        if way == "broken":
+            home.write(".config/opencode/plugin/journeyman.js", "throw new Error('broken');")
+        home.opencode(*(["--pure"] if way == "pure" else []), TASK)
+    assert not any(count_in(one.body, LEARNED) for one in home.turns)
+    assert home.tool_states()[0]["status"] == "completed"
