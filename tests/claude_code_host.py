@@ -82,6 +82,16 @@ class ClaudeHome(HostHome):
         """Have Claude Code work, with permission to run commands; return its own report."""
         return run_claude(self, self.name, server, *arguments, "--allowedTools", "Bash")
 
+    def stored_whole(self, session: str) -> Any:
+        """Wait until a session is stored with all calls and tokens of its transcript."""
+
+        def is_whole(one: Any) -> bool:
+            lines = self.lines(session)
+            counted = {kind: one["tokens"][kind] for kind in ("input_tokens", "output_tokens")}
+            return one["calls"] == len(blocks(lines, "tool_use")) and counted == tokens(lines)
+
+        return self.stored(session, is_whole)
+
     def lines(self, session: str) -> list[dict[str, Any]]:
         """The lines of one session's transcript, without its subagents'."""
         return json_lines((self.folder / ".claude/projects").glob(f"*/{session}.jsonl"))

@@ -29,7 +29,6 @@ TASK = "Check whether the index of the notes is complete"
 """A request that the experience of `write_experience` fits."""
 
 PROJECT_MARK = "Commands that work here, most used first"
-TASK_MARK = "likeliest for this task first"
 REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
 
 CONFIRM_S, DEADLINE_S, STORED_S = 30, 3, 10.0
@@ -123,6 +122,13 @@ class HostHome(ClientHome):
         with self.open() as journeyman:
             return journeyman.confirmations.add_approver("ann", by="test")[1]
 
+    def change_hooks(self, file: str, pattern: str, text: str) -> None:
+        """Change the installed hooks: all that matches a pattern becomes a text."""
+        path = self.folder / file
+        changed, count = re.subn(pattern, text, path.read_text())
+        assert count
+        path.write_text(changed)
+
     @property
     def failures(self) -> list[str]:
         """What hooks could not do, as they noted it."""
@@ -184,7 +190,8 @@ class Resident:
         self._client = plain_client(base_url=self.status["parts"]["confirmations"])
 
     @property
-    def page_url(self) -> str:
+    def url(self) -> str:
+        """The address of the page for approvers."""
         url: str = self.status["parts"]["page"]
         return url
 
@@ -198,6 +205,12 @@ class Resident:
                 return card
             assert time.monotonic() < ends, "nothing is waiting for a decision"
             time.sleep(0.05)
+
+    def card(self, card: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a confirmation as it is now."""
+        answer = self._client.get(f"/confirm/{card['id']}", headers=bearer(self.key))
+        found: dict[str, Any] = answer.json()
+        return found
 
     def decide(self, card: Mapping[str, Any], choice: str, **fields: Any) -> None:
         """Approve or deny by the API."""

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from tests.journeys.confirm_page_service import ConfirmationPage
 
 _FLAGS = (
     "--no-sandbox",
@@ -63,14 +62,19 @@ def new_profile(browser: Browser, **options: Any) -> BrowserContext:
     return browser.new_context(reduced_motion="reduce", **options)
 
 
+class ServedPage(Protocol):
+    """A page that is being served."""
+
+    @property
+    def url(self) -> str: ...
+
+
 class Person:
     """A person with the page open. With `fast`, the test controls the clock and skips the delay
     before the buttons of a confirmation are enabled.
     """
 
-    def __init__(
-        self, served: ConfirmationPage, context: BrowserContext, *, fast: bool = False
-    ) -> None:
+    def __init__(self, served: ServedPage, context: BrowserContext, *, fast: bool = False) -> None:
         self.served = served
         self.context = context
         self.page: Page = context.new_page()
