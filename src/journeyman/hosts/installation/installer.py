@@ -142,9 +142,13 @@ class Installer:
         return Plan(target=target, change=change, record=record, parts=tuple(parts))
 
     def is_needed(self, plan: Plan) -> bool:
-        """Return whether an installation would change anything."""
+        """Return whether an installation would change anything. What others changed in the file
+        does not matter.
+        """
         record = plan.record
-        if plan.change.is_needed or record is None or record != self._record(plan, record):
+        if plan.change.is_needed or record is None:
+            return True
+        if msgspec.structs.replace(self._record(plan, record), file=record.file) != record:
             return True
         return self.can_confirm and bool(record.agent) and record.agent not in self._agents()
 
