@@ -18,6 +18,7 @@ _PATCH_FILE = re.compile(
     r"|^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)",
     re.MULTILINE,
 )
+OUTSIDE = "write.outside"
 # In prose, text in backquotes is not necessarily a command.
 _IGNORED_IN_PROSE = frozenset({"unparseable", "command.hidden", "invisible", "too_large", NETWORK})
 
@@ -47,7 +48,8 @@ def patched_paths(text: str) -> list[str]:
 
 class Gate:
     """Decides on the calls of an agent that works in one workspace. Relative paths begin at the
-    `folder`, by default the workspace.
+    `folder`, by default the workspace. Unless its commands are `confined`, the gate also asks about
+    changes outside the workspace.
     """
 
     def __init__(
@@ -57,18 +59,24 @@ class Gate:
         home: Path | None = None,
         network: Network = "ask",
         folder: str = "",
+        confined: bool = True,
     ) -> None:
         self._workspace = workspace
         self._home = Path.home() if home is None else home
         self._network = network
         self._folder = folder
+        self._confined = confined
         self._places = Places(workspace, self._home, folder=folder)
 
     def decide(self, risk: Risk, arguments: Mapping[str, Any]) -> Decision:
         """Decide whether a call may run, needs approval, or is refused. Approval grants the network
         if a matching rule needs it; where the network is off, such a rule refuses.
         """
-        rules = [rule for rule in self._matching_rules(risk, arguments) if not rule.learning]
+        rules = [
+            rule
+            for rule in self._matching_rules(risk, arguments)
+            if not rule.learning or (rule.id == OUTSIDE and not self._confined)
+        ]
         if self._network == "on":
             rules = [rule for rule in rules if rule.id != NETWORK]
         online = [rule for rule in rules if rule.network]

@@ -3,7 +3,6 @@ confirmation service asks. Whatever prevents an answer denies the call.
 """
 
 import hashlib
-import os
 import tempfile
 import threading
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ALLOW, Decision, Risk, rule
@@ -31,6 +31,7 @@ DecisionWord = Literal["allow", "deny", "wait"]
 _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
 
+_OUTSIDE = "It would change a file outside the project."
 _LISTED = "The setting hosts.gate_tools lists this tool."
 _HOST_ASKS = "The agent's own settings require a person to permit this."
 _NO = "Do not try to achieve the same in another way."
@@ -203,11 +204,13 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
     """Return the decision of the rules on a call in a folder, with the names of the gate."""
     folder = cwd if cwd.startswith("/") else _UNKNOWN_FOLDER
     try:
-        gate = Gate(_workspace(folder), network="on", folder=folder)
+        gate = Gate(_workspace(folder), network="on", folder=folder, confined=False)
         decision = gate.decide(risk, {**fields, "workdir": fields.get("folder")})
-        path = fields.get("path")
-        if decision.rule == "file.write_outside" and isinstance(path, str):
-            return ALLOW if _is_temporary(os.path.join(folder, path)) else decision  # noqa: PTH118
+        if decision.rule == "file.write_outside":  # the agent's own gate refuses it
+            path = fields.get("path")
+            if isinstance(path, str) and _is_temporary(Path(folder, Path(path).expanduser())):
+                return ALLOW
+            return replace(decision, answer="ask", reason=_OUTSIDE)
     except (OSError, RuntimeError, ValueError):  # no file system has such a path
         return rule("tool.unreadable").decision
     return decision
@@ -219,8 +222,7 @@ def _workspace(cwd: str) -> Path:
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
 
 
-def _is_temporary(path: str) -> bool:
+def _is_temporary(path: Path) -> bool:
     """Whether a path is in a folder for temporary files, where agents keep drafts."""
-    place = Path(path).resolve()
     folders = {Path(folder).resolve() for folder in (tempfile.gettempdir(), *_TEMPORARY)}
-    return not folders.isdisjoint(place.parents)
+    return not folders.isdisjoint(path.resolve().parents)
