@@ -39,6 +39,20 @@ supports_websockets = false
 enabled = false
 """
 
+HERMES_CONFIG = """
+model:
+  default: scripted-1
+  provider: custom
+  base_url: {url}/v1
+  api_key: none
+  context_length: 64000
+approvals:
+  mode: "off"
+security:
+  allow_lazy_installs: false
+  tirith_enabled: false
+"""
+
 
 class ProxyProcess:
     """A running `journeyman proxy`; `url` is its address for agents."""
@@ -234,6 +248,49 @@ def test_opencode(home: HostHome) -> None:
     stored = own_sessions(home, "opencode", ".local/share/opencode/opencode.db")
     warm = [bool(one["session"].get("opening")) for one in stored]
     assert sorted(warm) == [False, True]  # the subagent is cold
+
+
+def test_an_agent_that_names_no_session(home: HostHome) -> None:
+    """Hermes through the proxy alone: one session over two runs, as Hermes counts it itself."""
+    script = {
+        TASK: [
+            calls(("terminal", {"command": "ls"})),
+            calls(("terminal", {"command": "cat missing"}), ("terminal", {"command": "date"})),
+            says("It is stale."),
+        ],
+        "and now": [calls(("terminal", {"command": "echo again"})), says("It still is.")],
+    }
+    program = client_program("hermes")
+    environ = {"HERMES_HOME": str(home.folder / ".hermes")}
+
+    def run(proxy: ProxyProcess, *arguments: str) -> None:
+        config = HERMES_CONFIG.format(url=proxy.url)
+        home.write(".hermes/config.yaml", config)
+        home.run(program, "chat", "-Q", *arguments, **environ)
+
+    with ScriptedServer(script) as server:
+        with proxy_before(home, server) as proxy:
+            run(proxy, "-q", TASK)
+        with proxy_before(home, server) as proxy:
+            run(proxy, "--continue", "-q", "and now")
+    turns = [one for one in server.requests if one.body.get("tools")]
+    assert is_the_same(leads(server, "messages"), len(turns))
+    home.command.json("import", home.folder / ".hermes/state.db")
+    listed = home.command.json("sessions", "list", "--limit", "100")
+    (own,) = [one for one in listed if one["session"]["source"] == "hermes"]
+    (ours,) = [one for one in listed if one["session"]["source"] == "proxy"]
+    assert ours["session"]["opening"]
+    assert ours["calls"] == own["calls"] == 4
+    for kind in ("input_tokens", "output_tokens"):
+        assert ours["tokens"][kind] == own["tokens"][kind]
+    ours, own = (
+        [
+            (call["tool"], call["result"])
+            for call in home.command.json("sessions", "show", one["session"]["id"])["calls"]
+        ]
+        for one in (ours, own)
+    )
+    assert ours == own
 
 
 def test_a_proxy_that_is_killed_and_started_again(home: HostHome) -> None:

@@ -78,11 +78,9 @@ class Agents:
         if message is None:
             return
         conversation.is_answered = True
-        conversation.answers += 1
         marks = [mark for one in sent for mark in marks_of(one)]
         conversation.history.extend(marks, marks_of(message))
         conversation.recorded.extend(marks, marks_of(message))
-        conversation.read_answers += 1
 
     def ask(self, *messages: Raw, answer: Raw, **options: Any) -> Conversation:
         conversation = self.send(*messages, **options)

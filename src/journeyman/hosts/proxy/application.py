@@ -14,7 +14,12 @@ import httpx2
 from msgspec import Struct
 
 from journeyman.hosts.openings import OpeningRequest
-from journeyman.hosts.proxy.answers import READABLE_ENCODINGS, decompressed
+from journeyman.hosts.proxy.answers import (
+    READABLE_ENCODINGS,
+    Answer,
+    decompressed,
+    read_answer,
+)
 from journeyman.hosts.proxy.forwarding import (
     Disconnected,
     Forwarder,
@@ -32,7 +37,12 @@ from journeyman.hosts.proxy.forwarding import (
 )
 from journeyman.hosts.proxy.recorder import AnsweredRequest, Recorder
 from journeyman.hosts.proxy.requests import Injection, ModelRequest, form_of
-from journeyman.hosts.proxy.sessions import SOURCE, Conversation, Conversations, named_session
+from journeyman.hosts.proxy.sessions import (
+    Conversation,
+    Conversations,
+    marks_of,
+    named_session,
+)
 from journeyman.hosts.service import Exchange, HostService
 from journeyman.records.errors import JourneymanError
 from journeyman.templates.opening import MessageForm
@@ -70,7 +80,7 @@ class Proxy:
         self,
         forwarder: Forwarder,
         upstream: Upstream,
-        recorder: Recorder,
+        recorder: Recorder | None,
         openings: "OpeningSource",
         options: ProxyOptions,
     ) -> None:
@@ -79,7 +89,7 @@ class Proxy:
         self._recorder = recorder
         self._openings = openings
         self._options = options
-        self._conversations = Conversations(recorder.load if options.records else None)
+        self._conversations = Conversations(recorder.load if recorder is not None else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -135,37 +145,52 @@ class Proxy:
         else:
             conversation = await self._conversations.find(asked, _credential(headers))
         folder = self._options.folder or asked.folder or str(os.getcwd())  # noqa: PTH109
-        injection = None
-        if named is None or self._openings.takes(is_subagent=named.is_subagent):
-            injection = await self._openings.injection(conversation, asked, folder)
-        if injection is not None and not asked.contains(injection):
-            body = asked.with_opening(injection)
-            forwarded = [pair for pair in forwarded if pair[0] != b"content-encoding"]
-        is_read = conversation.host == SOURCE
-        if is_read:
-            forwarded = with_readable_encodings(forwarded, READABLE_ENCODINGS)
-        request = self._request(scope, forwarded, body)
+        relayed, opening = Relayed(), ""
         conversation.open_requests += 1
-        relayed = Relayed()
         try:
+            injection = None
+            if named is None or self._openings.takes(is_subagent=named.is_subagent):
+                injection = await self._openings.injection(conversation, asked, folder)
+            if injection is not None and not asked.contains(injection):
+                body, opening = asked.with_opening(injection), injection.id
+                forwarded = [pair for pair in forwarded if pair[0] != b"content-encoding"]
+            if named is None:
+                forwarded = with_readable_encodings(forwarded, READABLE_ENCODINGS)
+            request = self._request(scope, forwarded, body)
             relayed = await self._forwarder.relay(
-                request, receive, send, form=form, keeps_copy=is_read
+                request, receive, send, form=form, keeps_copy=named is None
             )
         finally:
             conversation.open_requests -= 1
-        if is_read and relayed.copy and 200 <= relayed.status < 300:
-            conversation.is_answered = conversation.is_answered or relayed.is_complete
-            self._recorder.add(
-                AnsweredRequest(
-                    conversation=conversation,
-                    request=asked,
-                    relayed=relayed,
-                    folder=folder,
-                    opening=injection.id if injection is not None else "",
-                    asked_at=asked_at,
-                    answered_at=relayed.ended_at or time.time(),
+        if relayed.copy and 200 <= relayed.status < 300:
+            answered_at = relayed.ended_at or time.time()
+            answer = await self._read(conversation, asked, relayed)
+            if self._recorder is not None:
+                self._recorder.add(
+                    AnsweredRequest(
+                        conversation=conversation,
+                        request=asked,
+                        answer=answer,
+                        folder=folder,
+                        opening=opening,
+                        asked_at=asked_at,
+                        answered_at=answered_at,
+                    )
                 )
-            )
+
+    async def _read(
+        self, conversation: Conversation, asked: ModelRequest, relayed: Relayed
+    ) -> Answer:
+        """Read the copy of an answer, in a thread because it may be long, for what follows it."""
+        conversation.is_answered = conversation.is_answered or relayed.is_complete
+        conversation.unread_answers += 1
+        try:
+            answer = await asyncio.to_thread(_read_copy, asked.form, relayed)
+            marks = [mark for message in asked.messages for mark in marks_of(message)]
+            conversation.history.extend(marks, marks_of(answer.message or {}))
+        finally:
+            conversation.unread_answers -= 1
+        return answer
 
     def _request(self, scope: Scope, headers: Headers, content: Any) -> httpx2.Request:
         path, query = scope["raw_path"], scope["query_string"]
@@ -241,6 +266,11 @@ class OpeningSource:
             return None
         log.info("%s is warm: opening %s, about %d tokens.", name, answer.id, answer.tokens)
         return Injection.of(answer.id, answer.system, answer.messages)
+
+
+def _read_copy(form: MessageForm, relayed: Relayed) -> Answer:
+    body = decompressed(b"".join(relayed.copy or ()), relayed.encoding)
+    return Answer() if body is None else read_answer(form, body, is_stream=relayed.is_stream)
 
 
 def _credential(headers: dict[str, str]) -> str:

@@ -11,10 +11,9 @@ from uuid import uuid4
 from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.proxy.answers import Answer, decompressed, read_answer
-from journeyman.hosts.proxy.forwarding import Relayed
+from journeyman.hosts.proxy.answers import Answer
 from journeyman.hosts.proxy.requests import ModelRequest
-from journeyman.hosts.proxy.sessions import SOURCE, Conversation, History, Marks, marks_of
+from journeyman.hosts.proxy.sessions import SOURCE, Conversation, History, marks_of
 from journeyman.logs.chat import ROLES, parse_usage
 from journeyman.records.errors import JourneymanError
 
@@ -28,7 +27,7 @@ class AnsweredRequest(Struct, frozen=True, kw_only=True):
 
     conversation: Conversation
     request: ModelRequest
-    relayed: Relayed
+    answer: Answer
     folder: str
     opening: str
     asked_at: float
@@ -36,19 +35,14 @@ class AnsweredRequest(Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """Reads answers, and records sessions, in a thread of its own. What cannot be stored is tried
-    again with the next answer of its session. `on_recorded` is called after each.
+    """Records sessions in a thread of its own. What cannot be stored is tried again with the next
+    answer of its session. `on_recorded` is called after each.
     """
 
     def __init__(
-        self,
-        journeyman: Journeyman,
-        *,
-        records: bool = True,
-        on_recorded: Callable[[], None] = lambda: None,
+        self, journeyman: Journeyman, on_recorded: Callable[[], None] = lambda: None
     ) -> None:
         self._journeyman = journeyman
-        self._records = records
         self._on_recorded = on_recorded
         self._queue: queue.SimpleQueue[AnsweredRequest | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="proxy-recorder", daemon=True)
@@ -57,7 +51,6 @@ class Recorder:
         self._thread.start()
 
     def add(self, answered: AnsweredRequest) -> None:
-        answered.conversation.answers += 1
         self._queue.put(answered)
 
     def stop(self) -> None:
@@ -74,50 +67,32 @@ class Recorder:
     def _run(self) -> None:
         while (answered := self._queue.get()) is not None:
             try:
-                self._read(answered)
+                self._record(answered)
             except JourneymanError as error:
                 log.warning("A session could not be recorded: %s", error)
             except Exception as error:  # noqa: BLE001 - one answer must not end the recording
                 log.warning("A session could not be recorded: %s: %s", type(error).__name__, error)
 
-    def _read(self, answered: AnsweredRequest) -> None:
-        conversation = answered.conversation
-        request, relayed = answered.request, answered.relayed
-        marks = [marks_of(message) for message in request.messages]
-        sent = [mark for ones in marks for mark in ones]
-        answer = Answer()
-        answer_marks: Marks = ()
-        try:
-            body = decompressed(b"".join(relayed.copy or ()), relayed.encoding)
-            if body is not None:
-                answer = read_answer(request.form, body, is_stream=relayed.is_stream)
-            answer_marks = marks_of(answer.message or {})
-            conversation.history.extend(sent, answer_marks)
-        finally:
-            conversation.read_answers += 1
-        if self._records:
-            self._record(answered, marks, answer)
-            conversation.recorded.extend(sent, answer_marks)
-            self._on_recorded()
-
-    def _record(self, answered: AnsweredRequest, marks: Sequence[Marks], answer: Answer) -> None:
+    def _record(self, answered: AnsweredRequest) -> None:
         """Add what is new to the recorded session. The opening is not in it: it was never the
         agent's.
         """
-        conversation, request = answered.conversation, answered.request
-        model = answer.model or request.model
+        conversation, request, answer = answered.conversation, answered.request, answered.answer
+        recorded, model = conversation.recorded, answer.model or request.model
+        marks = [marks_of(message) for message in request.messages]
+        answer_marks = marks_of(answer.message or {})
         usage = parse_usage(answer.usage, uuid4().hex, model=model, at=answered.answered_at)
         if usage is not None:
             conversation.unsaved_usage.append(usage)
-        messages = request.messages[conversation.recorded.first_new(marks) :]
-        if request.system and not conversation.recorded.sent:
+        messages = request.messages[recorded.first_new(marks) :]
+        if request.system and not recorded.sent:
             messages = [{"role": "system", "content": request.system}, *messages]
         new = [
             {**message, "timestamp": answered.asked_at}
             for message in messages
             if message.get("role") in ROLES
         ]
-        if answer.message is not None:
+        if answer.message is not None and not recorded.knows_calls(answer_marks):
             new.append({**answer.message, "timestamp": answered.answered_at, "model": model})
         if not new:
             return
@@ -131,6 +106,9 @@ class Recorder:
             append=True,
         )
         conversation.unsaved_usage = []
-        if answered.opening:
+        recorded.extend([mark for ones in marks for mark in ones], answer_marks)
+        self._on_recorded()
+        if answered.opening and not conversation.is_noted:
             sessions = self._journeyman.sessions
             sessions.note_opening(conversation.id, answered.opening, source=SOURCE)
+            conversation.is_noted = True

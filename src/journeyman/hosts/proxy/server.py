@@ -112,22 +112,20 @@ class ProxyServer:
         openings = OpeningSource(service, options, subagents=settings.hosts.subagents)
         learns = options.records and settings.hosts.learn
         imports = ImportQueue(settings.home, settings.database, on_learned=openings.warm_up)
-        recorder = Recorder(
-            self._journeyman,
-            records=options.records,
-            on_recorded=(lambda: imports.learn_after(_LEARN_QUIET_S)) if learns else lambda: None,
-        )
+        learn = (lambda: imports.learn_after(_LEARN_QUIET_S)) if learns else lambda: None
+        recorder = Recorder(self._journeyman, learn) if options.records else None
         forwarder = Forwarder(self.upstream)
-        recorder.start()
+        proxy = Proxy(forwarder, self.upstream, recorder, openings, options)
         imports.start()
         openings.warm_up()
+        if recorder is not None:
+            recorder.start()
         try:
-            await self._serve(
-                Proxy(forwarder, self.upstream, recorder, openings, options), on_ready
-            )
+            await self._serve(proxy, on_ready)
         finally:
             await forwarder.close()
-            await asyncio.to_thread(recorder.stop)
+            if recorder is not None:
+                await asyncio.to_thread(recorder.stop)
             await asyncio.to_thread(imports.stop)
             openings.close()
 

@@ -121,6 +121,10 @@ class History:
         self.sent, self.answer = list(sent), answer
         self._known.update(sent, answer)
 
+    def knows_calls(self, marks: Marks) -> bool:
+        """Whether the calls of a message are known."""
+        return any(_has_id(mark) and mark in self._known for mark in marks)
+
     def rank(self, marks: Sequence[str]) -> int:
         """Return how well a request continues this conversation; 0 if it does not."""
         shared = _shared_count(marks, self.sent)
@@ -153,8 +157,8 @@ class History:
 
 
 class Conversation:
-    """A session as the proxy knows it: what has passed, and what of it is recorded. `opening` is
-    decided with its first request.
+    """A session as the proxy knows it: what has passed, and what of it is recorded, which only the
+    recorder changes. `opening` is decided with its first request.
     """
 
     def __init__(self, host: Host, id_: str, recorded: History | None = None) -> None:
@@ -165,11 +169,9 @@ class Conversation:
         self.history = History(self.recorded.sent, self.recorded.answer)
         self.is_answered = recorded is not None
         self.open_requests = 0
-        self.answers = 0
-        """How many answers have come; only the event loop counts them."""
-        self.read_answers = 0
-        """How many of them were read; only the recorder counts them."""
+        self.unread_answers = 0
         self.unsaved_usage: list[Usage] = []
+        self.is_noted = False
         self.opening: asyncio.Task[Injection | None] | None = None
 
     def rank(self, marks: Sequence[str], setup: str, *, is_fresh: bool) -> int:
@@ -256,7 +258,7 @@ async def _answers_read(group: Sequence[Conversation]) -> None:
     """Wait until the answers of sessions that began alike are read: only they tell them apart."""
     ends = time.monotonic() + _READ_S
     while len(group) > 1 and time.monotonic() < ends:
-        if all(one.read_answers >= one.answers for one in group):
+        if not any(one.unread_answers for one in group):
             return
         await asyncio.sleep(0.001)
 
