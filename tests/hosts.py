@@ -28,12 +28,18 @@ from journeyman.testing.wire_formats import Endpoint, Exchange
 TASK = "Check whether the index of the notes is complete"
 """A request that the experience of `write_experience` fits."""
 
+AGAIN = "Check the index of the notes again: is it complete now?"
+"""The same task in other words."""
+
+PUSH = "git push --force origin {0}; touch {0}.ran"
+"""A command that needs an approval, and leaves a file if it ran."""
+
 PROJECT_MARK = "Commands that work here, most used first"
 REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
 
-CONFIRM_S, DEADLINE_S, STORED_S = 30, 3, 10.0
-"""How long a person has to decide, how long a hook may take that asks no one, and how soon after
-its end a session must be stored."""
+CONFIRM_S, GATE_S, STORED_S = 30, 6, 10.0
+"""How long a person has to decide, how long the gate waits where no one can, and how soon after its
+end a session must be stored."""
 
 _REQUESTS = (
     "Look whether the index of the notes is up to date",
@@ -128,6 +134,11 @@ class HostHome(ClientHome):
         changed, count = re.subn(pattern, text, path.read_text())
         assert count
         path.write_text(changed)
+
+    @property
+    def ran(self) -> set[str]:
+        """The commands that ran, by the files that they left."""
+        return {path.stem for path in self.work.glob("*.ran")}
 
     @property
     def failures(self) -> list[str]:

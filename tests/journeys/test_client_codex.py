@@ -7,37 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients import HOOK, ClientHome, Imported, client_program, json_lines
+from tests.clients import HOOK, ClientHome, Imported
+from tests.codex_host import configure_codex, payloads, run_codex, tokens
 from tests.program import Command
 
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = pytest.mark.soak
 
-_CONFIG = """
-model = "any-name"
-model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{base_url}"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-supports_websockets = false
-[analytics]
-enabled = false
-"""
-
 
 class Codex:
     """Codex in a home of its own, with a hook before every command."""
 
     def __init__(self, folder: Path, server: ScriptedServer) -> None:
-        self._program = client_program("codex")
         self.home = ClientHome(folder)
-        self.home.write(".codex/config.toml", _CONFIG.format(base_url=server.base_url))
+        configure_codex(self.home, server)
         hook = self.home.write("hook.py", HOOK)
         hooks = [{"type": "command", "command": f"{sys.executable} {hook}"}]
         before_tools = [{"matcher": "Bash", "hooks": hooks}]
@@ -45,11 +29,7 @@ class Codex:
 
     def ask(self, *arguments: str) -> list[dict[str, Any]]:
         """Have Codex work; return the events that it printed."""
-        flags = ("--json", "--dangerously-bypass-hook-trust")
-        printed = self.home.run(
-            self._program, "exec", *arguments[:-1], *flags, arguments[-1], SCRIPTED_KEY="none"
-        )
-        return [json.loads(line) for line in printed.splitlines()]
+        return run_codex(self.home, *arguments)
 
     @property
     def sessions(self) -> Path:
@@ -57,7 +37,7 @@ class Codex:
 
     @property
     def payloads(self) -> list[dict[str, Any]]:
-        return [line["payload"] for line in json_lines(self.sessions.rglob("*.jsonl"))]
+        return payloads(self.home.folder)
 
 
 def test_hooks_a_late_end_an_unknown_tool_and_a_fork(tmp_path: Path, command: Command) -> None:
@@ -81,11 +61,11 @@ def test_hooks_a_late_end_an_unknown_tool_and_a_fork(tmp_path: Path, command: Co
         codex.ask("resume", session, "go on")
     imported = Imported(command, codex.sessions)
 
-    payloads = codex.payloads
-    kinds = Counter(payload.get("type") for payload in payloads)
+    lines = codex.payloads
+    kinds = Counter(payload.get("type") for payload in lines)
     ends = [
         payload["item"]
-        for payload in payloads
+        for payload in lines
         if payload.get("type") == "item_completed" and payload["item"]["type"] == "CommandExecution"
     ]
     failed = [item for item in ends if item["exit_code"]]
@@ -95,11 +75,7 @@ def test_hooks_a_late_end_an_unknown_tool_and_a_fork(tmp_path: Path, command: Co
     assert verdicts["refused"] == verdicts["invalid"] == 1
     assert verdicts["ok"] == len(ends) - len(failed) == 4
 
-    used = [payload["usage"] for payload in payloads if "response_id" in payload]
-    assert imported.tokens() == {
-        "input_tokens": sum(usage["input_tokens"] for usage in used),
-        "output_tokens": sum(usage["output_tokens"] for usage in used),
-    }
+    assert imported.tokens() == tokens(lines)
     by_id = {one["session"]["id"]: one for one in imported.sessions}
     assert by_id[fork]["session"]["lineage"] == {"parent": session, "kind": "branch"}
     assert [by_id[id_]["calls"] for id_ in (session, fork)] == [8, 1]

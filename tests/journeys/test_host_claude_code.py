@@ -16,11 +16,13 @@ from playwright.sync_api import expect
 from tests.claude_code_host import ClaudeHome, bash, run_claude
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed
 from tests.hosts import (
+    AGAIN,
     CONFIRM_S,
+    GATE_S,
     PROJECT_MARK,
+    PUSH,
     REMEDY,
     TASK,
-    HostHome,
     WatchedServer,
     ask,
     count_in,
@@ -45,26 +47,14 @@ from journeyman.testing import ScriptedServer, calls, says
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 VERSIONS = ("claude_code", "older_claude_code")
-AGAIN = "Check the index of the notes again: is it complete now?"
-"""The same task in other words."""
-
-PUSH = "git push --force origin {0}; touch {0}.ran"
-"""A command that needs an approval, and leaves a file if it ran."""
-
 _APPROVED = re.compile("Approved.* by ann")
 _SUMMARY = "TEXT ONLY|detailed summary"
 _LONGEST_TEXT = 6_000
 
 SETTINGS = ".claude/settings.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-GATE_S, LONGEST_S = 6, 60.0
-"""The deadline of the gate where no one can decide, and what a session may take in all: six hooks,
-each up to its deadline, and the client itself."""
-
-
-def ran(home: HostHome) -> set[str]:
-    """The commands that ran, by the files that they left."""
-    return {path.stem for path in home.work.glob("*.ran")}
+LONGEST_S = 60.0
+"""What a session may take in all: six hooks, each up to its deadline, and the client itself."""
 
 
 @pytest.mark.parametrize("name", VERSIONS)
@@ -162,7 +152,7 @@ def test_a_person_decides_on_the_page(tmp_path: Path) -> None:
         assert person.hits() == []
 
     assert report["result"] == "Finished."
-    assert ran(home) == {"two", "edited"}
+    assert home.ran == {"two", "edited"}
     assert settled["status"] == "expired"
     said = [str(one.body["messages"]) for one in model.requests]
     assert "denied by the user. The reason: not on a Friday." in said[1]
@@ -188,7 +178,7 @@ def test_a_long_approval_is_put_off(name: str, tmp_path: Path) -> None:
     with ScriptedServer(script) as model, serving(home, home.key) as resident:
         first = home.ask(model, "push it")
         session = first["session_id"]
-        before = ran(home)
+        before = home.ran
         resident.decide(resident.pending(), "approve")
         second = home.ask(model, "--resume", session)
         third = home.ask(model, "push more", "--resume", session)
@@ -201,7 +191,7 @@ def test_a_long_approval_is_put_off(name: str, tmp_path: Path) -> None:
     assert first["deferred_tool_use"]["input"]["command"] == PUSH.format("one")
     assert before == set()
     assert (second["result"], fourth["result"]) == ("Pushed.", "Refused.")
-    assert ran(home) == {"one"}
+    assert home.ran == {"one"}
     pushed, refused = transcript["verdicts"]
     assert pushed["status"] != "refused"
     assert (refused["status"], refused["by"]) == ("refused", "person")
@@ -232,7 +222,7 @@ def test_permission_prompts_reach_a_person(tmp_path: Path) -> None:
         home.stored_whole(report["session_id"])
         transcript = home.command.json("sessions", "show", report["session_id"])
 
-    assert ran(home) == {"yes"}
+    assert home.ran == {"yes"}
     assert [one["tool_input"]["file_path"] for one in report["permission_denials"]] == paths[1:]
     verdicts = [(one["status"], one.get("by", "")) for one in transcript["verdicts"]]
     assert verdicts == [("ok", ""), ("refused", "person")]
@@ -258,7 +248,7 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     assert BLOCKED in str(model.requests[-1].body["messages"])
     # Without any answer it is not known which calls are harmless.
-    assert ran(home) == (set() if failure in (absent, hanging) else {"harmless"})
+    assert home.ran == (set() if failure in (absent, hanging) else {"harmless"})
 
 
 def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
@@ -278,7 +268,7 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
     assert len({tuple(openings_in(one.body)) for one in model.requests}) == 1
     assert len(openings_in(model.requests[0].body)) == 2
     assert BLOCKED in str(model.requests[2].body["messages"])
-    assert ran(home) == {"harmless"}
+    assert home.ran == {"harmless"}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +284,7 @@ def test_a_hook_whose_program_is_missing(name: str, runs: set[str], tmp_path: Pa
         report = home.ask(model, TASK)
     assert report["result"] == "Finished."
     assert not any(openings_in(one.body) for one in model.requests)
-    assert ran(home) == runs
+    assert home.ran == runs
 
 
 def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:

@@ -1,0 +1,192 @@
+"""The real Codex with Journeyman's hooks: openings arrive at the model once and stay, risky calls
+wait for a person, sessions are stored by themselves, and a failing service costs no session.
+"""
+
+import json
+import re
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.codex_host import CodexHome, configure_codex, payloads, run_codex, shell
+from tests.host_failures import FAILURES, Failure, absent, hanging, killed
+from tests.hosts import (
+    AGAIN,
+    CONFIRM_S,
+    GATE_S,
+    PROJECT_MARK,
+    PUSH,
+    REMEDY,
+    TASK,
+    WatchedServer,
+    ask,
+    count_in,
+    end_process,
+    openings_in,
+    serving,
+    until,
+)
+
+from journeyman.hosts.one_shot import is_served
+from journeyman.testing import ScriptedServer, says
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
+
+HOOKS = ".codex/hooks.json"
+BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
+LONGEST_S = 60.0
+_LONGEST_TEXT = 6_000
+
+
+def test_openings_arrive_once_and_stay(tmp_path: Path) -> None:
+    check = shell("./check-index notes.txt")
+    script = {
+        TASK: [check, check, says("It is stale.")],
+        "complete now": [check, says("It still is.")],
+    }
+    home = CodexHome(tmp_path)
+    with ScriptedServer(script) as model, serving(home):
+        session = home.ask(model, TASK)
+        stored = home.stored_whole(session)
+        home.ask(model, "resume", session, AGAIN)
+        fork = home.ask(model, "fork", session, AGAIN)
+        resumed, forked = home.stored_whole(session), home.stored_whole(fork)
+        compared = home.command.json("compare", "--by-opening")
+
+    bodies = [one.body for one in model.requests]
+    assert len(bodies) == 7
+    project, task = openings_in(bodies[0])
+    assert PROJECT_MARK in project
+    assert "Earlier requests like this one" in task
+    assert max(len(project), len(task)) < _LONGEST_TEXT
+    # More of the same task, a resumed session and a fork add nothing.
+    assert {tuple(openings_in(one)) for one in bodies} == {(project, task)}
+    # The hint arrives after the first failure, and stays; the fork has it from its parent.
+    assert [count_in(one, REMEDY) for one in bodies] == [0, *[1] * 6]
+
+    # It was stored by itself, with its opening, and so was the fork.
+    assert (stored["calls"], resumed["calls"], forked["calls"]) == (2, 3, 1)
+    opening = stored["session"]["opening"]
+    assert f"({opening})" in project
+    assert resumed["session"]["opening"] == forked["session"]["opening"] == opening
+    assert compared["warm"]["sessions"] == 2
+    assert home.failures == []
+
+
+def test_a_person_decides(tmp_path: Path) -> None:
+    pushes = [shell(PUSH.format(number)) for number in ("one", "two", "three", "four")]
+    script = {"gated work": [*pushes[:3], shell("echo harmless"), pushes[3], says("Finished.")]}
+    home = CodexHome(tmp_path)
+    with (
+        WatchedServer(script) as model,
+        serving(home, home.key) as resident,
+        ThreadPoolExecutor(1) as agent,
+    ):
+        run = agent.submit(home.ask, model, "gated work")
+        resident.decide(resident.pending(), "deny", reason="not on a Friday")
+        resident.decide(resident.pending(), "approve")
+        card = resident.pending()
+        edited = {**card["details"], "arguments": {"command": "touch edited.ran"}}
+        resident.decide(card, "approve", details=edited)
+        forgotten = resident.pending()
+        session = run.result()
+        home.stored_whole(session)
+        transcript = home.command.json("sessions", "show", session)
+        settled = resident.card(forgotten)
+
+    assert home.ran == {"two", "edited"}
+    assert settled["status"] == "expired"
+    said = [str(one.body["input"]) for one in model.requests]
+    assert "denied by the user. The reason: not on a Friday." in said[1]
+    assert "no one decided in time" in said[5]
+    waits = [after - before for before, after in pairwise(model.times)]
+    assert waits[3] < 2 < CONFIRM_S - 1 < waits[4]  # the harmless call, the forgotten one
+    verdicts = [(one["status"], one.get("by", "")) for one in transcript["verdicts"]]
+    assert verdicts[0] == ("refused", "person")
+    assert verdicts[1][0] != "refused"
+    assert verdicts[2:] == [("ok", ""), ("ok", ""), ("refused", "nobody")]
+    rewritten = transcript["calls"][2]
+    assert json.loads(rewritten["arguments"])["cmd"] == "touch edited.ran"
+    assert json.loads(rewritten["requested"])["cmd"] == PUSH.format("three")
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda one: one.__name__)
+def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Path) -> None:
+    """The client of the hooks answers in place of the service. What that does not cover is below:
+    Codex takes every hook that does not answer as consent.
+    """
+    script = {TASK: [shell("touch harmless.ran"), shell(PUSH.format("risky")), says("Finished.")]}
+    home = CodexHome(tmp_path)
+    home.change_hooks(HOOKS, r"PreToolUse \d+", f"PreToolUse {GATE_S}")
+    with ScriptedServer(script) as model, failure(home):
+        began = time.monotonic()
+        session = home.ask(model, TASK)
+        took_s = time.monotonic() - began
+
+    assert "Finished." in str(payloads(home.folder, session))
+    assert took_s < LONGEST_S
+    # In the place of a service that was killed, a child process may give the opening.
+    assert failure is killed or not any(openings_in(one.body) for one in model.requests)
+    assert BLOCKED in str(model.requests[-1].body["input"])
+    # Without any answer it is not known which calls are harmless.
+    assert home.ran == (set() if failure in (absent, hanging) else {"harmless"})
+
+
+def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
+    home = CodexHome(tmp_path)
+    script = {TASK: [shell("touch harmless.ran"), shell(PUSH.format("risky")), says("Finished.")]}
+
+    def kill(request: int) -> None:
+        if request == 1:
+            resident.process.signal(signal.SIGKILL)
+            until(lambda: not resident.process.running)
+
+    with serving(home) as resident, WatchedServer(script, kill) as model:
+        session = home.ask(model, TASK)
+        home.ask(model, "resume", session, AGAIN)
+
+    assert len(model.requests) == 4
+    assert len({tuple(openings_in(one.body)) for one in model.requests}) == 1
+    assert len(openings_in(model.requests[0].body)) == 2
+    assert BLOCKED in str(model.requests[2].body["input"])
+    assert home.ran == {"harmless"}
+
+
+def test_what_codex_does_not_allow(tmp_path: Path) -> None:
+    """A hook that a person has not trusted is skipped without a word, and one whose program is
+    missing is consent: then calls run that should have been held, and nothing in Codex's settings
+    changes that. `journeyman hosts check codex` tells both.
+    """
+    script = {
+        "not trusted": [shell(PUSH.format("untrusted")), says("Finished.")],
+        "no program": [shell(PUSH.format("missing")), says("Finished.")],
+    }
+    home = CodexHome(tmp_path)
+    with ScriptedServer(script) as model, serving(home):
+        configure_codex(home, model)
+        run_codex(home, "not trusted", trusted=False)
+        home.change_hooks(HOOKS, re.escape(sys.executable), "/no/such/python")
+        run_codex(home, "no program")
+    assert not any(openings_in(one.body) for one in model.requests)
+    assert home.ran == {"untrusted", "missing"}
+
+
+def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
+    home = CodexHome(tmp_path, start="on-demand")
+    with ScriptedServer({TASK: [says("It is complete.")]}) as model:
+        home.ask(model, TASK)
+        until(lambda: is_served(str(home.journeyman)))
+        status = ask(home, "status", {})
+        try:
+            second = len(model.requests)
+            session = home.ask(model, TASK)
+            assert len(openings_in(model.requests[second].body)) == 2
+            assert ask(home, "status", {})["answered"] > status["answered"] + 1
+            assert home.stored_whole(session)["session"]["opening"]
+        finally:
+            end_process(status["pid"])
+    assert not is_served(str(home.journeyman))
