@@ -42,7 +42,7 @@ model:
 custom_providers:
 - {{name: standin, base_url: "{url}", api_key: none, api_mode: {mode}, model: scripted-1}}
 compression: {{threshold: 0.75, protect_first_n: 1, protect_last_n: 4, in_place: {in_place}}}
-approvals: {{mode: "off"}}
+approvals: {{mode: "off", destructive_slash_confirm: false}}
 security: {{allow_lazy_installs: false, tirith_enabled: false}}
 {more}
 plugins: {{enabled: [{plugins}]}}
@@ -179,8 +179,9 @@ class HermesHome(HostHome):
             return connection.execute(statement).fetchall()
 
     def sessions(self) -> list[str]:
-        """The ids of Hermes' sessions, the oldest first."""
-        return [row["id"] for row in self.rows("SELECT id FROM sessions ORDER BY rowid")]
+        """The ids of Hermes' sessions without subagents, the oldest first."""
+        statement = "SELECT id FROM sessions WHERE source <> 'subagent' ORDER BY rowid"
+        return [row["id"] for row in self.rows(statement)]
 
     def results(self) -> list[Any]:
         """The results of the tools, in order, without copies."""

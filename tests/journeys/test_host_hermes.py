@@ -1,16 +1,41 @@
 """The real Hermes Agent with Journeyman's plugin: the opening arrives at the model and stays the
-same, risky calls wait for a person, and finished turns are stored.
+same, risky calls wait for a person, finished turns are stored, and a failing service costs no
+session.
 """
 
 import json
+import signal
 import statistics
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 from tests.hermes_host import LEARNED, HermesHome, shell
-from tests.hosts import TASK, count_in, serving
+from tests.host_failures import FAILURES, Failure
+from tests.hosts import (
+    TASK,
+    Resident,
+    WatchedServer,
+    ask,
+    count_in,
+    end_process,
+    serving,
+    until,
+)
+from tests.journeys.confirm_page_browser import (
+    APPROVE,
+    DENY,
+    Person,
+    chromium,
+    launched_browser,
+    log_in,
+    new_profile,
+)
 
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_link import Link
@@ -22,11 +47,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 _FULL = Tokens(input_tokens=60_000, output_tokens=10)
 """A prompt so large that Hermes compresses the context after it."""
-_MODES = {
-    "chat_completions": ("messages", "user"),
-    "codex_responses": ("input", "user"),
-    "anthropic_messages": ("messages", "user"),
-}
+_MODES = ("chat_completions", "codex_responses", "anthropic_messages")
+RISKY = "chmod 777 notes.txt"
+EDITED = "chmod 750 notes.txt"
 
 
 def is_warm(request: ServedRequest) -> bool:
@@ -103,12 +126,6 @@ def test_compressions_and_the_review_keep_the_opening(tmp_path: Path, in_place: 
             home.ask("and now", "--continue")
             ids = home.sessions()
             stored = [home.stored(id_) for id_ in ids]
-            reviews = [one for one in home.turns if count_in(one.body, "Review the conversation")]
-            if reviews:
-                newest = home.stored(
-                    ids[-1], lambda one: _review_tokens(home, ids[-1]) == len(reviews) * 100
-                )
-                assert newest
     summaries = [one for one in model.requests if not one.body.get("tools")]
     assert summaries, "the script no longer makes Hermes compress its context"
     assert not any(map(is_warm, summaries))
@@ -117,20 +134,74 @@ def test_compressions_and_the_review_keep_the_opening(tmp_path: Path, in_place: 
     assert len({added(turn, examples) for turn in turns}) == 1
     assert len(ids) == 1 if in_place else len(ids) > 1
     assert len({one["session"]["opening"] for one in stored}) == 1
-    own = home.rows("SELECT sum(input_tokens), sum(output_tokens) FROM session_model_usage")
-    tokens = home.command.json("usage")["total"]
-    spent = 100 * len(reviews), 10 * len(reviews)
-    assert (tokens["input_tokens"], tokens["output_tokens"]) == (
-        own[0][0] + spent[0],
-        own[0][1] + spent[1],
-    )
 
 
-def _review_tokens(home: HermesHome, session: str) -> int:
-    shown = home.command.json("usage", "--by", "task")
-    return sum(
-        row["input_tokens"] or 0 for row in shown["rows"] if row["name"] == "background_review"
-    )
+def test_a_terminal_session(tmp_path: Path) -> None:
+    """Its line, its commands, the tokens of its reviews, and compressions that a person asks for.
+    With `chat -q`, the review and the end of the process race.
+    """
+    script = {
+        "summarization agent": [says("They walked on.")],
+        "Review the conversation above": [says("Nothing to save.")],
+        TASK: [calls(shell("echo one")), says("It is complete.")],
+        "and now": [says("That too.")],
+        "once more": [says("As you like.")],
+    }
+    lines = [
+        TASK,
+        "and now",
+        "/journeyman",
+        "/compress",
+        "once more after compressing",
+        "/branch other",
+        "once more in the branch",
+        "/journeyman off",
+        "once more without",
+        "/new",
+        "/journeyman off",
+        f"{TASK} please",
+    ]
+    with ScriptedServer(script) as model:
+        more = "memory: {nudge_interval: 2}\nskills: {creation_nudge_interval: 3}"
+        home = HermesHome(tmp_path, model, in_place=False, more=more)
+
+        def is_over(_screen: str) -> bool:
+            return count_in(model.requests[-1].body, f"{TASK} please") > 0
+
+        with serving(home):
+            screen = home.type(lines, is_over)
+            stored = {id_: home.stored(id_) for id_ in home.sessions()}
+            reviews = [one for one in home.turns if count_in(one.body, "Review the conversation")]
+            until(lambda: _review_tokens(home) == 100 * len(reviews))
+    assert screen.count("Journeyman: this session is warm (opening ") >= 1
+    assert "This session started warm, with opening" in screen
+    assert screen.count("a person switched it off") >= 1
+    assert reviews
+    first = home.turns[0]
+    examples = len(first.body["messages"]) - 2
+    cold = [one for one in home.turns if not is_warm(one)]
+    assert {added(one, examples) for one in home.turns if one not in cold} == {
+        added(first, examples)
+    }
+    said = [_last_prompt(one) for one in cold]
+    assert {*said} <= {"once more without", f"{TASK} please"} | {
+        _last_prompt(one) for one in reviews
+    }
+    assert {"once more without", f"{TASK} please"} <= {*said}
+    assert len(stored) == 4
+    openings = [one["session"].get("opening", "") for one in stored.values()]
+    assert len({*openings[:3]}) == 1
+    assert openings[3] == ""
+
+
+def _last_prompt(request: ServedRequest) -> str:
+    users = [one["content"] for one in request.body["messages"] if one["role"] == "user"]
+    return str(users[-1])
+
+
+def _review_tokens(home: HermesHome) -> int:
+    rows = home.command.json("usage", "--by", "task")["rows"]
+    return sum(row["input_tokens"] or 0 for row in rows if row["key"] == "background_review")
 
 
 def test_a_scheduled_job_a_subagent_and_a_bare_answer(tmp_path: Path) -> None:
@@ -159,13 +230,206 @@ def test_a_scheduled_job_a_subagent_and_a_bare_answer(tmp_path: Path) -> None:
     assert cron["session"]["opening"] == bare["session"]["opening"] != "", "the preamble counted"
 
 
-def test_latency_with_a_warm_resident_process(tmp_path: Path) -> None:
+Decide = Callable[[dict[str, Any]], None]
+
+
+@contextmanager
+def deciding(resident: Resident, *decisions: Decide) -> Iterator[None]:
+    """A person who decides on confirmations one after another while the block runs."""
+    problems: list[BaseException] = []
+
+    def decide() -> None:
+        try:
+            for decision in decisions:
+                card = resident.pending(60)
+                decision(card)
+                until(lambda card=card: _status(resident, card) != "pending", 60)  # type: ignore[misc]
+        except BaseException as error:  # noqa: BLE001 - raised by the test's own thread
+            problems.append(error)
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    yield
+    thread.join()
+    for problem in problems:
+        raise problem
+
+
+def _status(resident: Resident, card: dict[str, Any]) -> str:
+    status: str = resident.card(card)["status"]
+    return status
+
+
+def mode(home: HermesHome) -> str:
+    """The permissions of the file that the risky call changes."""
+    return oct((home.work / "notes.txt").stat().st_mode & 0o777)
+
+
+def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
+    """Denied, approved, changed, left alone, and one that Hermes itself denies."""
+    hardline = calls(shell("rm -rf /"))
+    risky = [calls(shell(f"{RISKY} # {number}")) for number in range(4)]
+    modes: list[str] = []
+    with ScriptedServer({TASK: [*risky[:3], hardline, risky[3], says("Done so far.")]}) as model:
+        home = HermesHome(tmp_path, model)
+        with serving(home, home.key) as resident:
+
+            def deny(card: dict[str, Any]) -> None:
+                resident.decide(card, "deny", reason="Not on a Friday.")
+
+            def approve(card: dict[str, Any]) -> None:
+                modes.append(mode(home))
+                resident.decide(card, "approve")
+
+            def edit(card: dict[str, Any]) -> None:
+                modes.append(mode(home))
+                details = {**card["details"], "arguments": {"command": EDITED}}
+                resident.decide(card, "approve", details=details)
+
+            def wait_too_long(_card: dict[str, Any]) -> None:
+                modes.append(mode(home))
+
+            with deciding(resident, deny, approve, edit, wait_too_long):
+                assert home.ask(TASK) == "Done so far.\n"
+            (session,) = home.sessions()
+            home.stored(session, lambda one: one["calls"] == 5)
+            profile = home.command.json("profile", session)
+    results = home.results()
+    assert modes == ["0o644", "0o777", "0o750"]
+    assert mode(home) == "0o750"
+    assert "Not on a Friday." in results[0]["error"]
+    assert results[1]["exit_code"] == results[2]["exit_code"] == 0
+    assert "BLOCKED (hardline)" in results[3]["error"]
+    assert "no one decided in time" in results[4]["error"]
+    assert (profile["refused"], profile["ok"], profile["calls"]) == (3, 2, 5)
+
+
+@pytest.mark.skipif(not chromium(), reason="Chromium is not installed")
+def test_decisions_through_the_page(tmp_path: Path) -> None:
+    risky = [calls(shell(f"{RISKY} # {number}")) for number in range(4)]
+    with ScriptedServer({TASK: [*risky, says("Done so far.")]}) as model:
+        home = HermesHome(tmp_path, model)
+        with serving(home, home.key) as resident, launched_browser() as browser:
+            served: Any = resident  # it has the address of the page
+            person = Person(served, new_profile(browser))
+            log_in(person, "ann", home.key)
+            asked = threading.Thread(target=home.ask, args=(TASK,))
+            asked.start()
+            for decide in (_deny, _approve, _edit):
+                card = resident.pending(60)
+                decide(person.open_card(card))
+                until(lambda card=card: _status(resident, card) != "pending")  # type: ignore[misc]
+            card = resident.pending(60)
+            asked.join()
+            assert _status(resident, card) == "expired"
+    results = home.results()
+    assert "Not on a Friday" in results[0]["error"]
+    assert results[1]["exit_code"] == results[2]["exit_code"] == 0
+    assert mode(home) == "0o750"
+    assert "no one decided in time" in results[3]["error"]
+
+
+def _deny(page: Page) -> None:
+    page.get_by_label("Reason").fill("Not on a Friday")
+    page.click(DENY)
+
+
+def _approve(page: Page) -> None:
+    page.click(APPROVE)
+
+
+def _edit(page: Page) -> None:
+    page.locator(".editor summary").click()
+    page.get_by_label("arguments").fill(json.dumps({"command": EDITED}))
+    page.get_by_role("button", name="Approve with changes").click()
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.__name__)
+def test_a_failing_service_costs_no_session(failure: Failure, tmp_path: Path) -> None:
+    script = {TASK: [calls(shell("echo one")), calls(shell(RISKY)), says("It is complete.")]}
+    with ScriptedServer(script) as model:
+        home = HermesHome(tmp_path, model)
+        with failure(home):
+            assert home.ask(TASK) == "It is complete.\n"
+    assert len(home.turns) == 3
+    first, risky = home.results()
+    is_cold = not any(map(is_warm, home.turns))
+    # A child process answers too, if it is quick enough.
+    assert is_cold or (failure.__name__ == "killed" and all(map(is_warm, home.turns)))
+    # Where the gate answers at all, it lets pass what no rule names.
+    can_answer = failure.__name__ in ("killed", "locked", "full")
+    assert first["error"] is None if can_answer else first["error"].startswith("Blocked by")
+    assert risky["error"].startswith("Blocked by Journeyman")
+    assert mode(home) == "0o644"
+
+
+def test_a_service_that_is_killed_within_the_session(tmp_path: Path) -> None:
+    residents: list[Resident] = []
+
+    def kill(number: int) -> None:
+        if number == 2:
+            residents[0].process.signal(signal.SIGKILL)
+            until(lambda: not residents[0].process.running)
+
+    script = {TASK: [calls(shell("echo one")), calls(shell(RISKY)), says("It is complete.")]}
+    with WatchedServer(script, kill) as model:
+        home = HermesHome(tmp_path, model)
+        with serving(home, home.key) as resident:
+            residents.append(resident)
+            assert home.ask(TASK) == "It is complete.\n"
+            resumed = home.ask("and now", "--continue")
+    assert resumed == "Done.\n"
+    examples = len(home.turns[0].body["messages"]) - 2
+    assert len({added(turn, examples) for turn in home.turns}) == 1
+    assert home.results()[1]["error"].startswith("Blocked by Journeyman")
+    assert mode(home) == "0o644"
+
+
+def test_the_first_session_starts_the_resident_process(tmp_path: Path) -> None:
+    with ScriptedServer({TASK: [calls(shell("echo one")), says("It is complete.")]}) as model:
+        home = HermesHome(tmp_path, model, start="on-demand")
+        home.ask(TASK)
+        process = ask(home, "status", {}, host="hermes")["pid"]
+        try:
+            home.stored(home.sessions()[0])
+            home.ask(TASK)
+            assert all(map(is_warm, home.turns[2:]))
+            home.stored(home.sessions()[1])
+        finally:
+            end_process(process)
+
+
+def test_hermes_without_the_plugin(tmp_path: Path) -> None:
+    script = {TASK: [calls(shell(RISKY)), says("It is complete.")]}
+    with ScriptedServer(script) as model:
+        home = HermesHome(tmp_path, model, plugins="")
+        before = {path: path.read_bytes() for path in _files(home.journeyman)}
+        with serving(home, home.key):
+            assert home.ask(TASK) == "It is complete.\n"
+            listed = home.hermes("plugins", "list", "--plain", "--no-bundled")
+    assert "journeyman" in listed
+    assert not any(map(is_warm, home.turns))
+    assert "warm_session" not in str(home.turns[0].body["tools"])
+    assert mode(home) == "0o777"
+    assert {path for path in before if path.suffix == ".toml"} <= {*_files(home.journeyman)}
+    with home.open() as journeyman:
+        assert journeyman.host_sessions.find("hermes", home.sessions()[0]) is None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def test_latency_with_a_warm_resident_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools = [
         {"type": "function", "function": {"name": name, "description": "x" * 500, "parameters": {}}}
         for name in ("terminal", "read_file", "patch", *(f"tool_{number}" for number in range(25)))
     ]
     with ScriptedServer({}) as model:
         home = HermesHome(tmp_path, model)
+        monkeypatch.setenv("TERMINAL_CWD", str(home.work))
         with serving(home):
             plugin = HermesPlugin(Link(str(home.journeyman)))
             first = [_timed_request(plugin, tools, f"s{number}") for number in range(21)][1:]

@@ -24,10 +24,12 @@ from journeyman.hosts.hermes_openings import working_folder
 RISKY_TOOLS = ("terminal", "execute_code", "write_file", "patch")
 """The tools that rules read. The setting hosts.gate_tools names further ones."""
 
-_WAIT_S = 5.0
+_FIRST_WAIT_S, _WAIT_S = 1.0, 5.0
 """After this time the gate answers that it still waits, so that an interrupt is noticed."""
 
-_ANSWER_S = 8.0
+_ANSWER_S = 9.0
+"""How long an answer may take beyond that. A process that hangs holds a call up for this long."""
+
 _LONGEST_S = 3_700.0
 _REMEMBERED = 200
 _OWN_BACKENDS = ("", "local", "ssh")
@@ -139,7 +141,7 @@ class ToolGate:
         """Ask until there is a decision. The same id of the call is the same confirmation."""
         began = time.monotonic()
         activity = {"last_touch": began, "start": began}
-        asked = {**body, "wait_s": min(_WAIT_S, limit_s)}
+        asked = {**body, "wait_s": min(_FIRST_WAIT_S, limit_s)}
         while True:
             try:
                 answer = self._exchange(asked)
@@ -156,6 +158,7 @@ class ToolGate:
                 self._link.hang_up("gate", asked)
                 reason = "no one decided in time, which is not consent."
                 return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
+            asked["wait_s"] = _WAIT_S
             _show_activity(activity)
 
     def _exchange(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +166,7 @@ class ToolGate:
         try:
             return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
         except Unanswered as error:
-            if not error.reached:
+            if not error.reached or isinstance(error.__cause__, TimeoutError):
                 raise
         # It was perhaps ended while it waited.
         return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)

@@ -23,14 +23,13 @@ def ancestors(database: str, session: str) -> tuple[str, ...]:
         with open_database(
             LogFile(Path(database)), _COLUMNS, busy_timeout_s=_BUSY_TIMEOUT_S
         ) as opened:
-            known = session
+            statement = "SELECT parent_session_id FROM sessions WHERE id = ?"
             while len(found) < _LONGEST:
-                statement = "SELECT parent_session_id FROM sessions WHERE id = ?"
-                row = opened.execute(statement, known).fetchone()
-                known = row["parent_session_id"] if row else None
-                if not isinstance(known, str) or known in found:
+                row = opened.execute(statement, found[-1] if found else session).fetchone()
+                parent = row["parent_session_id"] if row else None
+                if not isinstance(parent, str) or parent in found:
                     break
-                found.append(known)
+                found.append(parent)
     except (LogUnreadable, NotALog):
         return ()
     return tuple(found)
