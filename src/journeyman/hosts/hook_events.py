@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from journeyman.hosts.gate import GateAnswer, GateCall
 from journeyman.logs import claude_chain, codex
@@ -49,7 +49,7 @@ class HookInput(Struct, frozen=True, kw_only=True):
     source: str = ""
     prompt: str = ""
     tool_name: str = ""
-    tool_input: dict[str, Any] | Raw | None = None
+    tool_input: Any = None
     tool_use_id: str = ""
     tool_response: Any = None
     error: str = ""

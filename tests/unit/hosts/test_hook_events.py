@@ -1,0 +1,224 @@
+"""The hooks of Claude Code and Codex: what each event prints."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_service import OTHER_TASK, REMEDY, STALE, TASK, Desk, Experience, opened
+
+from journeyman.hosts.gate import GateAnswer
+from journeyman.hosts.hook_events import permission, read_input
+from journeyman.hosts.imports import ImportQueue
+from journeyman.hosts.service import Exchange
+from journeyman.records.errors import WrongInput
+
+CHECK = {"command": "./check-index notes.txt"}
+FAILED = f"Exit code 3\n{STALE}"
+TEXT_HOSTS = ("claude-code", "codex")
+
+
+class TestContext:
+    @pytest.mark.parametrize("host", TEXT_HOSTS)
+    def test_a_session_of_each_client(self, desk: Desk, host: str) -> None:
+        project = desk.context("SessionStart", host=host, source="startup", transcript_path=None)
+        assert REMEDY in project
+        task = desk.context("UserPromptSubmit", host=host, prompt=TASK, turn_id="t", model="m")
+        assert "Earlier requests like this one" in task
+        kinds = [(one[2], one[3]) for one in desk.events]
+        assert kinds == [("opening", "given"), ("opening", "given")]
+        events = desk.journeyman.host_sessions.events()
+        assert all(one.tokens > 0 and one.ms > 0 for one in events)
+
+    def test_what_is_no_request_gets_nothing(self, desk: Desk) -> None:
+        desk.context("SessionStart", source="startup")
+        prompts = (
+            "",
+            "  ",
+            "/compact",
+            "/journeyman:why it",
+            "yes",
+            "<task-notification>\n<id>3</id>",
+        )
+        for prompt in prompts:
+            assert desk.context("UserPromptSubmit", prompt=prompt) == "", prompt
+        assert desk.context("UserPromptSubmit", prompt=f"/srv/notes is wrong. {TASK}")
+
+    def test_other_events_print_nothing(self, desk: Desk) -> None:
+        for event in ("Notification", "PreCompact", "SubagentStop", "Unheard", ""):
+            assert desk.hook(event) is None
+        assert desk.hook("PostToolUse", tool_name="Bash", tool_input=CHECK) is None
+        assert desk.hook("Stop", transcript_path=None) is None
+        assert desk.events == []
+
+    def test_subagents_get_openings_only_on_request(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        failed = {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED, "agent_id": "a1"}
+        with opened(experience, tmp_path) as desk:
+            assert desk.hook("SessionStart", source="startup", agent_id="a1") is None
+            assert desk.hook("PostToolUseFailure", **failed) is None
+            # The gate holds for them too.
+            delete = {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
+            assert desk.hook("PreToolUse", agent_id="a1", **delete)
+        with opened(experience, tmp_path, settings="[hosts]\nsubagents = true\n") as desk:
+            assert desk.hook("PostToolUseFailure", **failed)
+
+
+class TestForks:
+    def test_a_fork_of_codex_inherits_from_its_parent(self, desk: Desk, tmp_path: Path) -> None:
+        project = desk.context("SessionStart", "parent", "codex", source="startup")
+        desk.context("UserPromptSubmit", "parent", "codex", prompt=TASK)
+        log = tmp_path / "rollout.jsonl"
+        meta = {"type": "session_meta", "payload": {"id": "child", "forked_from_id": "parent"}}
+        log.write_text(json.dumps(meta) + "\n")
+        started = {"source": "resume", "transcript_path": str(log)}
+        assert desk.context("SessionStart", "child", "codex", **started) == ""
+        # It has seen what its parent saw.
+        assert desk.context("UserPromptSubmit", "child", "codex", prompt=TASK) == ""
+        assert desk.context("UserPromptSubmit", "child", "codex", prompt=OTHER_TASK)
+        record = desk.journeyman.host_sessions.find("codex", "child")
+        assert record is not None
+        assert record.opening in project
+
+    @pytest.mark.parametrize("line", ["", "[]", "{}", '{"payload": 3}', "\xff", '{"payload": {}}'])
+    def test_a_log_without_a_parent(self, desk: Desk, tmp_path: Path, line: str) -> None:
+        log = tmp_path / "log.jsonl"
+        log.write_bytes(line.encode("latin-1"))
+        for path in (str(log), str(tmp_path), "/nowhere", "a\0b"):
+            started = {"source": "resume", "transcript_path": path}
+            assert desk.context("SessionStart", "s1", "codex", **started) == ""
+        assert desk.context("UserPromptSubmit", "s1", "codex", prompt=TASK) == ""
+
+
+class TestHints:
+    def test_a_hint_comes_once_in_a_session(self, desk: Desk) -> None:
+        failed = {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED}
+        hint = desk.context("PostToolUseFailure", **failed)
+        assert REMEDY in hint
+        assert "4 earlier sessions" in hint
+        assert desk.context("PostToolUseFailure", **failed) == ""
+        assert desk.context("PostToolUseFailure", "other", **failed) == hint
+        assert desk.events == [("claude-code", name, "hint", "given") for name in ("s1", "other")]
+
+    def test_codex_reports_failures_as_texts(self, desk: Desk) -> None:
+        ran = {"tool_name": "Bash", "tool_input": CHECK, "host": "codex"}
+        assert desk.context("PostToolUse", **ran, tool_response="index ok") == ""
+        assert desk.context("PostToolUse", **ran, tool_response={"output": FAILED}) == ""
+        assert REMEDY in desk.context("PostToolUse", **ran, tool_response=FAILED)
+
+    def test_other_failures_have_no_hint(self, desk: Desk) -> None:
+        cases: list[dict[str, Any]] = [
+            {"tool_name": "Bash", "tool_input": CHECK, "error": "Exit code 1\nno such thing"},
+            {"tool_name": "Bash", "tool_input": {"command": "make"}, "error": "Exit code 2\nstop"},
+            {"tool_name": "Read", "tool_input": {"file_path": "x"}, "error": "File not found"},
+            {"tool_name": "", "tool_input": None, "error": ""},
+            {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED, "cwd": "/elsewhere"},
+        ]
+        for case in cases:
+            assert desk.context("PostToolUseFailure", **case) == "", case
+
+
+class TestGate:
+    def call(self, desk: Desk, command: str, host: str = "claude-code", **more: Any) -> Any:
+        arguments = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
+        answer = desk.hook("PreToolUse", host=host, **arguments, **more)
+        return answer and answer["hookSpecificOutput"]
+
+    @pytest.mark.parametrize("host", TEXT_HOSTS)
+    def test_what_no_rule_names_prints_nothing(self, desk: Desk, host: str) -> None:
+        assert self.call(desk, "ls", host) is None
+
+    @pytest.mark.parametrize("host", TEXT_HOSTS)
+    def test_a_denial_has_its_reason(self, desk: Desk, host: str) -> None:
+        output = self.call(desk, "rm -rf /", host)
+        assert output.pop("permissionDecisionReason").startswith("Blocked by Journeyman: the rule")
+        assert output == {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+
+    def test_input_that_is_no_object_is_held(self, desk: Desk) -> None:
+        # Without a service, what needs a person is denied.
+        for given in ("rm -rf /", ["rm"], 3, None, True):
+            output = desk.hook("PreToolUse", tool_name="Bash", tool_input=given)
+            decided = output["hookSpecificOutput"]["permissionDecision"]
+            assert decided == "deny", given
+        with pytest.raises(WrongInput):
+            desk.hook("PreToolUse", tool_name=3)
+
+    def test_what_each_client_is_told(self) -> None:
+        edited = {"command": "ls"}
+        table: list[tuple[GateAnswer, dict[str, Any] | None, dict[str, Any] | None]] = [
+            (GateAnswer(decision="allow"), None, None),
+            (
+                GateAnswer(decision="allow", asked=True),
+                {
+                    "permissionDecision": "allow",
+                    "permissionDecisionReason": "A person approved it in Journeyman.",
+                },
+                None,
+            ),
+            (
+                GateAnswer(decision="allow", asked=True, arguments=edited),
+                {"permissionDecision": "allow", "updatedInput": edited},
+                {"permissionDecision": "allow", "updatedInput": edited},
+            ),
+            (
+                GateAnswer(decision="wait", reason="r"),
+                {"permissionDecision": "defer", "permissionDecisionReason": "r"},
+                # To Codex, "defer" would mean yes.
+                {"permissionDecision": "deny", "permissionDecisionReason": "r"},
+            ),
+        ]
+        for answer, claude, codex in table:
+            for host, wanted in (("claude-code", claude), ("codex", codex)):
+                printed = permission(host, answer)
+                if wanted is None:
+                    assert printed is None
+                else:
+                    assert printed == {
+                        "hookSpecificOutput": {"hookEventName": "PreToolUse", **wanted}
+                    }
+
+    def test_only_a_run_without_a_terminal_defers(self) -> None:
+        def is_headless(entrypoint: str) -> bool:
+            body = {"session_id": "s", "hook_event_name": "PreToolUse"}
+            given = {**body, "journeyman_entrypoint": entrypoint}
+            return read_input(json.dumps(given).encode()).is_headless
+
+        assert is_headless("sdk-cli")
+        assert not is_headless("cli")
+        assert not is_headless("")
+
+
+class TestImports:
+    def test_ends_of_turns_are_reported(self, experience: Experience, tmp_path: Path) -> None:
+        queue = ImportQueue(tmp_path, "", learns=False)  # not started: it only collects
+        with opened(experience, tmp_path, imports=queue) as desk:
+            for number, (event, host) in enumerate(
+                [("Stop", "claude-code"), ("SessionEnd", "claude-code"), ("Stop", "codex")]
+            ):
+                path = str(tmp_path / f"{number}.jsonl")
+                assert desk.hook(event, host=host, transcript_path=path) is None
+                assert queue.waiting == number + 1
+            assert desk.ask("import", "opencode", session="s", path="/logs/opencode.db") == {}
+            assert queue.waiting == 4
+            assert desk.events == []
+
+
+def test_a_hook_costs_little_time(desk: Desk) -> None:
+    """The service's own part, once it is warm, of the 100 ms that a prompt may take."""
+    desk.context("SessionStart", "warm", source="startup")
+    desk.context("UserPromptSubmit", "warm", prompt=TASK)
+    times = []
+    for number in range(10):
+        body = {
+            "session_id": f"s{number}",
+            "hook_event_name": "SessionStart",
+            "source": "startup",
+            "cwd": desk.project,
+        }
+        exchange = Exchange(host="claude-code", ends=time.monotonic() + 5)
+        began = time.perf_counter()
+        desk.service.handle("hook", json.dumps(body).encode(), exchange)
+        times.append(time.perf_counter() - began)
+    assert sorted(times)[5] < 0.05
