@@ -34,7 +34,7 @@ name = "scripted"
 base_url = "{url}/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
-supports_websockets = false
+supports_websockets = true
 [analytics]
 enabled = false
 """
@@ -181,6 +181,7 @@ def test_claude_code_with_hooks_too(tmp_path: Path) -> None:
 
 
 def test_codex(home: HostHome) -> None:
+    """It would use a WebSocket, and uses plain HTTP where there is none."""
     script = {
         TASK: [
             calls(("exec_command", {"cmd": "ls"})),

@@ -566,6 +566,17 @@ class TestFailures:
             assert arrived.is_set()
             assert server.hung_up.wait(5)
 
+    def test_websockets_are_refused_at_once(self, journeyman: Journeyman) -> None:
+        headers = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+        with (
+            RawServer(lambda connection: connection.whole(b"{}")) as server,
+            proxied(journeyman, server.url) as proxy,
+            http_client(proxy.url) as client,
+        ):
+            assert client.get("/v1/responses", headers=headers).status_code == 426
+            assert client.get("/v1/models").status_code == 200
+        assert len(server.requests) == 1
+
     def test_pages_in_a_browser_may_not_use_it(self, journeyman: Journeyman) -> None:
         with (
             RawServer(lambda connection: connection.whole(b"{}")) as server,

@@ -101,6 +101,10 @@ class Proxy:
         if reason := refusal(headers):
             await send_error(send, 403, f"Journeyman's proxy refuses this: {reason}", form)
             return
+        if headers.get("upgrade", "").lower() == "websocket":
+            # Agents then use plain HTTP.
+            await send_error(send, 426, "Journeyman's proxy forwards no WebSockets.", form)
+            return
         try:
             if form is None:
                 await self._pass_through(scope, receive, send)
