@@ -208,7 +208,7 @@ def import_detached(home: Path, path: str, environ: Mapping[str, str]) -> None:
 
 
 def _start_detached(command: Sequence[str], environ: Mapping[str, str]) -> None:
-    subprocess.Popen(  # noqa: S603 - this program
+    process = subprocess.Popen(  # noqa: S603 - this program
         command,
         env=dict(environ),
         stdin=subprocess.DEVNULL,
@@ -216,6 +216,7 @@ def _start_detached(command: Sequence[str], environ: Mapping[str, str]) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    process.returncode = 0  # no one waits for it
 
 
 def _import_words(*paths: str) -> list[str]:

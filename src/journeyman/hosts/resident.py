@@ -153,7 +153,7 @@ def start_detached(home: Path, database: str) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_size > _LARGEST_LOG:
             os.ftruncate(descriptor, 0)
-        subprocess.Popen(  # noqa: S603 - this program
+        process = subprocess.Popen(  # noqa: S603 - this program
             [sys.executable, "-P", "-m", "journeyman", "--home", str(home), "serve", "--on-demand"],
             env={**os.environ, "JOURNEYMAN_DATABASE": database},
             cwd=home,
@@ -162,6 +162,7 @@ def start_detached(home: Path, database: str) -> None:
             stderr=descriptor,
             start_new_session=True,
         )
+        process.returncode = 0  # no one waits for it
     except BlockingIOError:
         pass
     finally:

@@ -1,0 +1,259 @@
+"""The queue of imports: when it imports and learns, and what failures do to it. A small program in
+the place of this one writes down how it was called.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from journeyman.hosts import imports
+from journeyman.hosts.imports import ImportQueue
+from journeyman.records.errors import StoreUnavailable, UnknownSession
+
+QUIET_S, LEARN_S = 0.15, 0.1
+
+_STAND_IN = """
+import json, os, sys, time
+words = sys.argv[1:]
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(json.dumps([time.monotonic(), *words]) + "\\n")
+if any("broken" in word for word in words):
+    sys.exit("It is broken.")
+if any("slow" in word for word in words):
+    time.sleep(30)
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(json.dumps([time.monotonic(), "done", *words]) + "\\n")
+"""
+
+
+class Program:
+    """A program in the place of this one, and its calls."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.words = (sys.executable, "-I", "-S", "-c", _STAND_IN)
+        self.log = folder / "calls.jsonl"
+
+    @property
+    def calls(self) -> list[tuple[float, list[str]]]:
+        """When each call began, and its words after the home."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        calls = [json.loads(line) for line in lines]
+        return [(at, words[2:]) for at, *words in calls if words[0] != "done"]
+
+    @property
+    def imported(self) -> list[str]:
+        """The last word of each import: its log."""
+        return [words[-1] for _, words in self.calls if words[0] == "import"]
+
+    @property
+    def learned(self) -> int:
+        return sum(words[0] == "learn" for _, words in self.calls)
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    program = Program(tmp_path)
+    monkeypatch.setenv("CALLS", str(program.log))
+    return program
+
+
+@contextmanager
+def running(program: Program, **options: Any) -> Iterator[ImportQueue]:
+    given = {"quiet_s": QUIET_S, "learn_quiet_s": LEARN_S, "learns": False}
+    queue = ImportQueue(
+        program.folder / "home",
+        "sqlite:///unused.db",
+        program=program.words,
+        **{**given, **options},
+    )
+    queue.start()
+    try:
+        yield queue
+    finally:
+        queue.stop(0.2)
+
+
+def until(is_so: Callable[[], bool], within_s: float = 10.0) -> None:
+    ends = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < ends, "it did not become so"
+        time.sleep(0.01)
+
+
+class TestTiming:
+    def test_a_log_is_imported_once_it_is_left_alone(self, program: Program) -> None:
+        with running(program) as queue:
+            for _ in range(4):
+                queue.report("/logs/a.jsonl")
+                reported = time.monotonic()
+                time.sleep(QUIET_S / 3)
+            until(lambda: program.imported == ["/logs/a.jsonl"])
+            assert program.calls[0][0] - reported > QUIET_S * 0.8
+            assert queue.waiting == 0
+            time.sleep(2 * QUIET_S)
+            assert program.imported == ["/logs/a.jsonl"]
+            queue.report("/logs/a.jsonl")
+            until(lambda: len(program.imported) == 2)
+        assert program.learned == 0
+
+    def test_a_log_that_keeps_growing_is_imported_all_the_same(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(imports, "_LONGEST_DELAY_S", 0.4)
+        with running(program) as queue:
+            ends = time.monotonic() + 10
+
+            def is_imported() -> bool:
+                queue.report("/logs/a.jsonl")
+                return bool(program.imported)
+
+            until(is_imported)
+            assert time.monotonic() < ends
+
+    def test_a_log_s_subagents_come_with_it(self, program: Program, tmp_path: Path) -> None:
+        (tmp_path / "s1" / "subagents").mkdir(parents=True)
+        with running(program) as queue:
+            queue.report(f"{tmp_path}/s1.jsonl")
+            queue.report("-x.jsonl")
+            until(lambda: len(program.imported) == 2)
+        words = [words for _, words in program.calls]
+        assert words == [
+            ["import", "--json", "--", f"{tmp_path}/s1.jsonl", f"{tmp_path}/s1"],
+            ["import", "--json", "--", "-x.jsonl"],
+        ]
+
+    def test_learning_follows_the_last_import(self, program: Program) -> None:
+        learned = []
+        with running(program, learns=True, on_learned=lambda: learned.append(1)) as queue:
+            queue.report("/logs/a.jsonl")
+            queue.report("/logs/b.jsonl")
+            until(lambda: bool(learned))
+            assert program.imported == ["/logs/a.jsonl", "/logs/b.jsonl"]
+            assert program.learned == 1
+            assert program.calls[-1][1][0] == "learn"
+            queue.learn_after(0.0)
+            until(lambda: len(learned) == 2)
+
+    def test_learning_waits_only_so_long(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(imports, "_LONGEST_LEARN_DELAY_S", 0.3)
+        with running(program) as queue:
+
+            def is_learned() -> bool:
+                queue.learn_after(5.0)
+                return program.learned > 0
+
+            until(is_learned, within_s=4.0)
+
+    def test_imports_do_not_wait_for_learning(self, program: Program, tmp_path: Path) -> None:
+        slow = Program(tmp_path)
+        slow.words = (*slow.words, "slow-learning")  # every call is slow, but they run side by side
+        with running(slow, learns=True) as queue:
+            queue.learn_after(0.0)
+            until(lambda: len(slow.calls) == 1)
+            queue.report("/logs/a.jsonl")
+            until(lambda: len(slow.calls) == 2, within_s=5.0)
+
+
+class TestFailures:
+    def test_a_failing_import_does_not_stop_the_queue(
+        self, program: Program, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with running(program, learns=True) as queue:
+            queue.report("/logs/broken.jsonl")
+            queue.report("/logs/good.jsonl")
+            until(lambda: program.learned == 1)
+        assert program.imported == ["/logs/broken.jsonl", "/logs/good.jsonl"]
+        assert "It is broken." in caplog.text
+
+    def test_a_program_that_cannot_start_does_not_stop_the_queue(
+        self, program: Program, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        words = program.words
+        program.words = ("/nowhere/at/all",)
+        with running(program) as queue:
+            queue.report("/logs/a.jsonl")
+            until(lambda: "failed" in caplog.text)
+            queue._arguments = [*words, "--home", "x"]
+            queue.report("/logs/b.jsonl")
+            until(lambda: program.imported == ["/logs/b.jsonl"])
+
+    def test_failing_to_use_what_was_learned_does_not_stop_the_queue(
+        self, program: Program
+    ) -> None:
+        def fail() -> None:
+            raise RuntimeError
+
+        with running(program, on_learned=fail) as queue:
+            queue.learn_after(0.0)
+            until(lambda: program.learned == 1)
+            queue.report("/logs/a.jsonl")
+            until(lambda: len(program.imported) == 1)
+            queue.learn_after(0.0)
+            until(lambda: program.learned == 2)
+
+    def test_work_that_waits_for_a_session_is_tried_again(self, program: Program) -> None:
+        tried: list[str] = []
+
+        def work(name: str, outcomes: list[Exception | None]) -> Callable[[], None]:
+            def run() -> None:
+                tried.append(name)
+                if (error := outcomes.pop(0)) is not None:
+                    raise error
+
+            return run
+
+        with running(program) as queue:
+            queue.after_import(work("late", [UnknownSession("x"), StoreUnavailable("y"), None]))
+            queue.after_import(work("known", [None]))
+            assert tried == ["late", "known"]
+            for number in (3, 4):
+                queue.report(f"/logs/{number}.jsonl")
+                until(lambda number=number: len(tried) == number)
+            queue.report("/logs/last.jsonl")
+            until(lambda: len(program.imported) == 3)
+        assert tried == ["late", "known", "late", "late"]
+
+    def test_the_queue_holds_only_so_many(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(imports, "_MAX_WAITING", 3)
+        queue = ImportQueue(program.folder, "", program=program.words)
+        for number in range(10):
+            queue.report(f"/logs/{number}.jsonl")
+        assert queue.waiting == 3
+
+
+class TestStop:
+    def test_stopping_is_quick_and_ends_what_takes_long(self, program: Program) -> None:
+        queue = ImportQueue(program.folder, "", quiet_s=0.0, program=program.words)
+        queue.start()
+        queue.report("/logs/slow.jsonl")
+        until(lambda: len(program.imported) == 1)
+        began = time.monotonic()
+        queue.stop(0.2)
+        assert time.monotonic() - began < 2
+        assert not queue._thread.is_alive()
+        queue.stop(0.2)
+
+    def test_what_is_waiting_is_imported_after_the_end(self, program: Program) -> None:
+        queue = ImportQueue(program.folder, "", quiet_s=60.0, program=program.words)
+        queue.start()
+        queue.report("/logs/a.jsonl")
+        queue.report("/logs/b.jsonl")
+        queue.stop(0.2)
+        until(lambda: bool(program.calls))
+        ((_, words),) = program.calls
+        assert words == ["import", "--json", "--", "/logs/a.jsonl", "/logs/b.jsonl"]
+
+    def test_a_queue_that_never_started_can_be_stopped(self, program: Program) -> None:
+        ImportQueue(program.folder, "", program=program.words).stop()
+        assert program.calls == []
