@@ -10,9 +10,13 @@ call, which it then denies: no answer is not consent.
 
 import os
 import select
-import socket
 import sys
 import time
+
+try:  # without the layer in Python, whose import takes longer than everything else here
+    import _socket as socket
+except ImportError:
+    import socket  # type: ignore[no-redef]
 
 PROTOCOL = b"1"
 _LONGEST_ADDRESS = 100
@@ -76,25 +80,27 @@ def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: flo
     answer = b""
     sent = False
     head = f"{PROTOCOL.decode()} {operation} {host} {int(timeout_s * 1_000)}\n"
-    with socket.socket(socket.AF_UNIX) as connection:
-        try:
-            path = socket_path(home)
-            if not is_trusted(path):
-                raise PermissionError(f"the folder of {path} belongs to another user")
-            connection.settimeout(timeout_s)
-            connection.connect(path)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        path = socket_path(home)
+        if not is_trusted(path):
+            raise PermissionError(f"the folder of {path} belongs to another user")
+        connection.settimeout(timeout_s)
+        connection.connect(path)
+        connection.settimeout(max(ends - time.monotonic(), 0.001))
+        connection.sendall(head.encode() + body)
+        connection.shutdown(socket.SHUT_WR)
+        sent = True
+        while True:
             connection.settimeout(max(ends - time.monotonic(), 0.001))
-            connection.sendall(head.encode() + body)
-            connection.shutdown(socket.SHUT_WR)
-            sent = True
-            while True:
-                connection.settimeout(max(ends - time.monotonic(), 0.001))
-                chunk = connection.recv(_CHUNK)
-                if not chunk:
-                    break
-                answer += chunk
-        except OSError as error:
-            raise Unanswered(f"{type(error).__name__}: {error}", reached=sent) from error
+            chunk = connection.recv(_CHUNK)
+            if not chunk:
+                break
+            answer += chunk
+    except OSError as error:
+        raise Unanswered(f"{type(error).__name__}: {error}", reached=sent) from error
+    finally:
+        connection.close()
     status, _, content = answer.partition(b"\n")
     if status != b"ok":
         reason = content.decode("utf-8", "replace") if status == b"error" else "no answer"
