@@ -230,9 +230,8 @@ def test_permission_prompts_reach_a_person(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda one: one.__name__)
 def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Path) -> None:
-    """The client of the hooks answers in place of the service. What that does not cover: a hook
-    whose program is missing (see below), and one that is killed while it prints its answer, which
-    every version takes as consent.
+    """The client of the hooks answers in place of the service, and the command line in place of the
+    client (see below).
     """
     script = {TASK: [bash("touch harmless.ran"), bash(PUSH.format("risky")), says("Finished.")]}
     home = ClaudeHome(tmp_path)
@@ -271,12 +270,10 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
     assert home.ran == {"harmless"}
 
 
-@pytest.mark.parametrize(
-    ("name", "runs"), [("claude_code", set()), ("older_claude_code", {"risky"})]
-)
-def test_a_hook_whose_program_is_missing(name: str, runs: set[str], tmp_path: Path) -> None:
-    """Newer versions know `onFailure: "block"`. To older ones a hook that cannot run is consent,
-    and nothing in their settings changes that.
+@pytest.mark.parametrize("name", ["claude_code", "older_claude_code"])
+def test_a_hook_whose_program_is_missing(name: str, tmp_path: Path) -> None:
+    """To older versions a hook that cannot run is consent; newer ones know `onFailure: "block"`. In
+    both, the command line denies in the place of the client.
     """
     home = ClaudeHome(tmp_path, name)
     home.change_hooks(SETTINGS, re.escape(sys.executable), "/no/such/python")
@@ -284,7 +281,7 @@ def test_a_hook_whose_program_is_missing(name: str, runs: set[str], tmp_path: Pa
         report = home.ask(model, TASK)
     assert report["result"] == "Finished."
     assert not any(openings_in(one.body) for one in model.requests)
-    assert home.ran == runs
+    assert home.ran == set()
 
 
 def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:

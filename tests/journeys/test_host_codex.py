@@ -116,8 +116,8 @@ def test_a_person_decides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda one: one.__name__)
 def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Path) -> None:
-    """The client of the hooks answers in place of the service. What that does not cover is below:
-    Codex takes every hook that does not answer as consent.
+    """The client of the hooks answers in place of the service, and the command line in place of the
+    client (see below): Codex takes every hook that does not answer as consent.
     """
     script = {TASK: [shell("touch harmless.ran"), shell(PUSH.format("risky")), says("Finished.")]}
     home = CodexHome(tmp_path)
@@ -157,9 +157,9 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
 
 
 def test_what_codex_does_not_allow(tmp_path: Path) -> None:
-    """A hook that a person has not trusted is skipped without a word, and one whose program is
-    missing is consent: then calls run that should have been held, and nothing in Codex's settings
-    changes that. `journeyman hosts check codex` tells both.
+    """A hook that a person has not trusted is skipped without a word: then calls run that should
+    have been held. `journeyman hosts check codex` tells. One whose program is missing would be
+    consent, so the command line denies in its place.
     """
     script = {
         "not trusted": [shell(PUSH.format("untrusted")), says("Finished.")],
@@ -172,7 +172,7 @@ def test_what_codex_does_not_allow(tmp_path: Path) -> None:
         home.change_hooks(HOOKS, re.escape(sys.executable), "/no/such/python")
         run_codex(home, "no program")
     assert not any(openings_in(one.body) for one in model.requests)
-    assert home.ran == {"untrusted", "missing"}
+    assert home.ran == {"untrusted"}
 
 
 def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:

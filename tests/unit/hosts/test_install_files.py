@@ -1,6 +1,7 @@
 """Edits of hosts' files: what is installed can be taken out again, and nothing else changes."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from journeyman.hosts.installation.file_change import (
 )
 from journeyman.hosts.installation.record import FileRecord, write_private
 from journeyman.records.errors import OutsideProblem
+from journeyman.records.host import Host
 from journeyman.settings import HostsSettings
 
 CLIENT = (
@@ -260,7 +262,7 @@ class TestHooks:
         group = hooks_file.wanted_groups("claude-code", ("gate",), CLIENT, settings)["PreToolUse"]
         assert group["matcher"] == r"^(?:Bash|Edit|Write|NotebookEdit|mcp__pay__.*|Web\..)$"
         assert group["hooks"][0]["timeout"] == 180
-        assert group["hooks"][0]["command"].endswith(" PreToolUse 150")
+        assert " PreToolUse 150 || " in group["hooks"][0]["command"]
         assert group["hooks"][0]["onFailure"] == "block"
         codex = hooks_file.wanted_groups("codex", PARTS, CLIENT, HostsSettings())
         assert "onFailure" not in codex["PreToolUse"]["hooks"][0]
@@ -275,6 +277,19 @@ class TestHooks:
         assert command == (
             "'/a b/python' -I -S '/it'\"'\"'s/journeyman/hosts/client.py' '/h$x' codex Stop"
         )
+
+    @table("host", ["claude-code", "codex"])
+    def test_a_gate_that_cannot_run_denies(self, host: Host) -> None:
+        client = ("/nonexistent/python", *CLIENT[1:5], host)
+        group = hooks_file.wanted_groups(host, ("gate",), client, HostsSettings())["PreToolUse"]
+        command = group["hooks"][0]["command"]
+        assert hooks_file.is_own_command(command)
+        for shell in ("sh", "bash"):
+            done = subprocess.run(
+                [shell, "-c", command], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 2
+            assert f"journeyman hosts install {host}" in done.stderr.splitlines()[-1]
 
     @table(
         ("content", "clause"),

@@ -167,7 +167,7 @@ def _check_claude(installer: Installer, content: bytes) -> Iterator[Finding]:
         yield Finding("settings", "problem", found, "Remove disableAllHooks from the settings.")
     release = installer.program("claude-code").release
     if release and release < FIRST_BLOCKING:
-        found = "This version lets a call run if the gate's hook fails or takes too long."
+        found = "This version lets a call run if the gate's hook takes too long."
         yield Finding("gate", "note", found, "Update Claude Code to 2.1.295 or newer.")
 
 

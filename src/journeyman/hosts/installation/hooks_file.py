@@ -39,8 +39,8 @@ _ORDER = (
     *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
     *("Stop", "SessionEnd"),
 )
-_TIMEOUT_S = 10
-"""More than the client takes with all its fallbacks, so that the host never has to end it."""
+_TIMEOUT_S = 5
+"""More than the client takes with its fallback, so that the host never has to end it."""
 _END_TIMEOUT_S = 3
 """At the end of a session; Codex does not allow more."""
 _GRACE_S = 60
@@ -75,18 +75,27 @@ def _group(
 ) -> dict[str, Any]:
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
-    if event == "PreToolUse":
-        deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
-        hook["command"] = shlex.join((*client, event, str(deadline_s)))
-        hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
-        if host == "claude-code":
-            hook["onFailure"] = "block"
-    matcher = ""
-    if event == "PreToolUse":
-        matcher = _gate_matcher(host, settings.gate_tools)
-    elif event == "PostToolUse":
-        matcher = "Bash"
-    return {**({"matcher": matcher} if matcher else {}), _HOOKS: [hook]}
+    if event == "PostToolUse":
+        return {"matcher": "Bash", _HOOKS: [hook]}
+    if event != "PreToolUse":
+        return {_HOOKS: [hook]}
+    deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
+    hook["command"] += f" {deadline_s} || {_denial(host)}"
+    hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
+    if host == "claude-code":
+        hook["onFailure"] = "block"
+    return {"matcher": _gate_matcher(host, settings.gate_tools), _HOOKS: [hook]}
+
+
+def _denial(host: Host) -> str:
+    """Return a command that denies a call, for when the client cannot run: to both hosts, the exit
+    code 2 with a reason is a denial, and any other failure is consent.
+    """
+    reason = (
+        "Blocked by Journeyman: its hook failed, so no one could be asked. A person can repair it "
+        f"with: journeyman hosts install {host}"
+    )
+    return shlex.join(("/bin/sh", "-c", f'echo "{reason}" >&2; exit 2'))
 
 
 def _gate_matcher(host: Host, gate_tools: Collection[str]) -> str:
@@ -118,8 +127,7 @@ def is_own_command(command: object) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    is_client = len(words) > 3 and words[1:3] == ["-I", "-S"] and words[3].endswith(_CLIENT)
-    return is_client and len(words) in (7, 8)  # the gate has a deadline
+    return len(words) >= 7 and words[1:3] == ["-I", "-S"] and words[3].endswith(_CLIENT)
 
 
 def own_hooks(text: str) -> list[OwnHook]:

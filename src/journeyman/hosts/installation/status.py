@@ -176,8 +176,8 @@ def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[
 def _claude_notes(plan: Plan, release: tuple[int, ...]) -> Iterator[str]:
     if "gate" in plan.parts and release and release < FIRST_BLOCKING:
         yield (
-            f"Claude Code {'.'.join(map(str, release))} lets a call run if the gate's hook fails "
-            "or takes too long. Versions from 2.1.295 on block it. Update Claude Code."
+            f"Claude Code {'.'.join(map(str, release))} lets a call run if the gate's hook takes "
+            "too long. Versions from 2.1.295 on block it. Update Claude Code."
         )
     if skips_hooks(plan.change.after):
         yield (
