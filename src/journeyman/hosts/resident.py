@@ -170,10 +170,11 @@ def start_detached(home: Path, database: str) -> None:
 
 
 def _warm_up(service: HostService) -> None:
-    """Load what openings need. Without it the first opening is slower."""
+    """Load what openings need, without which the first one is slower, and tidy up."""
     began = time.monotonic()
     try:
         service.openings.warm_up()
+        service.delete_old_events()
     except JourneymanError as error:
         log.warning("%s", error)
     log.info("warm after %.1f s", time.monotonic() - began)

@@ -318,6 +318,10 @@ class HostService:
             "min_context": settings.jobs.min_context,
         }
 
+    def delete_old_events(self) -> None:
+        """Delete events that no report needs any more."""
+        self._kept.delete_old_events(self._clock())
+
     def _note(
         self,
         exchange: Exchange,

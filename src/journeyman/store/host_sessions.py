@@ -54,8 +54,10 @@ class HostSessions(Repository):
                 for name in values
                 if name not in ("host", "session_id", "at")
             }
-            keys = ["host", "session_id"]
-            connection.execute(insert.on_conflict_do_update(keys, set_=changed), values)
+            statement = insert.on_conflict_do_update(
+                index_elements=["host", "session_id"], set_=changed
+            )
+            connection.execute(statement, values)
 
     def erase(self, host: str, session_ids: Collection[str]) -> None:
         """Delete the records and the events of some sessions, as if they were never seen."""
