@@ -20,8 +20,10 @@ from journeyman.templates.opening import sendable_text
 HookAnswer = dict[str, Any] | None
 """The JSON that a hook prints; None prints nothing."""
 
-HEADLESS = ("sdk-cli", "sdk-ts", "sdk-py")
-"""What CLAUDE_CODE_ENTRYPOINT says if no person is at a terminal, as in `claude -p`."""
+HEADLESS = ("sdk-cli",)
+"""What CLAUDE_CODE_ENTRYPOINT says in `claude -p`, where a call can be put off. Other programs that
+run Claude Code have names of their own, and may not know what to do with such a call.
+"""
 
 _NOTICES = (*claude_chain.HARNESS_PREFIXES, *codex.HARNESS_PREFIXES)
 """What the host itself sends as a prompt begins with one of these."""
