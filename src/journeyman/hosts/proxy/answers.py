@@ -4,6 +4,7 @@ proxy passes an answer on as it comes and reads its copy afterwards.
 
 import json
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -96,8 +97,8 @@ def _events(body: bytes) -> Events:
 def _chat_stream(events: Events) -> Answer:
     id_ = model = finish = ""
     usage = None
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: dict[int, dict[str, Any]] = {}
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    calls: dict[int, _StreamedCall] = {}
     for event in events:
         id_, model = only_text(event.get("id")) or id_, only_text(event.get("model")) or model
         usage = event.get("usage") or usage
@@ -107,26 +108,39 @@ def _chat_stream(events: Events) -> Answer:
             finish = only_text(choice.get("finish_reason")) or finish
             delta = only_object(choice.get("delta"))
             for name in ("content", "reasoning_content", "reasoning", "refusal"):
-                if isinstance(delta.get(name), str):
-                    message[name] = message.get(name, "") + delta[name]
+                if isinstance(text := delta.get(name), str):
+                    texts[name].append(text)
             for part in delta.get("tool_calls") or ():
                 _add_to_call(calls, part)
+    if not finish or "error" in finish:
+        return Answer(usage=usage, id=id_, model=model)
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    message |= {name: "".join(pieces) for name, pieces in texts.items()}
     if calls:
-        message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    is_complete = bool(finish) and "error" not in finish
-    return Answer(message=message if is_complete else None, usage=usage, id=id_, model=model)
+        message["tool_calls"] = [calls[index].whole() for index in sorted(calls)]
+    return Answer(message=message, usage=usage, id=id_, model=model)
 
 
-def _add_to_call(calls: dict[int, dict[str, Any]], part: Mapping[str, Any]) -> None:
+class _StreamedCall(Struct):
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = []
+
+    def whole(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "function": function}
+
+
+def _add_to_call(calls: dict[int, _StreamedCall], part: Mapping[str, Any]) -> None:
     """Add a part of a tool call. Some servers number no parts, and send each call as one."""
     index = part.get("index")
     if not isinstance(index, int):
         index = len(calls)
-    call = calls.setdefault(index, {"id": "", "function": {"name": "", "arguments": ""}})
+    call = calls.setdefault(index, _StreamedCall())
     function = only_object(part.get("function"))
-    call["id"] = call["id"] or only_text(part.get("id"))
-    call["function"]["name"] = call["function"]["name"] or only_text(function.get("name"))
-    call["function"]["arguments"] += only_text(function.get("arguments"))
+    call.id = call.id or only_text(part.get("id"))
+    call.name = call.name or only_text(function.get("name"))
+    call.arguments.append(only_text(function.get("arguments")))
 
 
 def _chat_whole(body: Mapping[str, Any]) -> Answer:
@@ -138,38 +152,33 @@ def _chat_whole(body: Mapping[str, Any]) -> Answer:
 def _anthropic_stream(events: Events) -> Answer:
     start: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
-    partial: dict[int, str] = {}
+    pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
     usage: dict[str, Any] = {}
     stop = None
     for event in events:
-        kind = event.get("type")
+        kind, delta = event.get("type"), only_object(event.get("delta"))
         if kind == "message_start":
             start = only_object(event.get("message"))
             usage |= only_object(start.get("usage"))
         elif kind == "content_block_start":
             blocks[event["index"]] = dict(event["content_block"])
         elif kind == "content_block_delta":
-            _add_to_block(blocks, partial, event["index"], only_object(event.get("delta")))
+            for name in ("text", "thinking", "partial_json"):
+                if name in delta:
+                    pieces[event["index"], name].append(only_text(delta[name]))
         elif kind == "message_delta":
-            stop = only_object(event.get("delta")).get("stop_reason") or stop
+            stop = delta.get("stop_reason") or stop
             counts = only_object(event.get("usage"))
             usage |= {name: count for name, count in counts.items() if count is not None}
-    for index, text in partial.items():
-        blocks[index]["input"] = _arguments(text)
+    for (index, name), texts in pieces.items():
+        block, text = blocks[index], "".join(texts)
+        if name == "partial_json":
+            block["input"] = _arguments(text)
+        else:
+            block[name] = only_text(block.get(name)) + text
     content = [blocks[index] for index in sorted(blocks)]
     message = {"role": "assistant", "content": content, "stop_reason": stop} if stop else None
     return _answer({**start, "usage": usage}, message)
-
-
-def _add_to_block(
-    blocks: dict[int, dict[str, Any]], partial: dict[int, str], index: int, delta: dict[str, Any]
-) -> None:
-    if "partial_json" in delta:
-        partial[index] = partial.get(index, "") + only_text(delta["partial_json"])
-        return
-    for name in ("text", "thinking"):
-        if name in delta:
-            blocks[index][name] = only_text(blocks[index].get(name)) + only_text(delta[name])
 
 
 def _arguments(text: str) -> Any:

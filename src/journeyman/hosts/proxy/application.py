@@ -89,6 +89,7 @@ class Proxy:
         self._recorder = recorder
         self._openings = openings
         self._options = options
+        self._folder = os.path.abspath(os.curdir)  # noqa: PTH100 - also of a folder that is gone
         self._conversations = Conversations(recorder.load if recorder is not None else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,13 +149,14 @@ class Proxy:
             conversation = self._conversations.named(named)
         else:
             conversation = await self._conversations.find(asked, _credential(headers))
-        folder = self._options.folder or asked.folder or str(os.getcwd())  # noqa: PTH109
+        if not conversation.folder:
+            conversation.folder = self._options.folder or asked.folder or self._folder
         relayed, opening = Relayed(), ""
         conversation.open_requests += 1
         try:
             injection = None
             if named is None or self._openings.takes(is_subagent=named.is_subagent):
-                injection = await self._openings.injection(conversation, asked, folder)
+                injection = await self._openings.injection(conversation, asked)
             if injection is not None and not asked.contains(injection):
                 body, opening = asked.with_opening(injection), injection.id
                 forwarded = [pair for pair in forwarded if pair[0] != b"content-encoding"]
@@ -175,7 +177,6 @@ class Proxy:
                         conversation=conversation,
                         request=asked,
                         answer=answer,
-                        folder=folder,
                         opening=opening,
                         asked_at=asked_at,
                         answered_at=answered_at,
@@ -228,25 +229,20 @@ class OpeningSource:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def injection(
-        self, conversation: Conversation, asked: ModelRequest, folder: str
-    ) -> Injection | None:
+    async def injection(self, conversation: Conversation, asked: ModelRequest) -> Injection | None:
         """Return the opening of a session: for every request of it the same."""
         if not self._options.opens:
             return None
         if conversation.opening is None:
-            decision = self._decide(conversation, asked, folder)
-            conversation.opening = asyncio.create_task(decision)
+            conversation.opening = asyncio.create_task(self._decide(conversation, asked))
         return await asyncio.shield(conversation.opening)
 
-    async def _decide(
-        self, conversation: Conversation, asked: ModelRequest, folder: str
-    ) -> Injection | None:
+    async def _decide(self, conversation: Conversation, asked: ModelRequest) -> Injection | None:
         deadline_s = self._options.deadline_s
         request = OpeningRequest(
             session=conversation.id,
             task=asked.task,
-            cwd=folder,
+            cwd=conversation.folder,
             tools=asked.tools,
             model=asked.model,
             form=asked.form,

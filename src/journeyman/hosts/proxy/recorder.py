@@ -28,7 +28,6 @@ class AnsweredRequest(Struct, frozen=True, kw_only=True):
     conversation: Conversation
     request: ModelRequest
     answer: Answer
-    folder: str
     opening: str
     asked_at: float
     answered_at: float
@@ -101,7 +100,7 @@ class Recorder:
             source=SOURCE,
             session_id=conversation.id,
             model=request.model,
-            cwd=answered.folder,
+            cwd=conversation.folder,
             usage=conversation.unsaved_usage,
             append=True,
         )

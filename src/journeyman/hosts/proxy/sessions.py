@@ -165,6 +165,7 @@ class Conversation:
         self.host = host
         self.id = id_
         self.setup = ""
+        self.folder = ""
         self.recorded = recorded or History()
         self.history = History(self.recorded.sent, self.recorded.answer)
         self.is_answered = recorded is not None
@@ -209,9 +210,10 @@ class Conversations:
         agents apart that begin with the same words at the same time.
         """
         marks = [mark for message in request.messages for mark in marks_of(message)]
-        setup = _digest(repr([credential, request.form, request.system, request.tools]))
         key = _digest(request.task or repr(marks[:1]))
-        is_fresh = request.is_fresh
+        is_fresh, setup = request.is_fresh, ""
+        if is_fresh:
+            setup = _digest(repr([credential, request.form, request.system, request.tools]))
         async with self._finding:
             if key not in self._groups:
                 self._groups[key] = await self._loaded(key)
