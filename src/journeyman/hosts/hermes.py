@@ -37,9 +37,8 @@ def register(ctx: Any) -> None:
     plugin.register(ctx)
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in _AGENT_COMMANDS:
-        threading.Thread(
-            target=plugin.link.start_resident, name="journeyman-start", daemon=True
-        ).start()
+        start = plugin.safe("start", plugin.link.start_resident)
+        threading.Thread(target=start, name="journeyman-start", daemon=True).start()
 
 
 class HermesPlugin:
@@ -59,34 +58,36 @@ class HermesPlugin:
         self._next_is_off = False
 
     def register(self, ctx: Any) -> None:
-        """Register everything that this version of Hermes has a place for."""
+        """Register what is installed, as far as this version of Hermes has a place for it."""
         has_middleware = hasattr(ctx, "register_middleware")
-        if has_middleware:
-            ctx.register_middleware("llm_request", self._safe("llm_request", self.llm_request))
-            ctx.register_middleware("tool_request", self._safe("tool_request", self.tool_request))
-        turn = self.pre_llm_call if has_middleware else self.first_context
-        ctx.register_hook("pre_llm_call", self._safe("pre_llm_call", turn))
-        ctx.register_hook("pre_tool_call", self.pre_tool_call)
-        for event, work in (
-            ("post_api_request", self.post_api_request),
-            ("on_session_start", self.on_session_start),
-            ("on_session_reset", self.on_session_start),
-            ("on_session_end", self.on_session_end),
-            ("on_session_finalize", self.on_session_end),
-        ):
-            ctx.register_hook(event, self._safe(event, work))
+        hooks: dict[str, Callable[..., Any]] = {}
+        middleware: dict[str, Callable[..., Any]] = {}
+        if self.link.serves("opening"):
+            middleware["llm_request"] = self.llm_request
+            hooks["pre_llm_call"] = self.pre_llm_call if has_middleware else self.first_context
+            hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
+        if self.link.serves("gate"):
+            middleware["tool_request"] = self.tool_request
+            ctx.register_hook("pre_tool_call", self.pre_tool_call)
+            if hasattr(ctx, "register_approval_transport"):
+                ctx.register_approval_transport("journeyman", self.present_approval)
+        if self.link.serves("import"):
+            hooks["on_session_end"] = hooks["on_session_finalize"] = self.on_session_end
+            hooks["post_api_request"] = self.post_api_request
+        for event, work in hooks.items():
+            ctx.register_hook(event, self.safe(event, work))
+        for kind, work in middleware.items() if has_middleware else ():
+            ctx.register_middleware(kind, self.safe(kind, work))
         ctx.register_tool(
             _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
         )
-        if hasattr(ctx, "register_approval_transport"):
-            ctx.register_approval_transport("journeyman", self.present_approval)
         self._register_commands(ctx)
 
     def _register_commands(self, ctx: Any) -> None:
         command = hermes_commands.SessionCommand(self.link, self._main_sessions, self._switched)
         ctx.register_command(
             "journeyman",
-            self._safe("/journeyman", command),
+            self.safe("/journeyman", command),
             description="Why this session started as it did; switch its opening off or on",
             args_hint=hermes_commands.ARGUMENTS,
         )
@@ -97,7 +98,7 @@ class HermesPlugin:
             hermes_commands.ShellCommand(self.link),
         )
 
-    def _safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callback that reports what goes wrong in it."""
 
         def callback(*arguments: Any, **named: Any) -> Any:

@@ -39,6 +39,18 @@ class Link:
         self._pause_ends = 0.0
         self._settings: HostsSettings | None = None
 
+    def serves(self, part: str) -> bool:
+        """Whether a part (opening, gate or import) is wanted in Hermes, by the record of the
+        installation. Without one, every part is.
+        """
+        path = os.path.join(self.home, "hosts", f"{HOST}.json")  # noqa: PTH118
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                parts = json.load(file).get("parts")
+        except (OSError, ValueError, AttributeError):
+            return True
+        return not isinstance(parts, list) or not parts or part in parts
+
     def settings(self) -> "HostsSettings":
         """Return the settings of hosts, read at the first call. Problems with other settings do not
         matter here.
@@ -98,11 +110,11 @@ class Link:
             client.request(self.home, operation, HOST, _encode(body), timeout_s=0.1)
 
     def start_resident(self) -> None:
-        """Have the resident process started, if it is not running, by a child process."""
+        """Have the resident process started, if none runs and the settings allow it."""
         try:
             self.ask_resident("status", timeout_s=_REPORT_S)
         except Unanswered as error:
-            if not error.reached:
+            if not error.reached and self.settings().start == "on-demand":
                 self._run_detached("status", b"{}")
 
     def _run_detached(self, operation: str, content: bytes) -> None:

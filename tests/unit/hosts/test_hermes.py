@@ -25,6 +25,7 @@ from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS
 from journeyman.hosts.hermes_lineage import ancestors
 from journeyman.hosts.hermes_link import Link
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 from journeyman.outcomes.judge import judge
@@ -151,9 +152,9 @@ def resident(home: Path) -> Iterator[HookServer]:
 
 
 @contextmanager
-def stand_in(home: Path, answer: bytes | None) -> Iterator[list[bytes]]:
-    """Another process at the socket, which answers with these bytes, or never. Yield what it was
-    sent.
+def stand_in(home: Path, answer: bytes | list[bytes] | None) -> Iterator[list[bytes]]:
+    """Another process at the socket, which answers with these bytes, or with several in turn, or
+    never. Yield what it was sent.
     """
     home.mkdir(exist_ok=True)
     received: list[bytes] = []
@@ -165,7 +166,7 @@ def stand_in(home: Path, answer: bytes | None) -> Iterator[list[bytes]]:
             if answer is None:
                 over.wait(30)
             else:
-                connection.sendall(answer)
+                connection.sendall(answer if isinstance(answer, bytes) else answer.pop(0))
 
     def accept() -> None:
         while not over.is_set():
@@ -588,6 +589,32 @@ def test_imports_and_the_tokens_of_reviews_are_reported(
         "key": "background_review:a1",
     }
     assert [head.split()[1] for head, _, _ in heads].count(b"usage") == 1
+
+
+def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
+    events = {
+        "opening": {"pre_llm_call", "on_session_start", "on_session_reset"},
+        "gate": {"pre_tool_call"},
+        "import": {"on_session_end", "on_session_finalize", "post_api_request"},
+    }
+    for part, hooks in events.items():
+        write_record(tmp_path, Record(host="hermes", parts=(part,)))
+        context = plugged(tmp_path, NewerContext())
+        assert context.hooks.keys() == hooks
+        kinds = {"opening": ["llm_request"], "gate": ["tool_request"], "import": []}
+        assert [*context.middleware] == kinds[part]
+        assert [*context.transports] == (["journeyman"] if part == "gate" else [])
+    write_record(tmp_path, Record(host="hermes"))
+    assert plugged(tmp_path).hooks.keys() == set().union(*events.values())
+
+
+def test_waiting_for_a_person(tmp_path: Path) -> None:
+    answers = [ok({"decision": "wait"}), ok({"decision": "wait"}), ok({"decision": "allow"})]
+    with stand_in(tmp_path / "home", answers) as received:
+        assert called(plugged(tmp_path / "home"), "git push") == {"command": "git push"}
+    asked = [json.loads(one.partition(b"\n")[2]) for one in received]
+    assert len({one["call_id"] for one in asked}) == 1, "it is the same confirmation"
+    assert [one["wait_s"] for one in asked] == [1.0, 5.0, 5.0]
 
 
 def test_the_command_in_a_session(home: Path) -> None:
