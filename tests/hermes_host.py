@@ -129,10 +129,14 @@ class HermesHome(HostHome):
         return self.hermes("chat", "-Q", *arguments, "-q", prompt)
 
     def type(
-        self, lines: Sequence[str], is_answered: Callable[[str], bool], *arguments: str
+        self,
+        lines: Sequence[str],
+        is_answered: Callable[[], bool],
+        is_interrupted: Callable[[], bool] = lambda: False,
     ) -> str:
         """Type lines into Hermes' terminal interface, each when it has been quiet for a while, and
-        return what was on the screen. `is_answered` is asked with the screen before `/quit`.
+        return what was on the screen. `/quit` follows when `is_answered`; Ctrl-C is pressed once
+        when `is_interrupted`.
         """
         environ = {
             "HOME": str(self.folder),
@@ -144,11 +148,14 @@ class HermesHome(HostHome):
         process, terminal = pty.fork()
         if process == 0:
             os.chdir(self.work)
-            os.execvpe(self.program, [str(self.program), "chat", "--cli", *arguments], environ)
+            os.execvpe(self.program, [str(self.program), "chat", "--cli"], environ)
         screen, waiting, ends = "", [*lines], time.monotonic() + 120
-        last = time.monotonic()
+        last, was_interrupted = time.monotonic(), False
         try:
             while time.monotonic() < ends:
+                if not was_interrupted and is_interrupted():
+                    os.write(terminal, b"\x03")
+                    was_interrupted = True
                 if select.select([terminal], [], [], 0.2)[0]:
                     try:
                         received = os.read(terminal, 65_536)
@@ -158,7 +165,7 @@ class HermesHome(HostHome):
                     os.write(terminal, b"\x1b[1;1R" * received.count(b"\x1b[6n"))
                     last = time.monotonic()
                 elif time.monotonic() - last > 2.5:
-                    if not waiting and not is_answered(screen):
+                    if not waiting and not is_answered():
                         continue
                     line = waiting.pop(0) if waiting else "/quit"
                     os.write(terminal, line.encode())

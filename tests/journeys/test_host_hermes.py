@@ -165,7 +165,7 @@ def test_a_terminal_session(tmp_path: Path) -> None:
         more = "memory: {nudge_interval: 2}\nskills: {creation_nudge_interval: 3}"
         home = HermesHome(tmp_path, model, in_place=False, more=more)
 
-        def is_over(_screen: str) -> bool:
+        def is_over() -> bool:
             return count_in(model.requests[-1].body, f"{TASK} please") > 0
 
         with serving(home):
@@ -302,6 +302,24 @@ def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
     assert "BLOCKED (hardline)" in results[3]["error"]
     assert "no one decided in time" in results[4]["error"]
     assert (profile["refused"], profile["ok"], profile["calls"]) == (3, 2, 5)
+
+
+def test_an_interrupt_cancels_the_request(tmp_path: Path) -> None:
+    with ScriptedServer({TASK: [calls(shell(RISKY)), says("Done.")]}) as model:
+        home = HermesHome(tmp_path, model)
+        with serving(home, home.key) as resident:
+            cards: list[dict[str, Any]] = []
+
+            def is_pending() -> bool:
+                if not cards and home.turns:
+                    cards.append(resident.pending())
+                return bool(cards)
+
+            home.type([TASK], lambda: bool(cards), is_pending)
+            until(lambda: _status(resident, cards[0]) == "cancelled", 10)
+    assert mode(home) == "0o644"
+    (result,) = home.results()
+    assert result["error"].startswith("Blocked by Journeyman") or "nterrupt" in str(result)
 
 
 @pytest.mark.skipif(not chromium(), reason="Chromium is not installed")

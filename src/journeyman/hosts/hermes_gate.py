@@ -150,15 +150,15 @@ class ToolGate:
                 return Ruling(body["arguments"], UNAVAILABLE)
             if answer.get("decision") != "wait":
                 return _ruling(answer, body["arguments"])
-            if _is_interrupted():
-                self._link.hang_up("gate", asked)
-                reason = "the user interrupted the session before anyone decided."
-                return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
-            if time.monotonic() - began + _WAIT_S > limit_s:
-                self._link.hang_up("gate", asked)
-                reason = "no one decided in time, which is not consent."
-                return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
             asked["wait_s"] = _WAIT_S
+            reason = ""
+            if _is_interrupted():
+                reason = "the user interrupted the session before anyone decided."
+            elif time.monotonic() - began + _WAIT_S > limit_s:
+                reason = "no one decided in time, which is not consent."
+            if reason:  # the resident process cancels what nobody waits for
+                self._link.hang_up("gate", asked)
+                return Ruling(body["arguments"], f"Blocked by Journeyman: {reason} {_NO}")
             _show_activity(activity)
 
     def _exchange(self, body: dict[str, Any]) -> dict[str, Any]:
