@@ -174,7 +174,11 @@ class ToolGate:
     def _gate_tools(self) -> tuple[str, ...]:
         """Return the patterns of further tools, read once from the settings."""
         if self._patterns is None:
-            self._patterns = self._link.settings().gate_tools
+            try:
+                self._patterns = self._link.settings().gate_tools
+            except Exception as error:  # noqa: BLE001 - a plugin must not break its host
+                self._link.fail("", "gate", f"hosts.gate_tools cannot be read: {error}")
+                self._patterns = ()
         return self._patterns
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from journeyman import Journeyman
-from journeyman.hosts import hermes_requests
+from journeyman.hosts import hermes, hermes_requests
 from journeyman.hosts.client import UNAVAILABLE, socket_path
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS
@@ -589,6 +589,20 @@ def test_imports_and_the_tokens_of_reviews_are_reported(
         "key": "background_review:a1",
     }
     assert [head.split()[1] for head, _, _ in heads].count(b"usage") == 1
+
+
+def test_registration_as_hermes_does_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOURNEYMAN_HOME", str(home))
+    monkeypatch.setattr(sys, "argv", ["hermes", "plugins", "list"])
+    context = Context()
+    hermes.register(context)
+    assert [*context.tools, *context.commands, *context.shell_commands] == [
+        "warm_session",
+        "journeyman",
+        "journeyman",
+    ]
+    with resident(home):
+        assert "check-index" in Session(context, "s1").added()
 
 
 def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
