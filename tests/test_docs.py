@@ -52,7 +52,7 @@ def _commands_of(group: click.Group, before: str) -> Iterator[tuple[str, click.C
         words = f"{before} {name}".strip()
         if isinstance(command, click.Group):
             yield from _commands_of(command, words)
-        else:
+        elif before or not command.hidden:  # `journeyman hook` is for hooks, not for people
             yield before if command.hidden else words, command
 
 
@@ -79,7 +79,7 @@ def test_every_flag_in_the_docs_exists() -> None:
     known = {"--home", "--database", "--help", "--version"}
     known |= {"--no-deps", "--user", "--now"}  # pip's and systemctl's
     known |= {"--no-verify", "--trusted-host"}  # git's and pip's
-    known |= {"--from", "--mcp-config"}  # uvx's and Claude Code's
+    known |= {"--from", "--mcp-config", "--permission-prompt-tool"}  # uvx's and Claude Code's
     for script in (ROOT / "benchmarks").glob("*.py"):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text()))
     for command in commands().values():
