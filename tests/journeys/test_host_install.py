@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hosts import HostHome, serving
+from tests.hosts import HostHome, ask, end_process, serving
 from tests.program import Command
 from tests.tables import table
 
@@ -346,6 +346,7 @@ class TestCheck:
             assert f"process {resident.status['pid']}" in found["resident process"]["found"]
             assert found["confirmations"]["status"] == "ok"
             assert "answers" not in found
+            assert home.command.json("hosts", "list")[-1]["process"] == resident.status["pid"]
             (reported,) = home.command.json("hosts", "report")
             assert reported["tokens_added"] == 0  # a check leaves nothing behind
             assert reported["warm"] == 0
@@ -360,6 +361,17 @@ class TestCheck:
         assert "hosts.start is never" in found["resident process"]["found"]
         assert found["PreToolUse"]["status"] == "ok"
         assert "no one can be asked" in found["confirmations"]["found"]
+
+    def test_the_first_event_starts_the_process(self, home: HostHome) -> None:
+        home.configure(start="on-demand")
+        home.command("hosts", "install", "claude-code", "--yes")
+        try:
+            found = self.findings(home, "claude-code")
+            assert "started the resident process" in found["first hook"]["found"]
+            assert found["resident process"]["status"] == "ok"
+            assert "answers" not in found
+        finally:
+            end_process(ask(home, "status", {})["pid"])
 
     def test_what_is_wrong_is_said(self, home: HostHome) -> None:
         assert self.findings(home, "codex", code=1)["installation"]["advice"] == (

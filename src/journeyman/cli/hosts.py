@@ -215,7 +215,9 @@ def remove(
 def _show_list(console: Console, listed: Sequence[HostStatus]) -> None:
     table = formatting.table("name", "program", "state", "parts", "file")
     for one in listed:
-        program = f"{one.version or 'found'}" if one.program else formatting.UNKNOWN
+        program = one.version or "found" if one.program else formatting.UNKNOWN
+        if one.process is not None:
+            program = f"process {one.process}"
         state = Text(one.state, _STATES[one.state])
         if one.problem:
             state.append(f"\n{readable(one.problem)}", "default")
@@ -229,7 +231,8 @@ def _show_list(console: Console, listed: Sequence[HostStatus]) -> None:
 @context.command(hosts, "list", render=_show_list)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
-    in it, which parts, and what is out of date. The last line is the service.
+    in it, which parts, and what is out of date. The last line is the service, with the process
+    that answers hooks, however it was started.
 
     Examples:
       journeyman hosts list

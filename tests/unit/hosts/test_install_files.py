@@ -203,6 +203,36 @@ def test_what_others_changed_since_stays(
     assert file.content == written(left)
 
 
+@given(
+    value=settings_files(),
+    steps=st.lists(
+        st.sets(st.sampled_from(PARTS), min_size=1) | st.tuples(names, scalars), max_size=5
+    ),
+)
+def test_any_order_of_updates_and_changes_of_others(
+    tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], steps: list[Any]
+) -> None:
+    """Parts come and go, and in between others add settings and write the file anew."""
+    content = json.dumps(value, indent=2).encode("utf-8", "surrogatepass")
+    file = Installed(tmp_path_factory.mktemp("file"), content)
+    expected = json.loads(content)
+    editor = hooks_editor(file.path)
+    for step in steps:
+        if isinstance(step, tuple):
+            key, added = f"other {step[0]}", step[1]
+            expected[key] = added
+            settings = {**json.loads(file.path.read_bytes()), key: added}
+            file.path.write_text(json.dumps(settings, indent=2))
+        else:
+            wanted = hooks_file.wanted_groups("claude-code", step, CLIENT, HostsSettings())
+            editor = hooks_editor(file.path, wanted)
+            file.install(editor)
+            own = [hook.event for hook in hooks_file.own_hooks(file.path.read_text())]
+            assert sorted(own) == sorted(wanted)
+    file.remove(editor)
+    assert file.content == json.dumps(expected, indent=2).encode()
+
+
 class TestHooks:
     @table(
         ("before", "after"),

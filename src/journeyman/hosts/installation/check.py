@@ -64,6 +64,10 @@ def check(installer: Installer, journeyman: Journeyman, name: str, task: str = "
         findings += _check_trust(installer)
     if name == "hermes":
         findings += _check_hermes(installer)
+    if name == "opencode" and not task:
+        found = "Only opencode itself can load it."
+        advice = "To have opencode run it: journeyman hosts check opencode --real"
+        findings.append(Finding("plugin", "note", found, advice))
     findings += check_resident(installer, journeyman)
     if "gate" in record.parts:
         findings.append(_check_confirmations(installer, journeyman, record))

@@ -118,6 +118,13 @@ def resident_status(home: Path, host: str = "claude-code") -> tuple[Mapping[str,
     return json.loads(answer), (time.perf_counter() - began) * 1_000
 
 
+def find_resident(home: Path) -> int | None:
+    """Return the id of the resident process; None if it does not run."""
+    with suppress(Unanswered, ValueError):
+        return int(resident_status(home)[0]["pid"])
+    return None
+
+
 def is_resident(home: Path) -> bool:
     return answered_requests(home) is not None
 

@@ -4,6 +4,7 @@ after it, and later, when something has changed.
 
 import json
 import shlex
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +19,7 @@ from journeyman.hosts.installation import yaml_list
 from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
 from journeyman.hosts.installation.editors import PLUGIN
 from journeyman.hosts.installation.file_change import plan_installation, read_file
+from journeyman.hosts.installation.hook_probe import find_resident
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, user_home
 from journeyman.hosts.installation.record import Record, read_record
@@ -34,7 +36,8 @@ _SKIPS_HOOKS = "disableAllHooks"
 
 class HostStatus(Struct, frozen=True, kw_only=True):
     """A host on this machine: its program and version (empty if it is not found), the file that
-    Journeyman changes, and the state of the installation, with what is wrong and what to do.
+    Journeyman changes, and the state of the installation, with what is wrong and what to do. For the
+    service, `process` is the id of the resident process, however it was started.
     """
 
     name: str
@@ -46,6 +49,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     problem: str = ""
     advice: str = ""
+    process: int | None = None
 
 
 def list_hosts(installer: Installer) -> list[HostStatus]:
@@ -102,6 +106,7 @@ def host_status(installer: Installer, name: str) -> HostStatus:
         parts=record.parts if record else (),
         problem=problem,
         advice=install_command(name, record) if state == "outdated" else "",
+        process=find_resident(installer.home) if name == SERVICE else None,
     )
 
 
@@ -127,7 +132,7 @@ def install_command(name: str, record: Record | None) -> str:
 def notes_before(installer: Installer, configuration: Configuration, plan: Plan) -> list[str]:
     """Return what a person should know before they agree to an installation."""
     name = plan.target.name
-    notes = [*_setting_notes(configuration, name)]
+    notes = [*_setting_notes(configuration, name), *_python_notes(installer.around.python)]
     if name not in INSTALLABLE:
         return notes
     found = installer.program(name)
@@ -155,6 +160,14 @@ def _setting_notes(configuration: Configuration, name: str) -> Iterator[str]:
                 f"{key} is set by {where}, which {'the service' if name == SERVICE else 'hooks'} "
                 f"will not have. To keep it: journeyman config set {key} VALUE"
             )
+
+
+def _python_notes(python: str) -> Iterator[str]:
+    if python.startswith(f"{tempfile.gettempdir()}/") or "/.cache/uv/" in python:
+        yield (
+            f"{python} belongs to a temporary environment. When it is deleted, hosts can no longer "
+            "call Journeyman. Install Journeyman permanently, then run this command from there."
+        )
 
 
 def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[str]:
