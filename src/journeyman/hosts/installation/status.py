@@ -36,8 +36,8 @@ _SKIPS_HOOKS = "disableAllHooks"
 
 class HostStatus(Struct, frozen=True, kw_only=True):
     """A host on this machine: its program and version (empty if it is not found), the file that
-    Journeyman changes, and the state of the installation, with what is wrong and what to do. For the
-    service, `process` is the id of the resident process, however it was started.
+    Journeyman changes, and the state of the installation, with what is wrong and what to do. For
+    the service, `process` is the id of the resident process, however it was started.
     """
 
     name: str
