@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,24 @@ class TestRecording:
             for _ in range(3):
                 chat_loop(client, TASK)
         assert [one.calls for one in recorded(journeyman, 3)] == [3, 3, 3]
+
+    def test_many_agents_with_the_same_task_at_once(self, journeyman: Journeyman) -> None:
+        agents = 12
+        with (
+            ScriptedServer(SCRIPT) as server,
+            proxied(journeyman, server.url) as proxy,
+            ThreadPoolExecutor(agents) as pool,
+        ):
+
+            def work(_number: int) -> list[str]:
+                with http_client(proxy.url) as client:
+                    messages = chat_loop(client, TASK)
+                return [one["tool_call_id"] for one in messages if one["role"] == "tool"]
+
+            expected = sorted(pool.map(work, range(agents)))
+        sessions = recorded(journeyman, agents)
+        found = [journeyman.sessions.calls(one.session.id) for one in sessions]
+        assert sorted([call.id for call in calls_] for calls_ in found) == expected
 
     def test_agents_that_record_themselves_are_not_recorded(
         self, journeyman: Journeyman, home: HostHome

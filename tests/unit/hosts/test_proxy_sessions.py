@@ -69,12 +69,12 @@ class Agents:
         request = ModelRequest.read(form, json.dumps(body).encode())
         assert request is not None
         found = self._loop.run_until_complete(self._conversations.find(request, key))
-        found.open_requests += 1
+        found.unread_answers.append(tuple)
         return found
 
     def answer(self, conversation: Conversation, sent: Sequence[Raw], message: Raw | None) -> None:
         """End a request; without a message, it failed."""
-        conversation.open_requests -= 1
+        conversation.unread_answers.pop()
         if message is None:
             return
         conversation.is_answered = True
@@ -154,6 +154,15 @@ def test_two_at_the_same_time(agents: Agents) -> None:
     agents.answer(two, [FIRST], called("d1"))
     assert agents.send(FIRST, called("d1"), result("d1")) is two
     assert agents.send(*GONE_ON) is one
+
+
+def test_an_answer_that_the_proxy_has_not_read_yet(agents: Agents) -> None:
+    """The copy of an answer tells which session goes on, before it is noted."""
+    one, two = agents.send(FIRST), agents.send(FIRST)
+    one.unread_answers[0] = lambda: marks_of(called("c1"))
+    two.unread_answers[0] = lambda: marks_of(called("d1"))
+    assert agents.send(*GONE_ON) is one
+    assert agents.send(FIRST, called("d1"), result("d1")) is two
 
 
 def test_another_agent_with_the_same_task(agents: Agents) -> None:

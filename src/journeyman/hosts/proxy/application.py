@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -40,6 +41,7 @@ from journeyman.hosts.proxy.requests import Injection, ModelRequest, form_of
 from journeyman.hosts.proxy.sessions import (
     Conversation,
     Conversations,
+    Marks,
     marks_of,
     named_session,
 )
@@ -149,53 +151,45 @@ class Proxy:
             conversation = self._conversations.named(named)
         else:
             conversation = await self._conversations.find(asked, _credential(headers))
+            forwarded = with_readable_encodings(forwarded, READABLE_ENCODINGS)
+        relayed = Relayed(copy=[] if named is None else None)
+        read = partial(_marks_so_far, form, relayed)
+        conversation.unread_answers.append(read)
+        try:
+            is_subagent = named is not None and named.is_subagent
+            injection = await self._injection(conversation, asked, is_subagent=is_subagent)
+            if injection is not None:
+                body = asked.with_opening(injection)
+                forwarded = [pair for pair in forwarded if pair[0] != b"content-encoding"]
+            request = self._request(scope, forwarded, body)
+            await self._forwarder.relay(request, receive, send, form=form, relayed=relayed)
+            if not relayed.copy or not 200 <= relayed.status < 300:
+                return
+            answered_at = relayed.ended_at or time.time()
+            answer = await _answer_read(conversation, asked, relayed)
+        finally:
+            conversation.unread_answers.remove(read)
+        if self._recorder is not None:
+            answered = AnsweredRequest(
+                conversation=conversation,
+                request=asked,
+                answer=answer,
+                opening=injection.id if injection is not None else "",
+                asked_at=asked_at,
+                answered_at=answered_at,
+            )
+            self._recorder.add(answered)
+
+    async def _injection(
+        self, conversation: Conversation, asked: ModelRequest, *, is_subagent: bool
+    ) -> Injection | None:
+        """Return what to insert into a request; None if nothing, or if a hook has done so."""
+        if is_subagent and not self._openings.subagents:
+            return None
         if not conversation.folder:
             conversation.folder = self._options.folder or asked.folder or self._folder
-        relayed, opening = Relayed(), ""
-        conversation.open_requests += 1
-        try:
-            injection = None
-            if named is None or self._openings.takes(is_subagent=named.is_subagent):
-                injection = await self._openings.injection(conversation, asked)
-            if injection is not None and not asked.contains(injection):
-                body, opening = asked.with_opening(injection), injection.id
-                forwarded = [pair for pair in forwarded if pair[0] != b"content-encoding"]
-            if named is None:
-                forwarded = with_readable_encodings(forwarded, READABLE_ENCODINGS)
-            request = self._request(scope, forwarded, body)
-            relayed = await self._forwarder.relay(
-                request, receive, send, form=form, keeps_copy=named is None
-            )
-        finally:
-            conversation.open_requests -= 1
-        if relayed.copy and 200 <= relayed.status < 300:
-            answered_at = relayed.ended_at or time.time()
-            answer = await self._read(conversation, asked, relayed)
-            if self._recorder is not None:
-                self._recorder.add(
-                    AnsweredRequest(
-                        conversation=conversation,
-                        request=asked,
-                        answer=answer,
-                        opening=opening,
-                        asked_at=asked_at,
-                        answered_at=answered_at,
-                    )
-                )
-
-    async def _read(
-        self, conversation: Conversation, asked: ModelRequest, relayed: Relayed
-    ) -> Answer:
-        """Read the copy of an answer, in a thread because it may be long, for what follows it."""
-        conversation.is_answered = conversation.is_answered or relayed.is_complete
-        conversation.unread_answers += 1
-        try:
-            answer = await asyncio.to_thread(_read_copy, asked.form, relayed)
-            marks = [mark for message in asked.messages for mark in marks_of(message)]
-            conversation.history.extend(marks, marks_of(answer.message or {}))
-        finally:
-            conversation.unread_answers -= 1
-        return answer
+        injection = await self._openings.injection(conversation, asked)
+        return None if injection is None or asked.contains(injection) else injection
 
     def _request(self, scope: Scope, headers: Headers, content: Any) -> httpx2.Request:
         path, query = scope["raw_path"], scope["query_string"]
@@ -203,17 +197,15 @@ class Proxy:
 
 
 class OpeningSource:
-    """Decides on the opening of each session, once, in a thread and within a deadline."""
+    """Decides on the opening of each session, once, in a thread and within a deadline. Subagents
+    get one only if `subagents` is true.
+    """
 
     def __init__(self, service: HostService, options: ProxyOptions, *, subagents: bool) -> None:
         self._service = service
         self._options = options
-        self._subagents = subagents
+        self.subagents = subagents
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="proxy-opening")
-
-    def takes(self, *, is_subagent: bool) -> bool:
-        """Whether such a session gets an opening at all."""
-        return self._subagents or not is_subagent
 
     def warm_up(self) -> None:
         """Load what openings need, in the background."""
@@ -266,6 +258,22 @@ class OpeningSource:
             return None
         log.info("%s is warm: opening %s, about %d tokens.", name, answer.id, answer.tokens)
         return Injection.of(answer.id, answer.system, answer.messages)
+
+
+async def _answer_read(conversation: Conversation, asked: ModelRequest, relayed: Relayed) -> Answer:
+    """Read the copy of an answer, in a thread because it may be long, and note it in the session's
+    history.
+    """
+    conversation.is_answered = conversation.is_answered or relayed.is_complete
+    answer = await asyncio.to_thread(_read_copy, asked.form, relayed)
+    marks = [mark for message in asked.messages for mark in marks_of(message)]
+    conversation.history.extend(marks, marks_of(answer.message or {}))
+    return answer
+
+
+def _marks_so_far(form: MessageForm, relayed: Relayed) -> Marks:
+    """Return the marks of an answer that is being passed on, if it is complete."""
+    return marks_of(_read_copy(form, relayed).message or {})
 
 
 def _read_copy(form: MessageForm, relayed: Relayed) -> Answer:

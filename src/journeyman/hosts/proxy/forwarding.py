@@ -126,14 +126,14 @@ class Forwarder:
         send: Send,
         *,
         form: MessageForm | None = None,
-        keeps_copy: bool = False,
+        relayed: Relayed | None = None,
         body_read: asyncio.Event | None = None,
-    ) -> Relayed:
-        """Send a request, and pass its answer on. If the client goes, the upstream's connection is
-        closed; if the upstream fails, the client is told, or its answer ends without an end.
+    ) -> None:
+        """Send a request, and pass its answer on, noting in `relayed` what comes. If the client
+        goes, the upstream's connection is closed; if the upstream fails, the client is told, or its
+        answer ends without an end.
         """
-        relayed = Relayed(copy=[] if keeps_copy else None)
-        passing = asyncio.ensure_future(self._pass_on(request, send, relayed, form))
+        passing = asyncio.ensure_future(self._pass_on(request, send, relayed or Relayed(), form))
         watching = asyncio.ensure_future(_disconnect(receive, body_read))
         try:
             await asyncio.wait({passing, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -143,7 +143,6 @@ class Forwarder:
                     task.cancel()
             with suppress(asyncio.CancelledError):
                 await passing
-        return relayed
 
     async def _pass_on(
         self, request: httpx2.Request, send: Send, relayed: Relayed, form: MessageForm | None

@@ -33,7 +33,6 @@ _MAX_ALIKE = 64
 """How many sessions that began with the same request are kept in memory."""
 _BATCH = 64
 _LOAD_S = 1.0
-_READ_S = 0.2
 _REPEATS, _CONTINUES = 1_000_000, 2_000_000
 """A request that is the last one again, or continues it, belongs to its session, whatever messages
 it shares with others."""
@@ -169,8 +168,8 @@ class Conversation:
         self.recorded = recorded or History()
         self.history = History(self.recorded.sent, self.recorded.answer)
         self.is_answered = recorded is not None
-        self.open_requests = 0
-        self.unread_answers = 0
+        self.unread_answers: list[Callable[[], Marks]] = []
+        """They return the marks of answers that are passed on now, as far as these have come."""
         self.unsaved_usage: list[Usage] = []
         self.is_noted = False
         self.opening: asyncio.Task[Injection | None] | None = None
@@ -179,9 +178,16 @@ class Conversation:
         """Return how well a request belongs to this session; 0 if it does not."""
         if is_fresh and marks == self.history.sent:
             # The same first request again: a retry, unless it was answered or still is being.
-            is_retry = not (self.is_answered or self.open_requests) and setup == self.setup
+            is_retry = not (self.is_answered or self.unread_answers) and setup == self.setup
             return int(is_retry)
-        return self.history.rank(marks)
+        history = self.history
+        if not history.answer and self.unread_answers and len(marks) > len(history.sent):
+            # The agent may have read the answer before the proxy has.
+            following = marks[len(history.sent)]
+            answers = [read() for read in self.unread_answers]
+            answers.sort(key=lambda answer: following in answer)
+            history = History(history.sent, answers[-1])
+        return history.rank(marks)
 
 
 class Conversations:
@@ -219,7 +225,6 @@ class Conversations:
                 self._groups[key] = await self._loaded(key)
             self._groups.move_to_end(key)
             group = self._groups[key]
-            await _answers_read(group)
             ranks = [one.rank(marks, setup, is_fresh=is_fresh) for one in group]
             if any(ranks):  # of equals, the latest
                 found = group.pop(max(range(len(group)), key=lambda index: (ranks[index], index)))
@@ -254,15 +259,6 @@ class Conversations:
             if ids[-1] not in batch:
                 break
         return [Conversation(SOURCE, id_, recorded) for id_, recorded in found.items()]
-
-
-async def _answers_read(group: Sequence[Conversation]) -> None:
-    """Wait until the answers of sessions that began alike are read: only they tell them apart."""
-    ends = time.monotonic() + _READ_S
-    while len(group) > 1 and time.monotonic() < ends:
-        if not any(one.unread_answers for one in group):
-            return
-        await asyncio.sleep(0.001)
 
 
 def _session_id(key: str, number: int) -> str:
