@@ -241,6 +241,18 @@ class TestRecording:
         journeyman.learn()
         assert journeyman.playbook(home.work).sessions == before + 2
 
+    def test_it_learns_by_itself(self, home: HostHome) -> None:
+        (home.journeyman / "config.toml").write_text("")
+        with home.open() as journeyman, ScriptedServer(SCRIPT) as server:
+            before = journeyman.playbook(home.work).sessions
+            options = {"folder": str(home.work), "learn_after_s": 0.1}
+            with (
+                proxied(journeyman, server.url, **options) as proxy,
+                http_client(proxy.url) as client,
+            ):
+                chat_loop(client, TASK)
+                until(lambda: journeyman.playbook(home.work).sessions == before + 1)
+
     def test_a_stream_is_recorded_as_well_as_a_whole_answer(
         self, journeyman: Journeyman, home: HostHome
     ) -> None:

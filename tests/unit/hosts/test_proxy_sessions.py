@@ -51,8 +51,10 @@ class Agents:
     def _new(self) -> Conversations:
         stored = self.stored
         if stored is None:
-            return Conversations(None)
-        return Conversations(lambda ids: {id_: stored[id_] for id_ in ids if id_ in stored})
+            return Conversations("http://x", None)
+        return Conversations(
+            "http://x", lambda ids: {id_: stored[id_] for id_ in ids if id_ in stored}
+        )
 
     def send(
         self,
@@ -230,7 +232,7 @@ def test_a_store_that_cannot_be_read_costs_no_session(agents: Agents) -> None:
     def load(ids: Sequence[str]) -> dict[str, History]:
         raise TimeoutError
 
-    agents._conversations = Conversations(load)
+    agents._conversations = Conversations("http://x", load)
     one = agents.ask(FIRST, answer=called("c1"))
     assert agents.ask(*GONE_ON, answer=said("Done.")) is one
 
@@ -254,9 +256,9 @@ def test_sessions_that_agents_name() -> None:
 
 
 def test_old_sessions_are_dropped_from_memory(agents: Agents) -> None:
-    for number in range(1_100):
+    for number in range(400):
         agents.ask(user(f"task {number}"), answer=said("Done."))
-    assert len(agents._conversations._groups) == 1_000
+    assert len(agents._conversations._groups) == 300
     for _ in range(100):
         agents.ask(FIRST, answer=said("Done."))
     assert max(map(len, agents._conversations._groups.values())) == 64

@@ -73,6 +73,8 @@ class ProxyOptions(Struct, frozen=True, kw_only=True):
     records: bool = True
     folder: str = ""
     deadline_s: float = DEADLINE_S
+    learn_after_s: float = 60.0
+    """How long no answer must have been recorded before Journeyman learns from them."""
 
 
 class Proxy:
@@ -92,7 +94,8 @@ class Proxy:
         self._openings = openings
         self._options = options
         self._folder = os.path.abspath(os.curdir)  # noqa: PTH100 - also of a folder that is gone
-        self._conversations = Conversations(recorder.load if recorder is not None else None)
+        load = recorder.load if recorder is not None else None
+        self._conversations = Conversations(upstream.url, load)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

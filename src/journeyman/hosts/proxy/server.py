@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Self
 
 import uvicorn
@@ -20,7 +21,6 @@ from journeyman.hosts.proxy.recorder import Recorder
 from journeyman.hosts.service import HostService
 from journeyman.records.errors import ServiceUnavailable, WrongInput
 
-_LEARN_QUIET_S = 60.0
 _SHUTDOWN_S = 3
 _IDLE_S = 600
 """A connection that an agent keeps is closed after this long: it must not be closed first while
@@ -112,11 +112,14 @@ class ProxyServer:
         openings = OpeningSource(service, options, subagents=settings.hosts.subagents)
         learns = options.records and settings.hosts.learn
         imports = ImportQueue(settings.home, settings.database, on_learned=openings.warm_up)
-        learn = (lambda: imports.learn_after(_LEARN_QUIET_S)) if learns else lambda: None
-        recorder = Recorder(self._journeyman, learn) if options.records else None
+        recorder = None
+        if options.records:
+            learn = partial(imports.learn_after, options.learn_after_s)
+            recorder = Recorder(self._journeyman, learn if learns else lambda: None)
         forwarder = Forwarder(self.upstream)
         proxy = Proxy(forwarder, self.upstream, recorder, openings, options)
-        imports.start()
+        if learns:
+            imports.start()
         openings.warm_up()
         if recorder is not None:
             recorder.start()

@@ -28,7 +28,7 @@ log = logging.getLogger("journeyman.proxy")
 
 SOURCE: Host = "proxy"
 
-_MAX_GROUPS = 1_000
+_MAX_GROUPS = 300
 _MAX_ALIKE = 64
 """How many sessions that began with the same request are kept in memory."""
 _BATCH = 64
@@ -191,9 +191,12 @@ class Conversation:
 
 
 class Conversations:
-    """Finds the session of a request. `load` returns recorded sessions by their ids."""
+    """Finds the session of a request to one upstream. `load` returns recorded sessions by ids."""
 
-    def __init__(self, load: Callable[[Sequence[str]], Mapping[str, History]] | None) -> None:
+    def __init__(
+        self, upstream: str, load: Callable[[Sequence[str]], Mapping[str, History]] | None
+    ) -> None:
+        self._upstream = upstream
         self._load = load
         self._named: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
         self._groups: OrderedDict[str, list[Conversation]] = OrderedDict()
@@ -216,7 +219,7 @@ class Conversations:
         agents apart that begin with the same words at the same time.
         """
         marks = [mark for message in request.messages for mark in marks_of(message)]
-        key = _digest(request.task or repr(marks[:1]))
+        key = _digest(repr([self._upstream, request.task or marks[:1]]))
         is_fresh, setup = request.is_fresh, ""
         if is_fresh:
             setup = _digest(repr([credential, request.form, request.system, request.tools]))
