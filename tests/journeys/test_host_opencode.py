@@ -185,7 +185,7 @@ def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
                 assert "Done so far." in home.opencode(TASK)
             session = home.session_ids()[0]
             home.stored(session, lambda one: one["calls"] == 5)
-            judged = home.command.json("sessions", "show", session)["calls"]
+            judged = home.command.json("sessions", "show", session)["verdicts"]
 
     states = home.tool_states()
     statuses = [state["status"] for state in states]
@@ -195,8 +195,8 @@ def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
     assert "Not on a Friday." in states[0]["error"]
     assert "no one decided in time" in states[4]["error"]
     assert states[3]["input"]["command"] == "chmod 750 notes.txt"  # opencode records what ran
-    verdicts = [one["verdict"]["status"] for one in judged]
-    assert verdicts == ["refused", "ok", "ok", "ok", "refused"]
+    assert [one["status"] for one in judged] == ["refused", "ok", "ok", "ok", "refused"]
+    assert [judged[0]["by"], judged[4]["by"]] == ["person", "nobody"]
 
 
 def test_a_stopped_session_withdraws_its_request(tmp_path: Path) -> None:

@@ -2,21 +2,16 @@
 needs a person is blocked.
 """
 
-import resource
 import signal
-import socket
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.host_failures import FAILURES, Failure, absent, foreign, hanging, killed
 from tests.hosts import TASK, count_in, serving, until
 from tests.opencode_host import OpencodeHome, shell
 
-from journeyman.hosts.client import socket_path
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
@@ -28,94 +23,18 @@ LIMITS_MS = {"opening": 2_000, "gateInChild": 6_000}
 LONGEST_S = 60.0
 """opencode itself takes about ten seconds; the plugin waits at most for its deadlines."""
 
-Failure = Callable[[OpencodeHome], "Iterator[None]"]
 
-
-@contextmanager
-def absent(home: OpencodeHome) -> Iterator[None]:
-    """No resident process, and none can be started."""
-    home.install(limits_ms=LIMITS_MS, python=str(home.folder / "no-such-python"))
-    yield
-
-
-@contextmanager
-def killed(home: OpencodeHome) -> Iterator[None]:
-    """The resident process was killed, and left its socket behind."""
-    with serving(home) as resident:
-        resident.process.signal(signal.SIGKILL)
-        until(lambda: not resident.process.running)
-        yield
-
-
-@contextmanager
-def slow(home: OpencodeHome) -> Iterator[None]:
-    """The resident process takes requests and does not answer."""
-    with serving(home) as resident:
-        resident.process.signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            resident.process.signal(signal.SIGCONT)
-
-
-@contextmanager
-def locked(home: OpencodeHome) -> Iterator[None]:
-    """Another process holds the database."""
-    with serving(home), closing(sqlite3.connect(home.journeyman / "journeyman.db")) as database:
-        database.isolation_level = None
-        database.execute("BEGIN EXCLUSIVE")
-        yield
-
-
-@contextmanager
-def full(home: OpencodeHome) -> Iterator[None]:
-    """The resident process cannot write another byte to a file, as on a full disk."""
-    with serving(home) as resident:
-        resource.prlimit(resident.process.pid, resource.RLIMIT_FSIZE, (0, 0))
-        yield
-
-
-@contextmanager
-def foreign(home: OpencodeHome) -> Iterator[None]:
-    """Another version answers on the socket, in another protocol."""
-    path = socket_path(str(home.journeyman))
-    stopping = threading.Event()
-
-    def answer(server: socket.socket) -> None:
-        while not stopping.is_set():
-            try:
-                connection, _ = server.accept()
-            except TimeoutError:
-                continue
-            with connection:
-                while connection.recv(65_536):
-                    pass
-                connection.sendall(b'{"jsonrpc": "2.0", "result": {"decision": "allow"}}\n')
-
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen()
-        server.settimeout(0.2)
-        thread = threading.Thread(target=answer, args=(server,))
-        thread.start()
-        try:
-            yield
-        finally:
-            stopping.set()
-            thread.join()
-
-
-@pytest.mark.parametrize("failure", [absent, killed, slow, locked, full, foreign])
+@pytest.mark.parametrize("failure", FAILURES)
 def test_a_failing_service_costs_only_the_opening(tmp_path: Path, failure: Failure) -> None:
     script = {TASK: [calls(shell("echo one")), calls(shell(RISKY)), says("It is complete.")]}
-    with ScriptedServer(script) as model, ExitStack() as stack:
+    with ScriptedServer(script) as model:
         home = OpencodeHome(tmp_path, model, limits_ms=LIMITS_MS)
-        stack.enter_context(failure(home))
-        began = time.monotonic()
-        assert "It is complete." in home.opencode(TASK)
-        assert time.monotonic() - began < LONGEST_S
+        with failure(home):
+            began = time.monotonic()
+            assert "It is complete." in home.opencode(TASK)
+            assert time.monotonic() - began < LONGEST_S
         noted = [line.split()[1:3] for line in home.failures]
-        assert ["opencode", "opening"] in noted or failure in (killed, locked, full)
+        assert ["opencode", "opening"] in noted or failure not in (hanging, foreign)
 
     assert len(home.turns) == 3
     warm = {count_in(one.body, LEARNED) > 0 for one in home.turns}

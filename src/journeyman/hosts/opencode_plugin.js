@@ -162,10 +162,12 @@ function parseObject(text) {
   return value;
 }
 
-// One operation in a child process. `-I` keeps modules of the project's folder out of it.
+// One operation in a child process. `-P` and its folder keep modules of the project out of it; what
+// comes too late is not recorded as given.
 function runOnce(operation, body, ms, { detached = false } = {}) {
   return new Promise((resolve, reject) => {
-    const words = ["-I", "-m", "journeyman", "--home", JOURNEYMAN.home, "hook", operation, HOST];
+    const words = ["-P", "-m", "journeyman", "--home", JOURNEYMAN.home, "hook", operation, HOST];
+    if (!detached) words.push("--until", ((Date.now() + ms) / 1_000).toFixed(3));
     const child = spawn(JOURNEYMAN.python, words, {
       cwd: "/",
       detached,
