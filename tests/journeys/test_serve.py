@@ -1,0 +1,693 @@
+"""`journeyman serve` and its hook client as people run them: every part from one process, its
+failures and its end, and hooks with and without it.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.confirm_server import bearer, plain_client
+from tests.conftest import made_once
+from tests.host_service import REMEDY, TASK, Experience, write_experience
+from tests.program import Command, Process
+
+from journeyman import Journeyman
+from journeyman.hosts import client
+from journeyman.hosts.client import Unanswered, request, socket_path
+from journeyman.hosts.server import HookServer
+from journeyman.hosts.service import HostService
+
+NOBODY = 65_534
+"""The user of processes that must not have access."""
+
+GATED = {"command": "git push --force origin main"}
+
+
+class House:
+    """A person's home with Journeyman in it, which has learned."""
+
+    def __init__(self, folder: Path, experience: Experience) -> None:
+        self.folder = folder
+        self.command = Command(folder)
+        self.home = folder / ".journeyman"
+        self.home.mkdir(mode=0o700)
+        shutil.copyfile(experience.home / "journeyman.db", self.home / "journeyman.db")
+        self.project = str(experience.project)
+        self.ports = free_port(), free_port()
+        self.configure()
+
+    def configure(self, **hosts: Any) -> None:
+        values = {"learn": False, "start": "never", "confirm_timeout_s": 60, **hosts}
+        lines = ["[confirm]", f"port = {self.ports[0]}", f"page_port = {self.ports[1]}", "[hosts]"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+
+    def open(self) -> Journeyman:
+        return Journeyman(home=self.home, environ={"HOME": str(self.folder)})
+
+    def authorize(self) -> str:
+        """Give Claude Code a token, and return the key of a person who may decide."""
+        from journeyman.hosts.installation.record import Record, write_record
+
+        with self.open() as journeyman:
+            token = journeyman.confirmations.add_agent("claude-code", by="test")[1]
+            write_record(self.home, Record(host="claude-code", token=token))
+            return journeyman.confirmations.add_approver("ann", by="test")[1]
+
+    @contextmanager
+    def serving(self, *options: str) -> Iterator[Process]:
+        process = self.command.start("serve", *options)
+        try:
+            until(lambda: "Serving." in process.printed or not process.running)
+            assert process.running, process.printed
+            yield process
+        finally:
+            if process.running:
+                process.signal(signal.SIGTERM)
+                process.wait(within_s=20)
+
+    def ask(self, operation: str, host: str = "hermes", **body: Any) -> Any:
+        answer = request(str(self.home), operation, host, json.dumps(body).encode(), timeout_s=10.0)
+        return json.loads(answer) if answer else None
+
+    def start_hook(
+        self, event: str, seconds: float | None = None, host: str = "claude-code", **environ: str
+    ) -> subprocess.Popen[bytes]:
+        """Start the client as a host does."""
+        words = [sys.executable, "-I", "-S", client.__file__, str(self.home), host, event]
+        return subprocess.Popen(
+            words if seconds is None else [*words, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.project,
+            env={**self.command.environ, **environ},
+        )
+
+    def hook(
+        self, event: str, seconds: float | None = None, body: Any = None, **environ: str
+    ) -> "HookResult":
+        """Run a hook to its end."""
+        given = {"session_id": "s1", "hook_event_name": event, "cwd": self.project}
+        sent = body if isinstance(body, bytes) else json.dumps({**given, **(body or {})}).encode()
+        began = time.monotonic()
+        process = self.start_hook(event, seconds, **environ)
+        printed, errors = process.communicate(sent, timeout=60)
+        assert (process.returncode, errors) == (0, b"")
+        return HookResult(printed, time.monotonic() - began)
+
+    @property
+    def failures(self) -> list[str]:
+        path = self.home / "hook-failures.log"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+class HookResult:
+    """What a hook printed, and how long it took."""
+
+    def __init__(self, printed: bytes, seconds: float) -> None:
+        self.printed = printed
+        self.seconds = seconds
+
+    @property
+    def output(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.printed)["hookSpecificOutput"]
+        return found
+
+    @property
+    def is_denial(self) -> bool:
+        return bool(self.printed) and self.output["permissionDecision"] == "deny"
+
+
+@pytest.fixture(scope="session")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Experience:
+    made: Experience = made_once(tmp_path_factory, "serve_experience", write_experience)
+    return made
+
+
+@pytest.fixture
+def house(tmp_path: Path, learned: Experience) -> House:
+    return House(tmp_path, learned)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def until(is_so: Callable[[], bool], within_s: float = 30.0) -> None:
+    ends = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < ends, "it did not become so"
+        time.sleep(0.02)
+
+
+class TestParts:
+    def test_everything_from_one_process(self, house: House) -> None:
+        with house.serving() as process, plain_client() as web:
+            status = house.ask("status")
+            agents, page = (f"http://127.0.0.1:{port}" for port in house.ports)
+            assert status["pid"] == process.pid
+            assert status["parts"] == {
+                "hooks": str(house.home / "serve.sock"),
+                "confirmations": agents,
+                "page": page,
+                "jobs": "0 scheduled",
+            }
+            assert all(place in process.printed for place in status["parts"].values())
+            assert "key " in process.printed  # the first approver's login
+            assert web.get(f"{agents}/health").status_code == 200
+            assert "<!doctype html>" in web.get(page).text.lower()
+            assert house.ask("opening", session="s1", task=TASK, cwd=house.project)["id"]
+            text = house.hook("SessionStart", body={"source": "startup"}).output
+            assert REMEDY in text["additionalContext"]
+
+            # Only this user can use the socket.
+            path = house.home / "serve.sock"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert path.stat().st_uid == os.getuid()
+
+            # Nobody else can serve this home, and nothing of this one is disturbed.
+            second = house.command("serve", "--no-confirmations", "--no-jobs", code=1)
+            assert "Another process already answers hooks" in second.stderr
+            assert house.ask("status")["pid"] == process.pid
+
+            process.signal(signal.SIGTERM)
+            ended = process.wait(code=0, within_s=8)
+            assert ended.stdout.endswith("Stopped.\n")
+        assert not path.exists()
+        with pytest.raises(Unanswered) as failure:
+            house.ask("status")
+        assert not failure.value.reached
+
+    def test_each_part_can_be_switched_off(self, house: House) -> None:
+        with plain_client() as web:
+            agents = f"http://127.0.0.1:{house.ports[0]}"
+            with house.serving("--no-confirmations", "--no-jobs"):
+                assert list(house.ask("status")["parts"]) == ["hooks"]
+                with pytest.raises(OSError, match="refused"):
+                    socket.create_connection(("127.0.0.1", house.ports[0]))
+            with house.serving("--no-hooks", "--no-page") as process:
+                assert not (house.home / "serve.sock").exists()
+                assert "hooks" not in process.printed
+                assert "jobs" in process.printed
+                assert web.get(f"{agents}/health").status_code == 200
+                with pytest.raises(OSError, match="refused"):
+                    socket.create_connection(("127.0.0.1", house.ports[1]))
+        off = ("--no-hooks", "--no-confirmations", "--no-jobs")
+        nothing = house.command("serve", *off, code=1)
+        assert "Every part is switched off" in nothing.stderr
+
+    def test_ports_in_use_leave_the_hooks_served(self, house: House) -> None:
+        with socket.create_server(("127.0.0.1", house.ports[0])), house.serving() as process:
+            assert list(house.ask("status")["parts"]) == ["hooks", "jobs"]
+            assert f"{house.ports[0]}" in process.printed
+            assert "Confirmations are not served" in process.printed
+
+    def test_a_broken_policy_leaves_the_hooks_served(self, house: House) -> None:
+        (house.home / "confirm.toml").write_text("[[rules]]\naction = 3\n")
+        with house.serving("--no-jobs") as process:
+            assert list(house.ask("status")["parts"]) == ["hooks"]
+            assert "confirm.toml" in process.printed
+
+    @pytest.mark.soak
+    def test_another_service_for_confirmations_is_used(self, house: House) -> None:
+        key = house.authorize()
+        other = house.command.start("confirm", "serve")
+        try:
+            until(lambda: str(house.ports[1]) in other.printed or not other.running)
+            with house.serving("--no-jobs") as process, plain_client() as web:
+                assert "Confirmations are not served" in process.printed
+                hook = house.start_hook("PreToolUse", 30)
+                send(hook, house, tool_use_id="t1")
+                approve(web, house, key)
+                printed = json.loads(hook.communicate(timeout=20)[0])["hookSpecificOutput"]
+                assert printed["permissionDecision"] == "allow"
+        finally:
+            other.signal(signal.SIGTERM)
+            other.wait(within_s=20)
+
+    def test_wrong_use(self, house: House) -> None:
+        assert "Got unexpected extra argument" in house.command("serve", "x", code=2).stderr
+        assert "No such option" in house.command("serve", "--port", "1", code=2).stderr
+        cases: list[tuple[tuple[str, ...], str, int, str]] = [
+            (("hook",), "", 2, "Missing argument"),
+            (("hook", "opening", "nobody"), "", 2, "is not one of"),
+            (("hook", "nonsense", "hermes"), "{}", 1, "There is no operation"),
+            (("hook", "opening", "hermes"), "not JSON", 1, "cannot be read"),
+            (("hook", "opening", "hermes", "--until", "soon"), "{}", 2, "is not a valid float"),
+        ]
+        for words, typed, code, message in cases:
+            ended = house.command(*words, typed=typed, code=code)
+            assert message in ended.stderr
+            assert ended.stdout == ""
+
+
+def send(hook: subprocess.Popen[bytes], house: House, **more: Any) -> None:
+    """Pass a call that needs a person to a hook, and let it wait."""
+    body = {
+        "session_id": "s1",
+        "hook_event_name": "PreToolUse",
+        "cwd": house.project,
+        "tool_name": "Bash",
+        "tool_input": GATED,
+        **more,
+    }
+    assert hook.stdin is not None
+    hook.stdin.write(json.dumps(body).encode())
+    hook.stdin.close()
+    hook.stdin = None
+
+
+def pending(web: Any, house: House, key: str) -> Any:
+    """Wait for the confirmation that a call waits for."""
+    url = f"http://127.0.0.1:{house.ports[0]}/confirmations?status=pending"
+    found: list[Any] = []
+
+    def look() -> bool:
+        found[:] = web.get(url, headers=bearer(key)).json()["confirmations"]
+        return bool(found)
+
+    until(look)
+    return found[0]
+
+
+def approve(web: Any, house: House, key: str) -> None:
+    card = pending(web, house, key)
+    url = f"http://127.0.0.1:{house.ports[0]}/confirm/{card['id']}/approve"
+    answer = web.post(url, headers=bearer(key), json={"digest": card["digest"]})
+    assert answer.status_code == 200, answer.text
+
+
+class TestEnd:
+    @pytest.mark.parametrize(
+        "number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGTERM]
+    )
+    def test_it_ends_within_seconds_while_a_call_waits(self, house: House, number: int) -> None:
+        key = house.authorize()
+        with house.serving("--no-jobs") as process, plain_client() as web:
+            hook = house.start_hook("PreToolUse", 40)
+            send(hook, house, tool_use_id="t1")
+            pending(web, house, key)
+            began = time.monotonic()
+            process.signal(number)
+            printed = hook.communicate(timeout=20)[0]
+            assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"
+            process.wait(code=0, within_s=10)
+            assert time.monotonic() - began < 8
+        with house.open() as journeyman:
+            (card,) = journeyman.confirmations.list()
+            assert card.status == "cancelled"
+
+    def test_a_killed_process_is_replaced(self, house: House) -> None:
+        with house.serving("--no-jobs", "--no-confirmations") as process:
+            first = house.ask("opening", session="s1", task=TASK, cwd=house.project)
+            process.signal(signal.SIGKILL)
+            process.wait()
+        assert (house.home / "serve.sock").exists()  # nobody could remove it
+        with pytest.raises(Unanswered) as failure:
+            house.ask("status")
+        assert not failure.value.reached
+        with house.serving("--no-jobs", "--no-confirmations"):
+            again = house.ask("opening", session="s1", task="other", cwd=house.project)
+            assert again == first
+
+    @pytest.mark.soak
+    def test_a_killed_process_denies_the_call_that_waits(self, house: House) -> None:
+        key = house.authorize()
+        with house.serving("--no-jobs") as process, plain_client() as web:
+            hook = house.start_hook("PreToolUse", 15)
+            send(hook, house, tool_use_id="t1")
+            pending(web, house, key)
+            process.signal(signal.SIGKILL)
+            process.wait()
+            printed = hook.communicate(timeout=20)[0]
+            assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+class TestOnDemand:
+    def test_the_first_hook_starts_it_for_the_next(self, house: House) -> None:
+        house.configure(start="on-demand")
+        pid = 0
+        try:
+            first = house.hook("SessionStart", 20, {"source": "startup"})
+            assert REMEDY in first.output["additionalContext"]
+            until(lambda: is_served(house))
+            status = house.ask("status", "claude-code")
+            pid = status["pid"]
+            assert "jobs" not in status["parts"]
+            again = house.hook("UserPromptSubmit", 20, {"prompt": TASK})
+            assert "Earlier requests" in again.output["additionalContext"]
+            assert house.ask("status", "claude-code")["pid"] == pid
+            # Another that starts meanwhile gives way without a word.
+            late = house.command("serve", "--on-demand")
+            assert late.stdout + late.stderr == ""
+            log = house.home / "serve.log"
+            assert stat.S_IMODE(log.stat().st_mode) == 0o600
+        finally:
+            if pid:
+                os.kill(pid, signal.SIGTERM)
+        until(lambda: not is_served(house))
+
+    @pytest.mark.soak
+    def test_many_hooks_at_once_start_one(self, house: House) -> None:
+        house.configure(start="on-demand")
+        hooks = [house.start_hook("SessionEnd", 30) for _ in range(6)]
+        try:
+            for hook in hooks:
+                send(hook, house, hook_event_name="SessionEnd", transcript_path=None)
+            for hook in hooks:
+                hook.communicate(timeout=60)
+            until(lambda: is_served(house))
+            lines = {
+                path.parent.name: command_line(path) for path in Path("/proc").glob("*/cmdline")
+            }
+            started = [
+                int(pid)
+                for pid, line in lines.items()
+                if str(house.home) in line and "--on-demand" in line
+            ]
+            assert started == [house.ask("status")["pid"]]
+        finally:
+            with suppress(Unanswered):
+                os.kill(house.ask("status")["pid"], signal.SIGTERM)
+        until(lambda: not is_served(house))
+
+
+def command_line(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def is_served(house: House) -> bool:
+    try:
+        house.ask("status")
+    except Unanswered:
+        return False
+    return True
+
+
+@contextmanager
+def stand_in(house: House, converse: Callable[[socket.socket], None]) -> Iterator[None]:
+    """Another process at the socket."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(socket_path(str(house.home)))
+        listener.listen()
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+        def answer(connection: socket.socket) -> None:
+            with connection, suppress(OSError):
+                converse(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+    Path(socket_path(str(house.home))).unlink()
+
+
+def read_all(connection: socket.socket) -> None:
+    while connection.recv(65_536):
+        pass
+
+
+def answers(content: bytes) -> Callable[[socket.socket], None]:
+    def converse(connection: socket.socket) -> None:
+        read_all(connection)
+        connection.sendall(content)
+
+    return converse
+
+
+def never(connection: socket.socket) -> None:
+    read_all(connection)
+    time.sleep(20)
+
+
+def dribble(connection: socket.socket) -> None:
+    read_all(connection)
+    for _ in range(100):
+        connection.sendall(b"o")
+        time.sleep(0.2)
+
+
+IMPOSTORS: dict[str, Callable[[socket.socket], None]] = {
+    "never answers": never,
+    "closes at once": lambda _: None,
+    "answers nothing": answers(b""),
+    "answers garbage": answers(b"\xff\xfe{}"),
+    "answers without a status": answers(b'{"hookSpecificOutput": {}}'),
+    "answers half a status": answers(b"o"),
+    "answers an error": answers(b"error\nIt is broken."),
+    "never ends its answer": dribble,
+}
+
+
+class TestClient:
+    """The client as hosts run it: `python -I -S client.py`."""
+
+    def test_without_a_resident_process_a_child_answers(self, house: House) -> None:
+        text = house.hook("SessionStart", 30, {"source": "startup"}).output["additionalContext"]
+        assert REMEDY in text
+        call = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+        assert house.hook("PreToolUse", 30, call).printed == b""
+        call = {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
+        assert "the rule" in house.hook("PreToolUse", 30, call).output["permissionDecisionReason"]
+        assert house.hook("PreToolUse", 30, {**call, "tool_input": GATED}).is_denial
+        assert house.failures == []
+
+    def test_nothing_is_imported_from_the_project(self, house: House) -> None:
+        """A hook runs in the folder of a project, which may be anyone's."""
+        for name in ("journeyman.py", "click.py", "msgspec.py", "socket.py", "select.py"):
+            (Path(house.project) / name).write_text("raise SystemExit('taken over')")
+        try:
+            text = house.hook("SessionStart", 30, {"source": "startup"})
+            assert REMEDY in text.output["additionalContext"]
+        finally:
+            for name in ("journeyman.py", "click.py", "msgspec.py", "socket.py", "select.py"):
+                (Path(house.project) / name).unlink()
+
+    def test_a_child_that_cannot_start(self, house: House, tmp_path: Path) -> None:
+        broken = tmp_path / "broken" / "journeyman"
+        broken.mkdir(parents=True)
+        (broken / "__init__.py").write_text("raise SystemExit(3)")
+        environ = {"PYTHONPATH": str(broken.parent)}
+        assert house.hook("UserPromptSubmit", 10, {"prompt": TASK}, **environ).printed == b""
+        denied = house.hook("PreToolUse", 10, {"tool_name": "Bash"}, **environ)
+        assert denied.output["permissionDecisionReason"] == client.UNAVAILABLE
+        events = [line.split()[1:3] for line in house.failures]
+        assert events == [["claude-code", "UserPromptSubmit"], ["claude-code", "PreToolUse"]]
+        assert stat.S_IMODE((house.home / "hook-failures.log").stat().st_mode) == 0o600
+
+    def test_a_process_that_does_not_answer_as_it_should(self, house: House) -> None:
+        # Its children cannot start either, so that no other answer can come.
+        environ = {"PYTHONPATH": str(house.folder)}
+        (house.folder / "journeyman.py").write_text("raise SystemExit(3)")
+        limit_s = 1.0
+        misses = []
+        for name, converse in IMPOSTORS.items():
+            with stand_in(house, converse):
+                silent = house.hook("UserPromptSubmit", limit_s, {"prompt": TASK}, **environ)
+                gate = house.hook("PreToolUse", limit_s, {"tool_name": "Bash"}, **environ)
+            if silent.printed:
+                misses.append(f"{name}: printed {silent.printed!r}")
+            if not gate.is_denial:
+                misses.append(f"{name}: did not deny")
+            slowest_s = max(silent.seconds, gate.seconds)
+            if slowest_s > limit_s + 1.5:
+                misses.append(f"{name}: took {slowest_s:.1f} s")
+        assert not misses, "\n".join(misses)
+        assert len(house.failures) == 2 * len(IMPOSTORS)
+
+    def test_a_hanging_child_is_ended_in_time(self, house: House) -> None:
+        environ = {"PYTHONPATH": str(house.folder)}
+        (house.folder / "journeyman.py").write_text("import time; time.sleep(60)")
+        assert house.hook("SessionEnd", 0.7, **environ).printed == b""
+        denied = house.hook("PreToolUse", 0.7, {"tool_name": "Bash"}, **environ)
+        assert denied.is_denial
+        assert denied.seconds < 3
+
+    def test_input_that_never_ends_or_is_not_json(self, house: House) -> None:
+        hook = house.start_hook("PreToolUse", 0.5)
+        try:
+            began = time.monotonic()
+            assert hook.stdin is not None
+            hook.stdin.write(b"{")
+            hook.stdin.flush()
+            assert hook.wait(timeout=10) == 0
+            assert time.monotonic() - began < 3
+            assert hook.stdout is not None
+            assert json.loads(hook.stdout.read())["hookSpecificOutput"]
+        finally:
+            hook.communicate()
+        with house.open() as journeyman, HookServer(HostService(journeyman), house.home):
+            for body in (b"", b"not JSON", b"[]", b'{"session_id": 3}', b"\xff" * 1_000):
+                # A second try in a child is of no use here.
+                assert house.hook("UserPromptSubmit", 10, body).printed == b"", body
+        assert house.hook("PreToolUse", 10, b"not JSON").is_denial
+
+    def test_wrong_arguments(self, house: House) -> None:
+        def run(*words: str) -> subprocess.CompletedProcess[bytes]:
+            command = [sys.executable, "-I", "-S", client.__file__, *words]
+            return subprocess.run(command, input=b"{}", capture_output=True, check=False)
+
+        assert b"usage" in run().stderr
+        assert run("home", "claude-code").returncode == 1
+        broken = run(str(house.home), "claude-code", "PreToolUse", "soon")
+        assert broken.returncode == 0
+        assert b'"deny"' in broken.stdout
+        assert b'"deny"' in run("/nowhere", "claude-code", "PreToolUse", "0.2").stdout
+
+    def test_how_claude_code_was_started_is_passed_on(self, house: House) -> None:
+        received: list[bytes] = []
+
+        def converse(connection: socket.socket) -> None:
+            received.append(connection.makefile("rb").read())
+            connection.sendall(b"ok\n")
+
+        with stand_in(house, converse):
+            for entrypoint in ("sdk-cli", "", 'x","y":"'):
+                house.hook("PreToolUse", 5, {}, CLAUDE_CODE_ENTRYPOINT=entrypoint)
+        heads, bodies = zip(*(one.split(b"\n", 1) for one in received), strict=True)
+        assert all(head.split()[:3] == [b"1", b"hook", b"claude-code"] for head in heads)
+        named = [json.loads(body).get("journeyman_entrypoint") for body in bodies]
+        assert named == ["sdk-cli", None, None]
+
+
+class TestOtherUsers:
+    def test_a_very_long_path_of_the_home(self, learned: Experience, tmp_path: Path) -> None:
+        home = tmp_path / ("long" * 50) / "home"
+        home.mkdir(parents=True)
+        with Journeyman(home=home, environ={}) as journeyman:
+            with HookServer(HostService(journeyman), home) as server:
+                assert len(server.path) < 100
+                answer = request(str(home), "status", "hermes", b"{}", timeout_s=5)
+                assert json.loads(answer)["home"] == str(home)
+                folder = Path(server.path).parent
+                assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+            assert not Path(server.path).exists()
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+    def test_another_user_is_turned_away(self, house: House) -> None:
+        with house.open() as journeyman, HookServer(HostService(journeyman), house.home) as server:
+            # Even where the permissions of files would let them in.
+            for folder in (house.home, *house.home.parents[:-1]):
+                mode = stat.S_IMODE(folder.stat().st_mode)
+                folder.chmod(mode | 0o755)
+            assert "PermissionError" in as_nobody(server.path)
+            Path(server.path).chmod(0o666)
+            assert as_nobody(server.path) == "nothing"
+            assert house.ask("status")["answered"] > 0
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+    def test_a_folder_of_another_user_is_not_trusted(self, tmp_path: Path) -> None:
+        folder = Path(f"/tmp/journeyman-{NOBODY}")
+        existed = folder.exists()
+        folder.mkdir(exist_ok=True)
+        try:
+            home = "/nowhere/" + "x" * 120
+            said = run_as_nobody(
+                "import hashlib, os\n"
+                f"os.setuid({NOBODY})\n"
+                "try:\n"
+                f"    print(main_module.request({home!r}, 'status', 'hermes', b'', timeout_s=1))\n"
+                "except main_module.Unanswered as error:\n"
+                "    print(error, error.reached)\n"
+            )
+            assert "belongs to another user" in said
+            assert said.endswith("False")
+        finally:
+            if not existed:
+                folder.rmdir()
+
+
+def as_nobody(path: str) -> str:
+    """What another user gets from the socket."""
+    return run_as_nobody(
+        "import os, socket\n"
+        f"os.setuid({NOBODY})\n"
+        "line = socket.socket(socket.AF_UNIX)\n"
+        "try:\n"
+        f"    line.connect({path!r})\n"
+        "    line.sendall(b'1 status hermes 1000\\n{}')\n"
+        "    line.shutdown(socket.SHUT_WR)\n"
+        "    print(line.recv(1000).decode() or 'nothing')\n"
+        "except OSError as error:\n"
+        "    print(type(error).__name__ if error.errno == 13 else 'nothing')\n"
+    )
+
+
+def run_as_nobody(script: str) -> str:
+    """Run a script that may change its user; `main_module` is the client."""
+    load = (
+        "import types\n"
+        "main_module = types.ModuleType('client')\n"
+        f"exec(open({client.__file__!r}).read(), main_module.__dict__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", load + script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+class TestImports:
+    def test_a_session_is_stored_and_learned_soon_after_its_end(self, house: House) -> None:
+        house.configure(learn=True)
+        log = house.folder / ".claude" / "projects" / "garden" / "s1.jsonl"
+        log.parent.mkdir(parents=True)
+        log.write_text("\n".join(map(json.dumps, transcript(house.project))) + "\n")
+        with house.serving("--no-jobs", "--no-confirmations"):
+            opening = house.hook("SessionStart", body={"source": "startup"}).output
+            house.hook("Stop", body={"transcript_path": str(log)})
+            began = time.monotonic()
+            with house.open() as journeyman:
+                until(lambda: "s1" in {one.session.id for one in journeyman.sessions.list()})
+                assert time.monotonic() - began < 10
+                stored = journeyman.sessions.get("s1").session
+                assert stored.opening in opening["additionalContext"]
+                assert len(stored.opening) == 16
+
+
+def transcript(cwd: str) -> list[dict[str, Any]]:
+    """A short session of Claude Code."""
+    shared = {"sessionId": "s1", "cwd": cwd, "version": "2.1.0", "isSidechain": False}
+    stamp = "2026-11-17T12:00:0{}.000Z".format
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make count"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "2"}
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    answer = {"id": "msg_1", "role": "assistant", "model": "m", "content": [call], "usage": usage}
+    return [
+        {**shared, "type": "user", "uuid": "u1", "parentUuid": None, "timestamp": stamp(0),
+         "message": {"role": "user", "content": "Count the notes"}},
+        {**shared, "type": "assistant", "uuid": "u2", "parentUuid": "u1", "timestamp": stamp(1),
+         "message": answer},
+        {**shared, "type": "user", "uuid": "u3", "parentUuid": "u2", "timestamp": stamp(2),
+         "message": {"role": "user", "content": [result]}},
+    ]  # fmt: skip
