@@ -208,6 +208,17 @@ system.service         crontab -r
 system.service         echo ls | at now
 unparseable            {rm,-rf,/}
 unparseable            echo 'unfinished
+agent.gate             journeyman confirm approve 5f0c2d
+agent.gate             journeyman --home /tmp/h confirm approver add x
+agent.gate             /opt/venv/bin/journeyman confirm token add x
+agent.gate             python3 -m journeyman confirm whitelist add run_command
+agent.gate             env JOURNEYMAN_HOME=/tmp/h journeyman hosts remove claude-code --yes
+agent.gate             journeyman config set hosts.start never
+agent.gate             codex features disable hooks
+agent.gate             hermes plugins disable journeyman
+secret.read            cat ~/.journeyman/hosts/claude-code.json
+write.steering         echo '{}' > ~/.journeyman/hosts/codex.json
+write.steering         rm ~/.config/opencode/plugin/journeyman.js
 write.steering         rm .git/index
 write.steering         echo alias >> ~/.bashrc
 write.steering         echo 'rm -r x' > .git/hooks/pre-commit
