@@ -141,6 +141,9 @@ def test_the_task_and_the_folder(tmp_path: Path) -> None:
     env = f"<env>\n  Working directory: {tmp_path}\n</env>"
     opencode = [{"role": "system", "content": env}, {"role": "user", "content": "x"}]
     assert read("openai", messages=opencode).folder == str(tmp_path)
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    shown = [{"role": "user", "content": [image, {"type": "text", "text": "what is this"}]}]
+    assert read("openai", messages=shown).task == "what is this"
     gone = [{"role": "user", "content": "Working directory: /nowhere/at/all"}]
     assert read("openai", messages=gone).folder == ""
 

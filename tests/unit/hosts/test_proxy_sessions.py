@@ -222,8 +222,11 @@ def test_after_a_restart_a_recorded_session_goes_on(agents: Agents) -> None:
     found = agents.send(*sent)
     assert found.id == one.id
     assert found.recorded.first_new([marks_of(message) for message in sent]) == 4
-    # The same first request begins a new one.
-    assert agents.send(FIRST).id != one.id
+    # The same first request begins a new one, also where earlier ones were deleted.
+    two = agents.ask(FIRST, answer=called("d1"))
+    assert two.id != one.id
+    agents.restart(two, [FIRST, called("d1")])
+    assert agents.send(FIRST).id not in (one.id, two.id)
 
 
 def test_a_store_that_cannot_be_read_costs_no_session(agents: Agents) -> None:

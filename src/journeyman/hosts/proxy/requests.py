@@ -240,9 +240,9 @@ def form_of(method: str, path: str) -> MessageForm | None:
 def spoken(message: Mapping[str, Any]) -> str:
     """Return what a person said in a message, without what their agent added to it."""
     content = message.get("content")
-    parts = content if isinstance(content, list) else [content]
-    texts = [spoken_text(as_text(part)) for part in parts if not _is_result(part)]
-    return "\n".join(filter(None, texts))
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "\n".join(filter(None, map(spoken_text, filter(None, map(only_text, texts)))))
 
 
 def spoken_text(text: str) -> str:
@@ -294,10 +294,6 @@ def _chat_call(kind: str, item: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     name = item.get("name") or kind.removesuffix("_call")
     return {"id": call_id, "function": {"name": name, "arguments": arguments}}
-
-
-def _is_result(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "tool_result"
 
 
 def _encoded(value: Any) -> str:

@@ -247,21 +247,24 @@ class Conversations:
 
     async def _loaded(self, key: str) -> list[Conversation]:
         """Return the recorded sessions that began with the same request."""
-        found: dict[str, History] = {}
-        self._counts[key] = 0
+        found: list[Conversation] = []
+        self._counts[key], number = 0, 0
         while self._load is not None:
-            ids = [_session_id(key, self._counts[key] + n) for n in range(1, _BATCH + 1)]
+            numbers = range(number + 1, number + 1 + _BATCH)
+            ids = [_session_id(key, number) for number in numbers]
             try:
                 batch = await asyncio.wait_for(asyncio.to_thread(self._load, ids), _LOAD_S)
             except (JourneymanError, TimeoutError) as error:
                 log.warning("Recorded sessions could not be read: %s", error or "it took too long")
                 self._counts[key] = int(time.time() * 1_000)  # an id that none of them has
                 break
-            found |= {id_: batch[id_] for id_ in ids if id_ in batch}
-            self._counts[key] = len(found)
+            for number, id_ in zip(numbers, ids, strict=True):
+                if id_ in batch:  # some may have been deleted
+                    found.append(Conversation(SOURCE, id_, batch[id_]))
+                    self._counts[key] = number
             if ids[-1] not in batch:
                 break
-        return [Conversation(SOURCE, id_, recorded) for id_, recorded in found.items()]
+        return found
 
 
 def _session_id(key: str, number: int) -> str:
