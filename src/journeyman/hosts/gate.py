@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.gate.decision import ALLOW, Decision, Risk, rule
+from journeyman.gate.decision import ALLOW, Decision, Risk, rule, vocabulary
 from journeyman.gate.gate import Gate
 from journeyman.hosts.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError
@@ -32,6 +32,7 @@ _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
 
 _OUTSIDE = "It would change a file outside the project."
+_INTERACTIVE = "It opens a shell or an interpreter, and Codex shows its later input to no hook."
 _LISTED = "The setting hosts.gate_tools lists this tool."
 _HOST_ASKS = "The agent's own settings require a person to permit this."
 _NO = "Do not try to achieve the same in another way."
@@ -117,6 +118,8 @@ class HostGate:
         if name := _FILE_TOOLS.get(call.tool):
             risk, fields = "write", {"path": call.arguments.get(name)}
         decision = _assessed(risk, fields, call.cwd) if risk else ALLOW
+        if decision.answer == "allow" and host == "codex" and _reads_commands(fields):
+            decision = Decision(answer="ask", rule="codex.interactive", reason=_INTERACTIVE)
         patterns = self._journeyman.settings.hosts.gate_tools
         if decision.answer == "allow" and any(fnmatchcase(call.tool, one) for one in patterns):
             decision = Decision(answer="ask", rule="hosts.gate_tools", reason=_LISTED)
@@ -214,6 +217,14 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
     except (OSError, RuntimeError, ValueError):  # no file system has such a path
         return rule("tool.unreadable").decision
     return decision
+
+
+def _reads_commands(fields: Mapping[str, Any]) -> bool:
+    """Whether a command is a shell or an interpreter that reads what to do from its input."""
+    words = str(fields.get("command", "")).split()
+    program = words[0].rpartition("/")[2].rstrip("0123456789.") if words else ""
+    is_interactive = all(word.startswith("-") and word not in ("-c", "-m") for word in words[1:])
+    return is_interactive and program in vocabulary("shells") | vocabulary("interpreters")
 
 
 def _workspace(cwd: str) -> Path:
