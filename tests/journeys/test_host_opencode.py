@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,6 +27,10 @@ RISKY = "chmod 777 notes.txt"
 
 def is_warm(request: ServedRequest) -> bool:
     return count_in(request.body, LEARNED) > 0
+
+
+def is_untouched(request: ServedRequest) -> bool:
+    return not is_warm(request) and count_in(request.body, "Journeyman") == 0
 
 
 def head(request: ServedRequest, prompt: str = TASK) -> str:
@@ -73,7 +78,7 @@ def test_a_session_starts_warm_and_stays_so(tmp_path: Path, api: str, style: str
     assert len({head(one) for one in turns}) == 1
     others = [one for one in model.requests if one not in turns]
     assert len(others) == 3  # the title, and two of the subagent
-    assert not any(map(is_warm, others))
+    assert all(map(is_untouched, others))
 
     assert record is not None
     assert stored["session"]["opening"] == record.opening != ""
@@ -119,7 +124,7 @@ def test_a_fork_and_a_summary_keep_the_opening(tmp_path: Path) -> None:
         assert count_in(turn.body, "A summary.") == 1
         assert turn.body["messages"][:size] == home.turns[0].body["messages"][:size]
     assert not summary.body.get("tools")
-    assert not is_warm(summary)
+    assert is_untouched(summary)
     assert len({record.opening for record in records if record and record.opening}) == 1
     assert all(records)
 
@@ -136,7 +141,7 @@ class Approver:
         for decide in self._decisions:
             card = self._resident.pending(60)
             decide(card)
-            until(lambda card=card: self._status(card) != "pending", 60)  # type: ignore[misc]
+            until(lambda card=card: self._status(card) != "pending", 60)
 
     def _status(self, card: dict[str, Any]) -> str:
         with self._resident.home.open() as journeyman:
@@ -211,19 +216,74 @@ def test_a_stopped_session_withdraws_its_request(tmp_path: Path) -> None:
             api.abort(session)
             with home.open() as journeyman:
                 cards = journeyman.confirmations.confirmations
-                until(lambda: cards.find(card["id"]).status == "cancelled", 10)  # type: ignore[union-attr]
+                until(lambda: cards.find(card["id"]).status == "cancelled", 10)
     assert mode(home) == "0o644"
 
 
-def test_the_first_prompt_starts_the_resident_process(tmp_path: Path) -> None:
+_TIMED = """
+export const Timed = async (context) => {
+  const hooks = await Journeyman(context);
+  const timed = (name, hook) => async (...given) => {
+    const began = performance.now();
+    await (async () => {})();
+    const empty = performance.now() - began;
+    await hook(...given);
+    const line = { name, empty, ours: performance.now() - began - empty };
+    appendFileSync("TIMES", `${JSON.stringify(line)}\\n`);
+  };
+  const names = ["tool.execute.before", "experimental.chat.messages.transform"];
+  return { ...hooks, ...Object.fromEntries(names.map((name) => [name, timed(name, hooks[name])])) };
+};
+"""
+
+
+def test_the_plugin_adds_little_time(tmp_path: Path) -> None:
+    """Medians of 20 first requests and of 20 calls that pass without a question, with the resident
+    process running, less those of an empty hook. Measured up to three times: other work on the
+    machine is not the plugin's.
+    """
+    limits_ms = {"tool.execute.before": 60, "experimental.chat.messages.transform": 100}
+    script = {TASK: [calls(shell("true"))] * 20 + [says("Done.")], "the files": [says("Two.")]}
+    added: dict[str, float] = {}
+    with ScriptedServer(script) as model:
+        home = OpencodeHome(tmp_path, model)
+        plugin, times = tmp_path / ".config/opencode/plugin/journeyman.js", tmp_path / "times"
+        source = plugin.read_text().replace("export const Journeyman", "const Journeyman")
+        plugin.write_text(source + _TIMED.replace("TIMES", str(times)))
+        with serving(home), home.api() as api:
+            for attempt in range(3):
+                times.write_text("")
+                api.prompt(api.create(), TASK)
+                for number in range(20):
+                    api.prompt(api.create(), f"Count the files of the index, {attempt} {number}")
+                lines = [json.loads(line) for line in times.read_text().splitlines()]
+                for name in limits_ms:
+                    measured = [one for one in lines if one["name"] == name][-20:]
+                    assert len(measured) == 20
+                    added[name] = median(one["ours"] - one["empty"] for one in measured)
+                print(added)
+                if all(added[name] < limit for name, limit in limits_ms.items()):
+                    return
+    pytest.fail(f"added, in ms: {added}")
+
+
+def test_installed_by_the_command_the_first_prompt_starts_the_process(tmp_path: Path) -> None:
     with ScriptedServer({TASK: [calls(shell("echo one")), says("It is complete.")]}) as model:
         home = OpencodeHome(tmp_path, model, start="on-demand")
+        plugin = tmp_path / ".config/opencode/plugin/journeyman.js"
+        plugin.unlink()
+        home.command("hosts", "install", "opencode", "--yes")
+        assert plugin.exists()
         home.opencode(TASK)
         process = ask(home, "status", {})["pid"]
         try:
             home.stored(home.session_ids()[0])
             home.opencode(TASK)
-            assert all(map(is_warm, home.turns[2:]))
+            assert [is_warm(one) for one in home.turns[2:]] == [True, True]
             home.stored(home.session_ids()[1])
+            home.command("hosts", "remove", "opencode", "--yes")
+            assert not plugin.exists()
+            home.opencode(TASK)
+            assert not any(map(is_warm, home.turns[4:]))
         finally:
             end_process(process)

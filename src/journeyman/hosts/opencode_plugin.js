@@ -2,6 +2,8 @@
 // person, and finished turns are imported. Written by `journeyman hosts install opencode`;
 // `journeyman hosts remove opencode` removes it. It stores nothing in opencode's own files.
 //
+// It is one file because opencode loads each file of its folder as a plugin.
+//
 // Openings fail silent: whatever goes wrong, the session goes on without one. The gate fails closed:
 // a call that nobody could be asked about is blocked.
 
@@ -288,6 +290,15 @@ function taskOf(messages) {
   return /^"[^"]*"$/.test(text) ? text.slice(1, -1) : text;
 }
 
+// opencode's list of tools as definitions; null where it has none.
+function toolDefinitions(tools) {
+  return Array.isArray(tools)
+    ? tools
+        .filter((tool) => tool.id !== "invalid")
+        .map(({ id, description, parameters }) => ({ name: id, description, parameters }))
+    : null;
+}
+
 // An opening's examples (in Anthropic's form) as messages of opencode: a call and its result are one
 // part of the assistant's message.
 function exampleMessages(examples, session, model) {
@@ -396,7 +407,7 @@ export const Journeyman = async ({ client, directory }) => {
     const [session, agents, tools] = await Promise.all([
       data(client.session.get({ path: { id } })),
       data(client.app.agents()),
-      data(client.tool.list({ query })),
+      data(client.tool.list({ query })).catch(() => null),
     ]);
     if (session.parentID && !subagents) return null;
     const prompts = agents.filter((agent) => INTERNAL_AGENTS.has(agent.name) && agent.prompt);
@@ -406,13 +417,7 @@ export const Journeyman = async ({ client, directory }) => {
       session: id,
       task: taskOf(messages),
       cwd: session.directory || directory,
-      tools: tools
-        .filter((tool) => tool.id !== "invalid")
-        .map((tool) => ({
-          name: tool.id,
-          description: tool.description,
-          parameters: tool.parameters,
-        })),
+      tools: toolDefinitions(tools),
       model: model.modelID,
       form: "anthropic",
       fresh,
