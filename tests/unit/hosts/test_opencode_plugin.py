@@ -17,6 +17,7 @@ import pytest
 from tests.hosts import TASK, HostHome
 
 from journeyman.hosts import client
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 
@@ -108,8 +109,8 @@ def system(text: str, package: str = "@ai-sdk/anthropic") -> dict[str, Any]:
     return {"hook": hook, "input": sent, "output": {"system": [text]}}
 
 
-def before(command: str) -> dict[str, Any]:
-    called = {"tool": "bash", "sessionID": SESSION, "callID": "call_1"}
+def before(command: str, tool: str = "bash") -> dict[str, Any]:
+    called = {"tool": tool, "sessionID": SESSION, "callID": "call_1"}
     return {
         "hook": "tool.execute.before",
         "input": called,
@@ -187,6 +188,16 @@ def test_a_subagent_gets_no_opening(home: HostHome, node: str) -> None:
     step = transform(session={"parentID": "ses_0"})
     with home.open() as journeyman, HookServer(HostService(journeyman), home.journeyman):
         assert Plugin(home, node).call(step) == [step["output"]]
+
+
+def test_listed_tools_are_held_also_if_they_only_read(home: HostHome, node: str) -> None:
+    home.configure(start="never", gate_tools=["web*"])
+    write_record(home.journeyman, Record(host="opencode", gate_tools=("web*",)))
+    steps = before("x", "webfetch"), before("x", "read"), before("x", "github_search")
+    with home.open() as journeyman, HookServer(HostService(journeyman), home.journeyman):
+        held, read, other = Plugin(home, node).call(*steps)
+    assert held["error"].startswith("Blocked by Journeyman: no confirmation could be requested")
+    assert read == other == {"args": {"command": "x"}}
 
 
 @pytest.mark.parametrize(
