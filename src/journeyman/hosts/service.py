@@ -176,7 +176,8 @@ class HostService:
             return ALLOWED
         began = time.perf_counter()
         answer = self.gate.decide(exchange.host, call, exchange.cancelled)
-        if answer.asked or answer.decision != "allow":
+        is_settled = answer.decision != "wait"  # a host that asks in slices asks again
+        if is_settled and (answer.asked or answer.decision == "deny"):
             detail = f"{call.tool}: {answer.reason}"
             self._note(exchange, call.session, "gate", answer.decision, began=began, detail=detail)
         return answer
