@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -520,6 +521,16 @@ class TestClient:
                 misses.append(f"{name}: took {slowest_s:.1f} s")
         assert not misses, "\n".join(misses)
         assert len(house.failures) == 2 * len(IMPOSTORS)
+
+    def test_a_database_of_a_newer_version(self, house: House) -> None:
+        with sqlite3.connect(house.home / "journeyman.db") as database:
+            database.execute("UPDATE alembic_version SET version_num = '9999'")
+        database.close()
+        assert house.hook("UserPromptSubmit", 10, {"prompt": TASK}).printed == b""
+        assert house.hook("PreToolUse", 10, {"tool_name": "Bash"}).is_denial
+        assert all("newer Journeyman" in line for line in house.failures)
+        served = house.command("serve", "--no-jobs", code=1)
+        assert "Upgrade this program" in served.stderr
 
     def test_a_hanging_child_is_ended_in_time(self, house: House) -> None:
         environ = {"PYTHONPATH": str(house.folder)}

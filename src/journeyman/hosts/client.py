@@ -119,15 +119,16 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
         done = subprocess.run(  # noqa: S603
             command,
             input=body,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             timeout=timeout_s,
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise Unanswered(f"{type(error).__name__}: {error}") from error
     if done.returncode:
-        raise Unanswered(f"journeyman hook exited with {done.returncode}", reached=True)
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())[-300:]
+        reason = f"journeyman hook exited with {done.returncode}: {said}"
+        raise Unanswered(reason, reached=True)
     return done.stdout
 
 

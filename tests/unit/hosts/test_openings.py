@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.host_service import OTHER_TASK, REMEDY, TASK, Desk, Experience, conversation, opened
 from tests.validators import openai_faults
 
@@ -299,6 +300,22 @@ class TestDelivery:
             other.execute("ROLLBACK")
         # Nothing was decided, and the next attempt may succeed.
         assert desk.open("s1")["state"] == "warm"
+
+    def test_a_full_disk_leaves_the_session_cold(self, desk: Desk) -> None:
+        kept = desk.open("kept")
+        engine = desk.journeyman._store._engine
+
+        def fill(connection: Any, _entry: Any) -> None:
+            connection.execute("PRAGMA max_page_count = 1")  # it is at least the present size
+
+        sa.event.listen(engine, "connect", fill)
+        engine.dispose()
+        with pytest.raises(StoreUnavailable, match="full"):
+            [desk.open(f"s{number}") for number in range(100)]
+        assert desk.open("kept") == kept
+        sa.event.remove(engine, "connect", fill)
+        engine.dispose()
+        assert desk.open("new")["state"] == "warm"
 
     def test_what_another_version_stored_counts_as_nothing(self, desk: Desk) -> None:
         desk.open("s1")

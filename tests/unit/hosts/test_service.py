@@ -190,6 +190,14 @@ class TestServer:
             self.send(served, "other", {})
         wait_until(lambda: served.events == [("hermes", "s1", "opening", "warm")])
 
+    def test_another_version_of_the_protocol_is_refused(self, served: Desk) -> None:
+        for head in (b"2 status hermes 1000\n", b"1 status hermes\n", b"GET / HTTP/1.1\n", b""):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(socket_path(str(served.journeyman.settings.home)))
+                connection.sendall(head + b"{}")
+                connection.shutdown(socket.SHUT_WR)
+                assert connection.recv(1_000).startswith(b"error\n")
+
     def test_a_large_request_is_answered(self, served: Desk) -> None:
         asked = {"session": "s1", "task": TASK, "cwd": served.project, "tools": []}
         asked["model"] = "x" * 5_000_000
