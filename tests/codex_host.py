@@ -27,9 +27,12 @@ enabled = false
 """
 
 
-def configure_codex(home: ClientHome, server: ScriptedServer) -> None:
-    """Make a home's Codex use a scripted model."""
-    home.write(".codex/config.toml", _CONFIG.format(base_url=server.base_url))
+def configure_codex(
+    home: ClientHome, server: ScriptedServer, compact_after: int | None = None
+) -> None:
+    """Make a home's Codex use a scripted model, and compact its context after so many tokens."""
+    limit = f"model_auto_compact_token_limit = {compact_after}\n" if compact_after else ""
+    home.write(".codex/config.toml", limit + _CONFIG.format(base_url=server.base_url))
 
 
 def run_codex(home: ClientHome, *arguments: str, trusted: bool = True) -> list[dict[str, Any]]:

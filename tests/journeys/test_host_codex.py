@@ -32,7 +32,8 @@ from tests.hosts import (
 )
 
 from journeyman.hosts.one_shot import is_served
-from journeyman.testing import ScriptedServer, says
+from journeyman.records import Tokens
+from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -75,6 +76,26 @@ def test_openings_arrive_once_and_stay(tmp_path: Path) -> None:
     assert resumed["session"]["opening"] == forked["session"]["opening"] == opening
     assert compared["warm"]["sessions"] == 2
     assert home.failures == []
+
+
+def test_after_a_compaction_the_project_s_part_is_there_again(tmp_path: Path) -> None:
+    long = calls(("exec_command", {"cmd": "echo one"}), tokens=Tokens(input_tokens=50_000))
+    script = {
+        "Carry on": [shell("echo two"), says("Carried on.")],
+        "CHECKPOINT COMPACTION": [says("Carry on with the index.")],
+        TASK: [long],
+    }
+    home = CodexHome(tmp_path)
+    with ScriptedServer(script) as model, serving(home):
+        configure_codex(home, model, compact_after=20_000)
+        session = run_codex(home, TASK)[0]["thread_id"]
+        stored = home.stored_whole(session)
+
+    before, compaction, *after = [openings_in(one.body) for one in model.requests]
+    assert before == compaction
+    project, _task = before
+    assert after == [[project], [project]]
+    assert stored["generations"] == 2
 
 
 def test_a_person_decides(tmp_path: Path) -> None:
