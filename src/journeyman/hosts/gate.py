@@ -31,6 +31,9 @@ DecisionWord = Literal["allow", "deny", "wait"]
 _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
 
+_EXPIRY_GRACE_S = 5.0
+"""How long after its deadline a confirmation is certainly expired."""
+
 _OUTSIDE = "It would change a file outside the project."
 _INTERACTIVE = "It opens a shell or an interpreter, and Codex shows its later input to no hook."
 _LISTED = "The setting hosts.gate_tools lists this tool."
@@ -160,12 +163,16 @@ class HostGate:
         self, service: "ConfirmClient", card: "Card", call: GateCall, cancelled: Callable[[], bool]
     ) -> GateAnswer:
         """Wait for the decision on a confirmation, and use an approval."""
-        ends = None if call.wait_s is None else time.monotonic() + call.wait_s
-        while card.status == "pending" and (ends is None or time.monotonic() < ends):
+        began = time.monotonic()
+        expires = began + card.expires_in_s + _EXPIRY_GRACE_S
+        ends = expires if call.wait_s is None else min(began + call.wait_s, expires)
+        while card.status == "pending" and time.monotonic() < ends:
             if cancelled() or self._stopping.is_set():
                 service.cancel(card.id, reason="the session that asked has ended")
                 return _denied("no one decided before the session ended.")
             card = service.wait(card, timeout_s=_POLL_S)
+        if card.status == "pending" and time.monotonic() >= expires:
+            return _denied("no one decided in time: the confirmation service no longer answers.")
         if card.status == "pending":
             return GateAnswer(decision="wait", reason=f"Waiting for {card.page_url}", asked=True)
         if not card.is_approved:

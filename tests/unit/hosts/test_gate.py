@@ -451,6 +451,24 @@ class TestEndings:
             gone.set()
             assert waiting.answer.decision == "deny"
 
+    @pytest.mark.soak
+    def test_a_service_that_never_comes_back_denies_when_the_time_is_over(
+        self, tmp_path: Path
+    ) -> None:
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "config.toml").write_text("[hosts]\nconfirm_timeout_s = 30\n")
+        with (
+            confirm_server(tmp_path / "service", policy=POLICY) as server,
+            office_of(home, server, Clock()) as (office, _),
+        ):
+            waiting = office.ask("c1", arguments=commands("lost"))
+            office.card(waiting.call)
+            server.serving.stop()
+            answer = waiting.future.result(timeout=60)
+            assert answer.decision == "deny"
+            assert "no one decided in time" in answer.reason
+
     def test_the_token_of_the_installation_comes_first(
         self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
     ) -> None:
