@@ -291,21 +291,20 @@ def main() -> None:
                 f"hooks as processes, medians of {asked.rounds}:",
                 hook_processes(bench, asked.rounds),
             )
-            empty = hooks["empty (true)"]
+            for event in ("SessionStart", "UserPromptSubmit", "PreToolUse"):
+                added, ratio = (
+                    hooks[event] - hooks["empty (true)"],
+                    hooks[event] / hooks["bare Python"],
+                )
+                print(f"  {event} adds {added:.0f} ms to an empty hook; bare Python x {ratio:.2f}")
             if asked.claude is None:
                 print("Claude Code is not installed: pass its program with --claude.")
-            else:
-                prompts, gated = claude_sessions(bench, asked.claude, asked.rounds)
-                prompt_medians = show("Claude Code, prompt to first request:", prompts)
-                call_medians = show("Claude Code, request to request over a gated call:", gated)
-                show_added("prompt", prompt_medians, PROMPT_BAR_MS)
-                show_added("gated call", call_medians, GATE_BAR_MS)
-        for event in ("SessionStart", "UserPromptSubmit", "PreToolUse"):
-            bar = GATE_BAR_MS if event == "PreToolUse" else PROMPT_BAR_MS
-            print(
-                f"{event} over an empty hook: {hooks[event] - empty:.0f} ms (at most {bar}); "
-                f"ratio to a bare Python {hooks[event] / hooks['bare Python']:.2f}"
-            )
+                return
+            prompts, gated = claude_sessions(bench, asked.claude, asked.rounds)
+        prompt_medians = show("Claude Code, prompt to first request:", prompts)
+        call_medians = show("Claude Code, request to request over a gated call:", gated)
+        show_added("prompt", prompt_medians, PROMPT_BAR_MS)
+        show_added("gated call", call_medians, GATE_BAR_MS)
 
 
 if __name__ == "__main__":
