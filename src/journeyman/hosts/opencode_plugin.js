@@ -83,7 +83,7 @@ function transmit(request, { onSent, onData, onClose, onError }) {
   let isClosed = false;
   let rest = Buffer.from(request);
   const write = (socket) => {
-    rest = rest.subarray(socket.write(rest));
+    rest = rest.subarray(Math.max(socket.write(rest), 0));
     if (!rest.length) socket.shutdown();
   };
   const open = (socket) => {
