@@ -33,6 +33,7 @@ from journeyman.hosts.service import HostService
 NOBODY = 65_534
 """The user of processes that must not have access."""
 
+HARMLESS = {"command": "ls"}
 GATED = {"command": "git push --force origin main"}
 
 
@@ -521,6 +522,15 @@ class TestClient:
                 misses.append(f"{name}: took {slowest_s:.1f} s")
         assert not misses, "\n".join(misses)
         assert len(house.failures) == 2 * len(IMPOSTORS)
+
+    @pytest.mark.soak
+    def test_a_process_that_hangs_does_not_hold_up_harmless_calls(self, house: House) -> None:
+        with stand_in(house, never):
+            passed = house.hook("PreToolUse", 60, {"tool_name": "Bash", "tool_input": HARMLESS})
+            held = house.hook("PreToolUse", 60, {"tool_name": "Bash", "tool_input": GATED})
+        assert passed.printed == b""
+        assert held.is_denial  # no confirmation service is running
+        assert max(passed.seconds, held.seconds) < 30
 
     def test_a_database_of_a_newer_version(self, house: House) -> None:
         with sqlite3.connect(house.home / "journeyman.db") as database:

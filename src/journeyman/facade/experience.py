@@ -258,6 +258,8 @@ class ExperienceFacade(Rooms):
         if by_opening:
             if any((warm, cold, warm_tag, cold_tag)):
                 raise WrongInput("by_opening chooses both sides: pass no session and no tag.")
+            # Hosts give subagents no opening, so they are on neither side.
+            where["subagents"] = False
             judged = [self.judged(warm=is_warm, **where) for is_warm in (True, False)]
         else:
             sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)

@@ -30,6 +30,12 @@ _DEADLINE_S = 3.0
 _GATE_DEADLINE_S = 330.0
 """Longer than a confirmation, by default; the installer passes what the settings need."""
 
+WAITING = b"wait\n"
+"""What the resident process sends first if a person has to decide."""
+
+_SILENCE_S = 10.0
+"""After this long without a word, the resident process hangs."""
+
 _SHORTEST_S = 0.05
 _CHUNK = 65_536
 _LARGEST_LOG = 1_000_000
@@ -92,7 +98,8 @@ def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: flo
         connection.shutdown(socket.SHUT_WR)
         sent = True
         while True:
-            connection.settimeout(max(ends - time.monotonic(), 0.001))
+            left_s = max(ends - time.monotonic(), 0.001)
+            connection.settimeout(left_s if answer else min(left_s, _SILENCE_S))
             chunk = connection.recv(_CHUNK)
             if not chunk:
                 break
@@ -101,7 +108,7 @@ def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: flo
         raise Unanswered(f"{type(error).__name__}: {error}", reached=sent) from error
     finally:
         connection.close()
-    status, _, content = answer.partition(b"\n")
+    status, _, content = answer.removeprefix(WAITING).partition(b"\n")
     if status != b"ok":
         reason = content.decode("utf-8", "replace") if status == b"error" else "no answer"
         raise Unanswered(reason, reached=True)

@@ -92,9 +92,15 @@ class HostGate:
         self._stopping = stopping
 
     def decide(
-        self, host: str, call: GateCall, cancelled: Callable[[], bool] = lambda: False
+        self,
+        host: str,
+        call: GateCall,
+        cancelled: Callable[[], bool] = lambda: False,
+        hold: Callable[[], None] = lambda: None,
     ) -> GateAnswer:
-        """Decide on a call; where a person has to approve it, wait for the decision."""
+        """Decide on a call; where a person has to approve it, call `hold` and wait for the
+        decision.
+        """
         decision, action = self.assess(host, call)
         if decision.answer == "allow" and call.always:
             decision = Decision(answer="ask", rule="host.asks", reason=_HOST_ASKS)
@@ -102,6 +108,7 @@ class HostGate:
             return ALLOWED
         if decision.answer == "refuse":
             return _denied(f"the rule {decision.rule} forbids it. {decision.reason}")
+        hold()
         try:
             with self._client(host) as service:
                 card = self._request(service, host, call, decision, action=action)

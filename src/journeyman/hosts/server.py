@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
-from journeyman.hosts.client import PROTOCOL, is_trusted, socket_path
+from journeyman.hosts.client import PROTOCOL, WAITING, is_trusted, socket_path
 from journeyman.hosts.service import Exchange, HostService
 from journeyman.records.errors import JourneymanError, ServiceUnavailable
 
@@ -105,6 +105,8 @@ class HookServer:
             host=host,
             ends=time.monotonic() + min(int(words[3]) / 1_000, _LONGEST_S),
             cancelled=lambda: _has_hung_up(connection),
+            # The plugins ask in slices, and take only whole answers.
+            hold=lambda: connection.sendall(WAITING) if operation == "hook" else None,
         )
         try:
             return b"ok\n" + self._service.handle(operation, body, exchange), exchange

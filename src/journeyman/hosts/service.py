@@ -81,13 +81,15 @@ class Switch(Struct, frozen=True, kw_only=True):
 
 class Exchange(Struct, frozen=True, kw_only=True):
     """One request of a host: who asks, when the answer must be there (by the monotonic clock), and
-    whether the host has hung up. What is done after the answer was sent waits no longer than
-    `patience_s` for the database, by default as long as anything does.
+    whether the host has hung up. `hold` tells the host that a person has to decide. What is done
+    after the answer was sent waits no longer than `patience_s` for the database, by default as long
+    as anything does.
     """
 
     host: str
     ends: float
     cancelled: Callable[[], bool] = lambda: False
+    hold: _Work = lambda: None
     patience_s: float | None = None
     followers: list[tuple[_Work, _Work]] = []
 
@@ -175,7 +177,7 @@ class HostService:
         if not has_part(self._journeyman.settings.home, exchange.host, "gate"):
             return ALLOWED
         began = time.perf_counter()
-        answer = self.gate.decide(exchange.host, call, exchange.cancelled)
+        answer = self.gate.decide(exchange.host, call, exchange.cancelled, exchange.hold)
         is_settled = answer.decision != "wait"  # a host that asks in slices asks again
         if is_settled and (answer.asked or answer.decision == "deny"):
             detail = f"{call.tool}: {answer.reason}"
