@@ -21,6 +21,8 @@ from journeyman.hosts.installation.programs import KINDS
 from journeyman.hosts.installation.record import CHECK_FOLDER
 from journeyman.records.host import Host
 from journeyman.records.opening_marks import BEGIN_MARK
+from journeyman.templates.briefing import is_briefing
+from journeyman.templates.opening_text import announced_examples
 from journeyman.testing import ScriptedServer, calls, says
 
 _LIMIT_S = 180.0
@@ -128,10 +130,8 @@ def _judge(bodies: Sequence[Any], code: int, seconds: float, output: str) -> Ite
     yield Finding("real run", "ok", found)
     # Programs also ask for titles and the like; what has tools is the conversation.
     turns = [body for body in bodies if body.get("tools")]
-    openings = [
-        {mark for text in _texts(body) for mark in BEGIN_MARK.findall(text)} for body in turns
-    ]
-    size = sum(_opening_size(text) for text in _texts(turns[0])) if turns else 0
+    openings = [[*filter(None, map(_opening_in, _texts(body)))] for body in turns]
+    size = sum(map(len, openings[0])) if openings else 0
     if not any(openings):
         found = "Nothing of Journeyman arrived at the model: nothing learned fits here."
         yield Finding("opening", "note", found, "journeyman open shows why, for a task and folder.")
@@ -147,12 +147,17 @@ def _judge(bodies: Sequence[Any], code: int, seconds: float, output: str) -> Ite
         yield Finding("gate", "problem", f"A harmless call was blocked: {blocked[0][:200]}")
 
 
-def _opening_size(text: str) -> int:
+def _opening_in(text: str) -> str:
+    """Return the part of a text that is an opening: between its marks or, where a plugin added it
+    to a system text, from its first words on.
+    """
     mark = BEGIN_MARK.search(text)
-    if mark is None:
-        return 0
-    end = mark[0].replace("begin here", "end here")
-    return text.find(end) + len(end) - mark.start() if end in text else len(text) - mark.start()
+    if mark is not None:
+        end = mark[0].replace("begin here", "end here")
+        return text[mark.start() : text.find(end) % (len(text) + 1)]
+    if not (is_briefing(text) or announced_examples(text)):
+        return ""
+    return text[text.find("Journeyman") :]
 
 
 def _texts(value: Any) -> Iterator[str]:
