@@ -16,11 +16,13 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --d
 test: $(READY)
 	$(PYTEST)
 
-# What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, every
-# line of the docs, and many more examples for every property. TESTS narrows it down.
+# What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, real
+# hosts, every line of the docs, and many more examples for every property. TESTS and MARKS narrow it
+# down; MARKS=hosts runs only the hosts.
 TESTS ?= tests
+MARKS ?= soak or hypothesis
 soak: $(READY)
-	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile=soak $(TESTS)
+	$(PYTEST) -m "$(MARKS)" --hypothesis-profile=soak $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff format --check

@@ -44,7 +44,7 @@ from tests.journeys.confirm_page_browser import (
 from journeyman.hosts.one_shot import is_served
 from journeyman.testing import ScriptedServer, calls, says
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
 VERSIONS = ("claude_code", "older_claude_code")
 _APPROVED = re.compile("Approved.* by ann")

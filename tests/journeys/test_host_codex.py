@@ -35,7 +35,7 @@ from journeyman.hosts.one_shot import is_served
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
 HOOKS = ".codex/hooks.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"

@@ -43,7 +43,7 @@ from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 from journeyman.testing.model_server import ServedRequest
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(900)]
 
 _FULL = Tokens(input_tokens=60_000, output_tokens=10)
 """A prompt so large that Hermes compresses the context after it."""

@@ -24,7 +24,7 @@ from journeyman.hosts.installation.trial_run import (
 )
 from journeyman.testing import ScriptedServer, calls, says
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.hosts]
 
 
 class Home(HostHome):

@@ -18,7 +18,7 @@ from tests.opencode_host import OpencodeHome, shell
 from journeyman.testing import ScriptedServer, calls, says
 from journeyman.testing.model_server import ServedRequest
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(600)]
 
 LEARNED = "build-index"
 """What only an opening knows."""

@@ -14,7 +14,7 @@ from tests.opencode_host import OpencodeHome, shell
 
 from journeyman.testing import ScriptedServer, calls, says
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(600)]
 
 LEARNED = "build-index"
 RISKY = "chmod 777 notes.txt"

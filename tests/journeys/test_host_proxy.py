@@ -18,7 +18,7 @@ from tests.program import Process
 
 from journeyman.testing import ScriptedServer, calls, says
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(600)]
 
 LEARNED = "build-index"
 """What only an opening knows."""
