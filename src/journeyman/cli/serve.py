@@ -1,5 +1,5 @@
-"""`journeyman serve`: hooks, confirmations, the page and jobs in one process. `journeyman hook` does
-one operation of it without a resident process.
+"""`journeyman serve`: hooks, confirmations, the page and jobs in one process. `journeyman hook`
+does one operation of it without a resident process.
 """
 
 import logging
