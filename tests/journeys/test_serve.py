@@ -360,6 +360,10 @@ class TestOnDemand:
             assert late.stdout + late.stderr == ""
             log = house.home / "serve.log"
             assert stat.S_IMODE(log.stat().st_mode) == 0o600
+            # One that a person starts takes its place.
+            by_hand = house.command.start("serve", "--no-jobs")
+            pid = by_hand.pid
+            until(lambda: is_served(house) and house.ask("status")["pid"] == pid)
         finally:
             if pid:
                 os.kill(pid, signal.SIGTERM)

@@ -1,5 +1,5 @@
-"""`journeyman serve`: hooks, confirmations, the page and jobs in one process. `journeyman hook`
-does one operation of it without a resident process.
+"""`journeyman serve`: hooks, confirmations, the page and jobs in one process. `journeyman hook` is
+one operation of it alone.
 """
 
 import logging
@@ -39,8 +39,8 @@ def serve(
 
     Hooks come through a socket in the home folder that only you can open; confirmations and the
     page are on this machine's loopback address. Openings stay in memory, so that hooks answer
-    within milliseconds. Hooks start this process by themselves when it is not running, unless
-    hosts.start is never.
+    within milliseconds. Hooks start such a process by themselves when none is running, unless
+    hosts.start is never; this command takes over from one that a hook started.
 
     Examples:
       journeyman serve

@@ -5,22 +5,26 @@ a part that cannot be served does not keep the others from it.
 import fcntl
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.client import Unanswered, request
 from journeyman.hosts.imports import ImportQueue
-from journeyman.hosts.server import HookServer
+from journeyman.hosts.server import HookServer, is_locked
 from journeyman.hosts.service import HostService
 from journeyman.records.errors import JourneymanError, ServiceUnavailable
+from journeyman.records.host import HOSTS
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
@@ -32,6 +36,8 @@ IDLE_S = 3_600.0
 
 _LARGEST_LOG = 1_000_000
 _TICK_S = 0.5
+_ASK_S = 2.0
+_HANDOVER_S = 10.0
 
 
 class ServedParts(Struct, frozen=True, kw_only=True):
@@ -43,6 +49,13 @@ class ServedParts(Struct, frozen=True, kw_only=True):
     confirmations: bool = True
     page: bool = True
     jobs: bool = True
+    on_demand: bool = False
+
+
+class _RunningProcess(Struct, frozen=True):
+    """What another resident process says about itself."""
+
+    pid: int
     on_demand: bool = False
 
 
@@ -104,7 +117,9 @@ class Resident:
             on_learned=lambda: _warm_up(service),
         )
         service = HostService(self._journeyman, imports=queue)
-        service.parts = self.parts
+        service.parts, service.on_demand = self.parts, self._wanted.on_demand
+        if not self._wanted.on_demand:
+            _end_on_demand(settings.home)
         with HookServer(service, settings.home) as server:
             queue.start()
             self.parts["hooks"] = server.path
@@ -138,6 +153,22 @@ class Resident:
         finally:
             stopping.set()
             thread.join()
+
+
+def _end_on_demand(home: Path) -> None:
+    """End a resident process that a hook started, because one that stays takes its place."""
+    try:
+        answer = request(str(home), "status", HOSTS[0], b"{}", timeout_s=_ASK_S)
+        status = msgspec.json.decode(answer, type=_RunningProcess)
+    except (Unanswered, msgspec.DecodeError):
+        return
+    if not status.on_demand:
+        return
+    with suppress(OSError):
+        os.kill(status.pid, signal.SIGTERM)
+    ends = time.monotonic() + _HANDOVER_S
+    while is_locked(home) and time.monotonic() < ends:
+        time.sleep(_TICK_S / 10)
 
 
 def start_detached(home: Path, database: str) -> None:

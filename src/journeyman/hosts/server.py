@@ -164,6 +164,18 @@ class HookServer:
         self.stop()
 
 
+def is_locked(home: Path) -> bool:
+    """Whether a process serves the hooks of a home, or is still ending."""
+    try:
+        with Path(f"{socket_path(str(home))}.lock").open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 class _SocketServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     request_queue_size = _BACKLOG

@@ -125,6 +125,8 @@ class HostService:
         self.gate = HostGate(journeyman, self.stopping)
         self.parts: dict[str, str] = {}
         """The parts of the resident process, and where each is served."""
+        self.on_demand = False
+        """Whether a hook started this process."""
         self._started = time.monotonic()
         self.answered = 0
 
@@ -313,6 +315,7 @@ class HostService:
             "pid": os.getpid(),
             "home": str(settings.home),
             "parts": self.parts,
+            "on_demand": self.on_demand,
             "seconds": round(time.monotonic() - self._started, 1),
             "answered": self.answered,
             "host": exchange.host,
