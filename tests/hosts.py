@@ -312,3 +312,9 @@ def _state(pid: int) -> str:
         return Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return "State:\tZ"
+
+
+def tokens_of(listed: Any) -> tuple[int, ...]:
+    """The tokens of a session in `sessions list`, as hosts record them: unknown is 0."""
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    return tuple(listed["tokens"][name] or 0 for name in names)

@@ -146,7 +146,7 @@ class ImportQueue:
 
     def _learn(self) -> None:
         try:
-            self._call("learn", "--workers", "1", "--json")
+            self._call("learn", "--workers", "1", "--json", niceness=_NICENESS)
             if not self._stopping:
                 self._on_learned()
         except Exception:
@@ -177,8 +177,10 @@ class ImportQueue:
                 self._changed.wait(min(moments) - now if moments else None)
         return None
 
-    def _call(self, *arguments: str) -> None:
-        """Run a command of the program in a child process, behind people's own work."""
+    def _call(self, *arguments: str, niceness: int = 0) -> None:
+        """Run a command of the program in a child process. With `niceness` it gives way to people's
+        own work.
+        """
         child = subprocess.Popen(  # noqa: S603 - this program
             [*self._arguments, *arguments],
             env=self._environ,
@@ -188,8 +190,9 @@ class ImportQueue:
             process_group=0,  # Ctrl-C in a terminal is for the server only
         )
         self._children.add(child)
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
+        if niceness:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, child.pid, niceness)
         try:
             _, errors = child.communicate(timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
