@@ -307,13 +307,29 @@ class TestEnd:
             pending(web, house, key)
             began = time.monotonic()
             process.signal(number)
-            printed = hook.communicate(timeout=20)[0]
-            assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"
             process.wait(code=0, within_s=10)
             assert time.monotonic() - began < 8
+            # The hook asks again in a child, for which there is no service now.
+            printed = hook.communicate(timeout=30)[0]
+            assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"
         with house.open() as journeyman:
             (card,) = journeyman.confirmations.list()
-            assert card.status == "cancelled"
+            assert card.status == "pending"  # until it expires
+
+    def test_a_call_that_waits_is_decided_through_the_next_process(self, house: House) -> None:
+        house.configure(start="on-demand")
+        key = house.authorize()
+        house.hook("SessionStart", 20, {"source": "startup"})
+        until(lambda: is_served(house) and "confirmations" in house.ask("status")["parts"])
+        hook = house.start_hook("PreToolUse", 60)
+        send(hook, house, tool_use_id="t1")
+        with plain_client() as web:
+            card = pending(web, house, key)
+            with house.serving("--no-jobs"):
+                assert pending(web, house, key)["id"] == card["id"]
+                approve(web, house, key)
+                printed = json.loads(hook.communicate(timeout=30)[0])["hookSpecificOutput"]
+                assert printed["permissionDecision"] == "allow"
 
     def test_a_killed_process_is_replaced(self, house: House) -> None:
         with house.serving("--no-jobs", "--no-confirmations") as process:
@@ -485,23 +501,23 @@ class TestClient:
         assert house.failures == []
 
     def test_nothing_is_imported_from_the_project(self, house: House) -> None:
-        """A hook runs in the folder of a project, which may be anyone's."""
+        """A hook runs in the folder of a project, which may be anyone's, and with variables that the
+        project can set.
+        """
+        environ = {"PYTHONPATH": house.project, "JOURNEYMAN_DATABASE": "sqlite:////nowhere/x.db"}
         for name in ("journeyman.py", "click.py", "msgspec.py", "socket.py", "select.py"):
             (Path(house.project) / name).write_text("raise SystemExit('taken over')")
         try:
-            text = house.hook("SessionStart", 30, {"source": "startup"})
+            text = house.hook("SessionStart", 30, {"source": "startup"}, **environ)
             assert REMEDY in text.output["additionalContext"]
         finally:
             for name in ("journeyman.py", "click.py", "msgspec.py", "socket.py", "select.py"):
                 (Path(house.project) / name).unlink()
 
-    def test_a_child_that_cannot_start(self, house: House, tmp_path: Path) -> None:
-        broken = tmp_path / "broken" / "journeyman"
-        broken.mkdir(parents=True)
-        (broken / "__init__.py").write_text("raise SystemExit(3)")
-        environ = {"PYTHONPATH": str(broken.parent)}
-        assert house.hook("UserPromptSubmit", 10, {"prompt": TASK}, **environ).printed == b""
-        denied = house.hook("PreToolUse", 10, {"tool_name": "Bash"}, **environ)
+    def test_a_child_that_cannot_start(self, house: House) -> None:
+        (house.home / "config.toml").write_text("this is not TOML")
+        assert house.hook("UserPromptSubmit", 10, {"prompt": TASK}).printed == b""
+        denied = house.hook("PreToolUse", 10, {"tool_name": "Bash"})
         assert denied.output["permissionDecisionReason"] == client.UNAVAILABLE
         events = [line.split()[1:3] for line in house.failures]
         assert events == [["claude-code", "UserPromptSubmit"], ["claude-code", "PreToolUse"]]
@@ -509,14 +525,13 @@ class TestClient:
 
     def test_a_process_that_does_not_answer_as_it_should(self, house: House) -> None:
         # Its children cannot start either, so that no other answer can come.
-        environ = {"PYTHONPATH": str(house.folder)}
-        (house.folder / "journeyman.py").write_text("raise SystemExit(3)")
+        (house.home / "config.toml").write_text("this is not TOML")
         limit_s = 1.0
         misses = []
         for name, converse in IMPOSTORS.items():
             with stand_in(house, converse):
-                silent = house.hook("UserPromptSubmit", limit_s, {"prompt": TASK}, **environ)
-                gate = house.hook("PreToolUse", limit_s, {"tool_name": "Bash"}, **environ)
+                silent = house.hook("UserPromptSubmit", limit_s, {"prompt": TASK})
+                gate = house.hook("PreToolUse", limit_s, {"tool_name": "Bash"})
             if silent.printed:
                 misses.append(f"{name}: printed {silent.printed!r}")
             if not gate.is_denial:
@@ -547,10 +562,11 @@ class TestClient:
         assert "Upgrade this program" in served.stderr
 
     def test_a_hanging_child_is_ended_in_time(self, house: House) -> None:
-        environ = {"PYTHONPATH": str(house.folder)}
-        (house.folder / "journeyman.py").write_text("import time; time.sleep(60)")
-        assert house.hook("SessionEnd", 0.7, **environ).printed == b""
-        denied = house.hook("PreToolUse", 0.7, {"tool_name": "Bash"}, **environ)
+        # It cannot read its settings before something is written to them.
+        (house.home / "config.toml").unlink()
+        os.mkfifo(house.home / "config.toml")
+        assert house.hook("SessionEnd", 0.7).printed == b""
+        denied = house.hook("PreToolUse", 0.7, {"tool_name": "Bash"})
         assert denied.is_denial
         assert denied.seconds < 3
 

@@ -19,6 +19,14 @@ except ImportError:
     import socket  # type: ignore[no-redef]
 
 PROTOCOL = b"1"
+PROGRAM = (sys.executable, "-E", "-P", "-m", "journeyman")
+"""This program. Neither the variables nor the folder of a project decide which code it loads."""
+
+_KEPT_VARIABLES = (
+    *("HOME", "PATH", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+_KEPT_PREFIXES = ("LC_", "XDG_")
 _LONGEST_ADDRESS = 100
 """The operating system limits the path of a socket to about this many bytes."""
 
@@ -33,8 +41,8 @@ _GATE_DEADLINE_S = 330.0
 WAITING = b"wait\n"
 """What the resident process sends first if a person has to decide."""
 
-_SILENCE_S = 10.0
-"""After this long without a word, the resident process hangs."""
+_SILENCE_S = 3.0
+"""A gate that says nothing for this long hangs: one that asks a person says so at once."""
 
 _SHORTEST_S = 0.05
 _CHUNK = 65_536
@@ -80,8 +88,29 @@ def _shared_folder() -> str:
     return f"/tmp/journeyman-{os.getuid()}"  # noqa: S108 - see `is_trusted`
 
 
-def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
-    """Exchange one request with the resident process. Raise Unanswered."""
+def child_environ() -> dict[str, str]:
+    """Return the variables for processes that hooks start. A project can set variables for its
+    agent; settings of Journeyman among them must not reach a process that serves all projects.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT_VARIABLES or name.startswith(_KEPT_PREFIXES)
+    }
+
+
+def request(
+    home: str,
+    operation: str,
+    host: str,
+    body: bytes,
+    *,
+    timeout_s: float,
+    silence_s: float = 3_600.0,
+) -> bytes:
+    """Exchange one request with the resident process, which must say something within `silence_s`.
+    Raise Unanswered.
+    """
     ends = time.monotonic() + timeout_s
     answer = b""
     sent = False
@@ -99,7 +128,7 @@ def request(home: str, operation: str, host: str, body: bytes, *, timeout_s: flo
         sent = True
         while True:
             left_s = max(ends - time.monotonic(), 0.001)
-            connection.settimeout(left_s if answer else min(left_s, _SILENCE_S))
+            connection.settimeout(left_s if answer else min(left_s, silence_s))
             chunk = connection.recv(_CHUNK)
             if not chunk:
                 break
@@ -119,24 +148,29 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
     """Run one operation in a child process. Raise Unanswered."""
     import subprocess  # noqa: PLC0415 - only if there is no resident process
 
-    # -P: a hook runs in the folder of a project, from which nothing must be imported.
-    command = [sys.executable, "-P", "-m", "journeyman", "--home", home, "hook", operation, host]
+    command = [*PROGRAM, "--home", home, "hook", operation, host]
     command += ["--until", f"{time.time() + timeout_s:.3f}"]
     try:
         done = subprocess.run(  # noqa: S603
             command,
             input=body,
+            env=child_environ(),
             capture_output=True,
             timeout=timeout_s,
             check=False,
         )
+    except subprocess.TimeoutExpired as error:
+        raise Unanswered(f"no answer of a child process within {timeout_s:.1f} s") from error
     except (OSError, subprocess.SubprocessError) as error:
         raise Unanswered(f"{type(error).__name__}: {error}") from error
     if done.returncode:
         said = " ".join(done.stderr.decode("utf-8", "replace").split())[-300:]
         reason = f"journeyman hook exited with {done.returncode}: {said}"
         raise Unanswered(reason, reached=True)
-    return done.stdout
+    status, _, content = done.stdout.partition(b"\n")
+    if status != b"ok":
+        raise Unanswered("the child process gave no answer", reached=True)
+    return content
 
 
 def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
@@ -160,8 +194,9 @@ def note_failure(home: str, host: str, event: str, reason: str) -> None:
         path = os.path.join(home, "hook-failures.log")  # noqa: PTH118
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            if os.fstat(descriptor).st_size < _LARGEST_LOG:
-                os.write(descriptor, line.encode("utf-8", "replace"))
+            if os.fstat(descriptor).st_size > _LARGEST_LOG:
+                os.ftruncate(descriptor, 0)
+            os.write(descriptor, line.encode("utf-8", "replace"))
         finally:
             os.close(descriptor)
     except OSError:
@@ -206,7 +241,8 @@ def _answer(home: str, host: str, *, is_gate: bool, ends: float) -> bytes:
     body = _with_entrypoint(_read_input(ends))
     try:
         left_s = max(ends - time.monotonic(), _SHORTEST_S)
-        return request(home, "hook", host, body, timeout_s=left_s)
+        silence_s = _SILENCE_S if is_gate else left_s
+        return request(home, "hook", host, body, timeout_s=left_s, silence_s=silence_s)
     except Unanswered as error:
         # Where the resident process took the request, only a gate may ask a second time: the
         # confirmation is the same by the id of its call.

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.hosts.client import Unanswered
+from journeyman.hosts.client import PROGRAM, Unanswered
 from journeyman.hosts.hermes_link import HOST, Link
 
 ARGUMENTS = "[why|off|on] [SESSION]"
@@ -85,7 +85,7 @@ class ShellCommand:
     def _setup(self) -> int:
         import subprocess  # noqa: PLC0415 - Hermes starts faster without it
 
-        program = [sys.executable, "-P", "-m", "journeyman", "--home", self._link.home]
+        program = [*PROGRAM, "--home", self._link.home]
         return subprocess.run([*program, "hosts", "install", HOST], check=False).returncode  # noqa: S603
 
     def _status(self) -> int:

@@ -172,13 +172,15 @@ class ToolGate:
         return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
 
     def _gate_tools(self) -> tuple[str, ...]:
-        """Return the patterns of further tools, read once from the settings."""
+        """Return the patterns of further tools, from the settings once they could be read. Until
+        then every tool is asked about, and the gate decides.
+        """
         if self._patterns is None:
             try:
                 self._patterns = self._link.settings().gate_tools
             except Exception as error:  # noqa: BLE001 - a plugin must not break its host
                 self._link.fail("", "gate", f"hosts.gate_tools cannot be read: {error}")
-                self._patterns = ()
+                return ("*",)
         return self._patterns
 
 

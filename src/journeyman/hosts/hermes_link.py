@@ -4,7 +4,6 @@ imports little, and what fails here is reported and never raised into a session.
 
 import json
 import os
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -121,10 +120,11 @@ class Link:
         """Start an operation in a process that outlives this one."""
         import subprocess  # noqa: PLC0415 - only without a resident process
 
-        command = [sys.executable, "-P", "-m", "journeyman", "--home", self.home]
+        command = [*client.PROGRAM, "--home", self.home, "hook", operation, HOST]
         try:
             child = subprocess.Popen(  # noqa: S603 - this program
-                [*command, "hook", operation, HOST],
+                command,
+                env=client.child_environ(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -5,18 +5,17 @@ that the resident process stays quick and no log can harm it.
 import logging
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from journeyman.hosts.client import PROGRAM
 from journeyman.records.errors import JourneymanError, StoreUnavailable, UnknownSession
 
 log = logging.getLogger("journeyman.hosts")
 
-PROGRAM = (sys.executable, "-P", "-m", "journeyman")
 """The command line of this program; nothing is imported from the current folder."""
 
 QUIET_S = 0.7

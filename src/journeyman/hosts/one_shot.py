@@ -10,6 +10,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import socket_path
 from journeyman.hosts.resident import start_detached
 from journeyman.hosts.service import Exchange, HostService
+from journeyman.records.errors import BadSetting
 
 _LONGEST_S = 3_600.0
 _CONNECT_S = 0.2
@@ -30,6 +31,11 @@ def run_operation(
     settings allow it. The caller waits `until` this time, and no longer than it lives.
     """
     settings = journeyman.settings
+    if not settings.home.is_dir():
+        raise BadSetting(
+            f"There is no folder {settings.home}: a hook does not create Journeyman's home. Remove "
+            "the hook with `journeyman hosts remove`, or install it again."
+        )
     if settings.hosts.start == "on-demand" and not is_served(str(settings.home)):
         start_detached(settings.home, settings.database)
     caller = os.getppid()

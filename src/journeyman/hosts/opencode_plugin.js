@@ -8,10 +8,10 @@
 // a call that nobody could be asked about is blocked.
 
 import { spawn } from "node:child_process";
-import { appendFileSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { appendFileSync, lstatSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 
 const JOURNEYMAN = __JOURNEYMAN__;
 
@@ -125,6 +125,11 @@ function exchange(operation, body, ms, signal) {
     const onAbort = () => fail("the session ended");
     if (signal?.aborted) return onAbort();
     signal?.addEventListener("abort", onAbort);
+    try {
+      if (!isTrusted(JOURNEYMAN.socket)) return fail("the socket's folder is another user's");
+    } catch (error) {
+      return fail(String(error?.message ?? error));
+    }
     const request = `1 ${operation} ${HOST} ${Math.round(ms)}\n${JSON.stringify(body)}`;
     close = transmit(request, {
       onSent: () => {
@@ -164,14 +169,30 @@ function parseObject(text) {
   return value;
 }
 
-// One operation in a child process. `-P` and its folder keep modules of the project out of it; what
-// comes too late is not recorded as given.
+// Settings of Journeyman in the variables of one project must not reach a process that serves all.
+function childEnviron() {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(JOURNEYMAN_|CONFIRMATION_|PYTHON)/.test(name),
+  );
+  return Object.fromEntries(kept);
+}
+
+// Whether no other user can have put a socket here: one outside the home is in a folder whose parent
+// is open to everyone.
+function isTrusted(path) {
+  const folder = dirname(path);
+  return !folder.startsWith("/tmp/journeyman-") || lstatSync(folder).uid === process.getuid();
+}
+
+// One operation in a child process. `-E`, `-P` and its folder keep modules of the project out of it;
+// what comes too late is not recorded as given.
 function runOnce(operation, body, ms, { detached = false } = {}) {
   return new Promise((resolve, reject) => {
-    const words = ["-P", "-m", "journeyman", "--home", JOURNEYMAN.home, "hook", operation, HOST];
+    const words = ["-E", "-P", "-m", "journeyman", "--home", JOURNEYMAN.home, "hook", operation, HOST];
     if (!detached) words.push("--until", ((Date.now() + ms) / 1_000).toFixed(3));
     const child = spawn(JOURNEYMAN.python, words, {
       cwd: "/",
+      env: childEnviron(),
       detached,
       stdio: ["pipe", detached ? "ignore" : "pipe", "ignore"],
     });
@@ -200,7 +221,7 @@ function runOnce(operation, body, ms, { detached = false } = {}) {
       if (code !== 0) return fail(`journeyman hook exited with ${code}`);
       clearTimeout(timer);
       try {
-        resolve(parseObject(Buffer.concat(chunks).toString("utf8")));
+        resolve(parseAnswer(Buffer.concat(chunks).toString("utf8")));
       } catch (error) {
         fail(error.message);
       }

@@ -20,7 +20,7 @@ from journeyman.records.errors import WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
 from journeyman.records.playbook import PlaybookCommand
 from journeyman.store.host_sessions import HostSessions
-from journeyman.templates.briefing import Briefing
+from journeyman.templates.briefing import ELSEWHERE, Briefing
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.opening import Choice, Form, MessageForm, Opening
 from journeyman.templates.ranking import is_small_talk
@@ -148,7 +148,7 @@ class SessionOpenings:
         if self._kept.find(host, session) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
-            opening = self._journeyman.project_opening(cwd, budget_tokens=PROJECT_TOKENS)
+            opening = self._for_project(cwd)
         if opening.is_empty:
             self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
@@ -211,10 +211,16 @@ class SessionOpenings:
             record = replace(inherited, session_id=session, at=self._clock())
         return self._kept.add(record)
 
+    def _for_project(self, cwd: str) -> Opening:
+        budget = self._journeyman.settings.hosts.budget_tokens
+        tokens = min(PROJECT_TOKENS, budget)
+        return self._journeyman.project_opening(cwd, budget_tokens=tokens)
+
     def _for_task(self, task: str, cwd: str, budget: int) -> Opening:
-        return self._journeyman.opening(
+        opening = self._journeyman.opening(
             task[:_LONGEST_TASK], project=cwd, style="text", budget_tokens=budget
         )
+        return _own_only(opening)
 
     def _given(self, host: str, session: str, opening: Opening, ends: float) -> str:
         """Store a further opening of a session, and return its text."""
@@ -278,7 +284,7 @@ class SessionOpenings:
     def _built(self, asked: OpeningRequest) -> Opening:
         task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd
         if not task or is_small_talk(task):
-            return self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
+            return self._for_project(project)
         budget = self._journeyman.settings.hosts.budget_tokens
         opening = self._journeyman.opening(
             task,
@@ -287,10 +293,10 @@ class SessionOpenings:
             model=asked.model,
             budget_tokens=budget,
         )
+        opening = _own_only(opening)
         if not opening.briefing.commands:
             return opening
-        most_used = self._journeyman.project_opening(project, budget_tokens=PROJECT_TOKENS)
-        return _with_most_used(opening, most_used.briefing.commands)
+        return _with_most_used(opening, self._for_project(project).briefing.commands, budget)
 
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
@@ -371,18 +377,35 @@ def _examples(opening: Opening, form: MessageForm) -> list[dict[str, Any]]:
     return [dict(message) for message in messages if message.get("role") != "system"]
 
 
-def _with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand]) -> Opening:
+def _own_only(opening: Opening) -> Opening:
+    """Return the opening of a project without what was said or printed in other projects: from
+    those, it keeps only the commands that work anywhere.
+    """
+    project = opening.briefing.project
+    if opening.is_empty or project not in ("", ELSEWHERE):
+        return opening
+    commands = replace(opening.briefing, mistakes=(), files=(), episodes=())
+    result = replace(opening, briefing=commands, choices=(), addendum="")
+    if not project or result.is_empty:
+        return Opening(task=opening.task, note="Nothing was learned in this project yet.")
+    return replace(result, tokens=Embedder().count_tokens(result.system))
+
+
+def _with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand], budget: int) -> Opening:
     """Return the opening with the project's most used commands behind those that its task is likely
-    to need, in the place of commands that every agent knows: benchmarks/host_foresight.py measures
-    what that adds.
+    to need, in the place of commands that every agent knows, as far as the budget allows:
+    benchmarks/host_foresight.py measures what that adds.
     """
     likely = [one for one in opening.briefing.commands if not is_everyday(one.name)]
-    commands = {one.name: one for one in (*likely, *most_used)}
-    briefing = replace(opening.briefing, commands=tuple(commands.values()))
-    result = replace(opening, briefing=briefing)
+    commands = [*{one.name: one for one in (*likely, *most_used)}.values()]
     count = Embedder().count_tokens
-    added = count(result.system) - count(opening.system)
-    return replace(result, tokens=max(opening.tokens + added, 1))
+    examples = opening.tokens - count(opening.system)
+    while True:
+        result = replace(opening, briefing=replace(opening.briefing, commands=tuple(commands)))
+        tokens = count(result.system) + examples
+        if tokens <= budget or not commands:
+            return replace(result, tokens=tokens)
+        commands.pop()
 
 
 def _unseen(opening: Opening, shown: Iterable[str]) -> Opening:

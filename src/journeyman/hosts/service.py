@@ -259,6 +259,8 @@ class HostService:
         return hook_events.permission(exchange.host, answer)
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:
+        if not report.path:
+            raise WrongInput("The report of a changed log has no path.")
         if has_part(self._journeyman.settings.home, exchange.host, "import"):
             self._import(report.path)
         return {}

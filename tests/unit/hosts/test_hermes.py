@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from journeyman import Journeyman
-from journeyman.hosts import hermes, hermes_requests
+from journeyman.hosts import client, hermes, hermes_requests
 from journeyman.hosts.client import UNAVAILABLE, socket_path
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS
@@ -284,7 +284,7 @@ def test_a_compression_into_a_new_session_keeps_the_opening(
         kept = server._service.openings.find("hermes", "s3")
         assert kept is not None
         assert kept.state == "warm"
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(client, "PROGRAM", ("/bin/false",))
     session.name = "s4"
     assert session.added() == opening, "without a resident process the bytes stay"
     assert "opening" in failures(home)

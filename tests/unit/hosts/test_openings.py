@@ -120,8 +120,27 @@ class TestDecision:
             monkeypatch.chdir(folder)
             answers.append(desk.open(f"task-{number}", cwd=""))
             assert desk.open(f"talk-{number}", cwd="", task="hello")["state"] == "cold"
-        assert answers[0]["state"] == "warm"
+        assert answers[0]["state"] == "cold"
         assert all(answer == answers[0] for answer in answers)
+
+    def test_nothing_said_or_printed_in_another_project_is_shown(
+        self, desk: Desk, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "unknown"
+        folder.mkdir()
+        opening = desk.open("s1", cwd=str(folder))
+        assert opening["messages"] == []
+        desk.context("SessionStart", source="startup", cwd=str(folder))
+        text = desk.context("UserPromptSubmit", prompt=TASK, cwd=str(folder))
+        for given in (opening["text"], text):
+            assert "Earlier requests" not in given
+            assert "Mistakes that recur" not in given
+
+    def test_the_budget_limits_an_opening(self, experience: Experience, tmp_path: Path) -> None:
+        with opened(experience, tmp_path, settings="[hosts]\nbudget_tokens = 120\n") as desk:
+            opening = desk.open("s1")
+            assert opening["state"] == "warm"
+            assert opening["tokens"] <= 120
 
     def test_a_continued_session_inherits(self, desk: Desk) -> None:
         first = desk.open("parent")

@@ -247,11 +247,14 @@ def refusal(headers: Mapping[str, str]) -> str:
     not.
     """
     host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-    origin = urlsplit(headers.get("origin", ""))
+    stated = headers.get("origin", "")
+    origin = urlsplit(stated)
     if not is_loopback(host):
         return f"The request is for the host {host!r}, which is not this machine."
     if origin.scheme in ("http", "https") and not is_loopback(origin.hostname or ""):
         return f"The request comes from a page of {origin.hostname}."
+    if stated == "null":  # as in a frame that any site can make
+        return "The request comes from a page that hides its site."
     return ""
 
 
