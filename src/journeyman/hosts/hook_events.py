@@ -56,7 +56,6 @@ class HookInput(Struct, frozen=True, kw_only=True):
     tool_response: Any = None
     error: str = ""
     agent_id: str | None = ""
-    permission_mode: str = ""
     journeyman_entrypoint: str = ""
 
     @property
@@ -117,14 +116,6 @@ class HookInput(Struct, frozen=True, kw_only=True):
             cwd=self.cwd,
             wait_s=wait_s,
         )
-
-
-_decode_input = msgspec.json.Decoder(HookInput).decode
-
-
-def read_input(body: bytes) -> HookInput:
-    """Read what a hook was given. Raise msgspec.DecodeError."""
-    return _decode_input(body)
 
 
 def added_context(event: str, text: str) -> HookAnswer:

@@ -323,7 +323,6 @@ class HostService:
             "host": exchange.host,
             "gate_tools": settings.hosts.gate_tools,
             "subagents": settings.hosts.subagents,
-            "min_context": settings.jobs.min_context,
         }
 
     def delete_old_events(self) -> None:

@@ -5,11 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.host_service import OTHER_TASK, REMEDY, STALE, TASK, Desk, Experience, opened
 
 from journeyman.hosts.gate import GateAnswer
-from journeyman.hosts.hook_events import permission, read_input
+from journeyman.hosts.hook_events import HookInput, permission
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.service import Exchange
 from journeyman.records.errors import WrongInput
@@ -183,7 +184,7 @@ class TestGate:
         def is_headless(entrypoint: str) -> bool:
             body = {"session_id": "s", "hook_event_name": "PreToolUse"}
             given = {**body, "journeyman_entrypoint": entrypoint}
-            return read_input(json.dumps(given).encode()).is_headless
+            return msgspec.convert(given, HookInput).is_headless
 
         assert is_headless("sdk-cli")
         assert not is_headless("cli")
