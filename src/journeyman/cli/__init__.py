@@ -13,7 +13,7 @@ import click
 from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader, follows_interrupt
 from journeyman.version import __version__
 
-# Where each command is defined, and its line in the list of commands.
+# Where each command is defined, and its line in the list of commands; without one it is not listed.
 _COMMANDS = {
     "tour": ("tour:tour", "See what Journeyman does, in about a minute."),
     "doctor": ("doctor:doctor", "Check this machine: what works, and what to fix."),
@@ -44,7 +44,7 @@ _COMMANDS = {
     "serve": ("serve:serve", "Serve hooks, confirmations, the page and jobs in one process."),
     "proxy": ("proxy:proxy", "Forward requests to a model API, and start sessions warm."),
     "mcp": ("mcp:mcp", "Serve MCP to models in other programs."),
-    "hook": ("serve:hook", "Run one operation for a host; hooks call it."),
+    "hook": ("serve:hook", ""),
 }
 
 _USAGE_ERRORS = (BadSetting, UnknownReader)
@@ -76,7 +76,9 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+            formatter.write_dl(
+                [(name, summary) for name, (_, summary) in _COMMANDS.items() if summary]
+            )
 
 
 @click.group(

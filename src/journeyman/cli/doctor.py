@@ -9,7 +9,7 @@ from journeyman.cli import context, formatting
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.installer import Installer
-from journeyman.hosts.installation.status import host_findings
+from journeyman.hosts.installation.status import inspect_machine
 
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
 
@@ -18,6 +18,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Print what a check has found, and what to do about it."""
     table = formatting.table("", "check", "result")
     table.columns[1].no_wrap = True
+    table.columns[2].overflow = "fold"  # a command that is cut cannot be run
     for finding in findings:
         result = formatting.safe_text(finding.found)
         if finding.advice:
@@ -38,8 +39,4 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
       journeyman doctor
       journeyman doctor --json
     """
-    findings = journeyman.diagnose()
-    # The extras, which are many, stay last.
-    last = next((n for n, one in enumerate(findings) if one.what.startswith("extra")), None)
-    findings[last:last] = host_findings(Installer(journeyman))
-    return findings
+    return inspect_machine(journeyman, Installer(journeyman))

@@ -4,28 +4,23 @@ installed, removes it, and reports what it did there.
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from msgspec import Struct
-from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.doctor import show_findings
-from journeyman.cli.rate_tables import change, change_interval, interval, percent
+from journeyman.cli.host_tables import show_choices, show_hosts, show_report
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.installation.file_change import refuse_read_only
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
-from journeyman.hosts.installation.status import (
-    HostStatus,
-    list_hosts,
-    notes_before,
-    steps_after,
-)
+from journeyman.hosts.installation.status import HostStatus, list_hosts, notes_before
+from journeyman.hosts.installation.steps import steps_after
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _SHOWN_LINES = 60
-_STATES = {"installed": "green", "outdated": "yellow", "unreadable": "red", "not installed": "dim"}
 
 
 class HostChange(Struct, frozen=True, kw_only=True):
@@ -60,8 +54,13 @@ def hosts() -> None:
     """
 
 
-def _name_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("name", type=click.Choice(NAMES), metavar="NAME")(function)
+def _name_argument(
+    function: Callable[..., Any] | None = None, *, is_optional: bool = False
+) -> Callable[..., Any]:
+    name = click.argument(
+        "name", type=click.Choice(NAMES), metavar="NAME", required=not is_optional
+    )
+    return name if function is None else name(function)
 
 
 def _print_diff(diff: str, *, is_whole: bool) -> None:
@@ -115,7 +114,7 @@ def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True)
 
 
 @context.command(hosts, "install")
-@_name_argument
+@_name_argument(is_optional=True)
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
@@ -130,7 +129,7 @@ def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True)
 def install(
     journeyman: Journeyman,
     *,
-    name: str,
+    name: str | None,
     only_print: bool,
     yes: bool,
     manager: "Manager | None",
@@ -139,12 +138,14 @@ def install(
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
-    restores it. Run it again after an update of Journeyman, or when settings have changed.
+    restores it. Run it again after an update of Journeyman, or when settings have changed. Without
+    NAME, it lists the agents on this machine and the command for each.
 
     `service` instead of an agent writes a systemd user unit or a launchd agent that keeps
     `journeyman serve` running, and shows the command that enables it.
 
     Examples:
+      journeyman hosts install
       journeyman hosts install claude-code --print
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes
@@ -152,6 +153,13 @@ def install(
     """
     parts = tuple(part for part in PARTS if not left_out[f"no_{part}"])
     installer = Installer(journeyman)
+    if name is None:
+        listed = list_hosts(installer)
+        if as_json:
+            context.print_json(listed)
+        else:
+            show_choices(formatting.console(), listed)
+        return
     plan = installer.plan(name, parts, manager)
     notes = notes_before(installer, journeyman.configuration, plan)
     is_needed = installer.is_needed(plan)
@@ -166,9 +174,11 @@ def install(
             message = f"Nothing to do: {change.file} is up to date."
         _finish(change, message, as_json=as_json)
         return
+    if plan.change.is_needed:
+        refuse_read_only(plan.change)
     _agree(f"Write this to {change.file}?", yes=yes)
     installer.install(plan)
-    steps = tuple(steps_after(installer, name))
+    steps = tuple(map(str, steps_after(installer, name)))
     done = msgspec.structs.replace(change, is_written=True, next=steps)
     undo = f"To undo this: journeyman hosts remove {name}"
     _finish(done, f"Written to {change.file}. {undo}", as_json=as_json)
@@ -201,6 +211,8 @@ def remove(
             message = f"Nothing to do: {change.file} has nothing of Journeyman."
         _finish(change, message, as_json=as_json)
         return
+    if plan.change.is_needed:
+        refuse_read_only(plan.change)
     _agree(f"Change {change.file} like this?", yes=yes)
     notes = installer.remove(plan)
     done = msgspec.structs.replace(change, is_written=True, notes=notes)
@@ -212,27 +224,11 @@ def remove(
     _finish(done, message, as_json=as_json)
 
 
-def _show_list(console: Console, listed: Sequence[HostStatus]) -> None:
-    table = formatting.table("name", "program", "state", "parts", "file")
-    for one in listed:
-        program = one.version or "found" if one.program else formatting.UNKNOWN
-        if one.process is not None:
-            program = f"process {one.process}"
-        state = Text(one.state, _STATES[one.state])
-        if one.problem:
-            state.append(f"\n{readable(one.problem)}", "default")
-        if one.advice:
-            state.append(f"\n→ {one.advice}", "cyan")
-        file = formatting.Name(one.file.replace(f"{Path.home()}/", "~/", 1))
-        table.add_row(one.name, program, state, ", ".join(one.parts), file)
-    console.print(table)
-
-
-@context.command(hosts, "list", render=_show_list)
+@context.command(hosts, "list", render=show_hosts)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
-    in it, which parts, and what is out of date. The last line is the service, with the process
-    that answers hooks, however it was started.
+    in it and active, which parts, and what is out of date. The last line is the service, which
+    keeps `journeyman serve` running, and the process of `journeyman serve`, however it was started.
 
     Examples:
       journeyman hosts list
@@ -271,67 +267,13 @@ def check(journeyman: Journeyman, *, name: str, real: bool, task: str) -> Sequen
         return checks.check(installer, journeyman, name, task if real else "")
 
 
-def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
-    if not reports:
-        console.print("No session of a host is stored yet. Install one: journeyman hosts install")
-        return
-    for one in reports:
-        formatting.print_heading(console, one.host)
-        lines = {
-            "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
-            "errors per call": _error_rates(one),
-            "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
-            "tokens added": f"{one.tokens_added:,}",
-            "time added": _time_added(one),
-            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked",
-            "failed hooks": f"{one.failures:,}",
-        }
-        if one.difference.estimate is None:
-            lines["difference"] = readable(one.difference.note)
-        else:
-            lines["difference"] += f": {one.verdict}"
-        if one.tokens_per_warm_session:
-            lines["tokens added"] += f", {one.tokens_per_warm_session:,.0f} per warm session"
-        if one.last_failure:
-            lines["failed hooks"] += f"; the last: {readable(one.last_failure)}"
-        table = formatting.table("", "")
-        for title, line in lines.items():
-            table.add_row(Text(title, "dim"), line)
-        table.show_header = False
-        console.print(table)
-        if one.warm and not one.is_random:
-            console.print(_NOT_RANDOM, style="dim")
-
-
-_NOT_RANDOM = (
-    "Which sessions were warm was not left to chance: other things may explain the difference. "
-    "For a fair comparison: journeyman config set hosts.holdout 0.2"
-)
-
-
-def _error_rates(report: "HostReport") -> str:
-    side = "held out" if report.is_random else "cold"
-    rates = (("warm", report.warm_rate), (side, report.cold_rate))
-    return ", ".join(
-        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
-        if rate.total
-        else f"{name} {formatting.UNKNOWN}"
-        for name, rate in rates
-    )
-
-
-def _time_added(report: "HostReport") -> str:
-    if report.median_ms is None:
-        return formatting.UNKNOWN
-    return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
-
-
-@context.command(hosts, "report", render=_show_report)
+@context.command(hosts, "report", render=show_report)
 @context.since_option
 def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostReport]":
     """Show what Journeyman did in each agent: sessions and how many started warm, errors per call
-    of warm and cold sessions, tokens and time added, calls that people approved or that were
-    blocked, and hooks that failed.
+    of warm and cold sessions, tokens added, calls that people approved or that were blocked, and
+    hooks that failed. The time to answer is that of the service; for a hook, about 15 ms for
+    starting a shell and Python come on top.
 
     Examples:
       journeyman hosts report

@@ -28,7 +28,9 @@ class Refusals(Struct, frozen=True, kw_only=True):
 class HostReport(Struct, frozen=True, kw_only=True):
     """What Journeyman did in one host. The rates are errors per call; `difference` is warm minus
     cold. `is_random` means that the cold side are sessions left without an opening at random;
-    otherwise they are all others. Times are those of the hooks that add to a session.
+    otherwise they are all others. Times are those that the service took to answer hooks that add to
+    a session; starting a hook's process is not included. `tokens_per_warm_session` is the mean of
+    the sessions that got tokens, whether or not they are imported.
     """
 
     host: str
@@ -103,6 +105,7 @@ def _host_report(
     compared = compare(warm, others or cold, with_learning=False)
     added = [event for event in events if event.kind in ("opening", "hint")]
     tokens = sum(event.tokens for event in added)
+    receivers = {event.session_id for event in added if event.tokens}
     times = [event.ms for event in added]
     noted = _failures(events, failures)
     return HostReport(
@@ -115,7 +118,7 @@ def _host_report(
         verdict=compared.verdict,
         is_random=bool(others),
         tokens_added=tokens,
-        tokens_per_warm_session=tokens / len(warm) if warm else None,
+        tokens_per_warm_session=tokens / len(receivers) if receivers else None,
         median_ms=statistics.median(times) if times else None,
         slowest_ms=max(times, default=None),
         gate=Refusals(approved=_count(events, "allow"), blocked=_count(events, "deny")),

@@ -13,30 +13,39 @@ from pathlib import Path
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import Unanswered
-from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
+from journeyman.hosts.installation.codex_trust import (
+    HOW_TO_SEE,
+    HOW_TO_TRUST,
+    NOT_SEEN,
+    has_run,
+    read_hooks,
+)
 from journeyman.hosts.installation.editors import PLUGIN
 from journeyman.hosts.installation.file_change import read_file
 from journeyman.hosts.installation.hook_probe import (
     FiredHook,
+    FoundProcess,
     answered_requests,
+    find_resident,
     fire,
-    is_resident,
+    hangs,
     judge_context,
     judge_gate,
+    listening_process,
     resident_status,
     wait_for_resident,
 )
 from journeyman.hosts.installation.hooks_file import own_hooks
-from journeyman.hosts.installation.installer import Installer, known_host
+from journeyman.hosts.installation.installer import ADD_APPROVER, Installer, known_host
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, run_quietly
 from journeyman.hosts.installation.record import Record, read_record
 from journeyman.hosts.installation.status import (
     FIRST_BLOCKING,
     HostStatus,
-    hermes_steps,
     host_status,
     skips_hooks,
 )
+from journeyman.hosts.installation.steps import hermes_steps
 from journeyman.hosts.installation.targets import unit_of
 from journeyman.hosts.installation.trial_run import run_host
 from journeyman.hosts.report import read_failures
@@ -106,17 +115,12 @@ def check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fin
     try:
         status, ms = resident_status(installer.home)
     except Unanswered as error:
-        if journeyman.settings.hosts.start == "never":
-            advice = "journeyman hosts install service"
-            found = f"It does not run ({error}); hosts.start is never, so hooks do not start it."
-            yield Finding("resident process", "note", found, advice)
+        what = "resident process"
+        if hangs(error):
+            process = FoundProcess(pid=listening_process(installer.home), answers=False)
+            yield Finding(what, "problem", f"{process.problem} {error}.", process.advice)
         else:
-            yield Finding(
-                "resident process",
-                "note",
-                f"It does not run ({error}). The next hook starts it.",
-                "To have it always ready: journeyman hosts install service",
-            )
+            yield _missing_process(installer, journeyman, what, error)
         return
     found = f"Journeyman {status['version']} answers in {ms:.0f} ms, process {status['pid']}"
     if status["version"] != __version__:
@@ -124,6 +128,21 @@ def check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fin
         yield Finding("resident process", "problem", f"{found}.", advice)
         return
     yield Finding("resident process", "ok", f"{found}.")
+
+
+def _missing_process(
+    installer: Installer, journeyman: Journeyman, what: str, error: Unanswered
+) -> Finding:
+    found = "No resident process is running"
+    if not isinstance(error.__cause__, (FileNotFoundError, ConnectionRefusedError)):
+        found += f" ({error})"
+    is_never = journeyman.settings.hosts.start == "never"
+    found += "; hosts.start is never, so hooks start none." if is_never else "."
+    if read_record(installer.home, SERVICE) is not None:
+        return Finding(what, "note", found, unit_of(installer.around, installer.manager).start)
+    if not is_never:
+        found += " The next hook starts it."
+    return Finding(what, "note", found, "To have it always ready: journeyman hosts install service")
 
 
 def _check_hooks(
@@ -135,14 +154,14 @@ def _check_hooks(
         yield from _check_claude(installer, content)
     hooks = {hook.event: hook for hook in own_hooks(content.decode("utf-8-sig"))}
     earlier, session = sessions
-    runs_alone = not is_resident(installer.home)
-    checked: list[tuple[str, Callable[[FiredHook], Finding]]] = [
+    process = find_resident(installer.home)
+    checked: list[tuple[str, Callable[[FiredHook, str], Finding]]] = [
         ("SessionStart", judge_context),
         ("UserPromptSubmit", judge_context),
         ("PreToolUse", judge_gate),
     ]
     present = [(event, judge) for event, judge in checked if event in hooks]
-    if runs_alone and present and journeyman.settings.hosts.start != "never":
+    if process is None and present and journeyman.settings.hosts.start != "never":
         first = fire(hooks[present[0][0]], earlier, installer.environ)
         is_started = wait_for_resident(installer.home)
         started = "and started the resident process" if is_started else "but started no process"
@@ -152,8 +171,10 @@ def _check_hooks(
     answered = answered_requests(installer.home)
     for event, judge in present:
         fired = fire(hooks[event], session, installer.environ)
-        finding = judge(fired)
-        yield Finding(event, finding.status, finding.found, finding.advice)
+        finding = judge(fired, host)
+        is_hanging = process is not None and not process.answers
+        advice = "See the resident process below." if is_hanging else finding.advice
+        yield Finding(event, finding.status, finding.found, advice if finding.advice else "")
     if present and answered is not None:
         count = (answered_requests(installer.home) or 0) - answered
         if count < len(present):
@@ -191,8 +212,7 @@ def _check_trust(installer: Installer) -> Iterator[Finding]:
         yield Finding("hooks of Codex", "problem", warning, "Correct the file that it names.")
     skipped = ", ".join(f"{hook.event} ({hook.status})" for hook in found.skipped)
     if not found.hooks:
-        text = "Codex does not see Journeyman's hooks."
-        yield Finding("trust", "problem", text, "codex features list shows whether hooks are on.")
+        yield Finding("trust", "problem", NOT_SEEN, HOW_TO_SEE)
     elif skipped:
         yield Finding("trust", "problem", f"Codex skips: {skipped}.", HOW_TO_TRUST)
     else:
@@ -203,8 +223,7 @@ def _check_hermes(installer: Installer) -> Iterator[Finding]:
     """Ask Hermes itself whether the plugin is enabled, and let the plugin answer."""
     steps = [*hermes_steps(installer)]
     for step in steps:
-        found, _, command = step.rpartition(": ")
-        yield Finding("plugin", "problem", f"{found}.", command)
+        yield Finding("plugin", "problem", step.text, step.advice)
     program = installer.program("hermes").path
     if not program or steps:
         return
@@ -234,8 +253,7 @@ def _check_confirmations(installer: Installer, journeyman: Journeyman, record: R
     """Return whether the gate could ask a person now."""
     name = "confirmations"
     try:
-        token = record.token or journeyman.settings.confirm.token
-        with journeyman.approver_client(token) as service:
+        with journeyman.confirm_client(record.token) as service:
             service.get(_UNKNOWN_ID)
     except ConfirmationRefused as error:
         if error.code == "unauthenticated":
@@ -243,12 +261,15 @@ def _check_confirmations(installer: Installer, journeyman: Journeyman, record: R
             return Finding(name, "problem", f"The host's token is refused. {error}", advice)
     except JourneymanError as error:
         found = f"Risky calls are blocked, because no one can be asked. {error}"
-        return Finding(name, "note", found, "journeyman serve")
+        needs_login = record.token and not installer.has_approver
+        advice = (
+            f"journeyman serve; before it, {ADD_APPROVER}" if needs_login else "journeyman serve"
+        )
+        return Finding(name, "note", f"{found} {installer.where_to_decide}", advice)
     found = "The service answers, and accepts the host's token."
     if not record.token or installer.has_approver:
-        return Finding(name, "ok", found)
-    advice = "journeyman confirm approver add NAME"
-    return Finding(name, "problem", f"{found} But no one may decide.", advice)
+        return Finding(name, "ok", f"{found} {installer.where_to_decide}")
+    return Finding(name, "problem", f"{found} But no one may decide.", ADD_APPROVER)
 
 
 def _check_service(installer: Installer) -> Iterator[Finding]:

@@ -14,13 +14,15 @@ from msgspec import Struct
 from journeyman.hosts.installation.hooks_file import is_own_command
 from journeyman.version import __version__
 
-_ANSWER_S = 20.0
+ANSWER_S = 20.0
 _TRUSTED = ("trusted", "managed")
 
 HOW_TO_TRUST = (
     "Start `codex` in a terminal: it says that hooks need review. Look at the commands, then "
     "choose to trust them; `/hooks` shows them later."
 )
+NOT_SEEN = "Codex does not see Journeyman's hooks."
+HOW_TO_SEE = "`codex features list` shows whether hooks are on."
 
 
 class HookTrust(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,9 @@ def has_run(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != "hooks.json" for path in folder.iterdir())
 
 
-def read_hooks(program: str, environ: Mapping[str, str], folder: Path) -> CodexHooks | None:
+def read_hooks(
+    program: str, environ: Mapping[str, str], folder: Path, *, timeout_s: float = ANSWER_S
+) -> CodexHooks | None:
     """Ask Codex about the hooks that hold in a folder; None if it does not answer."""
     question = {"cwds": [str(folder)]}
     client = {"name": "journeyman", "title": "Journeyman", "version": __version__}
@@ -68,7 +72,7 @@ def read_hooks(program: str, environ: Mapping[str, str], folder: Path) -> CodexH
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         ) as process:
-            timer = threading.Timer(_ANSWER_S, process.kill)
+            timer = threading.Timer(timeout_s, process.kill)
             timer.start()
             try:
                 _ask(process, 1, "initialize", {"clientInfo": client})

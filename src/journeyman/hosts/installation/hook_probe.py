@@ -3,7 +3,10 @@ input, and its answer is judged as the host would read it.
 """
 
 import json
+import socket
+import struct
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,7 +25,10 @@ _START_S = 20.0
 _EVENT_LIMIT_S = 30.0
 _SLOW_MS = 1_000.0
 _TASK = "Run the tests."
-_REINSTALL = "Install it again with `journeyman hosts install`, then repeat the check."
+_SLOW_ADVICE = "To have the answers ready: journeyman hosts install service"
+_PEER = (0, 2, "i") if sys.platform == "darwin" else (socket.SOL_SOCKET, 17, "iII")
+"""How the operating system is asked who listens on a socket: level, option (LOCAL_PEERPID and
+SO_PEERCRED) and the form of the answer, in which the process comes first."""
 
 
 class FiredHook(Struct, frozen=True, kw_only=True):
@@ -78,35 +84,40 @@ def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
     return FiredHook(output=done.stdout, problem=problem, ms=ms)
 
 
-def judge_context(fired: FiredHook) -> Finding:
+def judge_context(fired: FiredHook, host: str) -> Finding:
     """Judge a hook that adds to the conversation."""
-    if problem := _find_problem(fired):
+    if problem := _find_problem(fired, host):
         return problem
     context = str(fired.answer.get("additionalContext") or "")
     found = f"answered in {fired.ms:.0f} ms, "
     found += f"adds {len(context):,} characters." if context else "adds nothing in this folder."
+    return _with_speed(fired, found)
+
+
+def _with_speed(fired: FiredHook, found: str) -> Finding:
     if fired.ms > _SLOW_MS:
-        return Finding("", "note", f"{found} That is slow.", "journeyman hosts install service")
+        return Finding("", "note", f"{found} That is slow.", _SLOW_ADVICE)
     return Finding("", "ok", found)
 
 
-def judge_gate(fired: FiredHook) -> Finding:
+def judge_gate(fired: FiredHook, host: str) -> Finding:
     """Judge the hook before a call of the harmless command `true`."""
-    if problem := _find_problem(fired):
+    if problem := _find_problem(fired, host):
         return problem
     if fired.answer.get("permissionDecision") == "deny":
         reason = fired.answer.get("permissionDecisionReason")
         return Finding("", "problem", f"It blocks a harmless call: {reason}", "journeyman serve")
-    return Finding("", "ok", f"answered in {fired.ms:.0f} ms, lets a harmless call pass.")
+    return _with_speed(fired, f"answered in {fired.ms:.0f} ms, lets a harmless call pass.")
 
 
-def _find_problem(fired: FiredHook) -> Finding | None:
+def _find_problem(fired: FiredHook, host: str) -> Finding | None:
     problem = fired.problem
     try:
         _ = fired.answer
     except ValueError as error:
         problem = problem or f"its answer cannot be read: {error}"
-    return Finding("", "problem", f"{problem}.", _REINSTALL) if problem else None
+    advice = f"Install it again, then repeat the check: journeyman hosts install {host}"
+    return Finding("", "problem", f"{problem}.", advice) if problem else None
 
 
 def resident_status(home: Path, host: str = "claude-code") -> tuple[Mapping[str, Any], float]:
@@ -118,10 +129,52 @@ def resident_status(home: Path, host: str = "claude-code") -> tuple[Mapping[str,
     return json.loads(answer), (time.perf_counter() - began) * 1_000
 
 
-def find_resident(home: Path) -> int | None:
-    """Return the id of the resident process; None if it does not run."""
-    with suppress(Unanswered, ValueError):
-        return int(resident_status(home)[0]["pid"])
+class FoundProcess(Struct, frozen=True, kw_only=True):
+    """The resident process: its id, if that is known, and whether it answers."""
+
+    pid: int | None
+    answers: bool = True
+
+    @property
+    def problem(self) -> str:
+        process = f"process {self.pid}" if self.pid else "a process"
+        return f"`journeyman serve` runs ({process}), but does not answer as it should."
+
+    @property
+    def advice(self) -> str:
+        end = f"kill -KILL {self.pid}" if self.pid else "kill -KILL and its id"
+        return f"End it, so that a new one can take its place: {end}"
+
+
+def find_resident(home: Path) -> FoundProcess | None:
+    """Return the resident process; None if none runs."""
+    try:
+        return FoundProcess(pid=int(resident_status(home)[0]["pid"]))
+    except Unanswered as error:
+        if not hangs(error):
+            return None
+    except (ValueError, KeyError, TypeError):
+        pass
+    return FoundProcess(pid=listening_process(home), answers=False)
+
+
+def hangs(error: Unanswered) -> bool:
+    """Return whether a process is there that does not answer, or not as it should. If it hangs for
+    long, not even connections to it are accepted.
+    """
+    return error.reached or isinstance(error.__cause__, TimeoutError)
+
+
+def listening_process(home: Path) -> int | None:
+    """Return the id of the process whose socket this is, from the operating system, so that the
+    process itself need not answer; None if it does not tell.
+    """
+    level, option, form = _PEER
+    with suppress(OSError, struct.error), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_STATUS_S)
+        connection.connect(client.socket_path(str(home)))
+        found = connection.getsockopt(level, option, struct.calcsize(form))
+        return int(struct.unpack(form, found)[0]) or None
     return None
 
 

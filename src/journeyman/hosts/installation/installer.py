@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from journeyman.confirm.service_options import url_host
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation import file_change
 from journeyman.hosts.installation.file_change import FileChange
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
 
 NAMES: tuple[str, ...] = (*INSTALLABLE, SERVICE)
+ADD_APPROVER = "journeyman confirm approver add NAME"
 _BY = "hosts install"
 
 
@@ -277,6 +279,16 @@ class Installer:
     def _administration(self) -> "Administration | None":
         """Confirmations on this machine; None if they are served elsewhere or not installed."""
         return self._journeyman.confirmations if self.can_confirm else None
+
+    @property
+    def where_to_decide(self) -> str:
+        """Where people decide on held calls, as a sentence."""
+        confirm = self._journeyman.settings.confirm
+        if confirm.url and not confirm.page_url:
+            return f"People decide on held calls on the page of the service at {confirm.url}."
+        page = confirm.page_url.rstrip("/")
+        page = page or f"http://{url_host(confirm.host)}:{confirm.page_port}"
+        return f"People decide on held calls at {page}, while `journeyman serve` runs."
 
     @property
     def has_approver(self) -> bool:

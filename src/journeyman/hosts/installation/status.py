@@ -1,5 +1,5 @@
 """What is installed where, and what a person should know: before they agree to an installation,
-after it, and later, when something has changed.
+and later, when something has changed.
 """
 
 import json
@@ -11,33 +11,39 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from journeyman.configuration import FLAG, Configuration
 from journeyman.facade.finding import Finding, Status
+from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation import yaml_list
-from journeyman.hosts.installation.codex_trust import HOW_TO_TRUST, has_run, read_hooks
 from journeyman.hosts.installation.editors import PLUGIN
 from journeyman.hosts.installation.file_change import plan_installation, read_file
 from journeyman.hosts.installation.hook_probe import find_resident
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, user_home
 from journeyman.hosts.installation.record import Record, read_record
-from journeyman.hosts.installation.targets import PARTS, unit_of
+from journeyman.hosts.installation.steps import Step, codex_steps, hermes_steps
+from journeyman.hosts.installation.targets import PARTS
 from journeyman.records.errors import JourneymanError
 
-State = Literal["installed", "outdated", "not installed", "unreadable"]
+State = Literal["installed", "not active", "outdated", "not installed", "unreadable"]
 
 FIRST_BLOCKING = (2, 1, 295)
 """The first version of Claude Code that knows `onFailure`."""
 
 _SKIPS_HOOKS = "disableAllHooks"
+_EXTRA = "extra"
+_TRUST_S = 5.0
+"""How long a list waits for Codex to tell which hooks it trusts."""
 
 
 class HostStatus(Struct, frozen=True, kw_only=True):
     """A host on this machine: its program and version (empty if it is not found), the file that
-    Journeyman changes, and the state of the installation, with what is wrong and what to do. For
-    the service, `process` is the id of the resident process, however it was started.
+    Journeyman changes, and the state of the installation, with what is wrong and what to do. An
+    installation is not active if the host does not use it yet. For the service, `process` is the id
+    of the resident process, however it was started, and `answers` whether it answers.
     """
 
     name: str
@@ -50,13 +56,39 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     problem: str = ""
     advice: str = ""
     process: int | None = None
+    answers: bool = False
 
 
 def list_hosts(installer: Installer) -> list[HostStatus]:
     """Return the status of every host, and of the service."""
     with ThreadPoolExecutor() as pool:  # each program takes a moment to tell its version
         [*pool.map(installer.program, INSTALLABLE)]
-    return [host_status(installer, name) for name in NAMES]
+    return [_with_activity(installer, host_status(installer, name)) for name in NAMES]
+
+
+def _with_activity(installer: Installer, status: HostStatus) -> HostStatus:
+    """Return the status with what the host itself says: whether it uses what is installed."""
+    if status.state != "installed" or not status.program:
+        return status
+    steps: list[Step] = []
+    if status.name == "hermes":
+        steps += hermes_steps(installer)
+    elif status.name == "codex":
+        steps += codex_steps(installer, timeout_s=_TRUST_S, is_known=True)
+    for step in steps:
+        if step.advice:
+            return msgspec.structs.replace(
+                status, state="not active", problem=step.text, advice=step.advice
+            )
+    return status
+
+
+def inspect_machine(journeyman: Journeyman, installer: Installer) -> list[Finding]:
+    """Return everything that a check of this machine finds: the extras, which are many, last."""
+    found = journeyman.diagnose()
+    extras = [finding for finding in found if finding.what.startswith(_EXTRA)]
+    others = [finding for finding in found if not finding.what.startswith(_EXTRA)]
+    return [*others, *host_findings(installer), *extras]
 
 
 def host_findings(installer: Installer) -> list[Finding]:
@@ -66,14 +98,16 @@ def host_findings(installer: Installer) -> list[Finding]:
     findings = []
     for one in list_hosts(installer):
         what = f"host: {one.name}"
-        if one.state == "not installed":
+        if one.state == "not installed" and not one.problem:
             if one.program:
                 advice = f"journeyman hosts install {one.name}"
                 findings.append(Finding(what, "ok", "Journeyman is not installed in it", advice))
             continue
         parts = f" ({', '.join(one.parts)})" if one.parts else ""
         found = one.problem or f"installed{parts} in {one.file}"
-        status: Status = "ok" if one.state == "installed" else "problem"
+        status: Status = "problem" if one.problem else "ok"
+        if one.state == "not active":
+            status = "note"
         findings.append(Finding(what, status, found, one.advice))
     return findings
 
@@ -96,6 +130,10 @@ def host_status(installer: Installer, name: str) -> HostStatus:
         if record is not None or has_entries:
             problem = _what_is_old(record, is_changed=change.is_needed, has_entries=has_entries)
             state = "outdated" if problem else "installed"
+    advice = install_command(name, record) if state == "outdated" else ""
+    process = find_resident(installer.home) if name == SERVICE else None
+    if process is not None and not process.answers:
+        problem, advice = process.problem, process.advice
     return HostStatus(
         name=name,
         title=target.title,
@@ -105,8 +143,9 @@ def host_status(installer: Installer, name: str) -> HostStatus:
         state=state,
         parts=record.parts if record else (),
         problem=problem,
-        advice=install_command(name, record) if state == "outdated" else "",
-        process=find_resident(installer.home) if name == SERVICE else None,
+        advice=advice,
+        process=process.pid if process else None,
+        answers=process is not None and process.answers,
     )
 
 
@@ -220,60 +259,3 @@ def _hermes_notes(installer: Installer, plan: Plan) -> Iterator[str]:
                 f"{plan.change.path} also lists {PLUGIN} in plugins.disabled, which wins. Take it "
                 f"out: hermes plugins enable {PLUGIN}"
             )
-
-
-def steps_after(installer: Installer, name: str) -> list[str]:
-    """Return what is left to do for a person after an installation."""
-    steps: list[str] = []
-    if name == SERVICE:
-        unit = unit_of(installer.around, installer.manager)
-        return [f"Start it, now and at every login: {unit.start}"]
-    if name == "codex":
-        steps += codex_steps(installer)
-    if name == "hermes":
-        steps += hermes_steps(installer)
-    record = read_record(installer.home, name)
-    if record is not None and record.token and not installer.has_approver:
-        steps.append(
-            "No one may decide on held calls yet. Create a login for yourself: journeyman confirm "
-            "approver add NAME"
-        )
-    return [*steps, f"Try it: journeyman hosts check {name}"]
-
-
-def codex_steps(installer: Installer) -> Iterator[str]:
-    """Return which hooks Codex has to be told to trust."""
-    found = installer.program("codex")
-    hooks = None
-    if found.path and has_run(installer.target("codex").path.parent):
-        hooks = read_hooks(found.path, installer.environ, Path.cwd())
-    if hooks is None:
-        yield f"Codex runs hooks only after you trust them. {HOW_TO_TRUST}"
-        return
-    if hooks.skipped:
-        events = ", ".join(f"{hook.event} ({hook.status})" for hook in hooks.skipped)
-        yield f"Codex does not run these hooks before you trust them: {events}. {HOW_TO_TRUST}"
-    for warning in hooks.warnings:
-        yield f"Codex says: {warning}"
-
-
-def hermes_steps(installer: Installer) -> Iterator[str]:
-    """Return what makes Hermes find the plugin."""
-    environment = installer.hermes
-    if environment is None:
-        if installer.program("hermes").path:
-            yield (
-                "The Python of Hermes could not be found. Install Journeyman into the environment "
-                "that Hermes runs in: pip install journeyman"
-            )
-        return
-    if not environment.is_plugin:
-        yield (
-            "Hermes finds the plugin only if Journeyman is installed in its environment. Run: "
-            f"{environment.install_command}"
-        )
-    elif not environment.is_current:
-        yield (
-            f"Hermes' environment has Journeyman {environment.version}. Install this version "
-            f"there, too: {environment.install_command}"
-        )
