@@ -51,13 +51,15 @@ def _options(settings: Settings) -> "ServiceOptions":
     )
 
 
-def client(settings: Settings, credential: str) -> "ConfirmClient":
+def client(settings: Settings, credential: str, *, url: str = "") -> "ConfirmClient":
     """Return a client of the configured service, with an agent's token or an approver's key. It may
-    be empty: a service can accept requests without a token.
+    be empty: a service can accept requests without a token. Without a configured address, the
+    service is at `url`, by default on its usual port.
     """
     with _missing_part_error():
         from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
-    return ConfirmClient(settings.confirm.url or _options(settings).agents_url, credential)
+    address = settings.confirm.url or url or _options(settings).agents_url
+    return ConfirmClient(address, credential)
 
 
 def service_approver(settings: Settings, workspace: str, notify: Notify) -> Approver:

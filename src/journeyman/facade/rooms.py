@@ -140,9 +140,13 @@ class Rooms:
 
         return administration(self.settings, self._store, self._clock)
 
-    def confirm_client(self) -> "ConfirmClient":
-        """Return a client of the configured confirmation service, with the agent's token."""
-        return self.approver_client(self.settings.confirm.token)
+    def confirm_client(self, token: str = "", *, url: str = "") -> "ConfirmClient":
+        """Return a client with an agent's token, by default the configured one, of the configured
+        confirmation service; without one, of the service at `url` or on its usual port.
+        """
+        from journeyman.confirm.factory import client
+
+        return client(self.settings, token or self.settings.confirm.token, url=url)
 
     def approver_client(self, key: str) -> "ConfirmClient":
         """Return a client with an approver's key, which may decide."""

@@ -16,11 +16,13 @@ from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ALLOW, Decision, Risk, rule, vocabulary
-from journeyman.gate.gate import Gate
+from journeyman.gate.gate import Gate, patched_paths
+from journeyman.gate.paths import Places
 from journeyman.hosts.installation.record import read_record
-from journeyman.records.errors import ConfirmationRefused, JourneymanError
+from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
 from journeyman.records.host import source_of
 from journeyman.templates.argument_fields import find_operation
+from journeyman.text.truncation import one_line
 
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
@@ -52,6 +54,12 @@ _FILE_TOOLS = {"NotebookEdit": "notebook_path", "MultiEdit": "file_path"}
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - only compared with
 _UNKNOWN_FOLDER = "/unknown-folder"
 _LONGEST_KEY = 200
+_LONGEST_SUBJECT = 160
+_UNKNOWN_ID = "0" * 32
+_STOPPING = (
+    "Journeyman is stopping, so it no longer waits for the decision on this call. The confirmation "
+    "stays open: ask again for the same call."
+)
 _ACTIONS = {"command": "run_command", "code": "run_code", "write": "write_file"}
 """What the confirmation policy calls them; other tools go by their own name."""
 
@@ -85,11 +93,15 @@ ALLOWED = GateAnswer(decision="allow")
 
 
 class HostGate:
-    """Decides on calls of hosts. `stopping` ends all waiting."""
+    """Decides on calls of hosts. `stopping` ends all waiting. `service_url` is the address of the
+    confirmation service in the same process; `unavailable` says why there is none.
+    """
 
     def __init__(self, journeyman: Journeyman, stopping: threading.Event) -> None:
         self._journeyman = journeyman
         self._stopping = stopping
+        self.service_url = ""
+        self.unavailable = ""
 
     def decide(
         self,
@@ -99,7 +111,8 @@ class HostGate:
         hold: Callable[[], None] = lambda: None,
     ) -> GateAnswer:
         """Decide on a call; where a person has to approve it, call `hold` and wait for the
-        decision.
+        decision. Raise ServiceUnavailable if this process stops before it: the confirmation stays
+        open, and another process can ask for the same call.
         """
         decision, action = self.assess(host, call)
         if decision.answer == "allow" and call.always:
@@ -111,22 +124,23 @@ class HostGate:
         hold()
         try:
             with self._client(host) as service:
+                self._check_home(service)
                 card = self._request(service, host, call, decision, action=action)
                 return self._decided(service, card, call, cancelled)
-        except ConfirmationRefused as error:
-            return _denied(f"the confirmation service refused the request. {error}")
         except JourneymanError as error:
+            if self._stopping.is_set():
+                raise ServiceUnavailable(_STOPPING) from error
+            if isinstance(error, ConfirmationRefused):
+                return _denied(f"the confirmation service refused the request. {error}")
+            if self.unavailable:
+                return _denied(f"confirmations are not served here: {error} {self.unavailable}")
             return _denied(f"no confirmation could be requested. {error}")
 
     def assess(self, host: str, call: GateCall) -> tuple[Decision, str]:
         """Return the decision of the rules on a call, and the name of the action for the policy of
         confirmations.
         """
-        found = find_operation(call.tool, call.arguments, source_of(host))
-        risk = _RISKS.get(found.operation) if found else None
-        fields: Mapping[str, Any] = found.fields if found else {}
-        if name := _FILE_TOOLS.get(call.tool):
-            risk, fields = "write", {"path": call.arguments.get(name)}
+        risk, fields = _understood(host, call)
         decision = _assessed(risk, fields, call.cwd) if risk else ALLOW
         if decision.answer == "allow" and host == "codex" and _reads_commands(fields):
             decision = Decision(answer="ask", rule="codex.interactive", reason=_INTERACTIVE)
@@ -137,9 +151,24 @@ class HostGate:
 
     def _client(self, host: str) -> "ConfirmClient":
         record = read_record(self._journeyman.settings.home, host)
-        if record is not None and record.token:
-            return self._journeyman.approver_client(record.token)
-        return self._journeyman.confirm_client()
+        token = record.token if record is not None else ""
+        return self._journeyman.confirm_client(token, url=self.service_url)
+
+    def _check_home(self, service: "ConfirmClient") -> None:
+        """Raise ServiceUnavailable if the service on the usual port does not know this home's
+        token: it must not see what the agent wants to do.
+        """
+        if self.service_url or self._journeyman.settings.confirm.url:
+            return
+        try:
+            service.get(_UNKNOWN_ID)
+        except ConfirmationRefused as error:
+            if error.code == "unauthenticated":
+                raise ServiceUnavailable(
+                    f"The service at {service.operations.url} does not know this host's token: "
+                    "another home's service answers there. Set confirm.port to a free port, or "
+                    "confirm.url to the service to use."
+                ) from error
 
     def _request(
         self,
@@ -159,7 +188,7 @@ class HostGate:
         }
         return service.request(
             action,
-            decision.reason,
+            _description(host, call, decision),
             details,
             timeout_s=self._journeyman.settings.hosts.confirm_timeout_s,
             session_key=call.session[:200],
@@ -174,7 +203,9 @@ class HostGate:
         expires = began + card.expires_in_s + _EXPIRY_GRACE_S
         ends = expires if call.wait_s is None else min(began + call.wait_s, expires)
         while card.status == "pending" and time.monotonic() < ends:
-            if cancelled() or self._stopping.is_set():
+            if self._stopping.is_set():
+                raise ServiceUnavailable(_STOPPING)
+            if cancelled():
                 service.cancel(card.id, reason="the session that asked has ended")
                 return _denied("no one decided before the session ended.")
             card = service.wait(card, timeout_s=_POLL_S)
@@ -217,15 +248,45 @@ def _key(host: str, call: GateCall) -> str:
     return key
 
 
+def _understood(host: str, call: GateCall) -> tuple[Risk | None, Mapping[str, Any]]:
+    """Return how the gate reads a call, if it does, and the call's fields."""
+    if name := _FILE_TOOLS.get(call.tool):
+        return "write", {"path": call.arguments.get(name)}
+    found = find_operation(call.tool, call.arguments, source_of(host))
+    return (_RISKS.get(found.operation), found.fields) if found else (None, {})
+
+
+def _description(host: str, call: GateCall, decision: Decision) -> str:
+    """Return the command or the file that a call is about, and why a person has to decide."""
+    _, fields = _understood(host, call)
+    texts = (fields.get("command"), fields.get("code"), *_paths(fields))
+    text = next((one for one in texts if isinstance(one, str) and one.strip()), "")
+    subject = one_line(text.strip().partition("\n")[0], _LONGEST_SUBJECT)
+    return f"{subject} — {decision.reason}" if subject else decision.reason
+
+
+def _paths(fields: Mapping[str, Any]) -> list[str]:
+    """Return the files that a call changes."""
+    path, patch = fields.get("path"), fields.get("patch")
+    paths = [path] if isinstance(path, str) else []
+    return paths + (patched_paths(patch) if isinstance(patch, str) else [])
+
+
 def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
     """Return the decision of the rules on a call in a folder, with the names of the gate."""
     folder = cwd if cwd.startswith("/") else _UNKNOWN_FOLDER
     try:
-        gate = Gate(_workspace(folder), network="on", folder=folder, confined=False)
+        workspace = _workspace(folder)
+        gate = Gate(workspace, network="on", folder=folder, confined=False)
         decision = gate.decide(risk, {**fields, "workdir": fields.get("folder")})
         if decision.rule == "file.write_outside":  # the agent's own gate refuses it
-            path = fields.get("path")
-            if isinstance(path, str) and _is_temporary(Path(folder, Path(path).expanduser())):
+            places = Places(workspace, Path.home(), folder=folder)
+            paths = [places.resolve(path) for path in _paths(fields)]
+            if any(map(places.is_steering, paths)):
+                return rule("file.steering").decision
+            if any(map(places.is_secret, paths)):
+                return rule("file.secret").decision
+            if all(map(_is_temporary, paths)):
                 return ALLOW
             return replace(decision, answer="ask", reason=_OUTSIDE)
     except (OSError, RuntimeError, ValueError):  # no file system has such a path

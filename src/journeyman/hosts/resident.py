@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import Unanswered, request
+from journeyman.hosts.gate import HostGate
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.server import HookServer, is_locked
 from journeyman.hosts.service import HostService
@@ -79,6 +80,7 @@ class Resident:
         self.parts: dict[str, str] = {}
         self.problems: list[str] = []
         self.service: ServiceInfo | None = None
+        self._gate: HostGate | None = None
 
     def run(self, stopping: threading.Event, on_started: Callable[[], None] = lambda: None) -> None:
         """Serve until `stopping` is set or, on demand, until idle. `on_started` is called when all
@@ -88,6 +90,8 @@ class Resident:
             server = stack.enter_context(self._hooks()) if self._wanted.hooks else None
             if self._wanted.confirmations:
                 self._try(stack, "confirmations", self._confirmations)
+                if self._gate is not None and self.service is None:
+                    self._gate.unavailable = self.problems[-1]
             if self._wanted.jobs and not self._wanted.on_demand:
                 self._try(stack, "jobs", lambda: self._jobs(stopping))
             if not self.parts:
@@ -98,7 +102,7 @@ class Resident:
                 if self._wanted.on_demand and server is not None and server.idle_s > IDLE_S:
                     break
             stopping.set()
-            if server is not None:  # while confirmations can still be cancelled
+            if server is not None:  # while confirmations are still served
                 server.stop()
 
     def _try(self, stack: ExitStack, name: str, part: Callable[[], "Iterator[None]"]) -> None:
@@ -118,6 +122,7 @@ class Resident:
         )
         service = HostService(self._journeyman, imports=queue)
         service.parts, service.on_demand = self.parts, self._wanted.on_demand
+        self._gate = service.gate
         if not self._wanted.on_demand:
             _end_on_demand(settings.home)
         with HookServer(service, settings.home) as server:
@@ -136,6 +141,8 @@ class Resident:
             with_page=has_page, with_login=not self._wanted.on_demand
         ) as started:
             self.service = started
+            if self._gate is not None:
+                self._gate.service_url = started.agents_url
             self.parts["confirmations"] = started.agents_url
             if has_page:
                 self.parts["page"] = started.page_url

@@ -142,7 +142,7 @@ class HookServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no more requests, deny what waits for a person, and give the others a moment."""
+        """Accept no more requests, end what waits for a person, and give the others a moment."""
         if self._lock is None:
             return  # the socket may be another process's by now
         self._service.stopping.set()

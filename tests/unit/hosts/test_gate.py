@@ -23,6 +23,7 @@ from journeyman.hosts.gate import GateAnswer, GateCall, HostGate
 from journeyman.hosts.installation.record import Record, write_record
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
+from journeyman.records.errors import ServiceUnavailable
 from journeyman.records.message import ResultFlags
 
 POLICY = """
@@ -37,6 +38,7 @@ action = "run_code"
 tier = "ask"
 rate_limit = 1
 """
+OUTSIDE = "It would change a file outside the project."
 PUSH = {"command": "git push --force origin main"}
 """A command that every rule set asks about."""
 
@@ -78,6 +80,9 @@ CALLS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (CLAUDE, "Write", {"file_path": "/tmp/draft.md", "content": "x"}, "allow"),
     (CLAUDE, "Write", {"file_path": "/tmp/../etc/passwd", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "/tmp/x/.git/hooks/pre-commit", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "/tmp/.claude/settings.json", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "/tmp/x/server.key", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "a\0b", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"content": "x"}, "ask"),
     (CLAUDE, "NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}, "allow"),
@@ -400,16 +405,21 @@ class TestEndings:
         assert waiting.answer.decision == "deny"
         assert office.server.card(card.id).status == "cancelled"
 
-    def test_a_stopping_process_cancels(
+    def test_a_stopping_process_leaves_the_confirmation_open(
         self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
     ) -> None:
         with office_of(tmp_path, *shared) as (office, stopping):
             waiting = office.ask("c1", arguments=commands("stopped"))
             card = office.card(waiting.call)
             stopping.set()
-            answer = waiting.answer
-            assert "no one decided before the session ended" in answer.reason
-            assert office.server.card(card.id).status == "cancelled"
+            with pytest.raises(ServiceUnavailable, match="is stopping"):
+                _ = waiting.answer
+            assert office.server.card(card.id).status == "pending"
+        with office_of(tmp_path, *shared) as (again, _):
+            again.session = office.session
+            asked = again.ask("c1", arguments=commands("stopped"))
+            assert asked.approve().decision == "allow"
+        assert office.server.card(card.id).status == "redeemed"
 
     def test_whatever_prevents_a_question_denies(
         self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
@@ -438,6 +448,51 @@ class TestEndings:
             assert time.monotonic() - began < 5
             assert answer.decision == "deny"
             assert "no confirmation could be requested" in answer.reason
+
+    def test_the_service_of_another_home_sees_no_request(
+        self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
+    ) -> None:
+        server, clock = shared
+        port = server.url.rpartition(":")[2]
+        before = len(server.store.confirmations.list(limit=None))
+        environ = {"JOURNEYMAN_CONFIRM_PORT": port, "JOURNEYMAN_CONFIRM_TOKEN": "of-another-home"}
+        with Journeyman(home=tmp_path, environ=environ) as journeyman:
+            office = Office(HostGate(journeyman, threading.Event()), server, clock)
+            answer = office.ask("c1", arguments=commands("elsewhere")).answer
+            assert answer.decision == "deny"
+            assert port in answer.reason
+            assert "another home's service answers there" in answer.reason
+            office.gate.unavailable = "The port is in use."
+            answer = office.ask("c2", arguments=commands("elsewhere")).answer
+            assert "confirmations are not served here" in answer.reason
+            assert "The port is in use." in answer.reason
+            office.close()
+        assert len(server.store.confirmations.list(limit=None)) == before
+
+    def test_the_service_of_the_same_process_is_asked(
+        self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
+    ) -> None:
+        server, clock = shared
+        environ = {"JOURNEYMAN_CONFIRM_TOKEN": server.agent("own"), "JOURNEYMAN_CONFIRM_PORT": "9"}
+        with Journeyman(home=tmp_path, environ=environ) as journeyman:
+            office = Office(HostGate(journeyman, threading.Event()), server, clock)
+            office.gate.service_url = server.url
+            waiting = office.ask("c1", arguments=commands("same process"))
+            assert waiting.approve().decision == "allow"
+            office.close()
+
+    def test_the_description_names_the_command_or_the_file(self, office: Office) -> None:
+        calls: tuple[tuple[str, dict[str, Any], str], ...] = (
+            ("Bash", {"command": "git push\nls"}, "git push — It publishes commits"),
+            ("Bash", {"command": "git push " + "x" * 500}, "git push xxx"),
+            ("Write", {"file_path": "/etc/hosts.d", "content": "x"}, f"/etc/hosts.d — {OUTSIDE}"),
+        )
+        for number, (tool, arguments, start) in enumerate(calls):
+            asked = office.ask(f"d{number}", tool=tool, arguments=arguments, wait_s=0.0)
+            assert asked.answer.decision == "wait"
+            description = office.card(asked.call).description
+            assert description.startswith(start)
+            assert len(description) < 300
 
     def test_a_service_that_ends_meanwhile_denies(self, tmp_path: Path) -> None:
         with (
