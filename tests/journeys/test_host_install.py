@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import stat
 import subprocess
 import sys
@@ -73,6 +74,78 @@ def on_terminal(program: Command, typed: str, *arguments: str) -> str:
     for end in (ours, theirs):
         os.close(end)
     return done.stdout + done.stderr
+
+
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+CODEX = """#!{python}
+import json, os, sys
+if sys.argv[1:] == ["--version"]:
+    print("codex-cli 0.169.0")
+    sys.exit()
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    groups = json.load(open(os.environ["HOME"] + "/.codex/hooks.json"))["hooks"]
+    hooks = [
+        {{"eventName": event, "command": one["command"], "trustStatus": {status!r}}}
+        for event in groups for group in groups[event] for one in group["hooks"]
+    ]
+    data = [{{"hooks": hooks}}]
+    print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
+"""
+
+
+class TestActivity:
+    """Whether a host uses what is installed, as the host itself says."""
+
+    @staticmethod
+    def codex(person: Command) -> Any:
+        findings = {
+            one["what"]: one for one in json.loads(person("doctor", "--json", code=None).stdout)
+        }
+        listed = {one["name"]: one for one in person.json("hosts", "list")}
+        return listed["codex"], findings["host: codex"]
+
+    def test_codex_does_not_run_hooks_before_they_are_trusted(
+        self, person: Command, tmp_path: Path
+    ) -> None:
+        program = tmp_path / "bin/codex"
+        person.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
+        write_program(program, CODEX.format(python=sys.executable, status="untrusted"))
+        person("hosts", "install", "codex", "--yes")
+        listed, finding = self.codex(person)
+        assert listed["state"] == "not active"  # Codex was never started
+        (person.home / ".codex/config.toml").touch()
+        listed, finding = self.codex(person)
+        assert listed["state"] == "not active"
+        assert "PreToolUse (untrusted)" in listed["problem"]
+        assert "Start `codex` in a terminal" in listed["advice"]
+        assert (finding["status"], finding["found"]) == ("note", listed["problem"])
+        write_program(program, CODEX.format(python=sys.executable, status="trusted"))
+        listed, finding = self.codex(person)
+        assert (listed["state"], finding["status"]) == ("installed", "ok")
+
+    def test_hermes_without_journeyman(self, person: Command, tmp_path: Path) -> None:
+        environment = tmp_path / f"{'a-long-name-' * 8}of-an-environment"
+        create = [sys.executable, "-m", "venv", "--without-pip", environment]
+        subprocess.run(create, check=True)
+        python = environment / "bin/python"
+        write_program(tmp_path / "bin/hermes", f"#!{python}\n")
+        person.environ["PATH"] = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+        person("hosts", "install", "hermes", "--yes")
+        listed = {one["name"]: one for one in person.json("hosts", "list")}["hermes"]
+        assert listed["state"] == "not active"
+        assert listed["advice"].startswith(f"uv pip install --python {python}")
+        shown = person("hosts", "check", "hermes", code=1).stdout
+        assert "…" not in shown
+        assert "Install it there." in " ".join(shown.split())
+        assert "".join(listed["advice"].split()) in "".join(shown.split())
 
 
 class TestInstallation:
@@ -166,6 +239,25 @@ class TestInstallation:
         assert any("trust" in step for step in done["next"])
         assert person.json("hosts", "remove", "codex", "--yes")["is_written"]
 
+    def test_without_a_name_the_agents_that_were_found_are_listed(
+        self, person: Command, tmp_path: Path
+    ) -> None:
+        write_program(tmp_path / "bin/opencode", "#!/bin/sh\necho 1.18.33\n")
+        before = files_below(person.home)
+        shown = person("hosts", "install", PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin").stdout
+        assert "journeyman hosts install opencode" in shown
+        assert "journeyman hosts install service" in shown
+        assert "journeyman hosts install codex" not in shown
+        assert files_below(person.home) == before
+
+    def test_where_people_decide_is_said(self, person: Command) -> None:
+        person("config", "set", "confirm.page_url", "https://decide.example/")
+        done = person("hosts", "install", "codex", "--yes").stdout
+        assert "at https://decide.example, while" in done
+        assert "journeyman confirm approver add NAME" in done
+        without = person("hosts", "install", "codex", "--no-gate", "--yes").stdout
+        assert "held calls" not in without
+
     def test_an_unknown_name(self, command: Command) -> None:
         for action in ("install", "remove", "check"):
             done = command("hosts", action, "cursor", code=2)
@@ -198,6 +290,9 @@ class TestSafety:
         listed = {one["name"]: one for one in command.json("hosts", "list")}
         assert listed[name]["state"] == "unreadable"
         assert clause in listed[name]["problem"]
+        table_, _, below = command("hosts", "list").stdout.partition(f"\n\n{name}: ")
+        assert "Nothing was changed" not in table_
+        assert clause in below
         path.unlink()
 
     def test_a_file_that_cannot_be_written(self, person: Command) -> None:
@@ -210,6 +305,21 @@ class TestSafety:
                 agents = journeyman.confirmations.credentials("agent")
                 assert [agent.name for agent in agents if not agent.revoked_at] == []
             assert read_record(person.home / ".journeyman", "codex") is None
+
+    def test_a_file_that_its_owner_made_read_only(self, person: Command) -> None:
+        settings = person.home / FILES["claude-code"]
+        settings.chmod(0o444)
+        done = person("hosts", "install", "claude-code", "--yes", code=1)
+        assert f"chmod u+w {settings}" in done.stderr
+        assert settings.read_bytes() == SETTINGS.encode()
+        assert read_record(person.home / ".journeyman", "claude-code") is None
+        assert "+++" in person("hosts", "install", "claude-code", "--print").stdout
+        settings.chmod(0o644)
+        person("hosts", "install", "claude-code", "--yes")
+        written = settings.read_bytes()
+        settings.chmod(0o444)
+        assert "read-only" in person("hosts", "remove", "claude-code", "--yes", code=1).stderr
+        assert settings.read_bytes() == written
 
     def test_records_and_copies_are_private(self, person: Command) -> None:
         person("hosts", "install", "claude-code", "--yes")
@@ -362,6 +472,23 @@ class TestCheck:
         assert found["PreToolUse"]["status"] == "ok"
         assert "no one can be asked" in found["confirmations"]["found"]
 
+    def test_a_process_that_hangs(self, home: HostHome) -> None:
+        with serving(home) as resident:
+            pid = resident.status["pid"]
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                found = self.findings(home, "claude-code", code=1)
+                assert found["resident process"]["status"] == "problem"
+                assert f"process {pid}" in found["resident process"]["found"]
+                assert found["resident process"]["advice"].endswith(f"kill -KILL {pid}")
+                assert found["PreToolUse"]["status"] == "note"
+                assert "That is slow." in found["PreToolUse"]["found"]
+                assert "first hook" not in found
+                listed = home.command.json("hosts", "list")[-1]
+                assert (listed["process"], listed["answers"]) == (pid, False)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
     def test_the_first_event_starts_the_process(self, home: HostHome) -> None:
         home.configure(start="on-demand")
         home.command("hosts", "install", "claude-code", "--yes")
@@ -394,4 +521,7 @@ class TestCheck:
     def test_a_service_that_is_not_enabled(self, home: HostHome) -> None:
         home.command("hosts", "install", "service", "--manager", "systemd", "--yes")
         found = self.findings(home, "service")
+        assert found["resident process"]["found"].startswith("No resident process is running")
+        assert "enable --now journeyman.service" in found["resident process"]["advice"]
+        assert "Error" not in found["resident process"]["found"]
         assert "systemctl --user" in found["unit"]["advice"]
