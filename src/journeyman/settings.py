@@ -215,7 +215,7 @@ hosts.budget_tokens   longest opening for a host, in tokens; default 1500
 hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
 hosts.confirm_timeout_s  seconds that people have to approve a host's call; default 300
-hosts.defer_after_s   seconds after which `claude -p` puts an undecided call off; default 60
+hosts.defer_after_s   seconds after which `claude -p` defers an undecided call; default 60
 hosts.holdout         share of sessions without an opening, for comparison, 0 to 1; default 0
 hosts.learn           true learns from sessions when hosts report their end; default true
 """
