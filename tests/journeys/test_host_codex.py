@@ -154,7 +154,9 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     assert BLOCKED in str(model.requests[-1].body["input"])
     # Without any answer it is not known which calls are harmless.
-    assert home.ran == (set() if failure in (absent, hanging) else {"harmless"})
+    # A process that hangs costs 3 seconds, then a child decides, if it is quick enough.
+    harmless = set() if failure is absent else {"harmless"}
+    assert home.ran == harmless or (failure is hanging and not home.ran)
 
 
 def test_a_service_killed_in_the_session(tmp_path: Path) -> None:

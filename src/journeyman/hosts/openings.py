@@ -356,6 +356,11 @@ def explain(record: HostSession | None) -> str:
     return "\n".join(lines)
 
 
+def given_texts(record: HostSession) -> list[str]:
+    """Return what a session was given, in order, as text."""
+    return [opening.messages("text") for opening in _openings(record)]
+
+
 def _answer(record: HostSession, form: Form) -> OpeningAnswer:
     openings = _openings(record) if record.state == "warm" else ()
     if not openings:

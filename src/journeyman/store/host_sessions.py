@@ -67,6 +67,14 @@ class HostSessions(Repository):
                 these = (rows.c.host == host) & rows.c.session_id.in_(ids)
                 connection.execute(rows.delete().where(these))
 
+    def named(self, session_id: str) -> list[HostSession]:
+        """Return the records of a session, by its id or the beginning of it, in any host."""
+        query = host_sessions.select().where(
+            host_sessions.c.session_id.startswith(storable(session_id), autoescape=True)
+        )
+        rows = self._read("reading a host's session", query.order_by(host_sessions.c.at))
+        return [_session_of(row) for row in rows]
+
     def with_reason(self, host: str, reason: str) -> set[str]:
         """Return the sessions of a host about which this was decided."""
         columns = host_sessions.c
