@@ -11,6 +11,25 @@ REFUSED = frozenset({"delete.everything", "disk.erase"})
 """Rules that refuse; all others ask for confirmation."""
 
 _HOSTILE = """
+agent.unlimited        claude --bare -p x
+agent.unlimited        claude --settings='{}' -p x
+agent.unlimited        claude -p x --setting-sources project
+agent.unlimited        CLAUDE_CONFIG_DIR=/tmp/x claude -p x
+agent.unlimited        env CODEX_HOME=/tmp/x codex exec x
+agent.unlimited        CODEX_HOME=/tmp/x nohup codex exec x
+agent.unlimited        export CLAUDE_CONFIG_DIR=/tmp/x
+agent.unlimited        codex exec --dangerously-bypass-hook-trust x
+agent.unlimited        codex -c features.hooks=false
+agent.unlimited        codex exec --config features.hooks=false x
+agent.unlimited        opencode run --pure x
+agent.gate             journeyman jobs add x
+agent.gate             journeyman jobs edit x
+agent.gate             journeyman sessions delete x
+agent.gate             journeyman forget x
+agent.gate             python3 -m journeyman.cli confirm approve x
+agent.gate             pipx run journeyman hosts remove codex
+agent.gate             pipx run --spec x journeyman hosts remove codex
+package.unlisted       uvx --from x journeyman config set a b
 cloud.change           aws ec2 terminate-instances --instance-ids i-1
 cloud.change           aws s3 rm s3://bucket --recursive
 cloud.change           gcloud compute instances delete vm
@@ -230,6 +249,68 @@ write.steering         mv x .claude/settings.json
 write.steering         cp hook .husky/pre-push
 write.steering         rm -rf .github/workflows
 """
+# The same where commands can change every file of this user.
+_HOSTILE_UNCONFINED = """
+write.outside          cd ~/.claude && echo '{}' > x.json
+write.steering         cd ~/.claude && echo '{}' > settings.json
+write.steering         cd && cd .claude && echo '{}' > settings.json
+write.steering         cd ~/.journeyman/hosts && rm claude-code.json
+write.steering         (cd ~/.journeyman && rm -r hosts)
+write.steering         pushd ~/.codex && tee config.toml < x
+write.steering         env -C ~/.claude tee settings.json
+write.steering         env --chdir ~/.claude tee settings.json
+write.steering         bash -c 'cd ~/.claude; cp /tmp/x settings.json'
+write.steering         cd ~/.claude || cd /tmp; rm settings.json
+write.steering         cd ~/.claude; cd /tmp/missing; rm settings.json
+write.steering         eval 'cd ~/.claude'; rm settings.json
+write.steering         command cd ~/.claude; rm settings.json
+write.steering         time cd ~/.claude; rm settings.json
+write.steering         if true; then cd ~/.claude; fi; rm settings.json
+write.steering         { cd ~/.claude; rm settings.json; }
+write.steering         cd ~/.claude && env cd /tmp && rm settings.json
+delete.everything      cd / && rm -rf etc
+write.outside          cd ../other && rm f
+write.outside          cd sub/../.. && rm f
+write.outside          cd $X && rm f
+write.outside          cd "$(cat place)" && echo x > f
+write.outside          cd - && rm f
+write.outside          find ~/.claude -delete
+write.outside          find ~/other -name x -delete
+write.outside          find ../other -name x -exec rm {} +
+write.outside          cd ../other && find . -name x -delete
+write.outside          tar xf x.tar -C ~/.claude
+write.outside          tar -xzf x.tgz --directory=/srv
+write.outside          cd ~/.claude && tar xf x.tar
+write.outside          unzip x.zip -d ~/.claude
+secret.read            cd ~/.aws && cat config
+"""
+HOSTILE_UNCONFINED = [
+    tuple(line.split(maxsplit=1)) for line in _HOSTILE_UNCONFINED.strip().splitlines()
+]
+
+EVERYDAY_UNCONFINED = [
+    "cd sub && make",
+    "cd sub && rm -rf build",
+    "cd sub && make && cd .. && rm -rf build",
+    "cd .. && ls",
+    "cd ~/other && git status",
+    "(cd ../other && git log -1); rm -rf build",
+    "(cd /etc; ls) | tee list.txt; rm list.txt",
+    "x=$(cd .. && pwd); touch a.txt",
+    "pushd sub && make && popd && rm -rf build",
+    "cd $X && ls",
+    "cd /tmp/x && tar xf a.tar && rm a.tar",
+    "env -C sub make > log.txt",
+    "find . -name '*.pyc' -delete",
+    "find src -name '*.orig' -exec rm {} +",
+    "find ~/notes -name x",
+    "tar xf x.tar",
+    "tar xf x.tar -C vendor",
+    "tar tf ~/x.tar",
+    "unzip -l ~/x.zip",
+    "unzip x.zip -d vendor",
+]
+
 HOSTILE = [tuple(line.split(maxsplit=1)) for line in _HOSTILE.strip().splitlines()]
 """Pairs of rule and command."""
 

@@ -1,5 +1,6 @@
 """The conditions that rules in `rules.toml` name, for what words alone cannot express."""
 
+import itertools
 import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
@@ -23,12 +24,37 @@ def written_paths(command: ShellCommand) -> list[str]:
         paths += command.values("-o", "--output", "-O", "--output-document")
     elif program == "dd":
         paths += [text[3:] for text in command.arguments if text.startswith("of=")]
+    elif program == "find":
+        paths += _changed_trees(command)
+    elif program in ("tar", "bsdtar", "unzip"):
+        paths += _unpacked_to(command)
     elif program in pairs("writes") and (program not in ("sed", "perl") or command.has("-i")):
         has_code = program in ("sed", "perl") and command.has("-e")
         start = 0 if has_code else int(pairs("writes")[program])
         paths += command.operands("-t", "-s", "-m", "-o", "-g", "-e")[start:]
         paths += command.values("-t")
     return [path for path in paths if path and not path.isdigit()]
+
+
+def _changed_trees(command: ShellCommand) -> list[str]:
+    """The folders in which `find` deletes files or runs a program that changes them."""
+    words = command.arguments
+    changes = "-delete" in words or any(
+        before.startswith(("-exec", "-ok")) and text.rpartition("/")[2] in pairs("writes")
+        for before, text in itertools.pairwise(words)
+    )
+    at = next((n for n, text in enumerate(words) if text[:1] in ("-", "(", "!")), len(words))
+    return [*(words[:at] or (".",))] if changes else []
+
+
+def _unpacked_to(command: ShellCommand) -> list[str]:
+    """The folder that an archive is unpacked to."""
+    if command.program == "unzip":
+        is_unpacked = not command.has("-l", "-t", "-v", "-p", "-Z", "-z")
+        return (command.values("-d") or ["."]) if is_unpacked else []
+    letters = "".join(command.arguments[:1])
+    is_unpacked = command.has("-x", "--extract", "--get") or (letters[:1] != "-" and "x" in letters)
+    return (command.values("-C", "--directory") or ["."]) if is_unpacked else []
 
 
 def _exposed_paths(command: ShellCommand) -> list[str]:
@@ -212,6 +238,11 @@ def loses_database(command: ShellCommand, _: Places) -> bool:
         return _LOSES_KEYS.search(" ".join(texts).lower()) is not None
     is_removal = command.program in ("dropdb", "dropuser", "mysqladmin", "pg_restore")
     return is_removal or any(map(loses_data, texts))
+
+
+def starts_unlimited(command: ShellCommand, _: Places) -> bool:
+    texts = (*command.arguments, *(f"{name}={value}" for name, value in command.settings))
+    return any(map(pattern("unlimited").fullmatch, texts))
 
 
 def writes_steering(command: ShellCommand, places: Places) -> bool:

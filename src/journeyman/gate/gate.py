@@ -66,7 +66,7 @@ class Gate:
         self._network = network
         self._folder = folder
         self._confined = confined
-        self._places = Places(workspace, self._home, folder=folder)
+        self._places = self._seen_from(folder)
 
     def decide(self, risk: Risk, arguments: Mapping[str, Any]) -> Decision:
         """Decide whether a call may run, needs approval, or is refused. Approval grants the network
@@ -100,13 +100,16 @@ class Gate:
                     return match.decision
         return rule("run.download").decision if pipes_download_to_interpreter(text) else None
 
+    def _seen_from(self, folder: str) -> Places:
+        return Places(self._workspace, self._home, folder=folder, follows=not self._confined)
+
     def _matching_rules(self, risk: Risk, arguments: Mapping[str, Any]) -> Iterator[GateRule]:
         match risk, arguments:
             case "command", {"command": str(command), **others}:
                 folder = str(others.get("workdir") or "")
                 if self._folder and not folder.startswith(("/", "~")):
                     folder = f"{self._folder}/{folder}"
-                places = Places(self._workspace, self._home, folder=folder)
+                places = self._seen_from(folder)
                 if not places.is_inside(places.resolve(".")):
                     yield rule("file.work_outside")
                 yield from find_rules(command, places)

@@ -4,10 +4,9 @@ Nothing is expanded or executed: a marker stands for text that only the running 
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -24,13 +23,20 @@ _VERSION = re.compile(r"^(python|pypy|pip|perl|ruby|node|lua|php)[-\d.]+w?\Z", r
 _CODE = re.compile(r"-[A-Za-z]*[ce]|-r|-p|--eval|--print")
 _SCRIPT = re.compile(r"-[A-Za-z]*c")
 _LISTS = frozenset({"list", "pipeline", "negated_command"})
+_SUBSHELLS = frozenset({"subshell", "command_substitution", "process_substitution"})
+_MOST_FOLDERS = 20
+_IN_SHELL = ("", "command", "builtin", "time")
+"""The wrappers under which `cd` has an effect on what follows."""
+
+Folder = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ShellCommand:
     """One program with its words, the variables set for it (`settings`), its redirections, the text
     on its standard input (`document`), the programs whose output reaches it by a pipe or a
-    substitution (`upstream`), and the wrapper that runs it (`via`).
+    substitution (`upstream`), and the wrapper that runs it (`via`). It may run in any of the
+    `folders`, of which the last is the likeliest; each is what `cd` was given, one after the other.
     """
 
     words: tuple[str, ...] = ()
@@ -39,6 +45,7 @@ class ShellCommand:
     document: str | None = None
     upstream: frozenset[str] = frozenset()
     via: str = ""
+    folders: tuple[Folder, ...] = ((),)
 
     @cached_property
     def program(self) -> str:
@@ -119,19 +126,43 @@ class ShellCommand:
         return not expected
 
 
-class ParsedScript(NamedTuple):
+@dataclass
+class ParsedScript:
     """A parsed text: its commands in order, the code that it passes to interpreters, and the ids of
-    the rules about what could not be read.
+    the rules about what could not be read. `folders` are those that it has been in so far.
     """
 
-    commands: list[ShellCommand]
-    code: list[str]
-    notes: list[str]
+    commands: list[ShellCommand] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    folders: tuple[Folder, ...] = ((),)
+
+    def add(self, command: ShellCommand) -> ShellCommand:
+        """Add a command that runs where the script is now."""
+        self.commands.append(replace(command, folders=self.folders))
+        return self.commands[-1]
+
+    def enter(self, command: ShellCommand) -> None:
+        """Note that the following commands run in another folder. `cd` may fail, so they may run in
+        the earlier ones too.
+        """
+        operands, here = command.operands(), self.folders[-1]
+        to = operands[0] if operands else "~" if command.program == "cd" else UNKNOWN
+        if command.program == "popd":
+            folder = here[:-1] if here and not operands else (UNKNOWN,)
+        elif to == "-" or to.startswith("+"):
+            folder = (UNKNOWN,)
+        else:
+            folder = (*here, to)
+        if len(self.folders) < _MOST_FOLDERS:
+            self.folders = (*self.folders, folder)
+        else:
+            self.notes.append("too_large")
 
 
 def read_script(text: str) -> ParsedScript:
     """Return all commands that a text could run."""
-    script = ParsedScript([], [], [])
+    script = ParsedScript()
     _read(text, script, 0)
     return script
 
@@ -144,15 +175,21 @@ def _read(text: str, script: ParsedScript, depth: int) -> None:
     if root.has_error:
         script.notes.append("unparseable")
     redirects: dict[int, list[Node]] = {}
-    waiting = [(root, frozenset[str]())]
+    waiting: list[tuple[Node | None, frozenset[str], tuple[Folder, ...]]]
+    waiting = [(root, frozenset(), ())]
     while waiting:
-        node, upstream = waiting.pop()
+        node, upstream, folders = waiting.pop()
+        if node is None:  # the end of a subshell
+            script.folders = folders
+            continue
+        if node.type in _SUBSHELLS or (node.parent is not None and node.parent.type == "pipeline"):
+            waiting.append((None, upstream, script.folders))
         inside = [(child, upstream) for child in node.named_children if child.type not in LEAVES]
         match node.type:
             case "command":
                 _add(_command(node, redirects.get(node.id, []), upstream), script, depth)
             case "declaration_command" | "unset_command":
-                script.commands.append(_command(node, [], upstream))
+                script.add(_command(node, [], upstream))
             case "pipeline":
                 for at, (stage, _) in enumerate(inside):
                     inside[at] = (stage, upstream)
@@ -166,11 +203,11 @@ def _read(text: str, script: ParsedScript, depth: int) -> None:
                 if last.type == "command":
                     redirects[last.id] = targets
                 else:
-                    script.commands.append(ShellCommand(redirects=_redirects(targets)))
+                    script.add(ShellCommand(redirects=_redirects(targets)))
                 # The grammar puts what follows a here-document on its first line inside it.
                 piped = upstream | _programs(body)
                 inside = [(child, piped if child in targets else upstream) for child, _ in inside]
-        waiting.extend(reversed(inside))
+        waiting.extend((child, reaching, ()) for child, reaching in reversed(inside))
 
 
 def _programs(node: Node) -> frozenset[str]:
@@ -250,9 +287,13 @@ def _add(command: ShellCommand, script: ParsedScript, depth: int) -> None:
     if depth > _DEEPEST:
         script.notes.append("too_large")
         return
-    script.commands.append(command)
+    before = script.folders
+    command = script.add(command)
     if command.words and not command.program:
         script.notes.append("command.hidden")
+    if command.program in ("cd", "pushd", "popd") and command.via in _IN_SHELL:
+        script.enter(command)
+        return
     arguments = command.arguments
     inner = [_wrapped(command)]
     for at, text in enumerate(arguments if command.program == "find" else ()):
@@ -260,16 +301,32 @@ def _add(command: ShellCommand, script: ParsedScript, depth: int) -> None:
             inner.append(tuple(takewhile(lambda word: word not in (";", "+"), arguments[at + 1 :])))
     for words in filter(None, inner):
         via = command.via or command.program
-        inner_command = replace(command, words=words, settings=(), redirects=(), via=via)
+        settings = (*command.settings, *_variables(arguments[: len(arguments) - len(words)]))
+        inner_command = replace(command, words=words, settings=settings, redirects=(), via=via)
+        if command.program == "env":
+            here = script.folders[-1]
+            moved = ((*here, to) for to in command.values("-C", "--chdir")[:1])
+            script.folders = (*script.folders, *moved)
         _add(inner_command, script, depth + 1)
+        if command.program == "env" or via not in _IN_SHELL:
+            script.folders = before
     if command.program == "trap" and len(command.words) > 2:
         _read(command.words[1], script, depth + 1)
+        script.folders = before
     elif command.program in vocabulary("shells") | vocabulary("interpreters") | {
         "eval",
         "source",
         ".",
     }:
         _add_interpreted(command, script, depth)
+        if command.program in vocabulary("shells"):
+            script.folders = before
+
+
+def _variables(words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The variables that a wrapper sets for the command that it runs."""
+    parts = (text.partition("=") for text in words)
+    return [(name, value) for name, equals, value in parts if equals and name.isidentifier()]
 
 
 def _wrapped(command: ShellCommand) -> tuple[str, ...]:

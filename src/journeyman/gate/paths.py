@@ -2,9 +2,11 @@
 devices, files that control programs, files that hold secrets. File contents are never read.
 """
 
+import copy
 import fnmatch
 import os
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -18,22 +20,32 @@ _STORES_NOTHING = re.compile(
     r"/dev(?:/(?:null|std\w+|fd(?:/.*)?|zero|full|u?random|tty\w*|pts.*|tcp/.*|udp/.*|shm.*))?"
 )
 _SCRATCH = ("/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/")  # noqa: S108
+_UNKNOWN_FOLDER = Path("/unknown-folder/of/a/command")
 _MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
 class Places:
     """Paths relative to a workspace and a home. Links are followed, except for paths of another
-    machine (`foreign`), which are handled as text only.
+    machine (`foreign`), which are handled as text only. If it `follows` the folders that commands
+    change to, relative paths begin there.
     """
 
     def __init__(
-        self, workspace: Path, home: Path, *, folder: str = "", foreign: bool = False
+        self,
+        workspace: Path,
+        home: Path,
+        *,
+        folder: str = "",
+        foreign: bool = False,
+        follows: bool = False,
     ) -> None:
+        self._follows = follows
+        self._known: dict[tuple[str, ...], Places] = {}
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
         self.home = Path(self._normalise(home))
-        self._folder = self.workspace
-        self._folder = self.resolve(folder or ".")
+        self.folder = self.workspace
+        self.folder = self.resolve(folder or ".")
 
     def resolve(self, text: str) -> Path:
         """Return the absolute path. Unknown parts are treated as plain names."""
@@ -44,7 +56,29 @@ class Places:
             text = f"{self.home}{text[1:]}"
         if text.startswith("/"):
             return Path(self._normalise("/" + text.lstrip("/")))
-        return Path(self._normalise(f"{self._folder}/{text}"))
+        return Path(self._normalise(f"{self.folder}/{text}"))
+
+    def within(self, folders: Iterable[Iterable[str]]) -> "list[Places]":
+        """Return these places as they are seen from each of the folders, given as what `cd` was
+        given one after the other. Files in a folder that is not known are outside.
+        """
+        if not self._follows:
+            return [self]
+        seen = {self.folder: self}
+        for steps in folders:
+            there = self._entered(tuple(steps))
+            seen.setdefault(there.folder, there)
+        return list(seen.values())
+
+    def _entered(self, steps: tuple[str, ...]) -> "Places":
+        if not steps:
+            return self
+        if steps not in self._known:
+            there = copy.copy(self._entered(steps[:-1]))
+            is_known = steps[-1][:1] not in (UNKNOWN, OUTPUT)
+            there.folder = there.resolve(steps[-1]) if is_known else _UNKNOWN_FOLDER
+            self._known[steps] = there
+        return self._known[steps]
 
     def is_inside(self, path: Path) -> bool:
         return path.is_relative_to(self.workspace)

@@ -85,10 +85,12 @@ def find_rules(text: str, places: Places) -> Iterator[GateRule]:
         yield rule(note)
     if _runs_fetched_file(script.commands):
         yield rule("run.download")
+    is_readable = "too_large" not in script.notes
     for command in script.commands:
         if not _asks_for_help(command):
+            seen = places.within(command.folders) if is_readable else [places]
             for form in forms.get(command.program, forms[""]):
-                if form.matches(command, places):
+                if any(form.matches(command, one) for one in seen):
                     yield form.rule
     for code in script.code:
         yield from find_in_code(code, places)

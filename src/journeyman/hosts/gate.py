@@ -15,8 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.gate.decision import ALLOW, Decision, Risk, rule, vocabulary
+from journeyman.gate.decision import ALLOW, Decision, Risk, rule
 from journeyman.gate.gate import Gate, patched_paths
+from journeyman.gate.interactive import opens_terminal
 from journeyman.gate.paths import Places
 from journeyman.hosts.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
@@ -142,7 +143,11 @@ class HostGate:
         """
         risk, fields = _understood(host, call)
         decision = _assessed(risk, fields, call.cwd) if risk else ALLOW
-        if decision.answer == "allow" and host == "codex" and _reads_commands(fields):
+        if (
+            decision.answer == "allow"
+            and host == "codex"
+            and opens_terminal(str(fields.get("command", "")))
+        ):
             decision = Decision(answer="ask", rule="codex.interactive", reason=_INTERACTIVE)
         patterns = self._journeyman.settings.hosts.gate_tools
         if decision.answer == "allow" and any(fnmatchcase(call.tool, one) for one in patterns):
@@ -292,14 +297,6 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
     except (OSError, RuntimeError, ValueError):  # no file system has such a path
         return rule("tool.unreadable").decision
     return decision
-
-
-def _reads_commands(fields: Mapping[str, Any]) -> bool:
-    """Whether a command is a shell or an interpreter that reads what to do from its input."""
-    words = str(fields.get("command", "")).split()
-    program = words[0].rpartition("/")[2].rstrip("0123456789.") if words else ""
-    is_interactive = all(word.startswith("-") and word not in ("-c", "-m") for word in words[1:])
-    return is_interactive and program in vocabulary("shells") | vocabulary("interpreters")
 
 
 def _workspace(cwd: str) -> Path:

@@ -6,6 +6,7 @@ from tests.tables import table
 from journeyman.gate.gate import Gate
 
 GATE = Gate(cases.WORKSPACE, home=cases.HOME)
+UNCONFINED = Gate(cases.WORKSPACE, home=cases.HOME, network="on", confined=False)
 
 
 def decide(command, gate=GATE):
@@ -22,6 +23,19 @@ def test_hostile_commands(rule, command):
 @table("command", [*cases.EVERYDAY, *cases.EVERYDAY_IN_LINES])
 def test_everyday_commands(command):
     decision = decide(command)
+    assert decision.answer == "allow", decision
+
+
+@table(("rule", "command"), cases.HOSTILE_UNCONFINED)
+def test_hostile_commands_that_change_folders(rule, command):
+    decision = decide(command, UNCONFINED)
+    answer = "refuse" if rule in cases.REFUSED else "ask"
+    assert (decision.rule, decision.answer) == (rule, answer)
+
+
+@table("command", [*cases.EVERYDAY_UNCONFINED, *cases.EVERYDAY, *cases.EVERYDAY_IN_LINES])
+def test_everyday_commands_without_confinement(command):
+    decision = decide(command, UNCONFINED)
     assert decision.answer == "allow", decision
 
 
