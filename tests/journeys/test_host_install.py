@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -462,6 +463,7 @@ class TestCheck:
             assert reported["warm"] == 0
 
             home.command("confirm", "token", "revoke", "claude-code")
+            time.sleep(1.1)  # the service knows a token for a second
             found = self.findings(home, "claude-code", code=1)
             assert "hosts install claude-code" in found["confirmations"]["advice"]
 

@@ -5,12 +5,15 @@ import plistlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from tests.tables import table
 
+from journeyman import Journeyman
+from journeyman.facade.finding import Finding
 from journeyman.hosts.installation.codex_trust import has_run, read_hooks
 from journeyman.hosts.installation.hermes_environment import (
     HermesEnvironment,
@@ -18,8 +21,12 @@ from journeyman.hosts.installation.hermes_environment import (
     find_environment,
     find_interpreter,
 )
+from journeyman.hosts.installation.hook_probe import FiredHook, judge_context, judge_gate
+from journeyman.hosts.installation.installer import Installer
 from journeyman.hosts.installation.programs import find_program, host_file
 from journeyman.hosts.installation.service_unit import service_file
+from journeyman.hosts.installation.status import inspect_machine
+from journeyman.hosts.installation.steps import Step
 from journeyman.version import __version__
 
 PROGRAM = ("/opt/py/bin/python", "-P", "-m", "journeyman", "--home", "/h", "serve")
@@ -161,6 +168,36 @@ class TestCodex:
         assert not has_run(tmp_path)
         (tmp_path / "config.toml").touch()
         assert has_run(tmp_path)
+
+
+class TestHooks:
+    @table("judge", [judge_context, judge_gate])
+    def test_a_slow_answer_is_noted(self, judge: Callable[[FiredHook, str], Finding]) -> None:
+        assert judge(FiredHook(output="", ms=20.0), "codex").status == "ok"
+        slow = judge(FiredHook(output="", ms=10_725.0), "codex")
+        assert slow.status == "note"
+        assert "That is slow." in slow.found
+        broken = judge(FiredHook(output="[]"), "codex")
+        assert broken.advice.endswith("journeyman hosts install codex")
+
+
+def test_a_step_is_a_sentence_with_its_command() -> None:
+    step = Step(text="It is here: in a folder. Install it.", command="pip install 'a: b'")
+    assert str(step) == "It is here: in a folder. Install it: pip install 'a: b'"
+    assert (step.text, step.advice) == ("It is here: in a folder. Install it.", step.command)
+    assert str(Step(text="Trust it.", how="Look first.")) == "Trust it. Look first."
+
+
+def test_hosts_come_before_the_extras_of_this_machine(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "PATH": str(tmp_path)}
+    hooks = tmp_path / ".codex/hooks.json"
+    hooks.parent.mkdir()
+    hooks.write_text("{")
+    with Journeyman(home=tmp_path / "home", environ=environ) as journeyman:
+        found = inspect_machine(journeyman, Installer(journeyman, environ))
+    names = [finding.what.partition(":")[0] for finding in found]
+    assert names[0] == "program"
+    assert names[names.index("host") + 1 :] == ["extra"] * names.count("extra")
 
 
 class TestService:
