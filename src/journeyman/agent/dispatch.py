@@ -21,8 +21,9 @@ from journeyman.agent.tools.tool import (
     worked,
 )
 from journeyman.agent.tools.toolbox import Toolbox, read_arguments
+from journeyman.gate.command import OUTPUT
 from journeyman.gate.decision import ApprovalRequest, Approver, Decision
-from journeyman.gate.parser import OUTPUT, read_script
+from journeyman.gate.parser import read_script
 from journeyman.records import Provenance, ResultFlags, ToolCall
 from journeyman.records.errors import JourneymanError
 

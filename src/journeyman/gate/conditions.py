@@ -6,8 +6,8 @@ from collections.abc import Callable
 from difflib import SequenceMatcher
 from functools import cache
 
+from journeyman.gate.command import OUTPUT, UNKNOWN, ShellCommand
 from journeyman.gate.decision import pairs, pattern, rules_file, vocabulary
-from journeyman.gate.parser import OUTPUT, UNKNOWN, ShellCommand
 from journeyman.gate.paths import Places
 
 Condition = Callable[[ShellCommand, Places], bool]

@@ -4,8 +4,9 @@ what is typed there later passes no gate.
 
 import re
 
+from journeyman.gate.command import ShellCommand
 from journeyman.gate.decision import vocabulary
-from journeyman.gate.parser import ShellCommand, read_script
+from journeyman.gate.parser import read_script
 
 _PYTHONS = frozenset({"python", "pypy"})
 _NODES = frozenset({"node", "nodejs"})

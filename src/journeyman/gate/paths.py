@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from journeyman.gate.command import OUTPUT, UNKNOWN
 from journeyman.gate.decision import rules_file
-from journeyman.gate.parser import OUTPUT, UNKNOWN
 
 _SYSTEM_SECRETS = re.compile(
     r"/etc/(?:g?shadow|sudoers|ssl/private|ssh/.*key$|krb5\.keytab)|/proc/[^/]+/(?:environ|mem)"

@@ -8,8 +8,9 @@ from functools import cache
 from msgspec import Struct
 
 from journeyman.gate import conditions
+from journeyman.gate.command import ShellCommand
 from journeyman.gate.decision import GateRule, pairs, rule, rules_file, vocabulary
-from journeyman.gate.parser import ShellCommand, read_script
+from journeyman.gate.parser import read_script
 from journeyman.gate.paths import Places
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
 

@@ -2,7 +2,8 @@
 
 from tests.tables import table
 
-from journeyman.gate.parser import OUTPUT, UNKNOWN, read_script
+from journeyman.gate.command import OUTPUT, UNKNOWN
+from journeyman.gate.parser import read_script
 
 
 def words(text):
