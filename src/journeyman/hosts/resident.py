@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.client import Unanswered, request
+from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.hosts.gate import HostGate
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.server import HookServer, is_locked
@@ -192,8 +191,8 @@ def start_detached(home: Path, database: str) -> None:
         if os.fstat(descriptor).st_size > _LARGEST_LOG:
             os.ftruncate(descriptor, 0)
         process = subprocess.Popen(  # noqa: S603 - this program
-            [sys.executable, "-P", "-m", "journeyman", "--home", str(home), "serve", "--on-demand"],
-            env={**os.environ, "JOURNEYMAN_DATABASE": database},
+            [*PROGRAM, "--home", str(home), "serve", "--on-demand"],
+            env={**child_environ(), "JOURNEYMAN_DATABASE": database},
             cwd=home,
             stdin=subprocess.DEVNULL,
             stdout=descriptor,
