@@ -1,4 +1,4 @@
-"""The tables of `journeyman hosts`."""
+"""What `journeyman hosts` prints."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +14,7 @@ from journeyman.hosts.installation.status import HostStatus
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
+    from journeyman.hosts.explanation import Explanation
     from journeyman.hosts.report import HostReport
 
 _STATES = {
@@ -119,3 +120,12 @@ def _time_to_answer(report: "HostReport") -> str:
     if report.median_ms is None:
         return formatting.UNKNOWN
     return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
+
+
+def show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
+    """Print why sessions started as they did, and what they were given."""
+    for one in explained:
+        console.print(Text(f"{one.host}  {readable(one.session)}", "bold"))
+        console.print(Text(readable(one.explanation)))
+        for text in one.texts:
+            console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)

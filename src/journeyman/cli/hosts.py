@@ -14,7 +14,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.doctor import show_findings
-from journeyman.cli.host_tables import show_choices, show_hosts, show_report
+from journeyman.cli.host_tables import show_choices, show_explanation, show_hosts, show_report
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import refuse_read_only
@@ -25,6 +25,7 @@ from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
+    from journeyman.hosts.explanation import Explanation
     from journeyman.hosts.installation.service_unit import Manager
     from journeyman.hosts.report import HostReport
 
@@ -282,3 +283,18 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
     from journeyman.hosts.report import report as make_report  # noqa: PLC0415 - heavy
 
     return make_report(journeyman, since=since or 0.0)
+
+
+@context.command(hosts, "explain", render=show_explanation, is_paged=True)
+@click.argument("session")
+def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
+    """Show why an agent's session started as it did, and what was added to it. SESSION is the
+    session's id in the agent, or the beginning of it.
+
+    Examples:
+      journeyman hosts explain 0f3a91
+      journeyman hosts explain 0f3a91 --json
+    """
+    from journeyman.hosts.explanation import explain_session  # noqa: PLC0415 - heavy
+
+    return explain_session(journeyman, session)

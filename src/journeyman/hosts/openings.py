@@ -5,24 +5,28 @@ given out, and never changes: a resumed, compressed or retried session gets the 
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.hermes_lineage import ancestors
+from journeyman.hosts.opening_parts import (
+    encode_openings,
+    own_only,
+    parts,
+    stored_openings,
+    unseen,
+    with_most_used,
+)
 from journeyman.models.embedder import Embedder
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
-from journeyman.records.playbook import PlaybookCommand
 from journeyman.store.host_sessions import HostSessions
-from journeyman.templates.briefing import ELSEWHERE, Briefing
-from journeyman.templates.commands import is_everyday
-from journeyman.templates.opening import Choice, Form, MessageForm, Opening
+from journeyman.templates.opening import Form, MessageForm, Opening
 from journeyman.templates.ranking import is_small_talk
 
 PROJECT_TOKENS = 900
@@ -36,8 +40,6 @@ _SMALLEST_TOKENS = 150
 
 _LONGEST_TASK = 20_000
 _RECENT_PROJECTS = 3
-
-_decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
 
 _BEGUN = "it had begun without one"
 _LATE = "it was not ready in time"
@@ -133,7 +135,7 @@ class SessionOpenings:
             record = found or self._cold(host, session, "it has not begun")
             if not on:
                 record = replace(record, state="off", reason=_SWITCHED_OFF)
-            elif _openings(record):
+            elif stored_openings(record):
                 record = replace(record, state="warm", reason="")
             elif found is None or record.reason == _SWITCHED_OFF:
                 self._kept.erase(host, [session])
@@ -166,11 +168,11 @@ class SessionOpenings:
             return ""
         with self._reserved(ends):
             shown = frozenset(record.shown)
-            opening = _unseen(self._for_task(task, cwd, budget), shown)
+            opening = unseen(self._for_task(task, cwd, budget), shown)
             size = len(opening.messages("text"))
             if size > LONGEST_TEXT:
                 smaller = int(budget * LONGEST_TEXT / size * 0.9)
-                opening = _unseen(self._for_task(task, cwd, smaller), shown)
+                opening = unseen(self._for_task(task, cwd, smaller), shown)
         if len(opening.messages("text")) > LONGEST_TEXT:
             return ""
         return self._given(host, session, opening, ends)
@@ -181,11 +183,11 @@ class SessionOpenings:
         """
         with self._changing:
             record = self._kept.find(host, session)
-            openings = _openings(record) if record else ()
+            openings = stored_openings(record) if record else ()
             if record is None or record.state != "warm" or not openings:
                 return ""
             text = openings[0].messages("text")
-            shown, tokens = tuple(_parts(openings[0])), Embedder().count_tokens(text)
+            shown, tokens = tuple(parts(openings[0])), Embedder().count_tokens(text)
             self._kept.save(replace(record, shown=shown, tokens=tokens))
         return text
 
@@ -220,7 +222,7 @@ class SessionOpenings:
         opening = self._journeyman.opening(
             task[:_LONGEST_TASK], project=cwd, style="text", budget_tokens=budget
         )
-        return _own_only(opening)
+        return own_only(opening)
 
     def _given(self, host: str, session: str, opening: Opening, ends: float) -> str:
         """Store a further opening of a session, and return its text."""
@@ -238,8 +240,8 @@ class SessionOpenings:
                     reason="",
                     opening=record.opening or opening.id,
                     tokens=record.tokens + Embedder().count_tokens(text),
-                    shown=(*record.shown, *_parts(opening)),
-                    content=_encode((*_openings(record), opening)),
+                    shown=(*record.shown, *parts(opening)),
+                    content=encode_openings((*stored_openings(record), opening)),
                 ),
                 within_s=_left_s(ends),
             )
@@ -293,10 +295,10 @@ class SessionOpenings:
             model=asked.model,
             budget_tokens=budget,
         )
-        opening = _own_only(opening)
+        opening = own_only(opening)
         if not opening.briefing.commands:
             return opening
-        return _with_most_used(opening, self._for_project(project).briefing.commands, budget)
+        return with_most_used(opening, self._for_project(project).briefing.commands, budget)
 
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
@@ -308,8 +310,8 @@ class SessionOpenings:
             at=self._clock(),
             opening=opening.id,
             tokens=opening.tokens,
-            shown=tuple(_parts(opening)),
-            content=_encode((opening,)),
+            shown=tuple(parts(opening)),
+            content=encode_openings((opening,)),
         )
 
     def _cold(self, host: str, session: str, reason: str) -> HostSession:
@@ -328,41 +330,8 @@ class SessionOpenings:
             self._building.release()
 
 
-def explain(record: HostSession | None) -> str:
-    """Return for a person what a session started with, and why."""
-    if record is None:
-        return "Journeyman has decided nothing about this session yet."
-    openings = _openings(record)
-    if record.state != "warm" or not openings:
-        reason = record.reason or "nothing that was learned fits"
-        return f"This session started without an opening: {reason.rstrip('.')}."
-    lines = [f"This session started warm, with opening {record.opening} ({record.tokens} tokens):"]
-    for opening in openings:
-        briefing = opening.briefing
-        counted = {
-            "commands": briefing.commands,
-            "recurring mistakes": briefing.mistakes,
-            "files": briefing.files,
-            "earlier requests": briefing.episodes,
-        }
-        kinds = [f"{len(items)} {name}" for name, items in counted.items() if items]
-        if kinds:
-            sessions = f"{briefing.sessions} earlier sessions"
-            lines.append(f"- {', '.join(kinds)}, from {sessions} in {briefing.project}")
-        lines += [
-            f"- an example for {choice.pattern.intent[:80]!r}: {choice.reason}"
-            for choice in opening.choices
-        ]
-    return "\n".join(lines)
-
-
-def given_texts(record: HostSession) -> list[str]:
-    """Return what a session was given, in order, as text."""
-    return [opening.messages("text") for opening in _openings(record)]
-
-
 def _answer(record: HostSession, form: Form) -> OpeningAnswer:
-    openings = _openings(record) if record.state == "warm" else ()
+    openings = stored_openings(record) if record.state == "warm" else ()
     if not openings:
         state: HostState = "off" if record.state == "off" else "cold"
         return OpeningAnswer(state=state, reason=record.reason)
@@ -380,91 +349,6 @@ def _answer(record: HostSession, form: Form) -> OpeningAnswer:
 def _examples(opening: Opening, form: MessageForm) -> list[dict[str, Any]]:
     messages: Sequence[Mapping[str, Any]] = opening.messages(form)
     return [dict(message) for message in messages if message.get("role") != "system"]
-
-
-def _own_only(opening: Opening) -> Opening:
-    """Return the opening of a project without what was said or printed in other projects: from
-    those, it keeps only the commands that work anywhere.
-    """
-    project = opening.briefing.project
-    if opening.is_empty or project not in ("", ELSEWHERE):
-        return opening
-    commands = replace(opening.briefing, mistakes=(), files=(), episodes=())
-    result = replace(opening, briefing=commands, choices=(), addendum="")
-    if not project or result.is_empty:
-        return Opening(task=opening.task, note="Nothing was learned in this project yet.")
-    return replace(result, tokens=Embedder().count_tokens(result.system))
-
-
-def _with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand], budget: int) -> Opening:
-    """Return the opening with the project's most used commands behind those that its task is likely
-    to need, in the place of commands that every agent knows, as far as the budget allows:
-    benchmarks/host_foresight.py measures what that adds.
-    """
-    likely = [one for one in opening.briefing.commands if not is_everyday(one.name)]
-    commands = [*{one.name: one for one in (*likely, *most_used)}.values()]
-    count = Embedder().count_tokens
-    examples = opening.tokens - count(opening.system)
-    while True:
-        result = replace(opening, briefing=replace(opening.briefing, commands=tuple(commands)))
-        tokens = count(result.system) + examples
-        if tokens <= budget or not commands:
-            return replace(result, tokens=tokens)
-        commands.pop()
-
-
-def _unseen(opening: Opening, shown: Iterable[str]) -> Opening:
-    """Return the opening without what a session has seen, and without further commands that every
-    agent knows. It is empty for more of the same task, which is one whose nearest request was
-    shown, and where nothing about the task itself is left.
-    """
-    seen = frozenset(shown)
-    if not seen or opening.is_empty:
-        return opening
-    briefing = opening.briefing
-    commands = tuple(
-        one
-        for one in briefing.commands
-        if f"command {one.name}" not in seen and not is_everyday(one.name)
-    )
-    mistakes = tuple(one for one in briefing.mistakes if f"mistake {one.error}" not in seen)
-    files = tuple(path for path in briefing.files if f"file {path}" not in seen)
-    episodes = tuple(one for one in briefing.episodes if f"request {one.intent}" not in seen)
-    choices = tuple(one for one in opening.choices if f"request {one.pattern.intent}" not in seen)
-    nearest = next(_requests(opening), "")
-    if nearest in seen or not (episodes or choices or files or mistakes):
-        return Opening(task=opening.task, note="The session has seen all that fits.")
-    rest = replace(briefing, commands=commands, mistakes=mistakes, files=files, episodes=episodes)
-    return replace(opening, briefing=rest, choices=choices)
-
-
-def _parts(opening: Opening) -> Iterator[str]:
-    """Yield names for the parts of an opening."""
-    briefing: Briefing = opening.briefing
-    yield from (f"command {one.name}" for one in briefing.commands)
-    yield from (f"mistake {one.error}" for one in briefing.mistakes)
-    yield from (f"file {path}" for path in briefing.files)
-    yield from _requests(opening)
-
-
-def _requests(opening: Opening) -> Iterator[str]:
-    """Yield names for the requests in an opening, the nearest first."""
-    choices: tuple[Choice, ...] = opening.choices
-    yield from (f"request {one.pattern.intent}" for one in choices)
-    yield from (f"request {one.intent}" for one in opening.briefing.episodes)
-
-
-def _encode(openings: Sequence[Opening]) -> str:
-    # What was left out is for people who look at one opening, and long.
-    return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
-
-
-def _openings(record: HostSession) -> tuple[Opening, ...]:
-    """Return what a record holds; nothing if another version of this program wrote it."""
-    try:
-        return _decode(record.content)
-    except msgspec.DecodeError:
-        return ()
 
 
 def _left_s(ends: float) -> float:

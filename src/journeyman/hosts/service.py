@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
+from journeyman.hosts.explanation import explain
 from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
@@ -23,7 +24,6 @@ from journeyman.hosts.openings import (
     OpeningAnswer,
     OpeningRequest,
     SessionOpenings,
-    explain,
 )
 from journeyman.models.embedder import Embedder
 from journeyman.records import Usage

@@ -15,6 +15,7 @@ from tests.host_service import OTHER_TASK, REMEDY, TASK, Desk, Experience, conve
 from tests.validators import openai_faults
 
 from journeyman import Journeyman
+from journeyman.hosts.explanation import explain_session
 from journeyman.hosts.openings import LONGEST_TEXT
 from journeyman.hosts.service import Exchange, HostService
 from journeyman.records.errors import StoreUnavailable, WrongInput
@@ -390,6 +391,15 @@ class TestExplanation:
         assert "the nearest request" in text
         desk.open("s2", fresh=False)
         assert "it had begun without one" in desk.ask("explain", session="s2")["text"]
+
+    def test_a_person_sees_what_a_session_was_given(self, desk: Desk) -> None:
+        project = desk.context("SessionStart", source="startup")
+        task = desk.context("UserPromptSubmit", prompt=TASK)
+        (explained,) = explain_session(desk.journeyman, "s")
+        assert (explained.host, explained.session, explained.state) == ("claude-code", "s1", "warm")
+        assert explained.texts == (project, task)
+        with pytest.raises(WrongInput, match="No session of a host"):
+            explain_session(desk.journeyman, "unknown")
 
 
 class TestThreads:

@@ -1,0 +1,102 @@
+"""What an opening for a host's session contains: which parts of it a session has seen, what may be
+shown of other projects, and how it is stored.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from journeyman.models.embedder import Embedder
+from journeyman.records.host import HostSession
+from journeyman.records.playbook import PlaybookCommand
+from journeyman.templates.briefing import ELSEWHERE
+from journeyman.templates.commands import is_everyday
+from journeyman.templates.opening import Opening
+
+_decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
+
+
+def own_only(opening: Opening) -> Opening:
+    """Return the opening of a project without what was said or printed in other projects: from
+    those, it keeps only the commands that work anywhere.
+    """
+    project = opening.briefing.project
+    if opening.is_empty or project not in ("", ELSEWHERE):
+        return opening
+    commands = replace(opening.briefing, mistakes=(), files=(), episodes=())
+    result = replace(opening, briefing=commands, choices=(), addendum="")
+    if not project or result.is_empty:
+        return Opening(task=opening.task, note="Nothing was learned in this project yet.")
+    return replace(result, tokens=Embedder().count_tokens(result.system))
+
+
+def with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand], budget: int) -> Opening:
+    """Return the opening with the project's most used commands behind those that its task is likely
+    to need, in the place of commands that every agent knows, as far as the budget allows:
+    benchmarks/host_foresight.py measures what that adds.
+    """
+    likely = [one for one in opening.briefing.commands if not is_everyday(one.name)]
+    commands = [*{one.name: one for one in (*likely, *most_used)}.values()]
+    count = Embedder().count_tokens
+    examples = opening.tokens - count(opening.system)
+    while True:
+        result = replace(opening, briefing=replace(opening.briefing, commands=tuple(commands)))
+        tokens = count(result.system) + examples
+        if tokens <= budget or not commands:
+            return replace(result, tokens=tokens)
+        commands.pop()
+
+
+def unseen(opening: Opening, shown: Iterable[str]) -> Opening:
+    """Return the opening without what a session has seen, and without further commands that every
+    agent knows. It is empty for more of the same task, which is one whose nearest request was
+    shown, and where nothing about the task itself is left.
+    """
+    seen = frozenset(shown)
+    if not seen or opening.is_empty:
+        return opening
+    briefing = opening.briefing
+    commands = tuple(
+        one
+        for one in briefing.commands
+        if f"command {one.name}" not in seen and not is_everyday(one.name)
+    )
+    mistakes = tuple(one for one in briefing.mistakes if f"mistake {one.error}" not in seen)
+    files = tuple(path for path in briefing.files if f"file {path}" not in seen)
+    episodes = tuple(one for one in briefing.episodes if f"request {one.intent}" not in seen)
+    choices = tuple(one for one in opening.choices if f"request {one.pattern.intent}" not in seen)
+    nearest = next(_requests(opening), "")
+    if nearest in seen or not (episodes or choices or files or mistakes):
+        return Opening(task=opening.task, note="The session has seen all that fits.")
+    rest = replace(briefing, commands=commands, mistakes=mistakes, files=files, episodes=episodes)
+    return replace(opening, briefing=rest, choices=choices)
+
+
+def parts(opening: Opening) -> Iterator[str]:
+    """Yield names for the parts of an opening."""
+    briefing = opening.briefing
+    yield from (f"command {one.name}" for one in briefing.commands)
+    yield from (f"mistake {one.error}" for one in briefing.mistakes)
+    yield from (f"file {path}" for path in briefing.files)
+    yield from _requests(opening)
+
+
+def _requests(opening: Opening) -> Iterator[str]:
+    """Yield names for the requests in an opening, the nearest first."""
+    yield from (f"request {one.pattern.intent}" for one in opening.choices)
+    yield from (f"request {one.intent}" for one in opening.briefing.episodes)
+
+
+def encode_openings(openings: Sequence[Opening]) -> str:
+    """Return openings as they are stored."""
+    # What was left out is for people who look at one opening, and long.
+    return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
+
+
+def stored_openings(record: HostSession) -> tuple[Opening, ...]:
+    """Return what a record holds; nothing if another version of this program wrote it."""
+    try:
+        return _decode(record.content)
+    except msgspec.DecodeError:
+        return ()
