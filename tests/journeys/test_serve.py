@@ -501,8 +501,8 @@ class TestClient:
         assert house.failures == []
 
     def test_nothing_is_imported_from_the_project(self, house: House) -> None:
-        """A hook runs in the folder of a project, which may be anyone's, and with variables that the
-        project can set.
+        """A hook runs in the folder of a project, which may be anyone's, and with variables that
+        the project can set.
         """
         environ = {"PYTHONPATH": house.project, "JOURNEYMAN_DATABASE": "sqlite:////nowhere/x.db"}
         for name in ("journeyman.py", "click.py", "msgspec.py", "socket.py", "select.py"):
