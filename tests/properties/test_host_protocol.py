@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from journeyman import Journeyman
+from journeyman.hosts.client import WAITING
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import OPERATIONS, HostService
@@ -53,7 +54,7 @@ class Line:
 
     def ask(self, operation: str, host: str, body: bytes) -> tuple[str, bytes]:
         answer = self.send(f"1 {operation} {host} 5000\n".encode() + body)
-        status, newline, content = answer.partition(b"\n")
+        status, newline, content = answer.removeprefix(WAITING).partition(b"\n")
         assert newline, (operation, body, answer)
         return status.decode(), content
 
