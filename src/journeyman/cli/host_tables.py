@@ -75,7 +75,7 @@ def show_choices(console: Console, listed: Sequence[HostStatus]) -> None:
 def show_report(console: Console, reports: "Sequence[HostReport]") -> None:
     """Show what Journeyman did in each host."""
     if not reports:
-        console.print("No session of a host is stored yet. To set up an agent: journeyman hosts install")
+        console.print("No session of an agent is stored yet. Set one up: journeyman hosts install")
         return
     for one in reports:
         formatting.print_heading(console, one.host)
