@@ -12,6 +12,10 @@ from journeyman.gate.paths import Places
 
 Condition = Callable[[ShellCommand, Places], bool]
 
+_UNCLEAR = re.compile(r"[\x00\x01]|\{[^}]*(?:,|\.\.)|^~[^/]")
+_FINAL = re.compile(
+    r"(?:-X|--method=)?(?:DELETE|PUT)|.*\bmutation\b.*\b(?:delete|remove|merge).*", re.DOTALL
+)
 _FILTERS = re.compile(r"-(?:i?name|i?path|i?regex|newer\w*|[acm](?:time|min)|empty|size|perm)")
 _WORKSPACE_TARGETS = frozenset({"*", "./*", ".*", "**", ".git", "./.git", ".git/"})
 
@@ -57,7 +61,7 @@ def _unpacked_to(command: ShellCommand) -> list[str]:
     return (command.values("-C", "--directory") or ["."]) if is_unpacked else []
 
 
-def _exposed_paths(command: ShellCommand) -> list[str]:
+def exposed_paths(command: ShellCommand) -> list[str]:
     """The paths of files that a command visibly prints, copies or sends."""
     paths = [path for operator, path in command.redirects if operator == "<"]
     if start := pairs("shows").get(command.program):
@@ -68,6 +72,45 @@ def _exposed_paths(command: ShellCommand) -> list[str]:
     elif command.program in vocabulary("fetchers"):
         paths += [text.rpartition("@")[2] for text in command.arguments if "@" in text[:20]]
     return [path for path in paths if len(path) < 400]
+
+
+def destroys_unclear(command: ShellCommand, _: Places) -> bool:
+    """Whether it deletes or overwrites something whose path is not literal."""
+    program, words = command.program, command.arguments
+    targets: list[str] = []
+    if program in ("rm", "unlink", "shred", "truncate", "rmdir"):
+        targets = command.operands("-s", "--size", "-n", "--iterations")
+    elif program in ("chmod", "chown", "chgrp"):
+        targets = command.operands()[1:] if command.has("-R", "--recursive") else []
+    elif program == "find":
+        targets = _changed_trees(command)
+    elif program == "dd":
+        targets = [text for text in words if text.startswith("of=")]
+    elif program == "rsync" and any(text.startswith("--del") for text in words):
+        targets = command.operands()[-1:]
+    return any(map(_UNCLEAR.search, targets))
+
+
+def exposes_unclear(command: ShellCommand, places: Places) -> bool:
+    """Whether it shows or copies a file that wildcards or the running shell choose, and that can
+    hold a secret.
+    """
+    is_shown_whole = pairs("shows").get(command.program) == "0"
+    return any(
+        places.can_be_secret(text) or (is_shown_whole and text == OUTPUT)
+        for text in exposed_paths(command)
+    )
+
+
+def overwrites_remote(command: ShellCommand, _: Places) -> bool:
+    options = ("-f", "--force", "--mirror", "--delete", "-d", "--prune")
+    return command.has(*options) or any(text[:1] in ("+", ":") for text in command.arguments)
+
+
+def is_final(command: ShellCommand, _: Places) -> bool:
+    """All but the plain requests to the interface of a site that hosts projects."""
+    is_plain = command.begins(frozenset({"api"}))
+    return not is_plain or any(map(_FINAL.fullmatch, command.arguments))
 
 
 def _removed_trees(command: ShellCommand) -> list[str]:
@@ -196,6 +239,8 @@ def sends(command: ShellCommand, _: Places) -> bool:
         return False
     if program in ("http", "https", "xh") and any(map(_FIELD.fullmatch, words)):
         return True
+    if any(UNKNOWN in text for text in command.operands(*vocabulary("fetcher_options"))):
+        return True
     return any(
         OUTPUT in text
         or (
@@ -252,11 +297,11 @@ def writes_steering(command: ShellCommand, places: Places) -> bool:
 def writes_outside(command: ShellCommand, places: Places) -> bool:
     texts = (text for text in written_paths(command) if UNKNOWN not in text[:1])
     paths = map(places.resolve, texts)
-    return any(not (places.is_inside(path) or places.is_scratch(path)) for path in paths)
+    return any(not (places.is_inside(path) or places.is_free(path)) for path in paths)
 
 
 def reads_secret(command: ShellCommand, places: Places) -> bool:
-    return any(places.is_secret(places.resolve(text)) for text in _exposed_paths(command))
+    return any(places.is_secret(places.resolve(text)) for text in exposed_paths(command))
 
 
 _SHORTEST_NAME = 5

@@ -55,6 +55,9 @@ def strongest(decisions: Iterable[Decision]) -> Decision:
     return max(decisions, key=lambda decision: _WEIGHT[decision.answer], default=ALLOW)
 
 
+Audience = Literal["all", "agent", "hosts", "nobody"]
+
+
 class GateRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule in `rules.toml`; the file explains the fields."""
 
@@ -66,7 +69,7 @@ class GateRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     argument: str = ""
     when: str = ""
     network: bool = False
-    learning: bool = False
+    asks: Audience = "all"
     examples: tuple[str, ...] = ()
 
     @property
@@ -78,6 +81,8 @@ class _RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
     steering: tuple[str, ...]
     secrets: tuple[str, ...]
     harmless: tuple[str, ...]
+    notes: tuple[str, ...]
+    tracked: tuple[str, ...]
     popular: dict[str, str]
     vocabulary: dict[str, str]
     patterns: dict[str, tuple[str, ...]]

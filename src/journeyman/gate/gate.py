@@ -9,20 +9,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from journeyman.gate.decision import Decision, GateRule, Network, Risk, rule, strongest
+from journeyman.gate.decision import Decision, GateRule, Network, Risk, pattern, rule, strongest
 from journeyman.gate.paths import Places
-from journeyman.gate.rules import NETWORK, find_in_code, find_rules, hides
+from journeyman.gate.rules import NETWORK, OUTSIDE, find_in_code, find_rules, hides
 
 _PATCH_FILE = re.compile(
     r"^\*\*\* (?:Add File|Update File|Delete File|Move to|Move File):[ \t]*(.+?)[ \t]*$"
     r"|^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)",
     re.MULTILINE,
 )
-OUTSIDE = "write.outside"
 # In prose, text in backquotes is not necessarily a command.
 _IGNORED_IN_PROSE = frozenset({"unparseable", "command.hidden", "invisible", "too_large", NETWORK})
 
 
+_SETTING = re.compile(r'"command"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _FENCE = re.compile(
     r"^[ \t>]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)\n(?P<inside>.*?)"
     r"(?:^[ \t>]*(?P=mark)[`~]*[ \t]*$|\Z)",
@@ -48,8 +48,8 @@ def patched_paths(text: str) -> list[str]:
 
 class Gate:
     """Decides on the calls of an agent that works in one workspace. Relative paths begin at the
-    `folder`, by default the workspace. Unless its commands are `confined`, the gate also asks about
-    changes outside the workspace.
+    `folder`, by default the workspace. Unless its commands are `confined`, it is a host's: the gate
+    asks about changes outside the workspace, and not about the daily work of a developer.
     """
 
     def __init__(
@@ -72,11 +72,8 @@ class Gate:
         """Decide whether a call may run, needs approval, or is refused. Approval grants the network
         if a matching rule needs it; where the network is off, such a rule refuses.
         """
-        rules = [
-            rule
-            for rule in self._matching_rules(risk, arguments)
-            if not rule.learning or (rule.id == OUTSIDE and not self._confined)
-        ]
+        asks = ("all", "agent" if self._confined else "hosts")
+        rules = [rule for rule in self._matching_rules(risk, arguments) if rule.asks in asks]
         if self._network == "on":
             rules = [rule for rule in rules if rule.id != NETWORK]
         online = [rule for rule in rules if rule.network]
@@ -96,12 +93,12 @@ class Gate:
         for snippet, is_python in dict.fromkeys(_snippets(text)):
             find = find_in_code if is_python else find_rules
             for match in find(snippet, self._places):
-                if match.id not in _IGNORED_IN_PROSE and not match.learning:
+                if match.id not in _IGNORED_IN_PROSE and match.asks in ("all", "agent"):
                     return match.decision
         return rule("run.download").decision if pipes_download_to_interpreter(text) else None
 
     def _seen_from(self, folder: str) -> Places:
-        return Places(self._workspace, self._home, folder=folder, follows=not self._confined)
+        return Places(self._workspace, self._home, folder=folder, confined=self._confined)
 
     def _matching_rules(self, risk: Risk, arguments: Mapping[str, Any]) -> Iterator[GateRule]:
         match risk, arguments:
@@ -131,17 +128,37 @@ class Gate:
             paths += patched_paths(patch)
         if not paths and not (risk == "search" and path is None):
             yield rule("tool.unreadable")
-        writes = risk == "write"
         for text in paths:
             place = self._places.resolve(text)
+            is_inside = self._places.is_inside(place)
             if hides(text):
                 yield rule("invisible")
-            elif not self._places.is_inside(place):
-                yield rule("file.write_outside" if writes else "file.read_outside")
-            elif writes and self._places.is_steering(place):
-                yield rule("file.steering")
-            elif not writes and self._places.is_secret(place):
+            elif self._confined and not is_inside:
+                yield rule("file.write_outside" if risk == "write" else "file.read_outside")
+            elif risk != "write":
+                if self._places.is_secret(place):
+                    yield rule("file.secret")
+            elif self._places.is_steering(place):
+                if self._confined or not self._is_plain_setting(place, arguments):
+                    yield rule("file.steering")
+            elif not is_inside and self._places.is_secret(place):
                 yield rule("file.secret")
+            elif not is_inside and not self._places.is_free(place):
+                yield rule(OUTSIDE)
+
+    def _is_plain_setting(self, place: Path, arguments: Mapping[str, Any]) -> bool:
+        """Whether the project's settings of Claude Code are edited, and the visible text neither
+        permits more nor contains a command that would need approval.
+        """
+        if place != self._places.workspace / ".claude/settings.json" or not arguments.get("old"):
+            return False  # whatever replaces the whole file also removes what stands there
+        text = "\n".join(
+            str(arguments.get(name, "")) for name in ("old", "new", "content", "patch")
+        )
+        commands = (match[1].replace('\\"', '"') for match in _SETTING.finditer(text))
+        return pattern("loosens").search(text) is None and all(
+            self.decide("command", {"command": command}).answer == "allow" for command in commands
+        )
 
 
 def _snippets(text: str) -> Iterator[tuple[str, bool]]:

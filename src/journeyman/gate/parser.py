@@ -87,6 +87,12 @@ def _read(text: str, script: ParsedScript, depth: int) -> None:
         match node.type:
             case "command":
                 _add(_command(node, redirects.get(node.id, []), upstream), script, depth)
+            case "variable_assignment" if node.children[-1].type != "=":
+                value = (source(node.children[0]), _word(node.children[-1]))
+                script.add(ShellCommand(settings=(value,)))
+            case "for_statement":
+                values = [child for child in node.named_children[1:] if child.type != "do_group"]
+                script.add(ShellCommand(words=("for", *_words(values))))
             case "declaration_command" | "unset_command":
                 script.add(_command(node, [], upstream))
             case "pipeline":
@@ -172,8 +178,10 @@ def _word(node: Node) -> str:
             return "".join(map(_word, node.children))
         case "simple_expansion" | "expansion" | "arithmetic_expansion" | "ansi_c_string":
             return {"HOME": "~", "PWD": "."}.get(text.strip("${}"), UNKNOWN)
-        case "command_substitution" | "process_substitution":
+        case "command_substitution":
             return OUTPUT
+        case "process_substitution":
+            return f"/dev/fd/{OUTPUT}"
     return text
 
 
@@ -198,10 +206,13 @@ def _add(command: ShellCommand, script: ParsedScript, depth: int) -> None:
     for at, text in enumerate(arguments if command.program == "find" else ()):
         if text in ("-exec", "-execdir", "-ok", "-okdir"):
             inner.append(tuple(takewhile(lambda word: word not in (";", "+"), arguments[at + 1 :])))
+    adds = (UNKNOWN,) if command.program in ("xargs", "parallel") else ()  # what they read
     for words in filter(None, inner):
         via = command.via or command.program
         settings = (*command.settings, *_variables(arguments[: len(arguments) - len(words)]))
-        inner_command = replace(command, words=words, settings=settings, redirects=(), via=via)
+        inner_command = replace(
+            command, words=(*words, *adds), settings=settings, redirects=(), via=via
+        )
         if command.program == "env":
             here = script.folders[-1]
             moved = ((*here, to) for to in command.values("-C", "--chdir")[:1])
@@ -209,6 +220,8 @@ def _add(command: ShellCommand, script: ParsedScript, depth: int) -> None:
         _add(inner_command, script, depth + 1)
         if command.program == "env" or via not in _IN_SHELL:
             script.folders = before
+    if command.program in ("awk", "gawk", "mawk"):
+        script.code += command.operands("-F", "-v", "-f")[:1]
     if command.program == "trap" and len(command.words) > 2:
         _read(command.words[1], script, depth + 1)
         script.folders = before
@@ -251,7 +264,7 @@ def _add_interpreted(command: ShellCommand, script: ParsedScript, depth: int) ->
     """Add the script or the code that a command passes to an interpreter, where it is visible."""
     program, arguments = command.program, command.arguments
     code: str | None = None
-    is_unseen = arguments[:1] == (OUTPUT,)
+    is_unseen = OUTPUT in "".join(arguments[:1])
     if program == "eval":
         code, is_unseen = " ".join(arguments), False
     elif program not in ("source", "."):
@@ -260,7 +273,7 @@ def _add_interpreted(command: ShellCommand, script: ParsedScript, depth: int) ->
         operands = (
             [] if program in vocabulary("shells") and command.has("-s") else command.operands()
         )
-        is_unseen = operands[:1] == [OUTPUT]
+        is_unseen = OUTPUT in "".join(operands[:1])
         if at is not None:
             code, is_unseen = "".join(arguments[at + 1 : at + 2]), False
         elif operands[:1] in ([], ["-"], ["/dev/stdin"]) and not command.has("-m"):

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from journeyman.gate.command import OUTPUT, UNKNOWN
@@ -19,15 +19,28 @@ _SYSTEM_SECRETS = re.compile(
 _STORES_NOTHING = re.compile(
     r"/dev(?:/(?:null|std\w+|fd(?:/.*)?|zero|full|u?random|tty\w*|pts.*|tcp/.*|udp/.*|shm.*))?"
 )
-_SCRATCH = ("/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/")  # noqa: S108
+_SCRATCH = ("/tmp/", "/var/tmp/", "/private/", "/dev/shm/", "/var/folders/")  # noqa: S108
 _UNKNOWN_FOLDER = Path("/unknown-folder/of/a/command")
+_WILD = re.compile(r"[*?\[{\x00\x01]")
+_PATH_PART = re.compile(r"(?:[\w.~@+*?\x00\x01-]|\[[!^]?[\w.-]+\]|\{[\w.*?]*,[\w.*?,]*\})+")
+_MARK = re.compile(r"([*?{},\x00\x01]|\[!)")
+_AS_REGEX = {
+    **dict.fromkeys(("*", UNKNOWN, OUTPUT), ".*"),
+    "?": ".",
+    "{": "(?:",
+    "}": ")",
+    ",": "|",
+    "[!": "[^",
+}
+_MATCH_ANY = frozenset({"*", "**", "?*", "*?"})
 _MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
 class Places:
     """Paths relative to a workspace and a home. Links are followed, except for paths of another
-    machine (`foreign`), which are handled as text only. If it `follows` the folders that commands
-    change to, relative paths begin there.
+    machine (`foreign`), which are handled as text only. Unless commands are `confined`, relative
+    paths begin in the folders that they change to, and files that are reviewed with the project do
+    not count as steering.
     """
 
     def __init__(
@@ -37,9 +50,9 @@ class Places:
         *,
         folder: str = "",
         foreign: bool = False,
-        follows: bool = False,
+        confined: bool = True,
     ) -> None:
-        self._follows = follows
+        self._confined = confined
         self._known: dict[tuple[str, ...], Places] = {}
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
@@ -62,7 +75,7 @@ class Places:
         """Return these places as they are seen from each of the folders, given as what `cd` was
         given one after the other. Files in a folder that is not known are outside.
         """
-        if not self._follows:
+        if self._confined:
             return [self]
         seen = {self.folder: self}
         for steps in folders:
@@ -85,7 +98,15 @@ class Places:
 
     def is_scratch(self, path: Path) -> bool:
         """Whether anyone may write here: temporary folders, and devices that store nothing."""
-        return f"{path}/".startswith(_SCRATCH) or _STORES_NOTHING.fullmatch(str(path)) is not None
+        is_owned = path.is_relative_to(self.home) or self.is_inside(path)
+        is_temporary = str(path).startswith(_SCRATCH) and not is_owned
+        return is_temporary or _STORES_NOTHING.fullmatch(str(path)) is not None
+
+    def is_free(self, path: Path) -> bool:
+        """Whether hosts may write outside the project here: scratch, and their own notes."""
+        relative = str(path.relative_to(self.home)) if path.is_relative_to(self.home) else ""
+        is_note = _any_of(rules_file().notes).match(relative.lower()) is not None
+        return is_note or self.is_scratch(path)
 
     def is_device(self, path: Path) -> bool:
         """Whether it is a disk, memory or another device that stores what is written to it."""
@@ -107,8 +128,12 @@ class Places:
         )
 
     def is_steering(self, path: Path) -> bool:
-        """Whether the file controls what programs do."""
-        return _matches(self._relative(path), rules_file().steering)
+        """Whether the file controls what programs do later, without anyone reviewing it first."""
+        relative, table = self._relative(path), rules_file()
+        if self._confined:
+            return _matches(relative, table.steering + table.tracked)
+        is_own = _any_of(table.notes).match(relative) or self.is_scratch(path)
+        return not is_own and _matches(relative, table.steering)
 
     def is_secret(self, path: Path) -> bool:
         """Whether the file holds keys, passwords or a history of typed input."""
@@ -116,10 +141,42 @@ class Places:
             self._relative(path), rules_file().secrets
         )
 
+    def can_be_secret(self, text: str) -> bool:
+        """Whether a path with wildcards, or with parts that only the running shell knows, can be
+        that of a secret. A part that is not known at all does not count: it can be anything.
+        """
+        return any(
+            _can_match_secret(part)
+            for part in text.split("/")
+            if part not in (UNKNOWN, OUTPUT) and _WILD.search(part)
+        )
+
     def _relative(self, path: Path) -> str:
         bases = (self.workspace, self.home, Path("/"))
         base = next(base for base in bases if path.is_relative_to(base))
         return str(path.relative_to(base)).lower()
+
+
+@cache
+def _secret_names() -> tuple[str, ...]:
+    """Names that the patterns for secrets stand for: hidden files and folders, and private keys."""
+    names = (pattern.split("/")[0].replace("*", "local") for pattern in rules_file().secrets)
+    return tuple(name for name in names if name.startswith((".", "id_")))
+
+
+@lru_cache(maxsize=1_000)
+def _can_match_secret(part: str) -> bool:
+    """Whether a shell could expand a part of a path to the name of a secret. Wildcards at the start
+    match no dot.
+    """
+    if part in _MATCH_ANY or not _PATH_PART.fullmatch(part):
+        return False
+    regex = "".join(
+        _AS_REGEX.get(mark) or mark for mark in _MARK.split(re.sub(r"([.+])", r"\\\1", part))
+    )
+    hides_dots = part[0] in "*?["
+    names = (name for name in _secret_names() if not (hides_dots and name[0] == "."))
+    return any(re.fullmatch(regex, name) for name in names)
 
 
 @cache

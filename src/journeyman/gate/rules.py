@@ -4,11 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from msgspec import Struct
 
 from journeyman.gate import conditions
-from journeyman.gate.command import ShellCommand
+from journeyman.gate.command import OUTPUT, UNKNOWN, ShellCommand
 from journeyman.gate.decision import GateRule, pairs, rule, rules_file, vocabulary
 from journeyman.gate.parser import read_script
 from journeyman.gate.paths import Places
@@ -16,6 +17,8 @@ from journeyman.text.invisible import INVISIBLE_CHARACTERS
 
 NETWORK = "network.need"
 """The rule that is only about the network."""
+
+OUTSIDE = "write.outside"
 
 LONGEST_CODE = 200_000
 
@@ -30,7 +33,21 @@ _LIST = re.compile(r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,?\s*){2,30})")
 _STARTS = re.compile(r"system|popen|subprocess|exec|spawn|child_process|check_|qx", re.I)
 _CHANGES = re.compile(r"\bwrite|['\"][wax]b?\+?['\"]|\bunlink|\bremove|\brename|\bcopy|>>?|\bchmod")
 _READS = re.compile(r"\bopen\b|\bread|\bcopy")
-_RMTREE = re.compile(r"(?:rmtree|rmSync|rm_rf?|remove_entry)\(?\s*['\"]([^'\"]+)")
+_RMTREE = re.compile(r"(?:rmtree|rmSync|rm_rf?|remove_(?:entry|tree))\(?\s*(?:['\"]([^'\"]+))?")
+_ALTERS = re.compile(
+    r"\bwrite|['\"][wax]b?\+?['\"]|['\"]\s*>|\bunlink|\bremove\w*\(|\brename|\brmdir|\brmtree|"
+    r"\brm(?:Sync|_r)|\btruncate|\bcopy\w*\(|\bmove\(|\bchmod|\bsymlink|\bdelete_"
+)
+_HOME = re.compile(
+    r"Path\.home\(|expanduser|homedir\(|\bENV\b.{0,3}HOME|environ.{0,8}HOME|env\.HOME"
+)
+_OBSCURE = re.compile(
+    r"\b(?:exec|eval|system|popen|spawn)\w*\(.{0,200}?(?:b64|base64|fromhex|atob|rot)"
+)
+_OUTSIDE_PATH = re.compile(
+    r"(?:~|\.\.|/(?:home|Users|root|etc|usr|var|srv|opt|bin|lib\w*|mnt|media|boot|proc|sys|dev|data|"
+    r"work\w*|Volumes|Library|Applications|private))(?:/[\w.@+* -]*)*"
+)
 
 
 class _CommandForm(Struct, frozen=True):
@@ -86,6 +103,7 @@ def find_rules(text: str, places: Places) -> Iterator[GateRule]:
         yield rule(note)
     if _runs_fetched_file(script.commands):
         yield rule("run.download")
+    yield from _hidden_targets(script.commands, places)
     is_readable = "too_large" not in script.notes
     for command in script.commands:
         if not _asks_for_help(command):
@@ -103,7 +121,12 @@ def find_in_code(text: str, places: Places) -> Iterator[GateRule]:
         yield rule("too_large")
         return
     for removal in _RMTREE.finditer(text):
-        yield from find_rules(shlex.join(("rm", "-r", removal[1])), places)
+        if removal[1]:
+            yield from find_rules(shlex.join(("rm", "-r", removal[1])), places)
+        else:
+            yield rule("delete.unclear")
+    if _OBSCURE.search(text):
+        yield rule("command.hidden")
     literals = [match[1] or match[2] or match[3] for match in _LITERAL.finditer(text)]
     if _STARTS.search(text):
         lists = [
@@ -129,6 +152,14 @@ def find_in_code(text: str, places: Places) -> Iterator[GateRule]:
                 yield rule("write.steering")
             elif reads and places.is_secret(path):
                 yield rule("secret.read")
+    if _ALTERS.search(text):
+        paths = map(places.resolve, filter(_OUTSIDE_PATH.fullmatch, literals))
+        if _HOME.search(text) or any(_is_outside(path, places) for path in paths):
+            yield rule(OUTSIDE)
+
+
+def _is_outside(path: Path, places: Places) -> bool:
+    return not (places.is_inside(path) or places.is_free(path))
 
 
 def hides(text: str) -> bool:
@@ -136,6 +167,30 @@ def hides(text: str) -> bool:
     return _CONTROL.search(text) is not None or (
         not text.isascii() and _HIDDEN.search(text) is not None
     )
+
+
+def _hidden_targets(commands: list[ShellCommand], places: Places) -> Iterator[GateRule]:
+    """Yield rules for lines that name a file which is protected, and read or write one that only
+    the running shell knows: the two can be the same.
+    """
+    shown = [text for command in commands for text in conditions.exposed_paths(command)]
+    written = [text for command in commands for text in conditions.written_paths(command)]
+    hides_shown, hides_written = any(map(_is_unseen, shown)), any(map(_is_unseen, written))
+    if not (hides_shown or hides_written):
+        return
+    for command in commands:
+        for text in (*command.arguments, *(value for _, value in command.settings)):
+            path = places.resolve(text)
+            if hides_shown and (places.is_secret(path) or places.can_be_secret(text)):
+                yield rule("secret.unclear")
+            if hides_written and (places.is_steering(path) or places.is_secret(path)):
+                yield rule("write.steering")
+            elif hides_written and _OUTSIDE_PATH.fullmatch(text) and _is_outside(path, places):
+                yield rule(OUTSIDE)
+
+
+def _is_unseen(text: str) -> bool:
+    return text[:1] in (UNKNOWN, OUTPUT) or text == "{}"
 
 
 def _runs_fetched_file(commands: list[ShellCommand]) -> bool:

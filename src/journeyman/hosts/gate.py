@@ -3,7 +3,6 @@ confirmation service asks. Whatever prevents an answer denies the call.
 """
 
 import hashlib
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ALLOW, Decision, Risk, rule
 from journeyman.gate.gate import Gate, patched_paths
 from journeyman.gate.interactive import opens_terminal
-from journeyman.gate.paths import Places
 from journeyman.hosts.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
 from journeyman.records.host import source_of
@@ -37,7 +34,6 @@ _POLL_S = 1.0
 _EXPIRY_GRACE_S = 5.0
 """How long after its deadline a confirmation is certainly expired."""
 
-_OUTSIDE = "It would change a file outside the project."
 _INTERACTIVE = "It opens a shell or an interpreter, and Codex shows its later input to no hook."
 _LISTED = "The setting hosts.gate_tools lists this tool."
 _HOST_ASKS = "The agent's own settings require a person to permit this."
@@ -52,7 +48,6 @@ _RISKS: dict[str, Risk] = {
 """The operations that the gate reads, and how. Others are left to the host."""
 _FILE_TOOLS = {"NotebookEdit": "notebook_path", "MultiEdit": "file_path"}
 """Further tools that change a file, and the argument with its path."""
-_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - only compared with
 _UNKNOWN_FOLDER = "/unknown-folder"
 _LONGEST_KEY = 200
 _LONGEST_SUBJECT = 160
@@ -256,7 +251,8 @@ def _key(host: str, call: GateCall) -> str:
 def _understood(host: str, call: GateCall) -> tuple[Risk | None, Mapping[str, Any]]:
     """Return how the gate reads a call, if it does, and the call's fields."""
     if name := _FILE_TOOLS.get(call.tool):
-        return "write", {"path": call.arguments.get(name)}
+        texts = (call.arguments.get("edits"), call.arguments.get("new_source"))
+        return "write", {"path": call.arguments.get(name), "new": str(texts)}
     found = find_operation(call.tool, call.arguments, source_of(host))
     return (_RISKS.get(found.operation), found.fields) if found else (None, {})
 
@@ -281,31 +277,13 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
     """Return the decision of the rules on a call in a folder, with the names of the gate."""
     folder = cwd if cwd.startswith("/") else _UNKNOWN_FOLDER
     try:
-        workspace = _workspace(folder)
-        gate = Gate(workspace, network="on", folder=folder, confined=False)
-        decision = gate.decide(risk, {**fields, "workdir": fields.get("folder")})
-        if decision.rule == "file.write_outside":  # the agent's own gate refuses it
-            places = Places(workspace, Path.home(), folder=folder)
-            paths = [places.resolve(path) for path in _paths(fields)]
-            if any(map(places.is_steering, paths)):
-                return rule("file.steering").decision
-            if any(map(places.is_secret, paths)):
-                return rule("file.secret").decision
-            if all(map(_is_temporary, paths)):
-                return ALLOW
-            return replace(decision, answer="ask", reason=_OUTSIDE)
+        gate = Gate(_workspace(folder), network="on", folder=folder, confined=False)
+        return gate.decide(risk, {**fields, "workdir": fields.get("folder")})
     except (OSError, RuntimeError, ValueError):  # no file system has such a path
         return rule("tool.unreadable").decision
-    return decision
 
 
 def _workspace(cwd: str) -> Path:
     """Return the repository of a folder, or the folder itself."""
     folder = Path(cwd)
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
-
-
-def _is_temporary(path: Path) -> bool:
-    """Whether a path is in a folder for temporary files, where agents keep drafts."""
-    folders = {Path(folder).resolve() for folder in (tempfile.gettempdir(), *_TEMPORARY)}
-    return not folders.isdisjoint(path.resolve().parents)

@@ -32,7 +32,8 @@ def test_words_of_simple_commands(text, expected):
 
 
 def test_variables_documents_and_redirects():
-    first, last = read_script("A=1 cat <<'EOF' | B='x y' sort > out.txt\ntext\nEOF").commands
+    script = read_script("A=1 cat <<'EOF' | B='x y' sort > out.txt\ntext\nEOF")
+    first, last = (command for command in script.commands if command.words)
     assert (first.settings, first.document) == ((("A", "1"),), "text\n")
     assert (last.settings, last.upstream) == ((("B", "x y"),), {"cat"})
     (only,) = read_script("make 2>&1 >> out.txt").commands

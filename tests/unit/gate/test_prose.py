@@ -11,7 +11,7 @@ GATE = Gate(WORKSPACE, home=HOME)
 @table(
     ("text", "rule"),
     [
-        ("To publish, run `git push --force`.", "git.push"),
+        ("To publish, run `git push --force`.", "git.overwrite"),
         ("First ``rm -rf .git``, then build.", "delete.wide"),
         ("Clean up:\n\n```\nls\nrm -rf ~\n```\n", "delete.everything"),
         ("```bash\nfor f in a b; do\n  git push $f\ndone\n```", "git.push"),

@@ -17,7 +17,7 @@ EXAMPLES = [(row, example) for row in ROWS for example in row.examples]
 
 @table(("row", "example"), EXAMPLES, ids=[f"{row.id} {text}" for row, text in EXAMPLES])
 def test_examples_are_decided_by_their_rule(row, example):
-    if row.learning:
+    if row.asks not in ("all", "agent"):
         found = [rule.id for rule in find_rules(example, Places(WORKSPACE, HOME))]
         assert row.id in found
         return
@@ -40,6 +40,6 @@ def test_rule_ids_are_unique_and_rules_stay_few():
     assert len([row for row in ROWS if row.when != "noted"]) <= 50
 
 
-@pytest.mark.parametrize("name", ["steering", "secrets", "harmless"])
+@pytest.mark.parametrize("name", ["steering", "tracked", "secrets", "harmless", "notes"])
 def test_file_patterns_are_lower_case(name):
     assert all(pattern == pattern.lower() for pattern in getattr(rules_file(), name))

@@ -38,7 +38,7 @@ action = "run_code"
 tier = "ask"
 rate_limit = 1
 """
-OUTSIDE = "It would change a file outside the project."
+OUTSIDE = "It changes files outside the session's folder."
 PUSH = {"command": "git push --force origin main"}
 """A command that every rule set asks about."""
 
@@ -46,6 +46,11 @@ PUSH = {"command": "git push --force origin main"}
 def patch(*paths: str) -> str:
     files = "".join(f"*** Update File: {path}\n@@\n-a\n+b\n" for path in paths)
     return f"*** Begin Patch\n{files}*** End Patch"
+
+
+def settings_edit(old: str, new: str) -> dict[str, str]:
+    path = "{project}/.claude/settings.json"
+    return {"file_path": path, "old_string": old, "new_string": new}
 
 
 CLAUDE, CODEX, HERMES, OPENCODE = "claude-code", "codex", "hermes", "opencode"
@@ -84,8 +89,15 @@ CALLS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (CLAUDE, "Write", {"file_path": "/tmp/draft.md", "content": "x"}, "allow"),
     (CLAUDE, "Write", {"file_path": "/tmp/../etc/passwd", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp", "content": "x"}, "ask"),
-    (CLAUDE, "Write", {"file_path": "/tmp/x/.git/hooks/pre-commit", "content": "x"}, "ask"),
-    (CLAUDE, "Write", {"file_path": "/tmp/.claude/settings.json", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "/tmp/x/.git/hooks/pre-commit", "content": "x"}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/plans/merry-plan.md", "content": "x"}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/projects/a/memory/m.md", "content": "x"}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/CLAUDE.md", "content": "x"}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/settings.json", "content": "x"}, "ask"),
+    (CLAUDE, "Edit", {"file_path": "AGENTS.md", "old_string": "a", "new_string": "b"}, "allow"),
+    (CLAUDE, "Edit", settings_edit('"command": "make lint"', '"command": "make check"'), "allow"),
+    (CLAUDE, "Edit", settings_edit('"command": "make lint"', '"command": "rm -rf $D"'), "ask"),
+    (CLAUDE, "Edit", settings_edit("{", '{"disableAllHooks": true,'), "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp/x/server.key", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "a\0b", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"content": "x"}, "ask"),
@@ -103,7 +115,8 @@ CALLS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (CODEX, "Bash", {"command": f"apply_patch <<'EOF'\n{patch('/etc/hosts')}\nEOF"}, "ask"),
     (CODEX, "apply_patch", {"command": patch("a.py", "../b.py")}, "allow"),
     (CODEX, "apply_patch", {"command": patch("a.py", "/srv/b.py")}, "ask"),
-    (CODEX, "apply_patch", {"command": patch("a.py", "../../.github/workflows/x.yml")}, "ask"),
+    (CODEX, "apply_patch", {"command": patch("a.py", "../../.github/workflows/x.yml")}, "allow"),
+    (CODEX, "apply_patch", {"command": patch("a.py", "../../.git/hooks/x")}, "ask"),
     (CODEX, "apply_patch", {"input": patch("/srv/other/b.py")}, "ask"),
     (CODEX, "apply_patch", {"command": "no patch"}, "ask"),
     (CODEX, "exec_command", {"cmd": "ls", "workdir": "{project}"}, "allow"),
@@ -489,8 +502,8 @@ class TestEndings:
 
     def test_the_description_names_the_command_or_the_file(self, office: Office) -> None:
         calls: tuple[tuple[str, dict[str, Any], str], ...] = (
-            ("Bash", {"command": "git push\nls"}, "git push — It publishes commits"),
-            ("Bash", {"command": "git push " + "x" * 500}, "git push xxx"),
+            ("Bash", {"command": "git push -f\nls"}, "git push -f — It replaces or deletes"),
+            ("Bash", {"command": "git push -f " + "x" * 500}, "git push -f xxx"),
             ("Write", {"file_path": "/etc/hosts.d", "content": "x"}, f"/etc/hosts.d — {OUTSIDE}"),
         )
         for number, (tool, arguments, start) in enumerate(calls):

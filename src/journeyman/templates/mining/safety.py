@@ -53,7 +53,9 @@ _SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
 _NO_COMMAND = frozenset(("unparseable", "too_large", "command.hidden"))
 """Rules that mean nothing for a text that may not be a command at all."""
 
-_NOT_YET_RUN = _NO_COMMAND | {"invisible", "write.outside", "permissions.open"}
+_NOT_YET_RUN = _NO_COMMAND | {
+    *("invisible", "write.outside", "permissions.open", "delete.unclear", "secret.unclear"),
+}
 """Rules that mean nothing for a piece of a script: its variables are defined elsewhere."""
 
 _RUNS = re.compile(r"(?i)command|cmd|shell|bash|script")
