@@ -16,6 +16,7 @@ _UNCLEAR = re.compile(r"[\x00\x01]|\{[^}]*(?:,|\.\.)|^~[^/]")
 _FINAL = re.compile(
     r"(?:-X|--method=)?(?:DELETE|PUT)|.*\bmutation\b.*\b(?:delete|remove|merge).*", re.DOTALL
 )
+_SEARCH_VALUES = ("-A", "-B", "-C", "-m")
 _FILTERS = re.compile(r"-(?:i?name|i?path|i?regex|newer\w*|[acm](?:time|min)|empty|size|perm)")
 _WORKSPACE_TARGETS = frozenset({"*", "./*", ".*", "**", ".git", "./.git", ".git/"})
 
@@ -66,9 +67,12 @@ def exposed_paths(command: ShellCommand) -> list[str]:
     paths = [path for operator, path in command.redirects if operator == "<"]
     if start := pairs("shows").get(command.program):
         end = -1 if command.program in ("cp", "mv", "scp") else None
-        paths += command.operands("-n", "-c", "-e", "-A", "-B", "-C")[int(start) : end]
+        with_value = ("-n", "-c") if command.program in ("head", "tail") else _SEARCH_VALUES
+        paths += command.operands(*with_value)[int(start) : end]
     elif command.program == "git" and command.begins(frozenset({"add"})):
         paths += command.operands()[1:]
+    elif command.program in vocabulary("interpreters"):
+        paths += command.operands("-e", "-c", "-m")
     elif command.program in vocabulary("fetchers"):
         paths += [text.rpartition("@")[2] for text in command.arguments if "@" in text[:20]]
     return [path for path in paths if len(path) < 400]

@@ -222,7 +222,10 @@ def _add(command: ShellCommand, script: ParsedScript, depth: int) -> None:
             script.folders = before
     if command.program in ("awk", "gawk", "mawk"):
         script.code += command.operands("-F", "-v", "-f")[:1]
-    if command.program == "trap" and len(command.words) > 2:
+    elif command.program == "alias":
+        for text in arguments:
+            _read(text.partition("=")[2], script, depth + 1)
+    elif command.program == "trap" and len(command.words) > 2:
         _read(command.words[1], script, depth + 1)
         script.folders = before
     elif command.program in vocabulary("shells") | vocabulary("interpreters") | {

@@ -36,13 +36,13 @@ _READS = re.compile(r"\bopen\b|\bread|\bcopy")
 _RMTREE = re.compile(r"(?:rmtree|rmSync|rm_rf?|remove_(?:entry|tree))\(?\s*(?:['\"]([^'\"]+))?")
 _ALTERS = re.compile(
     r"\bwrite|['\"][wax]b?\+?['\"]|['\"]\s*>|\bunlink|\bremove\w*\(|\brename|\brmdir|\brmtree|"
-    r"\brm(?:Sync|_r)|\btruncate|\bcopy\w*\(|\bmove\(|\bchmod|\bsymlink|\bdelete_"
+    r"\brm(?:Sync|_r)|\btruncate|\bcopy\w*\(|\bmove\(|\bchmod|\bsymlink|\bdelete[_(]"
 )
 _HOME = re.compile(
     r"Path\.home\(|expanduser|homedir\(|\bENV\b.{0,3}HOME|environ.{0,8}HOME|env\.HOME"
 )
 _OBSCURE = re.compile(
-    r"\b(?:exec|eval|system|popen|spawn)\w*\(.{0,200}?(?:b64|base64|fromhex|atob|rot)"
+    r"\b(?:exec|eval|system|popen|spawn)\w*\(.{0,200}?(?:b64|base64|fromhex|atob|rot|chr\()"
 )
 _OUTSIDE_PATH = re.compile(
     r"(?:~|\.\.|/(?:home|Users|root|etc|usr|var|srv|opt|bin|lib\w*|mnt|media|boot|proc|sys|dev|data|"
