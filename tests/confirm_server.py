@@ -163,14 +163,6 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 
-def until(true: Callable[[], bool], within_s: float = 20) -> None:
-    """Wait until a condition holds; fail if it does not in time."""
-    end = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < end, "it did not become so"
-        time.sleep(0.005)
-
-
 class Spoken(Struct, frozen=True):
     """The response on a plain socket; status 0 if there was none."""
 

@@ -12,8 +12,9 @@ from typing import Any
 import httpx2
 from tests.clients import client_program
 from tests.confirm_server import plain_client
-from tests.hosts import HostHome, free_port, until
+from tests.hosts import HostHome, free_port
 from tests.program import Process
+from tests.waiting import until
 
 import journeyman.hosts
 from journeyman.hosts import client

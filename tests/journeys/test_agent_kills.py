@@ -15,7 +15,8 @@ from threading import Condition
 import pytest
 from msgspec import Struct
 from tests.model_server import Answer, ModelServer, Received, calls, says
-from tests.program import TIMEOUT_S, Command
+from tests.program import Command
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.outcomes.judge import judge
@@ -85,7 +86,7 @@ class Counting:
     def wait_for_requests(self, number: int) -> bool:
         """Wait until this many requests have arrived."""
         with self._arrived:
-            return self._arrived.wait_for(lambda: len(self.times) >= number, TIMEOUT_S)
+            return self._arrived.wait_for(lambda: len(self.times) >= number, LONGEST_S)
 
 
 def stored_results(home: Path) -> dict[str, str]:
@@ -226,11 +227,8 @@ def test_killed_while_a_tool_runs(tmp_path: Path) -> None:
     place.server.then(calls(("terminal", {"command": write}), ids=["1"]))
     with place.server:
         running = place.command.start(*TASK, **place.environ)
-        until = time.monotonic() + TIMEOUT_S
-        while not written(home):
-            assert running.running, running.wait().stderr
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: written(home) or not running.running)
+        assert running.running, running.wait().stderr
         running.signal(signal.SIGKILL)
         running.wait()
         go_on.touch()

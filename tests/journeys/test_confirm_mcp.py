@@ -3,7 +3,6 @@ The MCP server runs in this process, against a real service.
 """
 
 import json
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from mcp import Client
 from mcp.types import TextContent, Tool
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -261,10 +261,9 @@ class TestPermission:
 
 def _waiting(ann: ConfirmClient, arguments: dict[str, Any]) -> Card:
     """The confirmation for a call, as soon as there is one."""
-    ends = time.monotonic() + 10
-    while time.monotonic() < ends:
-        for card in ann.list(status="pending"):
-            if card.details.get("arguments") == arguments:
-                return card
-        time.sleep(0.02)
-    raise AssertionError("no confirmation was requested")
+
+    def found() -> list[Card]:
+        cards = ann.list(status="pending")
+        return [card for card in cards if card.details.get("arguments") == arguments]
+
+    return until(found)[0]

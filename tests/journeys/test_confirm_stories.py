@@ -29,6 +29,7 @@ from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.audit import read_head, verify
@@ -48,7 +49,6 @@ from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import calls, says
 from journeyman.text.display import visible
 
-LONGEST_S = 30.0
 POLICY = """
 requester_limit = 100000
 
@@ -90,15 +90,6 @@ def run_core(
             await work(core)
 
     asyncio.run(run())
-
-
-def until(found: Callable[[], Any]) -> Any:
-    """Wait until `found` returns something true, and return it."""
-    deadline = time.monotonic() + LONGEST_S
-    while not (there := found()):
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
-    return there
 
 
 def test_story_01_approval_fatigue(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.host_failures import FAILURES, Failure, absent, foreign, hanging, killed
-from tests.hosts import TASK, count_in, serving, until
+from tests.hosts import TASK, count_in, serving
 from tests.opencode_host import OpencodeHome, shell
+from tests.waiting import until
 
 from journeyman.testing import ScriptedServer, calls, says
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests import model_server
-from tests.confirm_server import confirm_server, until
+from tests.confirm_server import confirm_server
 from tests.job_desk import desk
 from tests.model_server import ModelServer
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman.records.errors import BadSetting, WrongInput
 from journeyman.records.job import Schedule

@@ -81,7 +81,7 @@ def journeyman(home: HostHome) -> Iterator[Journeyman]:
 
 def recorded(journeyman: Journeyman, count: int = 1) -> list[SessionOverview]:
     """Wait for so many sessions of the proxy, and return them."""
-    until(lambda: len(journeyman.sessions.list(source="proxy")) >= count, within_s=10)
+    until(lambda: len(journeyman.sessions.list(source="proxy")) >= count)
     return journeyman.sessions.list(source="proxy")
 
 
@@ -637,7 +637,7 @@ class TestCommand:
             with http_client(started["url"]) as client:
                 messages = chat_loop(client, TASK)
             process.signal(signal.SIGINT)
-            ended = process.wait(code=0, within_s=20)
+            ended = process.wait(code=0)
         assert len(server.requests) == 3
         assert KEY not in ended.stderr
         (session,) = command.json("sessions", "list")
@@ -653,7 +653,7 @@ class TestCommand:
                 chat_loop(client, TASK)
             until(lambda: "is cold: " in process.printed)
             process.signal(signal.SIGTERM)
-            assert process.wait(code=0, within_s=20).stdout.endswith("Stopped.\n")
+            assert process.wait(code=0).stdout.endswith("Stopped.\n")
 
     def test_a_stream_in_progress_does_not_hold_it(self, command: Command) -> None:
         def respond(connection: RawConnection) -> None:
@@ -672,7 +672,7 @@ class TestCommand:
             ):
                 next(answer.iter_raw())
                 process.signal(signal.SIGINT)
-                process.wait(code=0, within_s=15)
+                process.wait(code=0)
 
     def test_wrong_options_and_a_port_in_use(self, command: Command) -> None:
         with ScriptedServer({}) as server:

@@ -23,6 +23,7 @@ from tests.confirm_server import bearer, plain_client
 from tests.conftest import made_once
 from tests.host_service import REMEDY, TASK, Experience, write_experience
 from tests.program import Command, Process
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.hosts import client
@@ -78,7 +79,7 @@ class House:
         finally:
             if process.running:
                 process.signal(signal.SIGTERM)
-                process.wait(within_s=20)
+                process.wait()
 
     def ask(self, operation: str, host: str = "hermes", **body: Any) -> Any:
         answer = request(str(self.home), operation, host, json.dumps(body).encode(), timeout_s=10.0)
@@ -151,13 +152,6 @@ def free_port() -> int:
         return port
 
 
-def until(is_so: Callable[[], bool], within_s: float = 30.0) -> None:
-    ends = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < ends, "it did not become so"
-        time.sleep(0.02)
-
-
 class TestParts:
     def test_everything_from_one_process(self, house: House) -> None:
         with house.serving() as process, plain_client() as web:
@@ -189,7 +183,7 @@ class TestParts:
             assert house.ask("status")["pid"] == process.pid
 
             process.signal(signal.SIGTERM)
-            ended = process.wait(code=0, within_s=8)
+            ended = process.wait(code=0)
             assert ended.stdout.endswith("Stopped.\n")
         assert not path.exists()
         with pytest.raises(Unanswered) as failure:
@@ -241,7 +235,7 @@ class TestParts:
                 assert printed["permissionDecision"] == "allow"
         finally:
             other.signal(signal.SIGTERM)
-            other.wait(within_s=20)
+            other.wait()
 
     def test_wrong_use(self, house: House) -> None:
         assert "Got unexpected extra argument" in house.command("serve", "x", code=2).stderr
@@ -307,7 +301,7 @@ class TestEnd:
             pending(web, house, key)
             began = time.monotonic()
             process.signal(number)
-            process.wait(code=0, within_s=10)
+            process.wait(code=0)
             assert time.monotonic() - began < 8
             # The hook asks again in a child, for which there is no service now.
             printed = hook.communicate(timeout=30)[0]

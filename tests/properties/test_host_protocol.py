@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.hosts.client import WAITING
@@ -22,7 +23,6 @@ from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import OPERATIONS, HostService
 from journeyman.records.host import HOSTS
 
-_ANSWER_S = 20.0
 _SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -38,7 +38,7 @@ class Line:
     def send(self, content: bytes, *, pieces: int = 1) -> bytes:
         """Send exactly this in pieces, end sending, and return all that comes back."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_ANSWER_S)
+            connection.settimeout(LONGEST_S)
             connection.connect(self.path)
             size = len(content) // pieces + 1
             try:
@@ -86,10 +86,7 @@ def alive(line: Line) -> Iterator[None]:
     """After each test the server answers, no thread is left, and every error was foreseen."""
     yield
     assert [record.exc_info for record in line.surprises] == []
-    ends = time.monotonic() + 10
-    while line.threads and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert line.threads == []
+    until(lambda: not line.threads)
     assert line.ask("status", "hermes", b"{}")[0] == "ok"
 
 

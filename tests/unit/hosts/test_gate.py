@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import pytest
 from tests.confirm_core import Clock
-from tests.confirm_server import ConfirmServer, confirm_server, until
+from tests.confirm_server import ConfirmServer, confirm_server
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from journeyman.hosts import imports
 from journeyman.hosts.imports import ImportQueue
@@ -80,13 +81,6 @@ def running(program: Program, **options: Any) -> Iterator[ImportQueue]:
         queue.stop(0.2)
 
 
-def until(is_so: Callable[[], bool], within_s: float = 10.0) -> None:
-    ends = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < ends, "it did not become so"
-        time.sleep(0.01)
-
-
 class TestTiming:
     def test_a_log_is_imported_once_it_is_left_alone(self, program: Program) -> None:
         with running(program) as queue:
@@ -151,7 +145,7 @@ class TestTiming:
                 queue.learn_after(5.0)
                 return program.learned > 0
 
-            until(is_learned, within_s=4.0)
+            until(is_learned)
 
     def test_imports_do_not_wait_for_learning(self, program: Program, tmp_path: Path) -> None:
         slow = Program(tmp_path)
@@ -160,7 +154,7 @@ class TestTiming:
             queue.learn_after(0.0)
             until(lambda: len(slow.calls) == 1)
             queue.report("/logs/a.jsonl")
-            until(lambda: len(slow.calls) == 2, within_s=5.0)
+            until(lambda: len(slow.calls) == 2)
 
 
 class TestFailures:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.confirm_server import bearer, confirm_server, until
+from tests.confirm_server import bearer, confirm_server
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman.confirm.server.http_protocol import is_loopback
 from journeyman.records.errors import BadSetting, ServiceUnavailable

@@ -17,8 +17,9 @@ from typing import Any
 import httpx2
 import pytest
 from litestar.types import Scope
-from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken, until
+from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman.confirm.server.errors import ApiError
 from journeyman.confirm.server.http_protocol import MAX_HEAD_BYTES, Timeouts
