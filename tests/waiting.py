@@ -2,6 +2,7 @@
 hangs reaches it; the cost of work is a ratio of two sizes, measured in one run.
 """
 
+import socket
 import time
 from collections.abc import Callable
 from itertools import count
@@ -17,6 +18,28 @@ def until(found: Callable[[], Any]) -> Any:
         assert time.monotonic() < ends, "it did not happen"
         time.sleep(0.01)
     return value
+
+
+def until_cut_off(connection: socket.socket, drip: bytes) -> bytes:
+    """Send a little again and again until the other side ends the connection, and return what it
+    answered last.
+    """
+    answer = b""
+
+    def is_cut_off() -> bool:
+        nonlocal answer
+        try:
+            connection.sendall(drip)
+            answer = connection.recv(1_000)
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            pass
+        return True
+
+    connection.settimeout(0.05)
+    until(is_cut_off)
+    return answer
 
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:

@@ -450,9 +450,7 @@ class TestEndings:
         environ = {"JOURNEYMAN_CONFIRM_URL": "http://127.0.0.1:9", "JOURNEYMAN_CONFIRM_TOKEN": "t"}
         with Journeyman(home=tmp_path / "down", environ=environ) as journeyman:
             gate = HostGate(journeyman, threading.Event())
-            began = time.monotonic()
             answer = gate.decide(CLAUDE, office.call("c1"))
-            assert time.monotonic() - began < 5
             assert answer.decision == "deny"
             assert "no confirmation could be requested" in answer.reason
 

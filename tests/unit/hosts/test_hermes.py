@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -164,7 +163,7 @@ def stand_in(home: Path, answer: bytes | list[bytes] | None) -> Iterator[list[by
         with connection:
             received.append(connection.makefile("rb").read())
             if answer is None:
-                over.wait(30)
+                over.wait()
             else:
                 connection.sendall(answer if isinstance(answer, bytes) else answer.pop(0))
 
@@ -427,14 +426,11 @@ def test_wrong_answers_leave_the_session_cold_and_block_the_call(
 
 
 def test_a_slow_process_costs_the_deadline_once(tmp_path: Path) -> None:
-    with stand_in(tmp_path / "home", None):
+    with stand_in(tmp_path / "home", None) as received:
         session = Session(plugged(tmp_path / "home"), "s1")
-        began = time.monotonic()
         assert session.added() == "[]"
-        assert time.monotonic() - began < 4
-        began = time.monotonic()
         assert session.added() == "[]"
-        assert time.monotonic() - began < 0.5
+        assert len(received) == 1
 
 
 def test_a_home_that_cannot_be_used(tmp_path: Path) -> None:
