@@ -318,8 +318,10 @@ class TestEnd:
         send(hook, house, tool_use_id="t1")
         with plain_client() as web:
             card = pending(web, house, key)
+            hook.send_signal(signal.SIGSTOP)  # it does not ask again before the next one serves
             with house.serving("--no-jobs"):
                 assert pending(web, house, key)["id"] == card["id"]
+                hook.send_signal(signal.SIGCONT)
                 approve(web, house, key)
                 printed = json.loads(hook.communicate(timeout=LONGEST_S)[0])["hookSpecificOutput"]
                 assert printed["permissionDecision"] == "allow"

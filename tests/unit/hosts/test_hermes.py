@@ -430,7 +430,7 @@ def test_a_slow_process_costs_the_deadline_once(tmp_path: Path) -> None:
         session = Session(plugged(tmp_path / "home"), "s1")
         assert session.added() == "[]"
         assert session.added() == "[]"
-        assert len(received) == 1
+        assert sum(b" opening " in one for one in received) == 1
 
 
 def test_a_home_that_cannot_be_used(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_edited_arguments_run_and_nothing_else(tmp_path: Path) -> None:
     edited = {"decision": "allow", "arguments": {"command": "git push -n"}, "asked": True}
     with stand_in(tmp_path / "home", ok(edited)) as received:
         assert called(plugged(tmp_path / "home"), "git push") == {"command": "git push -n"}
-        assert len(received) == 1
+        assert sum(b" opening " in one for one in received) == 1
         older = called(plugged(tmp_path / "home", OlderContext()), "git push")
         assert older.startswith("Blocked by Journeyman: a person changed the arguments")
         assert '{"command": "git push -n"}' in older
