@@ -1,4 +1,4 @@
-"""How quickly other programs can start Journeyman: the processor time of `journeyman --help`, and of
+"""How quickly other programs can start Journeyman: processor time of `journeyman --help`, and of
 `journeyman mcp` until it has answered a client and ended, beside a bare `python -c pass`. They run
 in turn; the best of ten runs each counts.
 """

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,8 +168,8 @@ edits = ["arguments"]
 
 
 class WatchedServer(ScriptedServer):
-    """A scripted model server that knows when each request came, and does something before it
-    replies: the client waits for the reply, so that it happens at a certain moment of the session.
+    """A scripted model server that does something before it replies: the client waits for the
+    reply, so that it happens at a certain moment of the session.
     """
 
     def __init__(
@@ -179,14 +178,14 @@ class WatchedServer(ScriptedServer):
         before_reply: Callable[[int], None] = lambda _number: None,
     ) -> None:
         super().__init__(script)
-        self.times: list[float] = []
+        self._replies = 0
         self._before_reply = before_reply
 
     def answer(
         self, target: Endpoint, path: str, headers: dict[str, str], body: Mapping[str, Any]
     ) -> tuple[Reply, Exchange]:
-        self.times.append(time.monotonic())
-        self._before_reply(len(self.times))
+        self._replies += 1
+        self._before_reply(self._replies)
         return super().answer(target, path, headers, body)
 
 

@@ -11,9 +11,13 @@ from typing import Any
 LONGEST_S = 240.0
 
 
+def deadline(within_s: float = LONGEST_S) -> float:
+    return time.monotonic() + within_s
+
+
 def until(found: Callable[[], Any]) -> Any:
     """Wait until `found` returns something true, and return it."""
-    ends = time.monotonic() + LONGEST_S
+    ends = deadline()
     while not (value := found()):
         assert time.monotonic() < ends, "it did not happen"
         time.sleep(0.01)

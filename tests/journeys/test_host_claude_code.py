@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from tests.claude_code_host import ClaudeHome, bash, run_claude
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed
 from tests.hosts import (
     AGAIN,
-    CONFIRM_S,
     GATE_S,
     PROJECT_MARK,
     PUSH,
@@ -154,8 +152,6 @@ def test_a_person_decides_on_the_page(tmp_path: Path) -> None:
     said = [str(one.body["messages"]) for one in model.requests]
     assert "denied by the user. The reason: not on a Friday." in said[1]
     assert "no one decided in time" in said[5]
-    waits = [after - before for before, after in pairwise(model.times)]
-    assert waits[3] < 2 < CONFIRM_S - 1 < waits[4]  # the harmless call, the forgotten one
     verdicts = [(one["status"], one.get("by", "")) for one in transcript["verdicts"]]
     assert verdicts[0] == ("refused", "person")
     assert verdicts[1][0] != "refused"

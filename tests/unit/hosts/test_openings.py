@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from tests.host_service import OTHER_TASK, REMEDY, TASK, Desk, Experience, conversation, opened
 from tests.validators import openai_faults
-from tests.waiting import LONGEST_S
+from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
 from journeyman.hosts.explanation import explain_session
@@ -352,7 +351,7 @@ class TestDelivery:
 def handle_only(desk: Desk, session: str, within_s: float) -> Any:
     """An opening without what follows the answer."""
     body = {"session": session, "task": TASK, "cwd": desk.project}
-    exchange = Exchange(host="hermes", ends=time.monotonic() + within_s)
+    exchange = Exchange(host="hermes", ends=deadline(within_s))
     return json.loads(desk.service.handle("opening", json.dumps(body).encode(), exchange))
 
 

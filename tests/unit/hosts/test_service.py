@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.host_service import TASK, Desk, Experience, conversation, opened
-from tests.waiting import until
+from tests.waiting import LONGEST_S, deadline, until
 
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered, request, socket_path
@@ -56,7 +55,7 @@ class TestRequests:
         ]
         misses = []
         for operation, host, body in bad:
-            exchange = Exchange(host=host, ends=time.monotonic() + 5)
+            exchange = Exchange(host=host, ends=deadline())
             try:
                 answer = desk.service.handle(operation, body, exchange)
                 misses.append(f"{operation} {body[:60]!r}: {answer!r}")
@@ -167,7 +166,7 @@ class TestServer:
         with HookServer(desk.service, tmp_path / "home"):
             yield desk
 
-    def send(self, desk: Desk, operation: str, body: Any, timeout_s: float = 10.0) -> Any:
+    def send(self, desk: Desk, operation: str, body: Any, timeout_s: float = LONGEST_S) -> Any:
         home = str(desk.journeyman.settings.home)
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
         return json.loads(request(home, operation, "hermes", sent, timeout_s=timeout_s))
