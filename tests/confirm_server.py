@@ -26,6 +26,7 @@ import httpx2
 from msgspec import Struct
 from tests import databases
 from tests.confirm_core import LOOK_S
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm import credentials
 from journeyman.confirm.policy import read_policy
@@ -155,7 +156,7 @@ def plain_client(**options: Any) -> httpx2.Client:
     """A client for addresses without TLS, which skips reading the machine's certificates: that
     takes longer than most requests.
     """
-    return httpx2.Client(**{"timeout": 30, "trust_env": False, "verify": False, **options})
+    return httpx2.Client(**{"timeout": LONGEST_S, "trust_env": False, "verify": False, **options})
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -175,7 +176,7 @@ def spoken(port: int, text: bytes, *, endless: bytes = b"") -> Spoken:
     """Send exactly this text, without a library that would correct it; repeat `endless` until the
     other side closes the connection.
     """
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONGEST_S) as line:
         line.sendall(text)
         with suppress(ConnectionError):
             while endless:

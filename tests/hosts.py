@@ -16,7 +16,7 @@ import httpx2
 from tests.clients import ClientHome
 from tests.confirm_server import bearer, plain_client
 from tests.program import Command, Process
-from tests.waiting import until
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.hosts import client
@@ -252,7 +252,9 @@ def serving(home: HostHome, key: str = "") -> Iterator[Resident]:
 def ask(home: HostHome, operation: str, body: Any, host: str = "claude-code") -> Any:
     """Send one request to the resident process."""
     sent = json.dumps(body).encode()
-    return json.loads(client.request(str(home.journeyman), operation, host, sent, timeout_s=10))
+    return json.loads(
+        client.request(str(home.journeyman), operation, host, sent, timeout_s=LONGEST_S)
+    )
 
 
 def free_port() -> int:

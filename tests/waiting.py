@@ -2,9 +2,10 @@
 hangs reaches it; the cost of work is a ratio of two sizes, measured in one run.
 """
 
+import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
 
@@ -21,6 +22,15 @@ def until(found: Callable[[], Any]) -> Any:
     while not (value := found()):
         assert time.monotonic() < ends, "it did not happen"
         time.sleep(0.01)
+    return value
+
+
+async def until_async(found: Callable[[], Awaitable[Any]]) -> Any:
+    """The same within an event loop."""
+    ends = deadline()
+    while not (value := await found()):
+        assert time.monotonic() < ends, "it did not happen"
+        await asyncio.sleep(0.01)
     return value
 
 

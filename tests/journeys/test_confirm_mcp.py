@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.types import TextContent, Tool
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
-from tests.waiting import until
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -161,7 +161,7 @@ class TestCalls:
         assert model.json("get_confirmation", id=asked["id"])["status"] == "pending"
         assert not waiting.done()
         ann.deny(asked["id"])
-        assert not waiting.result(timeout=30).is_error
+        assert not waiting.result(timeout=LONGEST_S).is_error
         again = model.ask("Pay more slowly")
         told = model.json("get_confirmation", id=again["id"], wait_seconds=1)
         assert told["status"] == "pending" == service.card(again["id"]).status
@@ -251,10 +251,10 @@ class TestPermission:
             assert card.action == "run_command"
             if decision == "approve":
                 ann.approve(card.id, card.digest)
-                assert answer.result(10) == {"behavior": "allow", "updatedInput": call}
+                assert answer.result(LONGEST_S) == {"behavior": "allow", "updatedInput": call}
             else:
                 ann.deny(card.id, reason="not today")
-                told = answer.result(10)
+                told = answer.result(LONGEST_S)
                 assert told["behavior"] == "deny"
                 assert "not today" in told["message"]
 

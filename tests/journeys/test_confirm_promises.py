@@ -337,7 +337,7 @@ class TestTtlFailClosed:
             waiting = asyncio.create_task(core.service.wait(card.id, 60))
             await asyncio.sleep(0)
             core.clock.forward(30)
-            waited = await asyncio.wait_for(waiting, 20)
+            waited = await asyncio.wait_for(waiting, LONGEST_S)
             assert waited is not None
             assert (waited.status, waited.settled_at) == ("expired", card.expires_at)
             stored = core.store.confirmations.find(card.id)

@@ -35,6 +35,7 @@ from tests.proxy import (
     http_client,
     proxied,
 )
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.records import SessionOverview
@@ -370,7 +371,7 @@ class TestPassage:
             connection.stream()
             for number in range(20):
                 connection.piece(chat_chunk(str(number)))
-                assert received.acquire(timeout=10)
+                assert received.acquire(timeout=LONGEST_S)
             connection.piece(chat_chunk("", "stop"))
             connection.end()
 
@@ -572,7 +573,7 @@ class TestFailures:
                 client.stream("POST", "/v1/chat/completions", json=body) as answer,
             ):
                 next(answer.iter_raw())
-            assert server.hung_up.wait(5)
+            assert server.hung_up.wait(LONGEST_S)
             (session,) = recorded(journeyman)
         assert session.messages == 1
 
@@ -592,7 +593,7 @@ class TestFailures:
             ):
                 client.post("/v1/chat/completions", json=body, timeout=0.5)
             assert arrived.is_set()
-            assert server.hung_up.wait(5)
+            assert server.hung_up.wait(LONGEST_S)
 
     def test_websockets_are_refused_at_once(self, journeyman: Journeyman) -> None:
         headers = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}

@@ -65,12 +65,16 @@ def ann(server: ConfirmServer) -> Iterator[ConfirmClient]:
         yield client
 
 
-def sync_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+def sync_ask(
+    url: str, token: str, *args: Any, patience_s: float = LONGEST_S, **more: Any
+) -> Answer:
     with ConfirmClient(url, token, patience_s=patience_s) as client:
         return client.ask(*args, **more)
 
 
-def async_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+def async_ask(
+    url: str, token: str, *args: Any, patience_s: float = LONGEST_S, **more: Any
+) -> Answer:
     async def asked() -> Answer:
         async with AsyncConfirmClient(url, token, patience_s=patience_s) as client:
             return await client.ask(*args, **more)

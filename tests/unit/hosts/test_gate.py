@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from tests.confirm_core import Clock
 from tests.confirm_server import ConfirmServer, confirm_server
-from tests.waiting import until
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -289,7 +289,7 @@ class Waiting:
 
     @property
     def answer(self) -> GateAnswer:
-        answer: GateAnswer = self.future.result(timeout=20)
+        answer: GateAnswer = self.future.result(timeout=LONGEST_S)
         return answer
 
 
@@ -525,7 +525,7 @@ class TestEndings:
             waiting = office.ask("c1", arguments=commands("lost"))
             office.card(waiting.call)
             server.serving.stop()
-            answer = waiting.future.result(timeout=60)
+            answer = waiting.future.result(timeout=LONGEST_S)
             assert answer.decision == "deny"
             assert "no one decided in time" in answer.reason
 
