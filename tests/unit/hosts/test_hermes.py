@@ -16,9 +16,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
-from journeyman.hosts import client, hermes, hermes_requests
+from journeyman.hosts import client, hermes, hermes_openings, hermes_requests
 from journeyman.hosts.client import UNAVAILABLE, socket_path
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS
@@ -241,6 +242,12 @@ def free_port() -> int:
         return port
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than Hermes should wait."""
+    monkeypatch.setattr(hermes_openings, "WAIT_S", LONGEST_S)
+
+
 def plugged(home: Path, context: Any = None) -> Any:
     context = context or Context()
     HermesPlugin(Link(str(home))).register(context)
@@ -425,7 +432,10 @@ def test_wrong_answers_leave_the_session_cold_and_block_the_call(
         assert called(context, "git push") == UNAVAILABLE
 
 
-def test_a_slow_process_costs_the_deadline_once(tmp_path: Path) -> None:
+def test_a_slow_process_costs_the_deadline_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hermes_openings, "WAIT_S", 0.2)
     with stand_in(tmp_path / "home", None) as received:
         session = Session(plugged(tmp_path / "home"), "s1")
         assert session.added() == "[]"
@@ -478,7 +488,7 @@ def test_edited_arguments_run_and_nothing_else(tmp_path: Path) -> None:
     edited = {"decision": "allow", "arguments": {"command": "git push -n"}, "asked": True}
     with stand_in(tmp_path / "home", ok(edited)) as received:
         assert called(plugged(tmp_path / "home"), "git push") == {"command": "git push -n"}
-        assert sum(b" opening " in one for one in received) == 1
+        assert len(received) == 1
         older = called(plugged(tmp_path / "home", OlderContext()), "git push")
         assert older.startswith("Blocked by Journeyman: a person changed the arguments")
         assert '{"command": "git push -n"}' in older
